@@ -1,0 +1,201 @@
+"""fc.Array: an immutable array, concrete or traced, with operators, indexing and methods."""
+from __future__ import annotations
+
+import numpy as np
+
+from .. import xla
+from ..core import dtypes as dt
+from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
+from ..core.trace import Traced
+from ..engine import Value, from_numpy, to_buffer, to_numpy
+
+_new = object.__new__
+
+
+class Array:
+    """An immutable n-dimensional array. Make one with fc.asarray, fc.zeros, fc.random.normal, ...
+
+    >>> import functorch_core as fc
+    >>> fc.asarray([1., 2.]) * 2
+    Array([2., 4.], dtype=float32)
+    """
+
+    __slots__ = ("_value", "__weakref__")
+    __array_priority__ = 100
+    __hash__ = None
+
+    def __init__(self, *args, **kwargs):
+        raise TypeError("fc.Array is not made directly; use fc.asarray(...)")
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each dimension."""
+        return self._value.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the elements, as NumPy (or ml_dtypes) has it."""
+        return self._value.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._value.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._value.aval.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return self._value.aval.nbytes
+
+    @property
+    def aval(self):
+        """Shape and dtype, interned."""
+        return self._value.aval
+
+    @property
+    def device(self):
+        """The device of a concrete array (the default device if it is still on the host)."""
+        data = concrete_value(self, "device").data
+        return xla.default_device() if isinstance(data, np.ndarray) else xla.device_of(data)
+
+    # ---- its data
+
+    def __array__(self, dtype=None, copy=None):
+        array = to_numpy(concrete_value(self, "np.asarray"))
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def item(self):
+        """The only element, as a Python number."""
+        if self.size != 1:
+            raise ValueError(f"item() needs an array of one element, this one is {self.aval}")
+        return to_numpy(concrete_value(self, "item()")).reshape(()).item()
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        return to_numpy(concrete_value(self, "tolist()")).tolist()
+
+    def block_until_ready(self) -> Array:
+        """Compute it now; returns the array itself."""
+        data = concrete_value(self, "block_until_ready()")
+        xla.block(to_buffer(data))
+        return self
+
+    def __bool__(self):
+        return bool(self._scalar("bool (an `if`, `while`, `and`)"))
+
+    def __int__(self):
+        return int(self._scalar("int()"))
+
+    def __float__(self):
+        return float(self._scalar("float()"))
+
+    def __complex__(self):
+        return complex(self._scalar("complex()"))
+
+    def __index__(self):
+        if self.dtype not in dt.INTEGER:
+            raise TypeError(f"only an integer array can be an index, this one is {self.aval}")
+        return int(self._scalar("an index"))
+
+    def _scalar(self, what: str):
+        if self.size != 1:
+            raise ValueError(f"{what} needs one element, this array is {self.aval}; "
+                             "use .any() or .all() for a condition on many")
+        return to_numpy(concrete_value(self, what)).reshape(())[()]
+
+    def __dlpack__(self, **kwargs):
+        return xla.to_dlpack(to_buffer(concrete_value(self, "DLPack")))
+
+    def __dlpack_device__(self):
+        return xla.dlpack_device(to_buffer(concrete_value(self, "DLPack")))
+
+    def __len__(self):
+        if not self.ndim:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self):
+        value = self._value
+        if isinstance(value, Traced):
+            return f"Traced<{value.aval}>"
+        array = to_numpy(value)
+        text = np.array2string(array, separator=", ", prefix="Array(")
+        shape = f", shape={self.shape}" if self.size == 0 else ""
+        return f"Array({text}{shape}, dtype={self.dtype.name})"
+
+    def __reduce__(self):
+        return _rebuild, (np.array(self),)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+def wrap(value) -> Array:
+    """An Array around a value of the engine or of a trace."""
+    array = _new(Array)
+    array._value = value
+    return array
+
+
+def wrap_all(out):
+    """Values in (nested) tuples and lists as Arrays."""
+    if out.__class__ is Value or isinstance(out, Traced):
+        return wrap(out)
+    if isinstance(out, tuple) and hasattr(out, "_fields"):
+        return type(out)(*map(wrap_all, out))
+    return type(out)(map(wrap_all, out)) if isinstance(out, (list, tuple)) else out
+
+
+def unwrap(x):
+    """The value of an Array; NumPy arrays are copied; numbers and None stay."""
+    if x.__class__ is Array:
+        return x._value
+    if isinstance(x, (np.ndarray, np.generic)):
+        return from_numpy(np.array(x))
+    if isinstance(x, (list, tuple)):
+        return type(x)(unwrap(y) for y in x)
+    return x
+
+
+def as_value(x):
+    """The value of anything array-like: Arrays, NumPy arrays, Python numbers (default dtypes)."""
+    if x.__class__ is Array:
+        return x._value
+    if isinstance(x, (bool, int, float, complex)):
+        return from_numpy(np.asarray(x, dt.of_scalar(x)))
+    if isinstance(x, (np.ndarray, np.generic)):
+        dt.canonical(x.dtype)
+        return from_numpy(np.array(x))
+    if x.__class__ is Value or isinstance(x, Traced):
+        return x
+    raise TypeError(f"expected an array or a number, got {type(x).__name__}: {x!r:.60}; "
+                    "convert lists with fc.asarray")
+
+
+def concrete_value(array: Array, what: str) -> Value:
+    """The engine value of a concrete array; ConcretizationError for a traced one."""
+    value = array._value
+    if value.__class__ is Value:
+        return value
+    raise ConcretizationError(CONCRETE_MESSAGE.format(what=what, value=array))
+
+
+def _rebuild(array: np.ndarray) -> Array:
+    return wrap(from_numpy(array))

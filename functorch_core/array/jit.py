@@ -1,0 +1,334 @@
+"""fc.jit: trace a function once for each signature and run it as one compiled program."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import xla
+from ..core import tree
+from ..core.graph import Graph, cse, dce
+from ..core.lowering import lower
+from ..core.trace import evaluate, run, state
+from ..engine import Value, from_numpy, get_tier, to_buffer
+from ..engine.compiling import compile_graph
+from .array import Array, _new, as_value, wrap
+from .tracing import NOT_AN_ARRAY, name_of, trace_function
+
+UNHASHABLE_STATIC = """jit of `{name}`: static argument {where} is {value!r:.60}, which is not hashable.
+    Static arguments are part of the cache key: use a tuple instead of a list,
+    or make the argument dynamic."""
+
+
+class Signature:
+    """What one signature of a jitted function runs: its graph and, once called, its program."""
+
+    __slots__ = ("graph", "captures", "out_tree", "program", "out_avals", "device", "donate",
+                 "single", "name")
+
+    def __init__(self, traced, donate: Sequence[int], name: str):
+        self.graph, self.captures = cse(dce(traced.graph)), traced.captures
+        self.out_tree, self.donate, self.name = traced.out_tree, tuple(donate), name
+        self.out_avals = self.graph.out_avals
+        self.single = self.out_tree == tree.structure(0)
+        self.program = self.device = None
+
+    def compile(self, device=None):
+        """The program, compiled at the first call."""
+        self.device = device or xla.default_device()
+        self.program = compile_graph(self.graph, self.device, donate=self.donate, name=self.name,
+                                     why=f"first call of jit({self.name}) with these avals")
+        return self.program
+
+    def __call__(self, values: Sequence[Value]):
+        """The result for concrete values of this signature."""
+        if xla.in_forked_child() or get_tier() == "reference":
+            outs = evaluate(self.graph, values)
+            return self.out_tree.unflatten([wrap(from_numpy(o)) for o in outs])
+        if self.program is None:
+            self.compile(_device_of(values))
+        device = self.device
+        buffers = []
+        for value in values:
+            try:
+                data = value.data
+            except AttributeError:  # recorded, not computed yet
+                data = to_buffer(value, device)
+            buffers.append(data if data.__class__ is xla.Buffer else to_buffer(value, device))
+        arrays = []
+        for aval, buffer in zip(self.out_avals, self.program(buffers)):
+            value = Value()
+            value.aval, value.data, value.recording = aval, buffer, None
+            array = _new(Array)
+            array._value = value
+            arrays.append(array)
+        return arrays[0] if self.single else self.out_tree.unflatten(arrays)
+
+
+def _device_of(values):
+    for value in values:
+        data = getattr(value, "data", None)
+        if isinstance(data, xla.Buffer):
+            return xla.device_of(data)
+    return xla.default_device()
+
+
+class Jitted:
+    """A function compiled by fc.jit; call it like the original."""
+
+    def __init__(self, fun: Callable, static: frozenset, static_names: frozenset,
+                 donate: frozenset, donate_names: frozenset):
+        functools.update_wrapper(self, fun)
+        self.fun, self.name = fun, name_of(fun)
+        self.static, self.static_names = static, static_names
+        self.donate, self.donate_names = donate, donate_names
+        self._fast: dict[tuple, Signature] = {}
+        self._signatures: dict[tuple, Signature] = {}
+
+    def __repr__(self):
+        return f"<jit {self.name}>"
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        if not kwargs and state.builder is None:
+            try:
+                found = self._fast.get(tuple([a._value.aval.id for a in args]))
+                if found is not None:
+                    return found([a._value for a in args])
+            except AttributeError:  # an argument that is not an Array
+                pass
+        return self._call(args, kwargs)
+
+    def _call(self, args, kwargs):
+        signature, values, plain = self._signature(args, kwargs)
+        if state.builder is not None:
+            outs = run(signature.graph, [*values, *signature.captures])
+            return signature.out_tree.unflatten([wrap(v) for v in outs])
+        if plain:
+            self._fast[tuple([v.aval.id for v in values])] = signature
+        return signature(values)
+
+    def _signature(self, args, kwargs) -> tuple[Signature, list, bool]:
+        """The signature of a call, its flat values, and whether the arguments are bare Arrays."""
+        static, dynamic_args, dynamic_kwargs = self._split(args, kwargs)
+        leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs))
+        values, kinds = [], []
+        for leaf in leaves:
+            value, kind = self._leaf(leaf)
+            values.append(value)
+            kinds.append(kind)
+        key = (static, treedef, tuple(kinds))
+        signature = self._signatures.get(key)
+        if signature is None:
+            signature = self._trace(args, kwargs, treedef, values)
+            if not signature.captures:  # otherwise it belongs to the enclosing trace alone
+                self._signatures[key] = signature
+        plain = not static and not kwargs and all(a.__class__ is Array for a in args)
+        return signature, values, plain
+
+    def _leaf(self, leaf):
+        if leaf.__class__ is Array:
+            value = leaf._value
+            return value, value.aval.id
+        try:
+            value = as_value(leaf)
+        except TypeError:
+            raise TypeError(NOT_AN_ARRAY.format(where="an argument", name=self.name, value=leaf,
+                                                kind=type(leaf).__name__)) from None
+        return value, value.aval.id
+
+    def _split(self, args, kwargs):
+        if not self.static and not self.static_names:
+            return (), args, kwargs
+        static = tuple((i, args[i]) for i in sorted(self.static) if i < len(args))
+        static += tuple((k, kwargs[k]) for k in sorted(self.static_names) if k in kwargs)
+        for where, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise TypeError(UNHASHABLE_STATIC.format(name=self.name, where=where,
+                                                         value=value)) from None
+        return (static, tuple(a for i, a in enumerate(args) if i not in self.static),
+                {k: v for k, v in kwargs.items() if k not in self.static_names})
+
+    def _trace(self, args, kwargs, treedef, values) -> Signature:
+        def fun(dynamic_args, dynamic_kwargs):
+            full = list(dynamic_args)
+            for i in sorted(self.static):
+                if i < len(args):
+                    full.insert(i, args[i])
+            fixed = {k: kwargs[k] for k in self.static_names if k in kwargs}
+            return self.fun(*full, **dynamic_kwargs, **fixed)
+        fun.__name__ = self.name
+        traced = trace_function(fun, treedef, [v.aval for v in values])
+        return Signature(traced, self._donated(args, kwargs), self.name)
+
+    def _donated(self, args, kwargs) -> list[int]:
+        """The flat positions of donated arguments."""
+        flags = []
+        for i, a in enumerate(args):
+            if i not in self.static:
+                flags += [i in self.donate] * len(tree.leaves(a))
+        for k in sorted(kwargs):
+            if k not in self.static_names:
+                flags += [k in self.donate_names] * len(tree.leaves(kwargs[k]))
+        return [i for i, donated in enumerate(flags) if donated]
+
+    def lower(self, *args, **kwargs) -> Lowered:
+        """Trace and lower for these arguments (arrays, or anything with shape and dtype)."""
+        return Lowered(self._signature(args, kwargs)[0])
+
+    def clear_cache(self):
+        """Forget every signature and its program."""
+        self._fast.clear()
+        self._signatures.clear()
+
+
+class Lowered:
+    """A traced and lowered function: look at it, or compile it."""
+
+    def __init__(self, signature: Signature):
+        self._signature = signature
+
+    @property
+    def graph(self) -> Graph:
+        """The traced graph."""
+        return self._signature.graph
+
+    def as_text(self) -> str:
+        """The StableHLO module."""
+        return lower(self.graph, xla.default_device().platform).text
+
+    def compile(self) -> Compiled:
+        """The compiled program."""
+        if self._signature.program is None:
+            self._signature.compile()
+        return Compiled(self._signature)
+
+
+class Compiled:
+    """A compiled function of one signature."""
+
+    def __init__(self, signature: Signature):
+        self._signature = signature
+
+    def __call__(self, *args, **kwargs):
+        values = [as_value(x) for x in tree.leaves((args, kwargs))]
+        wanted = self._signature.graph.in_avals
+        found = tuple(v.aval for v in values)
+        if found != wanted:
+            raise TypeError(f"the compiled `{self._signature.name}` takes {wanted}, got {found}; "
+                            "call the jitted function itself for other shapes")
+        return self._signature(values)
+
+    def cost_analysis(self) -> dict:
+        """XLA's estimate of flops and bytes accessed."""
+        return self._signature.program.executable.cost_analysis()
+
+    def memory_analysis(self) -> dict:
+        """Bytes of arguments, outputs and temporaries."""
+        return self._signature.program.executable.memory_analysis()
+
+    def as_text(self) -> str:
+        """The optimised HLO."""
+        return self._signature.program.executable.hlo_text()
+
+
+def jit(fun: Callable | None = None, *, static_argnums: int | Sequence[int] = (),
+        static_argnames: str | Sequence[str] = (), donate_argnums: int | Sequence[int] = (),
+        donate_argnames: str | Sequence[str] = ()) -> Jitted:
+    """Compile fun: it is traced once for each structure, shape and dtype of its arguments.
+
+    static_argnums, static_argnames: arguments that are configuration, not arrays (hashable; each
+    value is a signature of its own). donate_argnums, donate_argnames: arguments whose memory the
+    results may take over; they cannot be used afterwards. `.lower(*args).compile()` gives the
+    program without running it.
+
+    >>> import functorch_core as fc
+    >>> @fc.jit
+    ... def f(x):
+    ...     return fc.sin(x) ** 2
+    >>> f(fc.asarray([0., 1.]))
+    Array([0.       , 0.7080734], dtype=float32)
+    """
+    if fun is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames)
+    if not callable(fun):
+        raise TypeError(f"jit takes a function, got {type(fun).__name__}")
+    nums, names = _resolve(fun, static_argnums, static_argnames)
+    donated, donated_names = _resolve(fun, donate_argnums, donate_argnames)
+    return Jitted(fun, nums, names, donated, donated_names)
+
+
+def _resolve(fun, nums, names) -> tuple[frozenset, frozenset]:
+    """Argument numbers and names, each completed by the other through fun's signature."""
+    nums = {nums} if isinstance(nums, int) else set(nums)
+    names = {names} if isinstance(names, str) else set(names)
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return frozenset(nums), frozenset(names)
+    positional = [p.name for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_number = {positional[i] for i in nums if -len(positional) <= i < len(positional)}
+    by_name = {positional.index(n) for n in names if n in positional}
+    nums = {i % len(positional) if i < 0 else i for i in nums}
+    return frozenset(nums | by_name), frozenset(names | by_number)
+
+
+def make_graph(fun: Callable) -> Callable:
+    """A function that returns the graph fun is traced to, for these arguments.
+
+    >>> import functorch_core as fc
+    >>> fc.make_graph(lambda x: fc.sin(x) * x)(fc.asarray(1.))
+    <lambda>(a: float32[]):
+        b: float32[] = sin a
+        c: float32[] = mul b a
+        return c
+    """
+    @functools.wraps(fun)
+    def wrapped(*args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        values = [as_value(x) for x in leaves]
+        return trace_function(fun, treedef, [v.aval for v in values], keywords=True).graph
+    return wrapped
+
+
+class ShapeDtype:
+    """A shape and a dtype in place of an array; see eval_shape."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+
+    def __repr__(self):
+        return f"ShapeDtype(shape={self.shape}, dtype={self.dtype.name})"
+
+    def __eq__(self, other):
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+
+def eval_shape(fun: Callable, *args, **kwargs):
+    """The shapes and dtypes of fun's result, without computing it; arguments may be ShapeDtype.
+
+    >>> import functorch_core as fc
+    >>> fc.eval_shape(lambda x: x @ x.T, fc.ShapeDtype((3, 4), fc.float32))
+    ShapeDtype(shape=(3, 3), dtype=float32)
+    """
+    from ..core.aval import aval
+    leaves, treedef = tree.flatten((args, kwargs))
+    avals = [aval(x.shape, x.dtype) if isinstance(x, ShapeDtype) else as_value(x).aval
+             for x in leaves]
+    traced = trace_function(fun, treedef, avals, keywords=True)
+    return traced.out_tree.unflatten([ShapeDtype(a.shape, a.dtype)
+                                      for a in traced.graph.out_avals])

@@ -1,0 +1,79 @@
+"""From a Python function on pytrees of Arrays to a graph."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..core import tree
+from ..core.aval import Aval
+from ..core.errors import TracingError
+from ..core.graph import Graph
+from ..core.trace import trace
+from .array import Array, as_value, wrap
+
+NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an array.
+    Every leaf that goes in or out of a transformed function is an array or a number.
+    If it is configuration, make it static (fc.jit(f, static_argnums=...)) or close over it."""
+
+
+def name_of(fun: Callable) -> str:
+    """The name a function is known by in messages and graphs."""
+    return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def leaf_values(leaves: Sequence, where: str, name: str) -> list:
+    """The values of leaves; TypeError naming the first that is no array."""
+    out = []
+    for leaf in leaves:
+        if leaf.__class__ is Array:
+            out.append(leaf._value)
+            continue
+        try:
+            out.append(as_value(leaf))
+        except TypeError:
+            raise TypeError(NOT_AN_ARRAY.format(
+                where=where, name=name, value=leaf, kind=type(leaf).__name__)) from None
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class TracedFunction:
+    """A traced function: its graph, what it captured, and the structure of its result.
+
+    Run it as run(graph, [*flat_args, *captures]).
+    """
+
+    graph: Graph
+    captures: list
+    out_tree: tree.PyTreeDef
+    aux: object = None
+
+
+def trace_function(fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[Aval], *,
+                   has_aux: bool = False, keywords: bool = False) -> TracedFunction:
+    """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`)."""
+    name, found = name_of(fun), {}
+
+    def flat(*values):
+        args = in_tree.unflatten([wrap(v) for v in values])
+        out = fun(*args[0], **args[1]) if keywords else fun(*args)
+        if has_aux:
+            out, aux = split_aux(out, name)
+            aux_leaves, found["aux_tree"] = tree.flatten(aux)
+        leaves, found["tree"] = tree.flatten(out)
+        found["n"] = len(leaves)
+        if has_aux:
+            leaves = leaves + aux_leaves
+        return leaf_values(leaves, "the result", name)
+
+    graph, captures = trace(flat, avals, name)
+    aux = (found["aux_tree"], found["n"]) if has_aux else None
+    return TracedFunction(graph, captures, found["tree"], aux)
+
+
+def split_aux(out, name: str):
+    """(result, aux) of a function with has_aux=True."""
+    if isinstance(out, tuple) and len(out) == 2:
+        return out
+    raise TracingError(f"`{name}` with has_aux=True must return a pair (result, aux), "
+                       f"it returned {type(out).__name__}")

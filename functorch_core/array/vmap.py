@@ -1,0 +1,119 @@
+"""vmap: map a function over an axis of its arguments."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ..core import tree
+from ..core.trace import run
+from ..transforms.batch import Axis, batch
+from ..transforms.collectives import axis_environment
+from .array import wrap
+from .tracing import leaf_values, name_of, trace_function
+
+AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit {shown}.
+    It is an int or None for all, or a container like the {of}, down to any level: in_axes=(0, None)."""
+SIZES_DIFFER = """vmap of `{name}`: the mapped axes have different sizes: {sizes}.
+    Every argument must have the same size along its mapped axis; pass in_axes=None for unmapped ones."""
+NOTHING_MAPPED = """vmap of `{name}`: no argument is mapped (in_axes={axes}), so the size is unknown.
+    Give it: fc.vmap(f, in_axes=..., axis_size=n)."""
+
+
+def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> list:
+    """The axis of every leaf, from a prefix of its tree."""
+    full = treedef.unflatten(list(range(treedef.num_leaves)))
+    out: list = []
+
+    def spread(prefix, subtree):
+        if prefix is None or isinstance(prefix, int):
+            out.extend([prefix] * tree.structure(subtree).num_leaves)
+            return
+        keys = sorted(prefix) if isinstance(prefix, dict) else range(len(prefix))
+        if type(prefix) is not type(subtree) and not (
+                isinstance(prefix, (list, tuple)) and isinstance(subtree, (list, tuple))):
+            raise TypeError
+        if len(prefix) != len(subtree):
+            raise TypeError
+        for k in keys:
+            spread(prefix[k], subtree[k])
+    try:
+        spread(list(axes) if isinstance(axes, list) else axes, full)
+    except (TypeError, KeyError, IndexError):
+        raise ValueError(AXES_MISMATCH.format(name=name, what=what, axes=axes, of=of,
+                                              shown=treedef)) from None
+    return out
+
+
+def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | None = None
+         ) -> Callable:
+    """A function that applies fun to every index of an axis of its arguments, as one computation.
+
+    in_axes: the axis of each positional argument (an int, None for "the same for all", or a
+    pytree prefix); keyword arguments are mapped over axis 0. out_axes: where the axis goes in the
+    result. axis_name: what fc.psum, fc.pmean, fc.axis_index call it. ValueError on a mismatch.
+
+    >>> import functorch_core as fc
+    >>> fc.vmap(lambda x, y: x * y, in_axes=(0, None))(fc.asarray([1., 2.]), fc.asarray(10.))
+    Array([10., 20.], dtype=float32)
+    """
+    name = name_of(fun)
+
+    @functools.wraps(fun)
+    def wrapped(*args, **kwargs):
+        leaves, treedef = tree.flatten((args, kwargs))
+        values = leaf_values(leaves, "an argument", name)
+        per_argument = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else in_axes
+        axes = flat_axes("in_axes", (per_argument, 0 if kwargs else None), treedef, name,
+                         "arguments")
+        dims = tuple(_dim(d, v.aval, name) for d, v in zip(axes, values))
+        axis = Axis(_size(dims, values, name, in_axes, axis_size), axis_name)
+        avals = [v.aval if d is None else v.aval.with_shape(
+            v.aval.shape[:d] + v.aval.shape[d + 1:]) for v, d in zip(values, dims)]
+        with axis_environment(axis):
+            traced = trace_function(fun, treedef, avals, keywords=True)
+            return _run_batched(traced, axis, dims, values, out_axes, name)
+    return wrapped
+
+
+def _run_batched(traced, axis, dims, values, out_axes, name):
+    captured = (None,) * len(traced.captures)
+    wanted = flat_axes("out_axes", out_axes, traced.out_tree, name, "result")
+    graph, out_dims = batch(traced.graph, axis, dims + captured)
+    want = tuple(_out_dim(w, d, a, name)
+                 for w, d, a in zip(wanted, out_dims, traced.graph.out_avals))
+    if want != out_dims:
+        graph, _ = batch(traced.graph, axis, dims + captured, want)
+    outs = run(graph, [*values, *traced.captures])
+    return traced.out_tree.unflatten([wrap(v) for v in outs])
+
+
+def _dim(d, aval, name: str):
+    if d is None:
+        return None
+    if not -aval.ndim <= d < aval.ndim:
+        raise ValueError(f"vmap of `{name}`: in_axes has axis {d} for an argument {aval}; "
+                         f"it needs at least {d + 1 if d >= 0 else -d} dimensions")
+    return d % aval.ndim
+
+
+def _size(dims, values, name, in_axes, axis_size) -> int:
+    sizes = {v.aval.shape[d] for v, d in zip(values, dims) if d is not None}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if not sizes:
+        raise ValueError(NOTHING_MAPPED.format(name=name, axes=in_axes))
+    if len(sizes) > 1:
+        shown = ", ".join(f"{v.aval} at axis {d}" for v, d in zip(values, dims) if d is not None)
+        raise ValueError(SIZES_DIFFER.format(name=name, sizes=shown))
+    return sizes.pop()
+
+
+def _out_dim(want, dim, aval, name: str):
+    if want is None:
+        if dim is not None:
+            raise ValueError(f"vmap of `{name}`: out_axes=None for a result that depends on the "
+                             "mapped arguments; give the axis where it shall be stacked")
+        return None
+    if not -aval.ndim - 1 <= want <= aval.ndim:
+        raise ValueError(f"vmap of `{name}`: out_axes has axis {want} for a result {aval}")
+    return want % (aval.ndim + 1)

@@ -1,0 +1,1 @@
+"""Avals and dtypes, primitives and their rules, graphs and tracing."""

@@ -1,0 +1,56 @@
+"""Abstract values: what is known of an array before it is computed."""
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+
+class Aval:
+    """A shape and a dtype, interned: equal avals are the same object, so `is` and `id` compare."""
+
+    __slots__ = ("shape", "dtype", "ndim", "size", "id")
+
+    def __repr__(self):
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self):
+        return aval, (self.shape, self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the array's data."""
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape) -> Aval:
+        """The same dtype with another shape."""
+        return aval(shape, self.dtype)
+
+    def with_dtype(self, dtype) -> Aval:
+        """The same shape with another dtype."""
+        return aval(self.shape, dtype)
+
+
+_interned: dict[tuple, Aval] = {}
+_ids = itertools.count()
+
+
+def aval(shape, dtype) -> Aval:
+    """The interned aval of a shape (a tuple of ints) and a NumPy dtype."""
+    key = (shape, dtype)
+    found = _interned.get(key)
+    return found if found is not None else _make(tuple(int(n) for n in shape), np.dtype(dtype))
+
+
+def _make(shape: tuple[int, ...], dtype: np.dtype) -> Aval:
+    new = Aval()
+    new.shape, new.dtype, new.ndim = shape, dtype, len(shape)
+    new.size, new.id = math.prod(shape), next(_ids)
+    return _interned.setdefault((shape, dtype), new)
+
+
+def aval_of(x) -> Aval:
+    """The aval of a value, a NumPy array or a NumPy scalar."""
+    found = getattr(x, "aval", None)
+    return found if found is not None else aval(np.shape(x), np.asarray(x).dtype)

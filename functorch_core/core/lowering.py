@@ -1,0 +1,247 @@
+"""From a graph to the text of a StableHLO module.
+
+A lowering rule is lower(ctx, *operands, **params) and returns the operand(s) that hold its result.
+An operand is a string, its SSA name, that knows its aval:
+
+    def _sin_lower(ctx, x):
+        return ctx.op("stablehlo.sine", x, out=x.aval)
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import xla
+from .aval import Aval, aval
+from .graph import Graph, Literal, Node
+from .trace import trace_closed
+
+INLINE_CONSTANT = 1024  # elements; larger constants become parameters (a dense attribute of 4 MB costs 2 ms)
+
+
+class Operand(str):
+    """An SSA name with its aval."""
+
+    __slots__ = ("aval",)
+
+    def __new__(cls, name: str, aval: Aval):
+        self = super().__new__(cls, name)
+        self.aval = aval
+        return self
+
+    @property
+    def type(self) -> str:
+        """The MLIR type: tensor<2x3xf32>."""
+        return tensor_type(self.aval)
+
+
+def tensor_type(aval: Aval) -> str:
+    """The MLIR type of an aval."""
+    return xla.mlir_type(aval.shape, aval.dtype)
+
+
+class LowerContext:
+    """Collects the lines of one function body. Child contexts write the bodies of regions."""
+
+    def __init__(self, platform: str, parent: LowerContext | None = None):
+        self.platform = platform
+        self.root: LowerContext = parent.root if parent else self
+        self.lines: list[str] = []
+        if parent is None:
+            self.counter = 0
+            self.callbacks: list[tuple[Callable, tuple[Aval, ...]]] = []
+            self.hoisted: dict[Literal, Operand] = {}
+            self.features: set[str] = set()
+            self.locations: dict[tuple, str] = {}
+        self.location = ""
+
+    def fresh(self) -> str:
+        """A new SSA name."""
+        self.root.counter += 1
+        return f"%{self.root.counter}"
+
+    def op(self, name: str, *operands: Operand, out, attrs: str = "", regions: Sequence[str] = ()):
+        """Write `name`(operands) <{attrs}> (regions) in generic form.
+
+        `out` is an aval, or a sequence of avals for several results; so is the return value.
+        """
+        single = isinstance(out, Aval)
+        outs = (out,) if single else tuple(out)
+        result = self.fresh()
+        head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
+        props = f" <{{{attrs}}}>" if attrs else ""
+        body = f" ({', '.join(regions)})" if regions else ""
+        types = ", ".join(o.type for o in operands)
+        results = ", ".join(map(tensor_type, outs))
+        self.lines.append(f'{head}"{name}"({", ".join(operands)}){props}{body}'
+                          f" : ({types}) -> ({results}){self.location}")
+        if single:
+            return Operand(result, out)
+        if len(outs) == 1:
+            return [Operand(result, outs[0])]
+        return [Operand(f"{result}#{i}", a) for i, a in enumerate(outs)]
+
+    def raw(self, text: str, out):
+        """Write `%n = text` verbatim (a pretty form or a custom call); `out` as in `op`."""
+        single = isinstance(out, Aval)
+        outs = (out,) if single else tuple(out)
+        result = self.fresh()
+        head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
+        self.lines.append(f"{head}{text}{self.location}")
+        if single:
+            return Operand(result, out)
+        if len(outs) == 1:
+            return [Operand(result, outs[0])]
+        return [Operand(f"{result}#{i}", a) for i, a in enumerate(outs)]
+
+    # -- constants
+
+    def constant(self, value: Literal) -> Operand:
+        """A concrete array: inline if small or uniform, otherwise a parameter of the program."""
+        if value.aval.size > INLINE_CONSTANT:
+            root = self.root
+            if value not in root.hoisted:
+                root.hoisted[value] = Operand(f"%const{len(root.hoisted)}", value.aval)
+            return root.hoisted[value]
+        return self.dense(np.asarray(value.value))
+
+    def dense(self, array: np.ndarray) -> Operand:
+        """A small NumPy array written into the program text."""
+        out = aval(array.shape, array.dtype)
+        return self.raw(f"stablehlo.constant {xla.constant(array)} : {tensor_type(out)}", out)
+
+    def full(self, out: Aval, fill) -> Operand:
+        """An array of one repeated number."""
+        scalar = np.asarray(fill).astype(out.dtype)
+        text = xla.constant(scalar)  # dense<c>, which is also the splat form of any shape
+        return self.raw(f"stablehlo.constant {text} : {tensor_type(out)}", out)
+
+    # -- graphs inside graphs
+
+    def graph(self, graph: Graph, operands: Sequence[Operand]) -> list[Operand]:
+        """Write a graph's nodes here; the operands of its outputs."""
+        env = dict(zip(graph.inputs, operands, strict=True))
+        for node in graph.nodes:
+            self._node(graph, node, env)
+        return [env[s] for s in graph.outputs]
+
+    def _node(self, graph: Graph, node: Node, env: dict):
+        primitive = node.primitive
+        if primitive.feature:
+            self.root.features.add(primitive.feature)
+        saved, self.location = self.location, self.locate(primitive.name, node.source)
+        rule = primitive.rule("lower", self.platform)
+        out = rule(self, *[env[s] for s in node.inputs], **node.params)
+        env.update(zip(node.outputs, out if primitive.multiple else (out,), strict=True))
+        self.location = saved
+
+    def locate(self, name: str, source) -> str:
+        """A reference to the location of an op and its user's line."""
+        key = (name, source)
+        found = self.root.locations.get(key)
+        if found is None:
+            found = self.root.locations[key] = f" loc(#loc{len(self.root.locations)})"
+        return found
+
+    def call(self, fun: Callable, *operands: Operand, **params) -> list[Operand]:
+        """Lower by a function written with primitives: fun(*values, **params) -> value or values."""
+        avals = tuple(o.aval for o in operands)
+        return self.graph(graph_of(fun, avals, tuple(sorted(params.items()))), operands)
+
+    def region(self, in_avals: Sequence[Aval], body: Callable) -> str:
+        """The text of a region: body(ctx, *block_arguments) -> operands it returns."""
+        child = LowerContext(self.platform, self)
+        child.location = self.location
+        args = [Operand(child.fresh(), a) for a in in_avals]
+        outs = body(child, *args)
+        outs = outs if isinstance(outs, (list, tuple)) else (outs,)
+        header = ", ".join(f"{a}: {a.type}" for a in args)
+        child.lines.append(f'"stablehlo.return"({", ".join(outs)}) : '
+                           f'({", ".join(o.type for o in outs)}) -> (){child.location}')
+        block = f"^bb0({header}):\n" if args else ""
+        return "{\n" + block + "\n".join(child.lines) + "\n}"
+
+    def callback(self, fun: Callable, out_avals: Sequence[Aval]) -> int:
+        """Register a Python function of NumPy arrays; its index for the custom call."""
+        self.root.callbacks.append((fun, tuple(out_avals)))
+        return len(self.root.callbacks) - 1
+
+
+_graphs: dict[tuple, Graph] = {}
+
+
+def graph_of(fun: Callable, avals: tuple[Aval, ...], params: tuple = ()) -> Graph:
+    """The memoised graph of a function written with primitives (not a closure), at these avals."""
+    key = (fun, avals, params)
+    found = _graphs.get(key)
+    if found is None:
+        def flat(*values):
+            out = fun(*values, **dict(params))
+            return out if isinstance(out, (list, tuple)) else (out,)
+        found = _graphs[key] = trace_closed(flat, avals, getattr(fun, "__name__", "function"))
+    return found
+
+
+# ---- whole programs ----------------------------------------------------------------------------------
+
+
+class Lowered:
+    """The text of a module and what it needs besides its inputs."""
+
+    __slots__ = ("text", "hoisted", "callbacks", "features", "inputs", "outputs", "name")
+
+    def __init__(self, graph: Graph, ctx: LowerContext, text: str):
+        self.text, self.name = text, graph.name
+        self.hoisted = [literal.value for literal in ctx.hoisted]
+        self.callbacks, self.features = ctx.callbacks, frozenset(ctx.features)
+        self.inputs = (*graph.in_avals, *(literal.aval for literal in ctx.hoisted))
+        self.outputs = graph.out_avals
+
+
+def lower(graph: Graph, platform: str = "cpu", donate: Sequence[int] = ()) -> Lowered:
+    """The StableHLO module of a graph. Large constants are appended to its parameters.
+
+    `donate` lists the inputs whose buffers the outputs may reuse.
+    """
+    ctx = LowerContext(platform)
+    args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
+    outs = ctx.graph(graph, args)
+    donated = set(donate)
+    header = [f"{a}: {a.type}" + (" {jax.buffer_donor = true}" if i in donated else "")
+              for i, a in enumerate(args)]
+    header += [f"{a}: {a.type}" for a in ctx.hoisted.values()]
+    results = ", ".join(o.type for o in outs)
+    lines = "\n".join(ctx.lines)
+    text = (f"module @{_identifier(graph.name)} {{\n"
+            f"func.func public @main({', '.join(header)}) -> ({results}) {{\n{lines}\n"
+            f'"func.return"({", ".join(outs)}) : ({results}) -> ()\n}}\n}}\n'
+            + "\n".join(_location_lines(ctx.locations)) + "\n")
+    return Lowered(graph, ctx, text)
+
+
+def _identifier(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name) or "graph"
+
+
+def _location_lines(locations: dict):
+    for i, (name, source) in enumerate(locations):
+        if source is None:
+            yield f'#loc{i} = loc("{name}")'
+        else:
+            file = source[0].replace("\\", "/").replace('"', "'")
+            yield f'#loc{i} = loc("{name}"("{file}":{source[1]}:0))'
+
+
+def dims(values: Sequence[int]) -> str:
+    """array<i64: 1, 2>: a static integer list attribute."""
+    return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
+
+
+def dense_int(values) -> str:
+    """dense<[[0, 1]]> : tensor<1x2xi64>, the attribute form of an integer matrix."""
+    array = np.asarray(values, np.int64)
+    body = str(array.tolist()) if array.size else ""
+    shape = "".join(f"{n}x" for n in array.shape)
+    return f"dense<{body}> : tensor<{shape}i64>" if math.prod(array.shape) else f"dense<> : tensor<{shape}i64>"

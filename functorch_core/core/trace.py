@@ -1,0 +1,300 @@
+"""Tracing: run a Python function on stand-ins and write down what it does as a graph.
+
+There is one kind of stand-in, `Traced`, and one thing that happens to it: the builder of the
+innermost trace appends a node. Transforms are functions of finished graphs, so that nothing here
+knows about derivatives or batches.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .aval import Aval, aval_of
+from .errors import LEAK_MESSAGE, ConcretizationError, CONCRETE_MESSAGE, LeakError
+from .graph import Graph, Literal, Node
+from .primitive import NOT_LINEAR, Primitive
+
+
+class _State(threading.local):
+    builder: Builder | None = None
+
+
+state = _State()  # .builder: the innermost trace of this thread
+
+
+class Traced:
+    """A value of a graph being built: an aval and a slot, no data."""
+
+    __slots__ = ("aval", "builder", "slot")
+
+    def __init__(self, aval: Aval, builder: Builder, slot: int):
+        self.aval, self.builder, self.slot = aval, builder, slot
+
+    @property
+    def shape(self):
+        """The shape, a tuple of ints."""
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        """The NumPy dtype."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    def __repr__(self):
+        return f"Traced<{self.aval}>"
+
+    def __array__(self, *args, **kwargs):
+        raise ConcretizationError(CONCRETE_MESSAGE.format(what="np.asarray", value=self))
+
+    def __bool__(self):
+        raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)",
+                                                          value=self))
+
+
+class Builder:
+    """A graph under construction. Values of enclosing traces become captured inputs."""
+
+    def __init__(self, name: str = "graph"):
+        self.name, self.open = name, False
+        self.parent: Builder | None = None
+        self.avals: list[Aval] = []
+        self.nodes: list[Node] = []
+        self.inputs: list[int] = []
+        self.captures: dict[Traced, int] = {}
+        self.constants: dict[int, tuple[int, object]] = {}  # id of a concrete value -> slot, value
+        self.source: tuple | None = None  # set by transforms: the user's line of the original node
+
+    # -- the trace as a context: `with builder:` makes it the innermost one
+
+    def __enter__(self):
+        self.parent, state.builder, self.open = state.builder, self, True
+        return self
+
+    def __exit__(self, *exc):
+        state.builder, self.open = self.parent, False
+
+    # -- inputs and values from outside
+
+    def new_slot(self, aval: Aval) -> int:
+        """A fresh slot."""
+        self.avals.append(aval)
+        return len(self.avals) - 1
+
+    def input(self, aval: Aval) -> Traced:
+        """A further input."""
+        slot = self.new_slot(aval)
+        self.inputs.append(slot)
+        return Traced(aval, self, slot)
+
+    def lift(self, x) -> int:
+        """The slot of any value: ours, an enclosing trace's (captured), or a concrete one."""
+        if x.__class__ is Traced:
+            if x.builder is self:
+                return x.slot
+            if x in self.captures:
+                return self.captures[x]
+            if not x.builder.open:
+                raise LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name))
+            slot = self.captures[x] = self.new_slot(x.aval)
+            return slot
+        found = self.constants.get(id(x))
+        if found is None:
+            found = self.constants[id(x)] = (self._constant(x), x)
+        return found[0]
+
+    def _constant(self, x) -> int:
+        literal = Literal(x)
+        return self.append(constant_p, (), {"value": literal}, (literal.aval,), None)[0]
+
+    # -- nodes
+
+    def append(self, primitive: Primitive, inputs: tuple[int, ...], params: dict,
+               out_avals: Sequence[Aval], source) -> tuple[int, ...]:
+        """Write a node whose output avals are known; the slots of its outputs."""
+        first = len(self.avals)
+        self.avals.extend(out_avals)
+        outputs = tuple(range(first, len(self.avals)))
+        self.nodes.append(Node(primitive, inputs, outputs, params, source))
+        return outputs
+
+    def add(self, primitive: Primitive, args: Sequence, params: dict):
+        """Write a node; the traced result, a list of them if the primitive is multiple."""
+        inputs = tuple([a.slot if a.__class__ is Traced and a.builder is self else self.lift(a)
+                        for a in args])
+        avals = self.avals
+        out = primitive.shape(*[avals[s] for s in inputs], **params)
+        source = self.source or user_source()
+        if primitive.multiple:
+            slots = self.append(primitive, inputs, params, out, source)
+            return [Traced(a, self, s) for a, s in zip(out, slots)]
+        slot, = self.append(primitive, inputs, params, (out,), source)
+        return Traced(out, self, slot)
+
+    def inline(self, graph: Graph, args: Sequence) -> list[Traced]:
+        """Copy a graph's nodes here, with `args` for its inputs; its outputs."""
+        slots = dict(zip(graph.inputs, map(self.lift, args), strict=True))
+        for node in graph.nodes:
+            outs = self.append(node.primitive, tuple([slots[s] for s in node.inputs]), node.params,
+                               [graph.avals[s] for s in node.outputs], node.source)
+            slots.update(zip(node.outputs, outs))
+        return [Traced(graph.avals[s], self, slots[s]) for s in graph.outputs]
+
+    def finish(self, outputs: Sequence) -> Graph:
+        """The graph: inputs in order, then the captured ones."""
+        slots = [self.lift(x) for x in outputs]
+        inputs = self.inputs + list(self.captures.values())
+        return Graph(self.name, inputs, self.nodes, slots, self.avals)
+
+
+def current() -> Builder | None:
+    """The innermost trace of this thread, or None."""
+    return state.builder
+
+
+class outside_traces:
+    """Context: as if no trace were active (to compute something concrete inside a rule)."""
+
+    def __enter__(self):
+        self.saved, state.builder = state.builder, None
+
+    def __exit__(self, *exc):
+        state.builder = self.saved
+
+
+# ---- binding -------------------------------------------------------------------------------------
+
+
+def bind(primitive: Primitive, *args, **params):
+    """Apply a primitive: write a node if a trace is active, otherwise compute."""
+    builder = state.builder
+    if builder is None:
+        return _eager.bind(primitive, args, params)
+    return builder.add(primitive, args, params)
+
+
+def run(graph: Graph, args: Sequence) -> list:
+    """Apply a graph to values: inlined in the active trace, otherwise computed."""
+    builder = state.builder
+    if builder is None:
+        return _eager.run(graph, args)
+    return builder.inline(graph, args)
+
+
+class _ReferenceEngine:
+    """Computes by the NumPy reference until the engine installs itself."""
+
+    @staticmethod
+    def bind(primitive, args, params):
+        return evaluate_node(primitive, [np.asarray(a) for a in args], params)
+
+    @staticmethod
+    def run(graph, args):
+        return evaluate(graph, args)
+
+
+_eager = _ReferenceEngine
+
+
+def set_engine(engine):
+    """Install what computes outside traces: an object with `bind` and `run`."""
+    global _eager
+    _eager = engine
+
+
+def evaluate(graph: Graph, args: Sequence) -> list[np.ndarray]:
+    """The outputs of a graph by the NumPy reference rules, on host arrays."""
+    env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
+    for node in graph.nodes:
+        outs = evaluate_node(node.primitive, [env[s] for s in node.inputs], node.params)
+        env.update(zip(node.outputs, outs if node.primitive.multiple else (outs,)))
+    return [env[s] for s in graph.outputs]
+
+
+def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: dict):
+    """One primitive by its reference rule, with the aval its shape rule promises."""
+    expected = primitive.shape(*map(aval_of, arrays), **params)
+    with np.errstate(all="ignore"):
+        out = primitive.rule("reference")(*arrays, **params)
+    if primitive.multiple:
+        return [_conform(o, a) for o, a in zip(out, expected, strict=True)]
+    return _conform(out, expected)
+
+
+def _conform(array, aval: Aval) -> np.ndarray:
+    array = np.asarray(array)
+    if array.shape != aval.shape:
+        raise AssertionError(f"reference rule gave shape {array.shape}, shape rule {aval}")
+    return array if array.dtype == aval.dtype else array.astype(aval.dtype)
+
+
+# ---- tracing a function ----------------------------------------------------------------------------
+
+
+def trace(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -> tuple[Graph, list]:
+    """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
+
+    The graph's inputs are `in_avals` in order, then one for each captured value of an enclosing
+    trace: run it as run(graph, [*args, *captures]).
+    """
+    builder = Builder(name)
+    with builder:
+        outputs = fun(*[builder.input(a) for a in in_avals])
+        graph = builder.finish(outputs)
+    return graph, list(builder.captures)
+
+
+def trace_closed(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -> Graph:
+    """Trace a function that must not capture traced values (a rule, a lowering)."""
+    graph, captures = trace(fun, in_avals, name)
+    if captures:
+        raise LeakError(f"`{name}` closes over {captures[0]}, a value of an enclosing trace.\n"
+                        "    Pass it as an argument instead: a rule is traced on its own.")
+    return graph
+
+
+# ---- where the user was ----------------------------------------------------------------------------
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_INTERNAL = tuple(f"{p}/" for p in (_PACKAGE, *(_PACKAGE.parent / n for n in ("nn", "optim", "data"))))
+_internal_code: dict[object, bool] = {}
+
+
+def user_source() -> tuple[str, int, str] | None:
+    """(file, line, function) of the innermost frame that is not this library's."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        internal = _internal_code.get(code)
+        if internal is None:
+            internal = _internal_code[code] = code.co_filename.startswith(_INTERNAL)
+        if not internal:
+            return code.co_filename, frame.f_lineno, code.co_name
+        frame = frame.f_back
+    return None
+
+
+# ---- constant ----------------------------------------------------------------------------------------
+# A concrete array inside a graph. Large ones become parameters of the executable (see lowering).
+
+
+def _constant_lower(ctx, *, value):
+    return ctx.constant(value)
+
+
+constant_p = Primitive(
+    "constant", family="structure",
+    shape=lambda *, value: value.aval,
+    reference=lambda *, value: np.asarray(value.value),
+    lower=_constant_lower,
+    jvp=lambda primals, tangents, *, value: (bind(constant_p, value=value), None),
+    transpose=NOT_LINEAR,
+    batch=lambda axis, args, dims, *, value: (bind(constant_p, value=value), None))

@@ -1,0 +1,73 @@
+"""Graphs to executables: lowering, options, the cause of a compilation."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import xla
+from ..core.graph import Graph
+from ..core.lowering import Lowered, lower
+from ..core.trace import outside_traces
+from .errors import RecompileError
+from .modes import log, settings
+from .progress import compiling
+from .value import Value, to_buffer
+
+
+class Program:
+    """An executable, its hidden constant inputs, and where each result comes from.
+
+    `outputs[i]` is the executable's output for result i; -1 - k says that result i is input k
+    itself, which XLA would only copy.
+    """
+
+    __slots__ = ("executable", "run", "hoisted", "outputs", "device")
+
+    def __init__(self, executable, hoisted: list, outputs: tuple[int, ...]):
+        self.executable, self.run, self.device = executable, executable.run, executable.device
+        self.hoisted, self.outputs = hoisted, outputs
+
+    def __call__(self, buffers: list) -> list:
+        """Run on buffers of the right avals and device; a buffer for each result."""
+        outs = self.run(buffers + self.hoisted if self.hoisted else buffers)
+        if self.outputs is None:
+            return outs
+        return [outs[i] if i >= 0 else buffers[-1 - i] for i in self.outputs]
+
+
+def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str = "",
+                  why: str = "", fast: bool = False) -> Program:
+    """Compile a graph for a device. `fast` spends little on optimisation."""
+    if settings.fail_on_recompile:
+        raise RecompileError(f"compiling {name or graph.name} inside fail_on_recompile(): {why}")
+    slim, outputs = without_passing_through(graph)
+    passed = {-1 - i for i in outputs or () if i < 0}
+    donate = [k for k in donate if k not in passed]
+    with outside_traces():
+        lowered = lower(slim, device.platform, donate)
+        hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device)
+                   for v in lowered.hoisted]
+    log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
+    with compiling(name or graph.name, len(graph.nodes)):
+        executable = compile_lowered(lowered, device, fast)
+    return Program(executable, hoisted, outputs)
+
+
+def compile_lowered(lowered: Lowered, device, fast: bool = False):
+    """Compile a lowered module with the options its content asks for."""
+    options = {}
+    if device.platform == "cpu":
+        options = xla.FAST_COMPILE if fast else xla.choose_options(lowered.features)
+    callbacks = [xla.Callback(fun, outs) for fun, outs in lowered.callbacks]
+    return xla.compile(lowered.text, inputs=lowered.inputs, outputs=lowered.outputs,
+                       device=device, options=options, callbacks=callbacks, name=lowered.name)
+
+
+def without_passing_through(graph: Graph) -> tuple[Graph, tuple[int, ...] | None]:
+    """The graph without outputs that are inputs or repeated, and where each result comes from."""
+    inputs = {slot: k for k, slot in enumerate(graph.inputs)}
+    kept = list(dict.fromkeys(s for s in graph.outputs if s not in inputs))
+    if len(kept) == len(graph.outputs):
+        return graph, None
+    where = {slot: i for i, slot in enumerate(kept)}
+    outputs = tuple(where[s] if s in where else -1 - inputs[s] for s in graph.outputs)
+    return Graph(graph.name, graph.inputs, graph.nodes, kept, graph.avals), outputs

@@ -1,0 +1,78 @@
+"""Settings a user can reach: which tier computes, the log, and failing on recompilation.
+
+    FUNCTORCH_TIER=reference|per-op|fused|immediate|auto   how recordings are computed
+    FUNCTORCH_LOG=1                                         print flushes and compiles to stderr
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+# auto: by how often a recording was seen. reference: NumPy. per-op: one program an op.
+# fused: one program a recording, from its first sighting. immediate: per op, without recording.
+TIERS = ("auto", "reference", "per-op", "fused", "immediate")
+
+
+class _Settings:
+    tier = "auto"
+    log = bool(os.environ.get("FUNCTORCH_LOG"))
+    fail_on_recompile = 0
+
+
+settings = _Settings()
+
+
+def get_tier() -> str:
+    """The tier in force: one of TIERS."""
+    return settings.tier
+
+
+def set_tier(tier: str):
+    """Choose how recordings are computed from now on; ValueError for an unknown tier."""
+    if tier not in TIERS:
+        raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
+    settings.tier = tier
+
+
+@contextlib.contextmanager
+def forced_tier(tier: str):
+    """Context: compute by one tier. Recordings made before are computed on entry.
+
+    >>> import functorch_core as fc
+    >>> with fc.engine.forced_tier("reference"):
+    ...     y = fc.asarray([1., 2.]) + 1.
+    """
+    from .recorder import flush
+    flush("the tier changes")
+    saved = settings.tier
+    set_tier(tier)
+    try:
+        yield
+        flush("the tier changes")
+    finally:
+        settings.tier = saved
+
+
+@contextlib.contextmanager
+def fail_on_recompile():
+    """Context: raise RecompileError, with the cause, where anything would be compiled."""
+    settings.fail_on_recompile += 1
+    try:
+        yield
+    finally:
+        settings.fail_on_recompile -= 1
+
+
+def set_log(on: bool = True):
+    """Print each flush, its key, and each compile with its cause, to stderr."""
+    settings.log = bool(on)
+
+
+def log(message: str):
+    """A line of the log, if it is on."""
+    if settings.log:
+        print(f"[functorch] {message}", file=sys.stderr)
+
+
+set_tier(os.environ.get("FUNCTORCH_TIER", "auto"))

@@ -1,0 +1,350 @@
+"""Computing a recording: keys, plans and tiers.
+
+A plan belongs to a key: the signature, which results are still referenced, which inputs nobody
+needs any more. A key is computed op by op until it has been seen often enough that compiling it
+pays; from then on as one fused program. Only sightings and static costs decide, never a clock.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+
+from .. import xla
+from ..core.graph import Graph, cse, dce
+from ..core.trace import Builder, evaluate
+from ..primitives import reshape, slice
+from . import cost
+from .compiling import Program, compile_graph
+from .modes import log, settings
+from .recorder import SCALAR, Recording
+from .sources import note
+from .stats import count
+from .units import SCALAR_AVALS, Unit
+from .value import Poison, Value, concrete, to_buffer
+
+MAX_PLANS = 1024           # least recently used plans, with their programs, are forgotten beyond
+DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
+REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
+PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
+MAX_THRESHOLD = 32
+
+
+class Plan:
+    """How often a key was seen, how often it must be, and its program once there is one."""
+
+    __slots__ = ("sightings", "threshold", "program", "future")
+
+    def __init__(self, threshold: float):
+        self.sightings, self.threshold = 0, threshold
+        self.program: Program | None = None
+        self.future: Future | None = None
+
+
+_plans: OrderedDict[tuple, Plan] = OrderedDict()
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+
+
+# ---- the key -----------------------------------------------------------------------------------------
+
+
+def _references(values: list) -> list[int]:
+    return [sys.getrefcount(v) for v in values]
+
+
+_ALONE = _references([Value()])[0]  # the count of an object that only its list refers to
+
+
+def live_results(values: list[Value]) -> tuple[int, ...]:
+    """The slots of the results that somebody besides the recording still refers to."""
+    return tuple([i for i, n in enumerate(_references(values)) if n > _ALONE])
+
+
+def dead_inputs(recording: Recording) -> tuple[int, ...]:
+    """The inputs whose buffers nobody will read again: they may be overwritten."""
+    inputs = recording.inputs
+    dead = []
+    for i, n in enumerate(_references(inputs)):
+        if n == _ALONE + 1 and inputs[i].aval.nbytes >= DONATE_BYTES:  # + 1: input_slots
+            data = inputs[i].data
+            # 3: the value's slot, the local name, the argument. A NumPy view would be one more.
+            if not isinstance(data, np.ndarray) and sys.getrefcount(data) == 3:
+                dead.append(i)
+    return tuple(dead)
+
+
+def device_of(recording: Recording):
+    """The device the recording's inputs are on: an accelerator, if any is on one."""
+    for value in recording.inputs:
+        data = value.data
+        if not isinstance(data, np.ndarray) and data.__class__ is not Poison:
+            device = xla.device_of(data)
+            if device.platform != "cpu":
+                return device
+    return xla.default_device()
+
+
+# ---- computing -----------------------------------------------------------------------------------------
+
+
+def compute(recording: Recording, why: str):
+    """Give every live result its data."""
+    for value in recording.inputs:
+        concrete(value)  # raises, before anything is lost, if an input is poisoned
+    live = live_results(recording.values)
+    if not live and not any(u.effect for u in recording.units):
+        return _forget(recording)
+    try:
+        _compute(recording, live, why)
+    except Exception:
+        _poison(recording)
+        raise
+    except BaseException:  # Ctrl-C: what was recorded can still be computed when it is read
+        recording.done = False
+        raise
+    _forget(recording)
+
+
+def _compute(recording: Recording, live: tuple[int, ...], why: str):
+    tier = settings.tier
+    if xla.in_forked_child() or tier == "reference":
+        return run_units(recording, live, _by_reference)
+    if tier in ("per-op", "immediate"):
+        return run_units(recording, live, _by_program)
+    device, donated = device_of(recording), dead_inputs(recording)
+    key = (tuple(recording.signature), live, donated, device)
+    plan = _plan_of(key, recording)
+    plan.sightings += 1
+    log(f"flush ({why}): {len(recording.units)} ops, {len(live)} live, sighting "
+        f"{plan.sightings} of key {hash(key) & 0xffffffff:08x}")
+    if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
+        if plan.sightings + 1 >= plan.threshold:
+            _start_compiling(plan, recording, live, donated, device)
+        return run_units(recording, live, _cheapest)
+    try:
+        program = plan.program or _join(plan, recording, live, donated, device)
+    except xla.CompileError:
+        run_units(recording, live, _by_program)  # names the op that cannot be compiled
+        raise
+    _run_fused(program, recording, live)
+    count("donated", len(donated))
+
+
+def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
+    buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device)
+               for v in recording.inputs]
+    if recording.floats:
+        buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
+    if recording.ints:
+        buffers.append(xla.put(np.array(recording.ints, np.int64), program.device, owned=True))
+    outs = program(buffers)
+    values = recording.values
+    for slot, out in zip(live, outs, strict=True):
+        value = values[slot]
+        value.data, value.recording = out, None
+    count("fused_runs")
+
+
+def _forget(recording: Recording):
+    """Break the references that would keep inputs and dead results alive."""
+    recording.inputs, recording.input_slots, recording.values = [], {}, []
+    recording.units, recording.sources, recording.signature = [], [], []
+
+
+def _poison(recording: Recording):
+    """After a failure: results without data raise when they are read, naming the cause."""
+    cause = sys.exc_info()[1]
+    for value in recording.values:
+        if value.recording is not None:
+            value.data, value.recording = Poison(cause, str(cause).split("\n")[0]), None
+    _forget(recording)
+
+
+# ---- plans ---------------------------------------------------------------------------------------------
+
+
+def _plan_of(key: tuple, recording: Recording) -> Plan:
+    plan = _plans.get(key)
+    if plan is None:
+        plan = Plan(threshold_of(recording.units))
+        count("plans")
+        with _lock:
+            plan = _plans.setdefault(key, plan)
+            if len(_plans) > MAX_PLANS:
+                _plans.popitem(last=False)
+    else:
+        _plans.move_to_end(key)
+    return plan
+
+
+def threshold_of(units: list[Unit]) -> float:
+    """At which sighting a recording of these units is compiled: infinite if it never pays."""
+    costs = [u.cost for u in units]
+    saved = sum(c.reference for c in costs) - sum(c.fused for c in costs) - cost.EXECUTE
+    price = cost.COMPILE_PROGRAM + sum(c.compile for c in costs)
+    if saved <= 0:
+        return float("inf")
+    return min(max(2., price / (PATIENCE * saved)), MAX_THRESHOLD)
+
+
+def _start_compiling(plan, recording, live, donated, device):
+    """Compile in the background; the sighting that needs the program waits for it."""
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(1, "functorch-compile")
+    if plan.future is None and not settings.fail_on_recompile:
+        plan.future = _pool.submit(_compile, *_snapshot(recording), live, donated, device)
+
+
+def _snapshot(recording: Recording):
+    return (list(recording.signature), list(recording.units),
+            [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
+
+
+def _join(plan, recording, live, donated, device) -> Program:
+    future, plan.future = plan.future, None
+    if future is not None:
+        plan.program = future.result()
+    else:
+        plan.program = _compile(*_snapshot(recording), live, donated, device)
+    return plan.program
+
+
+def _compile(signature, units, avals, floats, ints, live, donated, device) -> Program:
+    graph = graph_of(signature, units, avals, floats, ints, live)
+    return compile_graph(graph, device, donate=donated, name=f"recording_of_{len(units)}_ops",
+                         why=_history.why(units))
+
+
+class _History:
+    """What was compiled before, so that a further compilation can say what differs."""
+
+    def __init__(self):
+        self.units: OrderedDict[tuple, list[Unit]] = OrderedDict()
+
+    def why(self, units: list[Unit]) -> str:
+        """The cause: new code, or which op's shape or dtype changed."""
+        names = tuple(u.name for u in units)
+        before, self.units[names] = self.units.get(names), units
+        if len(self.units) > MAX_PLANS:
+            self.units.popitem(last=False)
+        if before is None:
+            return "this sequence of operations was not compiled before"
+        for i, (old, new) in enumerate(zip(before, units)):
+            if old is not new:
+                return f"operation {i} is {new}; it was {old} when this sequence was last compiled"
+        return "other results are kept, or other inputs are free, than when it was last compiled"
+
+
+_history = _History()
+
+
+def graph_of(signature, units, avals, floats, ints, live) -> Graph:
+    """The recording as one graph; its scalars are unpacked from two vectors."""
+    builder = Builder("recording")
+    with builder:
+        inputs = [builder.input(a) for a in avals]
+        scalars = {kind: iter(_unpack(builder, kind, n))
+                   for kind, n in ((float, floats), (int, ints))}
+        values, position = [], 0
+        for unit in units:
+            n = len(unit.graph.inputs)
+            codes = signature[position + 1:position + 1 + n]
+            position += 1 + n
+            values += builder.inline(unit.graph, [
+                values[c] if c >= 0 else next(scalars[float]) if c == SCALAR
+                else next(scalars[int]) if c == SCALAR - 1 else inputs[-1 - c] for c in codes])
+        graph = builder.finish([values[s] for s in live])
+    return cse(dce(graph))
+
+
+def _unpack(builder: Builder, kind: type, n: int) -> list:
+    if not n:
+        return []
+    vector = builder.input(SCALAR_AVALS[kind].with_shape((n,)))
+    return [reshape(slice(vector, start=(i,), limit=(i + 1,)), shape=()) for i in range(n)]
+
+
+# ---- op by op --------------------------------------------------------------------------------------------
+
+
+def run_units(recording: Recording, live: tuple[int, ...], run):
+    """Compute op by op with run(unit, arrays or buffers, device); name the op that fails."""
+    device = device_of(recording)
+    last = _last_uses(recording, live)
+    env: list = []
+    scalars = {SCALAR: iter(recording.floats), SCALAR - 1: iter(recording.ints)}
+    kinds = {SCALAR: np.float64, SCALAR - 1: np.int64}
+    position = 0
+    for i, unit in enumerate(recording.units):
+        n = len(unit.graph.inputs)
+        codes = recording.signature[position + 1:position + 1 + n]
+        position += 1 + n
+        args = [env[c] if c >= 0 else kinds[c](next(scalars[c])) if c <= SCALAR
+                else recording.inputs[-1 - c].data for c in codes]
+        first = len(env)
+        try:
+            env.extend(run(unit, args, device))
+        except Exception as error:
+            note(error, unit, recording.sources[i])
+            raise
+        for slot in range(first, len(env)):
+            value = recording.values[slot]
+            if last[slot] >= len(recording.units):
+                value.data, value.recording = env[slot], None
+        for c in codes:
+            if c >= 0 and last[c] == i:
+                env[c] = None
+
+
+def _last_uses(recording: Recording, live: tuple[int, ...]) -> list[int]:
+    """For each result the index of the last unit that uses it; beyond the end if it is live."""
+    last, position = [-1] * len(recording.values), 0
+    for i, unit in enumerate(recording.units):
+        n = len(unit.graph.inputs)
+        for c in recording.signature[position + 1:position + 1 + n]:
+            if c >= 0:
+                last[c] = i
+        position += 1 + n
+    for slot in live:
+        last[slot] = len(recording.units)
+    return last
+
+
+def _as_array(x) -> np.ndarray:
+    return x if isinstance(x, (np.ndarray, np.generic)) else xla.to_numpy(x)
+
+
+def _as_buffer(x, device):
+    return xla.put(x, device) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+def _by_reference(unit: Unit, args, device):
+    count("reference_ops")
+    return [freeze(out) for out in evaluate(unit.graph, [_as_array(a) for a in args])]
+
+
+def freeze(array: np.ndarray) -> np.ndarray:
+    """A contiguous array; reference rules may return broadcast views of their inputs."""
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _by_program(unit: Unit, args, device):
+    count("op_runs")
+    return unit.program(device)([_as_buffer(a, device) for a in args])
+
+
+def _cheapest(unit: Unit, args, device):
+    """By NumPy if that is quick, otherwise compiled: a function of the unit alone."""
+    on_host = device.platform == "cpu" and unit.cost.reference < REFERENCE_LIMIT
+    return (_by_reference if on_host else _by_program)(unit, args, device)
+
+
+def compile_unit(unit: Unit, device) -> Program:
+    """The per-op program of a unit."""
+    return compile_graph(unit.graph, device, name=unit.name, why="an operation of its own",
+                         fast=unit.cost.nodes < 64 and device.platform == "cpu")

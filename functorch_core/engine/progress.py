@@ -1,0 +1,32 @@
+"""A line on stderr while a long compilation runs, if stderr is a terminal."""
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+
+AFTER = 1.0  # seconds: shorter compilations say nothing
+
+
+@contextlib.contextmanager
+def compiling(name: str, nodes: int):
+    """Context: after a second, say what is being compiled; when it ends, how long it took."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    start, shown = time.perf_counter(), threading.Event()
+
+    def show():
+        shown.set()
+        print(f"compiling {name} ({nodes} operations) ...", end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(AFTER, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if shown.is_set():
+            print(f" {time.perf_counter() - start:.1f} s", file=sys.stderr)

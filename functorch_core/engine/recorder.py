@@ -1,0 +1,186 @@
+"""The recorder: append what is called to a flat signature, compute when a value is needed.
+
+A recording is a list of integers: for each op its unit's id, then one integer an operand: the
+slot of an earlier result (>= 0), or -1 - i for input i of the recording. The signature, with which
+results are still referenced and which inputs are not, is the key of what to run.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.graph import Graph
+from ..core.trace import Traced, constant_p, set_engine
+from .modes import settings
+from .stats import count
+from .units import Unit, unit_of_primitive
+from .value import Value, from_numpy
+
+MAX_OPS = 1024        # a recording is cut here; see Recording.period
+SCALAR = -1 << 40     # marks a Python float operand in a signature; SCALAR - 1 an int
+
+
+class _State(threading.local):
+    recording: Recording | None = None
+
+
+_state = _State()
+
+
+class Recording:
+    """Ops called but not computed yet, of one thread."""
+
+    __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "units", "values",
+                 "sources", "slots", "lock", "limit", "done")
+
+    def __init__(self, limit: int = MAX_OPS):
+        self.signature: list[int] = []
+        self.inputs: list[Value] = []
+        self.input_slots: dict[Value, int] = {}
+        self.floats: list[float] = []
+        self.ints: list[int] = []
+        self.units: list[Unit] = []
+        self.values: list[Value] = []      # every result, in slot order
+        self.sources: list = []            # (code, instruction) of the call, an op
+        self.lock = threading.RLock()
+        self.limit, self.done = limit, False
+
+    def input(self, value: Value) -> int:
+        """The signature's integer for a value from outside."""
+        other = value.recording
+        if other is not None:
+            other.flush("a value crossed threads")
+        slot = self.input_slots.get(value)
+        if slot is None:
+            self.inputs.append(value)
+            slot = self.input_slots[value] = -len(self.inputs)
+        return slot
+
+    def scalar(self, x) -> int:
+        """The signature's integer for a Python number, which is packed beside the inputs."""
+        if x.__class__ is float:
+            self.floats.append(x)
+            return SCALAR
+        self.ints.append(x)
+        return SCALAR - 1
+
+    def flush(self, why: str = ""):
+        """Compute everything recorded; live values have data afterwards."""
+        from .programs import compute
+        with self.lock:
+            if self.done:
+                return
+            self.done = True
+            if _state.recording is self:
+                _state.recording = None
+            if self.units:
+                count("flushes")
+                compute(self, why)
+
+
+def record(unit: Unit, operands: Sequence):
+    """Append a call; a new value for its result, a list of them if the unit is `multiple`."""
+    recording = _state.recording
+    if recording is None:
+        recording = _state.recording = Recording()
+    signature = recording.signature
+    signature.append(unit.id)
+    for x in operands:
+        if x.__class__ is Value:
+            signature.append(x.slot if x.recording is recording else recording.input(x))
+        else:
+            signature.append(recording.scalar(x))
+    recording.units.append(unit)
+    frame = sys._getframe(2)
+    recording.sources.append((frame.f_code, frame.f_lasti))
+    values = recording.values
+    if unit.multiple:
+        result = []
+        for a in unit.out_avals:
+            value = Value()
+            value.aval, value.recording, value.slot = a, recording, len(values)
+            values.append(value)
+            result.append(value)
+    else:
+        result = Value()
+        result.aval, result.recording, result.slot = unit.out_avals[0], recording, len(values)
+        values.append(result)
+    if len(recording.units) >= recording.limit or settings.tier == "immediate":
+        _cut(recording)
+    return result
+
+
+def _cut(recording: Recording):
+    """Flush a long recording; the next is cut at a multiple of the period found in this one."""
+    if settings.tier == "immediate":
+        recording.flush("immediate mode")
+        return
+    count("cut_recordings")
+    p = period([u.id for u in recording.units])
+    limit = recording.limit // p * p if p else MAX_OPS
+    recording.flush("the recording is long")
+    _state.recording = Recording(limit)
+
+
+def period(ids: Sequence[int]) -> int:
+    """The shortest period of the sequence's tail (at least half of it), or 0.
+
+    A loop that observes nothing repeats its ops; cutting at multiples of their number makes every
+    later recording the same.
+    """
+    tail = list(ids)[::-1]
+    border = [0] * len(tail)  # the prefix function of Knuth, Morris and Pratt
+    best = 0
+    for i in range(1, len(tail)):
+        k = border[i - 1]
+        while k and tail[i] != tail[k]:
+            k = border[k - 1]
+        border[i] = k + 1 if tail[i] == tail[k] else 0
+        candidate = i + 1 - border[i]
+        if i + 1 >= len(tail) // 2 and border[i] >= candidate:
+            best = candidate
+    return best
+
+
+def flush(why: str = "asked for"):
+    """Compute what this thread has recorded."""
+    if _state.recording is not None:
+        _state.recording.flush(why)
+
+
+# ---- what core.trace calls outside of traces -------------------------------------------------------
+
+
+def as_value(x) -> Value:
+    """A value of whatever a primitive may be given: a value, or a NumPy array (copied)."""
+    if x.__class__ is Value:
+        return x
+    if isinstance(x, Traced):
+        from ..core.errors import LEAK_MESSAGE, LeakError
+        raise LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name))
+    return from_numpy(np.array(x))
+
+
+def bind(primitive, args, params):
+    """Record one primitive."""
+    if primitive is constant_p:
+        return as_value(params["value"].value)
+    values = [as_value(a) for a in args]
+    unit = unit_of_primitive(primitive, params, tuple([v.aval for v in values]))
+    return record(unit, values)
+
+
+def run_graph(graph: Graph, args: Sequence) -> list[Value]:
+    """Record a graph node by node: its parts recur, where it as a whole may be new."""
+    env = dict(zip(graph.inputs, map(as_value, args), strict=True))
+    for node in graph.nodes:
+        outs = bind(node.primitive, [env[s] for s in node.inputs], node.params)
+        env.update(zip(node.outputs, outs if node.primitive.multiple else (outs,)))
+    return [env[s] for s in graph.outputs]
+
+
+set_engine(sys.modules[__name__])
+run = run_graph

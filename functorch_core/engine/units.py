@@ -1,0 +1,89 @@
+"""Units: what the recorder records. A unit is an op at one signature: a graph and an id.
+
+However many primitives an op is composed of, it is one unit, one entry of a recording.
+"""
+from __future__ import annotations
+
+import itertools
+import threading
+
+import numpy as np
+
+from ..core.aval import Aval, aval
+from ..core.graph import Graph, cse, dce
+from ..core.primitive import Primitive
+from ..core.trace import Builder
+from . import cost
+
+_ids = itertools.count()
+by_id: dict[int, "Unit"] = {}
+
+# The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
+SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
+
+
+class Unit:
+    """A graph that is recorded as one entry. `multiple`: its results come as a list."""
+
+    __slots__ = ("id", "graph", "name", "out_avals", "multiple", "effect", "_cost", "_program")
+
+    def __init__(self, graph: Graph, name: str, multiple: bool):
+        self.id = next(_ids)
+        self.graph, self.name, self.multiple = graph, name, multiple
+        self.out_avals = graph.out_avals
+        self.effect = cost.has_effect(graph)
+        self._cost = self._program = None
+        by_id[self.id] = self
+
+    def __repr__(self):
+        return f"{self.name}({', '.join(map(str, self.graph.in_avals))})"
+
+    @property
+    def cost(self) -> cost.Cost:
+        """The static estimate of the graph's work."""
+        if self._cost is None:
+            self._cost = cost.of_graph(self.graph)
+        return self._cost
+
+    def program(self, device):
+        """The unit's own executable (the per-op tier)."""
+        from .programs import compile_unit
+        if self._program is None or self._program.device is not device:
+            self._program = compile_unit(self, device)
+        return self._program
+
+
+_units: dict[tuple, Unit] = {}
+_lock = threading.Lock()
+
+
+def unit_of_primitive(primitive: Primitive, params: dict, avals: tuple[Aval, ...]) -> Unit:
+    """The unit of one primitive at these avals."""
+    try:
+        key = (primitive, tuple(params.items()), avals)
+        found = _units.get(key)
+    except TypeError:  # a parameter that cannot be hashed: no reuse
+        key = found = None
+    if found is None:
+        found = Unit(_graph_of_primitive(primitive, params, avals), primitive.name,
+                     primitive.multiple)
+        if key is not None:
+            with _lock:
+                found = _units.setdefault(key, found)
+    return found
+
+
+def _graph_of_primitive(primitive, params, avals) -> Graph:
+    builder = Builder(primitive.name)
+    with builder:
+        out = builder.add(primitive, [builder.input(a) for a in avals], params)
+        return builder.finish(out if primitive.multiple else [out])
+
+
+def unit_of_graph(graph: Graph, name: str = "", multiple: bool = True) -> Unit:
+    """The unit of a graph, remembered on the graph."""
+    found = graph.memo.get("unit")
+    if found is None or found.multiple != multiple:
+        clean = cse(dce(graph))
+        found = graph.memo["unit"] = Unit(clean, name or graph.name, multiple)
+    return found

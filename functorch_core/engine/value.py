@@ -1,0 +1,106 @@
+"""Values: an aval, and either data (host or device) or a place in the current recording.
+
+Nothing above the engine can tell which: whoever needs the data calls `to_numpy` or `to_buffer`,
+and a recorded value is computed then.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from .. import xla
+from ..core.aval import Aval, aval
+
+
+class Value:
+    """An immutable array that may not be computed yet.
+
+    `recording` is None for a computed value, whose `data` is a NumPy array or a device buffer;
+    otherwise the value is output `slot` of that recording. Made by the functions of this module
+    and by the recorder, which set the slots directly: this is the hot path.
+    """
+
+    __slots__ = ("aval", "data", "recording", "slot", "__weakref__")
+
+    def __repr__(self):
+        return f"Value<{self.aval}, {'recorded' if self.recording is not None else 'computed'}>"
+
+    def __array__(self, dtype=None, copy=None):
+        array = to_numpy(self)
+        return array if dtype is None else array.astype(dtype)
+
+    def __reduce__(self):
+        return from_numpy, (np.array(to_numpy(self)),)
+
+    @property
+    def shape(self):
+        """The shape, a tuple of ints."""
+        return self.aval.shape
+
+    @property
+    def dtype(self):
+        """The NumPy dtype."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self):
+        """The number of dimensions."""
+        return self.aval.ndim
+
+
+def _computed(a: Aval, data) -> Value:
+    value = Value()
+    value.aval, value.data, value.recording = a, data, None
+    return value
+
+
+def from_numpy(array: np.ndarray) -> Value:
+    """A value of a host array that nobody mutates any more (copy it first if in doubt)."""
+    array = np.asarray(array)
+    return _computed(aval(array.shape, array.dtype), array)
+
+
+def from_buffer(buffer) -> Value:
+    """A value of a device buffer."""
+    return _computed(aval(tuple(buffer.shape), np.dtype(buffer.dtype)), buffer)
+
+
+def concrete(value: Value):
+    """The data, host or device; a recorded value is computed first."""
+    if value.recording is not None:
+        value.recording.flush("a value was read")
+    data = value.data
+    if data.__class__ is Poison:
+        raise data.error()
+    return data
+
+
+def to_numpy(value: Value) -> np.ndarray:
+    """The data as a (read-only) NumPy array."""
+    data = concrete(value)
+    return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
+
+
+def to_buffer(value: Value, device=None):
+    """The data as a device buffer; a host array is put there once and stays."""
+    data = concrete(value)
+    if isinstance(data, np.ndarray):
+        data = value.data = xla.put(data, device)
+    elif device is not None and xla.device_of(data) is not device:
+        return xla.copy_to(data, device)
+    return data
+
+
+class Poison:
+    """The data of a value whose computation failed: reading it raises."""
+
+    __slots__ = ("cause", "operation")
+
+    def __init__(self, cause: BaseException, operation: str):
+        self.cause, self.operation = cause, operation
+
+    def error(self) -> Exception:
+        """What reading the value raises."""
+        from .errors import POISONED, DeferredError
+        error = DeferredError(POISONED.format(operation=self.operation))
+        error.__cause__ = self.cause
+        return error

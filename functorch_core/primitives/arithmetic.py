@@ -1,0 +1,382 @@
+"""Elementwise arithmetic: sums, products, powers, rounding, comparison of size."""
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.trace import bind
+from .declare import (
+    NOT_LINEAR,
+    Linear,
+    Primitive,
+    binary,
+    check_dtype,
+    elementwise_batch,
+    elementwise_lower,
+    elementwise_shape,
+    half_reference,
+    multilinear,
+    no_tangent,
+    operand_like,
+    same_dtype,
+    unary,
+)
+
+# ---- linear ----------------------------------------------------------------------------------------
+
+
+def _add_jvp(primals, tangents):
+    out = add(*primals)
+    present = [t for t in tangents if t is not None]
+    return out, present[0] if len(present) == 1 else add(*present)
+
+
+def _add_transpose(ct, x, y):
+    return tuple(ct if isinstance(a, Linear) else None for a in (x, y))
+
+
+add = binary("add", "stablehlo.add", np.add, dtypes=dt.ALL, what="numeric or bool",
+             jvp=_add_jvp, transpose=_add_transpose)
+
+
+def _sub_jvp(primals, tangents):
+    out, (tx, ty) = sub(*primals), tangents
+    if tx is None:
+        return out, neg(ty)
+    return out, tx if ty is None else sub(tx, ty)
+
+
+def _sub_transpose(ct, x, y):
+    return (ct if isinstance(x, Linear) else None, neg(ct) if isinstance(y, Linear) else None)
+
+
+sub = binary("sub", "stablehlo.subtract", np.subtract, dtypes=dt.NUMERIC, what="numeric",
+             jvp=_sub_jvp, transpose=_sub_transpose)
+
+neg = unary("neg", "stablehlo.negate", np.negative, dtypes=dt.NUMERIC, what="numeric", linear=True)
+
+# ---- bilinear --------------------------------------------------------------------------------------
+
+
+def _mul_transpose(ct, x, y):
+    return (mul(ct, y) if isinstance(x, Linear) else None,
+            mul(x, ct) if isinstance(y, Linear) else None)
+
+
+mul = binary("mul", "stablehlo.multiply", np.multiply, dtypes=dt.ALL, what="numeric or bool",
+             jvp=multilinear(lambda x, y: mul(x, y)), transpose=_mul_transpose)
+
+# ---- quotients -------------------------------------------------------------------------------------
+
+
+def _integer_division(x, y):
+    """(quotient towards zero, remainder); x / 0 is -1 with remainder x; the ends wrap, as in XLA."""
+    by_zero = y == 0
+    divisor = np.where(by_zero, 1, y).astype(x.dtype)
+    remainder = np.fmod(x, divisor)
+    quotient = np.floor_divide(x - remainder, divisor)
+    all_ones = np.invert(np.zeros((), x.dtype))
+    return np.where(by_zero, all_ones, quotient), np.where(by_zero, x, remainder)
+
+
+def _div_reference(x, y):
+    return _integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
+
+
+def _div_transpose(ct, x, y):
+    return div(ct, y), None
+
+
+div = binary("div", "stablehlo.divide", _div_reference, dtypes=dt.NUMERIC, what="numeric",
+             derivatives=(lambda t, out, x, y: div(t, y),
+                          lambda t, out, x, y: mul(t, neg(div(out, y)))),
+             transpose=_div_transpose)
+
+
+
+def _rem_reference(x, y):
+    return _integer_division(x, y)[1] if x.dtype.kind in "iu" else np.fmod(x, y)
+
+
+def _rem_by_divisor(t, out, x, y):
+    """-t trunc(x / y); the exact quotient is (x - out) / y, up to rounding."""
+    return mul(t, neg(round(div(sub(x, out), y))))
+
+
+rem = binary("rem", "stablehlo.remainder", _rem_reference, dtypes=dt.REAL, what="real",
+             derivatives=(lambda t, out, x, y: t, _rem_by_divisor))
+
+# ---- size and sign -----------------------------------------------------------------------------------
+
+
+def _abs_derivative(t, out, x):
+    if x.dtype not in dt.COMPLEX:
+        return mul(t, sign(x))
+    from .convert import conj, real
+    return real(mul(t, conj(sign(x))))
+
+
+def _abs_lower(ctx, x):
+    if x.aval.dtype in dt.UNSIGNED:
+        return x
+    return ctx.op("stablehlo.abs", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
+
+
+abs = unary("abs", _abs_lower, np.abs, dtypes=dt.NUMERIC, what="numeric",
+            derivative=_abs_derivative, out_dtype=dt.real_of)
+
+
+def _sign_jvp(primals, tangents):
+    """Constant almost everywhere if real; x / |x| turns with x if complex (0 at 0)."""
+    x, t = primals[0], tangents[0]
+    out = sign(x)
+    if x.dtype not in dt.COMPLEX:
+        return out, None
+    from .comparison import eq, select
+    from .convert import complex, conj, imag
+    from .structure import full, zeros
+    size = abs(x)
+    safe = select(eq(size, 0), full(size.shape, 1, size.dtype), size)
+    turn = div(imag(mul(t, conj(out))), safe)
+    return out, mul(complex(zeros(turn.aval), turn), out)
+
+
+def _sign_lower(ctx, x):
+    if x.aval.dtype in dt.UNSIGNED:
+        return ctx.op("stablehlo.minimum", x, ctx.full(x.aval, 1), out=x.aval)
+    return ctx.op("stablehlo.sign", x, out=x.aval)
+
+
+sign_p = Primitive(
+    "sign", family="elementwise", feature="elementwise",
+    shape=elementwise_shape("sign", dt.NUMERIC, "numeric", same_dtype),
+    reference=half_reference(np.sign), lower=_sign_lower,
+    jvp=_sign_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(lambda x: sign(x)))
+
+
+def sign(x):
+    """Elementwise -1, 0 or 1 (unsigned: 0 or 1); x / |x| of complex numbers, 0 at 0."""
+    return bind(sign_p, x)
+
+# ---- the larger, the smaller -----------------------------------------------------------------------------
+
+
+def _extreme_jvp(apply, loses):
+    """The operand that wins moves the result; equal ones share it by halves, as in PyTorch."""
+    def rule(primals, tangents):
+        from .comparison import eq, select
+        from .structure import zeros
+        out, total = apply(*primals), None
+        for t, (x, y) in zip(tangents, (primals, primals[::-1])):
+            if t is not None:
+                term = select(eq(x, y), mul(t, .5), select(loses(x, y), zeros(t.aval), t))
+                total = term if total is None else add(total, term)
+        return out, total
+    return rule
+
+
+def _less(x, y):
+    from .comparison import lt
+    return lt(x, y)
+
+
+max = binary("max", "stablehlo.maximum", np.maximum, dtypes=dt.ORDERED, what="real or bool",
+             jvp=_extreme_jvp(lambda x, y: max(x, y), _less))
+min = binary("min", "stablehlo.minimum", np.minimum, dtypes=dt.ORDERED, what="real or bool",
+             jvp=_extreme_jvp(lambda x, y: min(x, y), lambda x, y: _less(y, x)))
+
+# ---- rounding --------------------------------------------------------------------------------------------
+
+floor = unary("floor", "stablehlo.floor", np.floor, dtypes=dt.FLOATING, what="floating")
+ceil = unary("ceil", "stablehlo.ceil", np.ceil, dtypes=dt.FLOATING, what="floating")
+
+
+def _trunc(x):
+    from .comparison import lt, select
+    return select(lt(x, 0), ceil(x), floor(x))
+
+
+trunc = unary("trunc", lambda ctx, x: ctx.call(_trunc, x)[0], np.trunc, dtypes=dt.FLOATING,
+              what="floating")
+
+
+def round(x, *, method="to_even"):
+    """Elementwise nearest integer; halves 'to_even' or 'away_from_zero'."""
+    return bind(round_p, x, method=method)
+
+
+_ROUND = {"to_even": "stablehlo.round_nearest_even", "away_from_zero": "stablehlo.round_nearest_afz"}
+
+
+def _round_shape(x, *, method):
+    if method not in _ROUND:
+        raise ValueError(f"round takes method 'to_even' or 'away_from_zero', got {method!r}")
+    check_dtype("round", x, dt.FLOATING, "floating")
+    return x
+
+
+def _round_reference(x, *, method):
+    if method == "to_even":
+        return np.rint(x)
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= .5, whole + np.copysign(np.ones_like(x), x), whole)
+
+
+round_p = Primitive(
+    "round", family="elementwise", feature="elementwise",
+    shape=_round_shape, reference=half_reference(_round_reference),
+    lower=lambda ctx, x, *, method: elementwise_lower(_ROUND[method], same_dtype)(ctx, x),
+    jvp=no_tangent(round), transpose=NOT_LINEAR, batch=elementwise_batch(round))
+
+
+def _next_after_lower(ctx, x, y):
+    return ctx.op("chlo.next_after", x, y, out=x.aval)
+
+
+nextafter_p = Primitive(
+    "nextafter", family="elementwise", feature="elementwise",
+    shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)",
+                            same_dtype),
+    reference=np.nextafter, lower=_next_after_lower,
+    jvp=no_tangent(lambda x, y: nextafter(x, y)), transpose=NOT_LINEAR,
+    batch=elementwise_batch(lambda x, y: nextafter(x, y)))
+
+
+def nextafter(x, y):
+    """Elementwise the next number after x towards y."""
+    return bind(nextafter_p, operand_like(x, y), operand_like(y, x))
+
+
+# ---- roots -----------------------------------------------------------------------------------------------
+
+sqrt = unary("sqrt", "stablehlo.sqrt", np.sqrt, dtypes=dt.INEXACT, what="floating or complex",
+             derivative=lambda t, out, x: div(t, mul(out, 2)))
+rsqrt = unary("rsqrt", "stablehlo.rsqrt", lambda x: 1 / np.sqrt(x), dtypes=dt.INEXACT,
+              what="floating or complex",
+              derivative=lambda t, out, x: mul(t, mul(mul(mul(out, out), out), -.5)))
+
+
+def _cbrt_step(x, root):
+    """A Newton step, where one makes sense (not at 0, inf and NaN)."""
+    from .comparison import is_finite, select
+    excess = sub(div(mul(mul(root, root), root), x), 1)
+    step = mul(excess, mul(root, 1 / 3))
+    return select(is_finite(step), sub(root, step), root)
+
+
+def _cbrt_lower(ctx, x):
+    """XLA's is off by 13 ulps in float32, 100 in float64, when compiled fast."""
+    root = elementwise_lower("stablehlo.cbrt", same_dtype)(ctx, x)
+    return ctx.call(_cbrt_step, x, root)[0]
+
+
+cbrt = unary("cbrt", _cbrt_lower, np.cbrt, dtypes=dt.FLOATING, what="floating",
+             derivative=lambda t, out, x: div(t, mul(mul(out, out), 3)))
+
+# ---- powers ----------------------------------------------------------------------------------------------
+
+
+def integer_pow(x, *, y):
+    """Elementwise x**y for a static int y; negative y for floats and complex only."""
+    return bind(integer_pow_p, x, y=int(y))
+
+
+def _by_squaring(x, y: int, multiply):
+    """x**y of y > 0 by repeated squaring."""
+    out = None
+    while True:
+        if y & 1:
+            out = x if out is None else multiply(out, x)
+        y >>= 1
+        if not y:
+            return out
+        x = multiply(x, x)
+
+
+def _integer_pow_shape(x, *, y):
+    check_dtype("integer_pow", x, dt.NUMERIC, "numeric")
+    if y < 0 and x.dtype in dt.INTEGER:
+        raise ValueError(f"integer_pow of {x} takes y of 0 or more, got {y}; convert it to floats")
+    return x
+
+
+def _integer_pow_reference(x, *, y):
+    power = _by_squaring(x, builtins.abs(y), np.multiply) if y else np.ones_like(x)
+    return 1 / power if y < 0 else power
+
+
+def _integer_pow(x, *, y):
+    from .structure import full
+    if y == 0:
+        return full(x.shape, 1, x.dtype)
+    power = _by_squaring(x, builtins.abs(y), mul)
+    return div(1, power) if y < 0 else power
+
+
+def _integer_pow_jvp(primals, tangents, *, y):
+    x, t = primals[0], tangents[0]
+    out = integer_pow(x, y=y)
+    if y == 0:
+        return out, None
+    return out, t if y == 1 else mul(t, mul(integer_pow(x, y=y - 1), y))
+
+
+integer_pow_p = Primitive(
+    "integer_pow", family="elementwise", feature="elementwise",
+    shape=_integer_pow_shape, reference=half_reference(_integer_pow_reference),
+    lower=lambda ctx, x, *, y: ctx.call(_integer_pow, x, y=y)[0],
+    jvp=_integer_pow_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(integer_pow))
+
+
+def _pow_reference(x, y):
+    if x.dtype.kind not in "iu":
+        return np.power(x, y)
+    power = np.power(x, np.where(y < 0, 0, y))
+    ones = np.where((y & 1).astype(bool), x, 1)  # x**y = x**-y for x = 1, -1
+    return np.where(y < 0, np.where(np.abs(x) == 1, ones, 0), power)
+
+
+def _pow_lower(ctx, x, y):
+    plain = elementwise_lower("stablehlo.power", same_dtype)
+    if x.aval.dtype not in dt.SIGNED:
+        return plain(ctx, x, y)
+    zero = ctx.full(y.aval, 0)
+    power = plain(ctx, x, ctx.op("stablehlo.maximum", y, zero, out=y.aval))
+    return ctx.call(_choose_power, x, y, power)[0]
+
+
+def _choose_power(x, y, power):
+    """Negative exponents of ints give 0, but for 1 and -1. XLA's depends on how it was compiled."""
+    from .bitwise import and_
+    from .comparison import eq, lt, select
+    from .structure import zeros
+    ones = select(eq(and_(y, 1), 1), x, mul(x, x))
+    return select(lt(y, 0), select(eq(abs(x), 1), ones, zeros(x.aval)), power)
+
+
+def _pow_by_base(t, out, x, y):
+    """t y x**(y - 1), 0 where y is 0 (both branches finite, or their derivatives were NaN)."""
+    from .comparison import eq, select
+    from .structure import full, zeros
+    constant = eq(y, 0)
+    base = select(constant, full(x.shape, 1, x.dtype), x)
+    factor = mul(y, pow(base, sub(y, 1)))
+    return mul(t, select(constant, zeros(y.aval), factor))
+
+
+def _pow_by_exponent(t, out, x, y):
+    """t out log x, 0 where 0 is raised to a power that is not negative, as in PyTorch."""
+    from .bitwise import and_
+    from .comparison import eq, ge, select
+    from .convert import real
+    from .structure import full, zeros
+    from .transcendental import log
+    flat = and_(eq(x, 0), ge(real(y) if y.dtype in dt.COMPLEX else y, 0))
+    base = select(flat, full(x.shape, 1, x.dtype), x)
+    return mul(t, select(flat, zeros(out.aval), mul(out, log(base))))
+
+
+pow = binary("pow", _pow_lower, _pow_reference, dtypes=dt.NUMERIC, what="numeric",
+             derivatives=(_pow_by_base, _pow_by_exponent))

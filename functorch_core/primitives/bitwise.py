@@ -1,0 +1,74 @@
+"""Bitwise operations on ints and bools: and_ to not_, shifts, bit counts."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtypes as dt
+from .declare import binary, unary
+
+BITS = dt.INTEGER | {dt.bool_}
+
+# ---- logic -------------------------------------------------------------------------------------------
+
+and_ = binary("and", "stablehlo.and", np.bitwise_and, dtypes=BITS, what="int or bool")
+or_ = binary("or", "stablehlo.or", np.bitwise_or, dtypes=BITS, what="int or bool")
+xor = binary("xor", "stablehlo.xor", np.bitwise_xor, dtypes=BITS, what="int or bool")
+not_ = unary("not", "stablehlo.not", np.invert, dtypes=BITS, what="int or bool")
+
+# ---- shifts --------------------------------------------------------------------------------------------
+# By the number of bits or more (negative amounts count as such): nothing remains but zeros, or
+# copies of the sign for the arithmetic shift. NumPy has the cases in range.
+
+
+def _width(x) -> int:
+    return x.dtype.itemsize * 8
+
+
+def _unsigned(x) -> np.ndarray:
+    return np.asarray(x).view(f"uint{_width(x)}")
+
+
+def _signed(x) -> np.ndarray:
+    return np.asarray(x).view(f"int{_width(x)}")
+
+
+def _shift_left_reference(x, y):
+    fits = _unsigned(y) < _width(x)
+    return np.where(fits, np.left_shift(x, np.where(fits, y, 0).astype(x.dtype)), 0)
+
+
+def _shift_right_logical_reference(x, y):
+    fits = _unsigned(y) < _width(x)
+    amount = np.where(fits, _unsigned(y), 0).astype(_unsigned(x).dtype)
+    return np.where(fits, np.right_shift(_unsigned(x), amount), 0).astype(x.dtype)
+
+
+def _shift_right_arithmetic_reference(x, y):
+    amount = np.minimum(_unsigned(y), _width(x) - 1).astype(_signed(x).dtype)
+    return np.right_shift(_signed(x), amount).astype(x.dtype)
+
+
+shift_left = binary("shift_left", "stablehlo.shift_left", _shift_left_reference,
+                    dtypes=dt.INTEGER, what="int")
+shift_right_logical = binary("shift_right_logical", "stablehlo.shift_right_logical",
+                             _shift_right_logical_reference, dtypes=dt.INTEGER, what="int")
+shift_right_arithmetic = binary("shift_right_arithmetic", "stablehlo.shift_right_arithmetic",
+                                _shift_right_arithmetic_reference, dtypes=dt.INTEGER, what="int")
+
+# ---- counts --------------------------------------------------------------------------------------------
+
+
+def _clz_reference(x):
+    """Smear the highest bit downwards, then count the zeros that remain above."""
+    bits = _unsigned(x)
+    shift = 1
+    while shift < _width(x):
+        bits = bits | (bits >> np.asarray(shift, bits.dtype))
+        shift *= 2
+    return (_width(x) - np.bitwise_count(bits)).astype(x.dtype)
+
+
+population_count = unary("population_count", "stablehlo.popcnt",
+                         lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
+                         dtypes=dt.INTEGER, what="int")
+clz = unary("clz", "stablehlo.count_leading_zeros", _clz_reference, dtypes=dt.INTEGER, what="int")

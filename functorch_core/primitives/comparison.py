@@ -1,0 +1,127 @@
+"""Comparison and choice: eq to ge, is_finite, select, clamp."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.trace import bind
+from .declare import (
+    NOT_LINEAR,
+    Linear,
+    Primitive,
+    binary,
+    check_dtype,
+    elementwise_batch,
+    jointly_linear,
+    same_avals,
+    unary,
+)
+
+# ---- comparisons -------------------------------------------------------------------------------------
+
+
+def _to_bool(dtype: np.dtype) -> np.dtype:
+    return dt.bool_
+
+
+def _compare(direction: str):
+    def rule(ctx, x, y):
+        return ctx.op("stablehlo.compare", x, y, out=x.aval.with_dtype(dt.bool_),
+                      attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+    return rule
+
+
+eq = binary("eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool",
+            out_dtype=_to_bool)
+ne = binary("ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool",
+            out_dtype=_to_bool)
+lt = binary("lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool",
+            out_dtype=_to_bool)
+le = binary("le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool",
+            out_dtype=_to_bool)
+gt = binary("gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool",
+            out_dtype=_to_bool)
+ge = binary("ge", _compare("GE"), np.greater_equal, dtypes=dt.ORDERED, what="real or bool",
+            out_dtype=_to_bool)
+
+is_finite = unary("is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING,
+                  what="floating", out_dtype=_to_bool)
+
+# ---- select ------------------------------------------------------------------------------------------
+
+
+def select(pred, on_true, on_false):
+    """on_true where the bool array pred holds, on_false elsewhere; all of one shape."""
+    return bind(select_p, pred, on_true, on_false)
+
+
+def _select_shape(pred, on_true, on_false):
+    check_dtype("select", pred, {dt.bool_}, "bool")
+    same_avals("select", (on_true, on_false))
+    if pred.shape != on_true.shape:
+        raise TypeError(f"select takes a bool array of the operands' shape, got {pred} to choose"
+                        f" from {on_true}; broadcast it first")
+    return on_true
+
+
+def _select_transpose(ct, pred, on_true, on_false):
+    from .structure import zeros
+    zero = zeros(ct.aval)
+    return (None,
+            select(pred, ct, zero) if isinstance(on_true, Linear) else None,
+            select(pred, zero, ct) if isinstance(on_false, Linear) else None)
+
+
+select_p = Primitive(
+    "select", family="elementwise", feature="elementwise",
+    shape=_select_shape, reference=np.where,
+    lower=lambda ctx, p, x, y: ctx.op("stablehlo.select", p, x, y, out=x.aval),
+    jvp=jointly_linear(select, (1, 2)), transpose=_select_transpose,
+    batch=elementwise_batch(select))
+
+# ---- clamp -------------------------------------------------------------------------------------------
+
+
+def clamp(low, x, high):
+    """min(max(x, low), high), all of one shape and dtype; NaN stays; high wins over low."""
+    return bind(clamp_p, low, x, high)
+
+
+def _clamp_shape(low, x, high):
+    same_avals("clamp", (low, x, high))
+    check_dtype("clamp", x, dt.REAL, "real")
+    return x
+
+
+def _clamp_jvp(primals, tangents):
+    """As PyTorch: at a bound that x touches, the derivative is x's."""
+    from .arithmetic import add
+    from .structure import zeros
+    low, x, high = primals
+    masks = (lambda: _both(lt(x, low), lt(low, high)),
+             lambda: _both(ge(x, low), le(x, high)),
+             lambda: _either(gt(x, high), lt(high, low)))
+    total = None
+    for t, mask in zip(tangents, masks):
+        if t is not None:
+            term = select(mask(), t, zeros(t.aval))
+            total = term if total is None else add(total, term)
+    return clamp(*primals), total
+
+
+def _both(p, q):
+    from .bitwise import and_
+    return and_(p, q)
+
+
+def _either(p, q):
+    from .bitwise import or_
+    return or_(p, q)
+
+
+clamp_p = Primitive(
+    "clamp", family="elementwise", feature="elementwise",
+    shape=_clamp_shape,
+    reference=lambda low, x, high: np.minimum(np.maximum(x, low), high),
+    lower=lambda ctx, low, x, high: ctx.op("stablehlo.clamp", low, x, high, out=x.aval),
+    jvp=_clamp_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(clamp))

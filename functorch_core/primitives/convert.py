@@ -1,0 +1,277 @@
+"""Changing dtypes: convert, bitcast, reduced precision, and the parts of complex numbers."""
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import aval, aval_of
+from ..core.primitive import NOT_LINEAR
+from ..core.trace import bind
+from .batching import front_batch
+from .declare import (
+    Linear,
+    Primitive,
+    check_dtype,
+    elementwise_batch,
+    elementwise_lower,
+    elementwise_shape,
+    jointly_linear,
+    no_tangent,
+    operand_like,
+    unary,
+)
+
+# ---- convert -------------------------------------------------------------------------------------------
+# Between ints it wraps. From floats to ints it truncates, saturates at the ends and makes NaN 0,
+# on every platform. To bool it is `x != 0`. From complex to real it takes the real part. To float8 as
+# ml_dtypes: to nearest even, out of range inf where the kind has it and NaN where not. To floats of one
+# or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice).
+
+
+def convert(x, *, dtype):
+    """x with its elements converted to `dtype`; x itself if it has that dtype."""
+    return x if aval_of(x).dtype == dtype else bind(convert_p, x, dtype=np.dtype(dtype))
+
+
+def _convert_shape(x, *, dtype):
+    if dtype not in dt.ALL:
+        raise TypeError(f"convert cannot make {dtype} arrays, got {x}; see dtypes.ALL")
+    return x.with_dtype(dtype)
+
+
+def _convert_reference(x, *, dtype):
+    if x.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
+        return x != 0 if dtype == dt.bool_ else _convert_reference(x.real, dtype=dtype)
+    if dtype == dt.bool_:
+        return x.astype(np.float32) != 0 if x.dtype.kind == "V" else x != 0
+    if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
+        return _saturate(x.astype(np.float64), dtype)
+    return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
+
+
+def _saturate(x, dtype):
+    """Floats to ints: truncated, clipped to the range, NaN as 0."""
+    info = np.iinfo(dtype)
+    x, end = np.trunc(x), float(info.max) + (dtype.itemsize < 8)  # 2.0**63 is int64's end already
+    fits = (x >= info.min) & (x < end)
+    inside = np.where(fits, x, 0).astype(dtype)
+    return np.where(x >= end, dtype.type(info.max),
+                    np.where(x < info.min, dtype.type(info.min), inside))
+
+
+_NARROW = dt.FLOAT8 | {dt.float16, dt.bfloat16}
+
+# What XLA gets wrong when it makes these from float32, at magnitudes (above, up to): 496 becomes -0
+# and negative underflow NaN. They are given the right number beforehand.
+_FLOAT8_REPAIRS = {
+    dt.float8_e4m3fn: (464., np.inf, np.nan),
+    dt.float8_e4m3fnuz: (-1., 2.**-11, 0.),
+    dt.float8_e5m2fnuz: (-1., 2.**-18, 0.),
+}
+
+
+def _repair_float8(x, *, above, up_to, instead):
+    from .arithmetic import abs
+    from .bitwise import and_
+    from .comparison import gt, le, select
+    from .structure import full
+    size = abs(x)
+    return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
+
+
+def _convert_lower(ctx, x, *, dtype):
+    out = x.aval.with_dtype(dtype)
+    if dtype == dt.bool_:
+        return ctx.op("stablehlo.compare", x, ctx.full(x.aval, 0), out=out,
+                      attrs="comparison_direction = #stablehlo<comparison_direction NE>")
+    if x.aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
+        x = ctx.op("stablehlo.real", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
+    if dtype in _NARROW and x.aval.dtype != dt.float32:
+        x = ctx.op("stablehlo.convert", x, out=x.aval.with_dtype(dt.float32))
+    if dtype in _FLOAT8_REPAIRS:
+        above, up_to, instead = _FLOAT8_REPAIRS[dtype]
+        x, = ctx.call(_repair_float8, x, above=above, up_to=up_to, instead=instead)
+    return ctx.op("stablehlo.convert", x, out=out)
+
+
+def _convert_jvp(primals, tangents, *, dtype):
+    smooth = {primals[0].aval.dtype, dtype} <= dt.INEXACT
+    rule = jointly_linear(convert) if smooth else no_tangent(convert)
+    return rule(primals, tangents, dtype=dtype)
+
+
+convert_p = Primitive(
+    "convert", family="convert", feature="elementwise",
+    shape=_convert_shape, reference=_convert_reference, lower=_convert_lower,
+    jvp=_convert_jvp, transpose=lambda ct, x, *, dtype: (convert(ct, dtype=x.aval.dtype),),
+    batch=elementwise_batch(convert))
+
+# ---- bitcast -------------------------------------------------------------------------------------------
+
+
+def bitcast(x, *, dtype):
+    """The same bits as another dtype.
+
+    A narrower one adds a last dimension (float32[3] as uint8 is uint8[3,4], lowest bits first); a
+    wider one takes the last dimension away.
+    """
+    return x if aval_of(x).dtype == dtype else bind(bitcast_p, x, dtype=np.dtype(dtype))
+
+
+def _bitcast_shape(x, *, dtype):
+    if not {x.dtype, dtype} <= dt.REAL:
+        raise TypeError(f"bitcast takes and makes int and floating arrays, got {x} to {dtype}")
+    wide, narrow = x.dtype.itemsize, dtype.itemsize
+    if wide == narrow:
+        return x.with_dtype(dtype)
+    if wide > narrow:
+        return aval((*x.shape, wide // narrow), dtype)
+    if x.shape[-1:] != (narrow // wide,):
+        raise ValueError(f"bitcast to {dtype} needs a last dimension of {narrow // wide}, got {x}")
+    return aval(x.shape[:-1], dtype)
+
+
+def _bitcast_reference(x, *, dtype):
+    out = _bitcast_shape(aval_of(x), dtype=dtype)
+    return np.frombuffer(np.ascontiguousarray(x).tobytes(), dtype).reshape(out.shape)
+
+
+def _bitcast_jvp(primals, tangents, *, dtype):
+    """Ints have no tangents; from floats to floats it is no differentiable function."""
+    if dtype in dt.INTEGER or tangents[0] is None:
+        return bitcast(primals[0], dtype=dtype), None
+    raise NotImplementedError(f"bitcast of {primals[0].aval} to {dtype} has no derivative; "
+                              "stop the gradient before it")
+
+
+def _bitcast_batch(axis, args, dims, *, dtype):
+    same_width = args[0].aval.dtype.itemsize == dtype.itemsize
+    rule = elementwise_batch(bitcast) if same_width else front_batch(bitcast)
+    return rule(axis, args, dims, dtype=dtype)
+
+
+bitcast_p = Primitive(
+    "bitcast", family="convert", feature="elementwise",
+    shape=_bitcast_shape, reference=_bitcast_reference,
+    lower=lambda ctx, x, *, dtype: ctx.op("stablehlo.bitcast_convert", x,
+                                          out=_bitcast_shape(x.aval, dtype=dtype)),
+    jvp=_bitcast_jvp, transpose=NOT_LINEAR, batch=_bitcast_batch)
+
+# ---- reduce_precision ------------------------------------------------------------------------------------
+
+
+def reduce_precision(x, *, exponent_bits, mantissa_bits):
+    """x rounded to a float of so many bits, kept in its own dtype; what underflows becomes 0."""
+    return bind(reduce_precision_p, x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+
+
+def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
+    check_dtype("reduce_precision", x, dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)")
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError("reduce_precision takes exponent_bits of 1 or more and mantissa_bits of 0 or"
+                         f" more, got {exponent_bits} and {mantissa_bits}")
+    return x
+
+
+def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
+    info = dt.finfo(x.dtype)
+    bits = np.ascontiguousarray(x).view(f"uint{info.bits}")
+    one, dropped = bits.dtype.type(1), bits.dtype.type(builtins.max(info.nmant - mantissa_bits, 0))
+    half_to_even = ((one << dropped) >> one) - one + ((bits >> dropped) & one)
+    rounded = (bits + half_to_even * (dropped > 0)) >> dropped << dropped
+    out = rounded.view(x.dtype)
+    if exponent_bits < info.nexp:
+        largest, size = 2 ** (exponent_bits - 1) - 1, np.abs(out.astype(np.float64))
+        out = np.where(size >= 2. ** (largest + 1), np.copysign(np.inf, out), out).astype(x.dtype)
+        out = np.where(size < 2. ** (1 - largest), np.copysign(0, out), out).astype(x.dtype)
+    return np.where(np.isnan(x), x, out)
+
+
+def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
+    out = ctx.op("stablehlo.reduce_precision", x, out=x.aval,
+                 attrs=f"exponent_bits = {exponent_bits} : i32, mantissa_bits = {mantissa_bits} : i32")
+    if mantissa_bits:
+        return out
+    is_nan = ctx.op("stablehlo.compare", x, x, out=x.aval.with_dtype(dt.bool_),
+                    attrs="comparison_direction = #stablehlo<comparison_direction NE>")
+    return ctx.op("stablehlo.select", is_nan, x, out, out=x.aval)  # XLA would make NaN inf
+
+
+def _reduce_precision_transpose(ct, x, **bits):
+    return (reduce_precision(ct, **bits),)
+
+
+reduce_precision_p = Primitive(
+    "reduce_precision", family="convert", feature="elementwise",
+    shape=_reduce_precision_shape, reference=_reduce_precision_reference,
+    lower=_reduce_precision_lower, jvp=jointly_linear(reduce_precision),
+    transpose=_reduce_precision_transpose, batch=elementwise_batch(reduce_precision))
+
+# ---- parts of complex numbers ----------------------------------------------------------------------------
+# Transposes are linear, without conjugation: Re<ct, J t> = Re<J^T ct, t>.
+
+
+def _part(name: str, reference, transpose):
+    """Declare `real` or `imag`; its wrapper."""
+    def apply(x):
+        return bind(primitive, x)
+
+    primitive = Primitive(
+        name, family="convert", feature="elementwise",
+        shape=elementwise_shape(name, dt.COMPLEX, "complex", dt.real_of), reference=reference,
+        lower=elementwise_lower(f"stablehlo.{name}", dt.real_of), jvp=jointly_linear(apply),
+        transpose=transpose, batch=elementwise_batch(apply))
+    apply.__name__, apply.primitive = name, primitive
+    apply.__doc__ = f"Elementwise {name} part of complex arrays, a real array."
+    return apply
+
+
+def _real_transpose(ct, x):
+    from .structure import zeros
+    return (complex(ct, zeros(ct.aval)),)
+
+
+def _imag_transpose(ct, x):
+    from .arithmetic import neg
+    from .structure import zeros
+    return (complex(zeros(ct.aval), neg(ct)),)
+
+
+real = _part("real", np.real, _real_transpose)
+imag = _part("imag", np.imag, _imag_transpose)
+
+
+def _conj_lower(ctx, x):
+    part = x.aval.with_dtype(dt.real_of(x.aval.dtype))
+    re, im = ctx.op("stablehlo.real", x, out=part), ctx.op("stablehlo.imag", x, out=part)
+    return ctx.op("stablehlo.complex", re, ctx.op("stablehlo.negate", im, out=part), out=x.aval)
+
+
+conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", linear=True,
+             family="convert")
+
+
+def complex(re, im):
+    """The complex array of two real ones (float32 or float64; one may be a Python scalar)."""
+    return bind(complex_p, operand_like(re, im), operand_like(im, re))
+
+
+def _complex_reference(re, im):
+    out = np.empty(re.shape, dt.complex_of(re.dtype))
+    out.real, out.imag = re, im
+    return out
+
+
+def _complex_transpose(ct, re, im):
+    from .arithmetic import neg
+    return (real(ct) if isinstance(re, Linear) else None,
+            neg(imag(ct)) if isinstance(im, Linear) else None)
+
+
+complex_p = Primitive(
+    "complex", family="convert", feature="elementwise",
+    shape=elementwise_shape("complex", {dt.float32, dt.float64}, "float32 or float64", dt.complex_of),
+    reference=_complex_reference, lower=elementwise_lower("stablehlo.complex", dt.complex_of),
+    jvp=jointly_linear(complex), transpose=_complex_transpose, batch=elementwise_batch(complex))

@@ -1,0 +1,301 @@
+"""Cumulative reductions along one axis, and the linear recurrence that differentiates them."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import dense_int
+from ..core.lowering import dims as dims_attr
+from ..core.primitive import NOT_LINEAR, Linear, Primitive
+from ..core.trace import bind
+from .declare import check_dtype, jointly_linear, no_tangent
+from .reductions import accumulator, combine_by, convert_operand, highest, lowest
+
+# ---- what they share -----------------------------------------------------------------------------
+
+
+def _check_axis(name: str, x: Aval, axis: int):
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"{name} of {x} along axis {axis}: it has axes 0 to {x.ndim - 1}")
+
+
+def accumulate_reference(fun):
+    """The NumPy reference of a ufunc accumulated along an axis, narrow floats in float32."""
+    def rule(x, *, axis, reverse):
+        wide = x.astype(accumulator(x.dtype), copy=False)
+        if reverse:
+            wide = np.flip(wide, axis)
+        out = fun(wide, axis)
+        return np.flip(out, axis) if reverse else out
+    return rule
+
+
+def accumulate_lower(combine, identity):
+    """The lowering: a window over the whole axis, which XLA rewrites to a scan by blocks.
+
+    4096 x 1024 float32 in 4 ms; by log2(n) shifted additions it takes 264.
+    """
+    def rule(ctx, x, *, axis, reverse):
+        a, wide = x.aval, accumulator(x.aval.dtype)
+        if a.size == 0:
+            return x
+        operand = convert_operand(ctx, x, wide)
+        init = ctx.full(aval((), wide), identity(wide))
+        n = a.shape[axis]
+        window = [n if d == axis else 1 for d in range(a.ndim)]
+        padding = [[0, 0] for _ in range(a.ndim)]
+        padding[axis] = [0, n - 1] if reverse else [n - 1, 0]
+        out = ctx.op("stablehlo.reduce_window", operand, init, out=operand.aval,
+                     attrs=f"window_dimensions = {dims_attr(window)}, "
+                           f"padding = {dense_int(padding)}",
+                     regions=[ctx.region((init.aval, init.aval), combine)])
+        return convert_operand(ctx, out, a.dtype)
+    return rule
+
+
+def _axis_batch(apply):
+    """The batch rule of what works along `axis` and keeps the shape."""
+    def rule(axis_, args, dims, *, axis, reverse):
+        d, = dims
+        return apply(args[0], axis=axis + (axis >= d), reverse=reverse), d
+    return rule
+
+
+def _cumulative(name: str, fun, combine, identity, *, dtypes, what: str, jvp,
+                transpose=NOT_LINEAR):
+    """Declare a cumulative reduction; its wrapper."""
+    def apply(x, *, axis, reverse=False):
+        return bind(primitive, x, axis=axis, reverse=bool(reverse))
+
+    def shape(x, *, axis, reverse):
+        check_dtype(name, x, dtypes, what)
+        _check_axis(name, x, axis)
+        return x
+
+    primitive = Primitive(
+        name, family="reduction", feature="cumsum", shape=shape,
+        reference=accumulate_reference(fun), lower=accumulate_lower(combine, identity), jvp=jvp,
+        transpose=transpose, batch=_axis_batch(apply))
+    apply.__name__, apply.primitive = name, primitive
+    apply.__doc__ = f"{name} of {what} arrays along `axis`, from its end if `reverse`."
+    return apply
+
+
+def previous(x, fill, *, axis, reverse=False):
+    """What stands before each element along the axis (after it if `reverse`); `fill` at the start."""
+    from .slicing import pad
+    from .structure import constant
+    a = aval_of(x)
+    low, high = [0] * a.ndim, [0] * a.ndim
+    low[axis], high[axis] = (-1, 1) if reverse else (1, -1)
+    return pad(x, constant(np.asarray(fill).astype(a.dtype)), low=low, high=high)
+
+
+# ---- linear_recurrence ---------------------------------------------------------------------------
+# y[k] = a[k] y[k-1] + b[k], from y = 0 before the start. It is linear in b, its transpose is the
+# recurrence run backwards, and its derivative by a is one again: it differentiates itself, and the
+# cumulative product, without a division.
+
+
+def linear_recurrence(a, b, *, axis, reverse=False):
+    """y with y[k] = a[k] y[k-1] + b[k] along `axis` (y[k+1] if `reverse`); one shape and dtype."""
+    return bind(linear_recurrence_p, a, b, axis=axis, reverse=bool(reverse))
+
+
+def _recurrence_shape(a, b, *, axis, reverse):
+    if a is not b:
+        raise TypeError(f"linear_recurrence takes arrays of one shape and dtype, got {a} and {b}")
+    check_dtype("linear_recurrence", a, dt.NUMERIC, "numeric")
+    _check_axis("linear_recurrence", a, axis)
+    return a
+
+
+def _recurrence_reference(a, b, *, axis, reverse):
+    wide = accumulator(a.dtype)
+    a, b = (np.moveaxis(x, axis, 0).astype(wide) for x in (a, b))
+    order = range(len(a))[::-1] if reverse else range(len(a))
+    y, out = np.zeros(b.shape[1:], wide), np.empty_like(b)
+    for k in order:  # over the axis only: each step is a whole array of the others
+        y = out[k] = a[k] * y + b[k]
+    return np.moveaxis(out, 0, axis)
+
+
+def _halving(a, b):
+    """The recurrence along axis 0: pairs composed, solved at half the length, spread again."""
+    from .arithmetic import add, mul
+    from .slicing import concatenate, pad, slice_in_dim
+    from .structure import constant, reshape
+    n, *rest = aval_of(a).shape
+    if n < 2:
+        return b
+    if n % 2:
+        zero = constant(np.zeros((), aval_of(a).dtype))
+        longer = [pad(x, zero, low=[0] * (1 + len(rest)), high=[1] + [0] * len(rest))
+                  for x in (a, b)]
+        return slice_in_dim(_halving(*longer), start=0, limit=n, dimension=0)
+    (a0, b0), (a1, b1) = ([slice_in_dim(x, start=i, limit=n, stride=2, dimension=0)
+                           for x in (a, b)] for i in (0, 1))
+    odd = _halving(mul(a1, a0), add(mul(a1, b0), b1))
+    even = add(mul(a0, previous(odd, 0, axis=0)), b0)
+    pairs = [reshape(y, shape=(n // 2, 1, *rest)) for y in (even, odd)]
+    return reshape(concatenate(*pairs, dimension=1), shape=(n, *rest))
+
+
+def recurrence_by_halving(a, b, *, axis, reverse):
+    """The recurrence in 2 log2(n) steps, written with primitives."""
+    from .convert import convert
+    from .slicing import reverse as flip
+    from .structure import transpose
+    dtype, ndim = aval_of(a).dtype, aval_of(a).ndim
+    first = (axis, *(d for d in range(ndim) if d != axis))
+    a, b = (transpose(convert(x, dtype=accumulator(dtype)), permutation=first) for x in (a, b))
+    if reverse:
+        a, b = flip(a, dims=(0,)), flip(b, dims=(0,))
+    out = _halving(a, b)
+    out = flip(out, dims=(0,)) if reverse else out
+    back = tuple(int(i) for i in np.argsort(first))
+    return convert(transpose(out, permutation=back), dtype=dtype)
+
+
+def _recurrence_lower(ctx, a, b, *, axis, reverse):
+    return ctx.call(recurrence_by_halving, a, b, axis=axis, reverse=reverse)[0]
+
+
+def _recurrence_jvp(primals, tangents, *, axis, reverse):
+    from .arithmetic import add, mul
+    a, b = primals
+    out, (da, db) = linear_recurrence(a, b, axis=axis, reverse=reverse), tangents
+    if da is not None:
+        moved = mul(da, previous(out, 0, axis=axis, reverse=reverse))
+        db = moved if db is None else add(moved, db)
+    return out, linear_recurrence(a, db, axis=axis, reverse=reverse)
+
+
+def _recurrence_transpose(ct, a, b, *, axis, reverse):
+    following = previous(a, 0, axis=axis, reverse=not reverse)
+    return None, linear_recurrence(following, ct, axis=axis, reverse=not reverse)
+
+
+def _recurrence_batch(axis_, args, dims, *, axis, reverse):
+    from .batching import all_at_front
+    a, b = all_at_front(axis_, args, dims)
+    return linear_recurrence(a, b, axis=axis + 1, reverse=reverse), 0
+
+
+linear_recurrence_p = Primitive(
+    "linear_recurrence", family="reduction", feature="cumsum",
+    shape=_recurrence_shape, reference=_recurrence_reference, lower=_recurrence_lower,
+    jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch)
+
+# ---- cumsum --------------------------------------------------------------------------------------
+
+cumsum = _cumulative(
+    "cumsum", lambda x, axis: np.cumsum(x, axis, x.dtype), combine_by("stablehlo.add"),
+    lambda dtype: 0, dtypes=dt.NUMERIC, what="numeric",
+    jvp=jointly_linear(lambda x, *, axis, reverse: cumsum(x, axis=axis, reverse=reverse)),
+    transpose=lambda ct, x, *, axis, reverse: (cumsum(ct, axis=axis, reverse=not reverse),))
+
+# ---- cumprod -------------------------------------------------------------------------------------
+
+
+def exclusive_cumprod(x, *, axis, reverse=False):
+    """The product of all elements before each (after, if `reverse`)."""
+    return previous(cumprod(x, axis=axis, reverse=reverse), 1, axis=axis, reverse=reverse)
+
+
+def _cumprod_jvp(primals, tangents, *, axis, reverse):
+    """y[k] = x[k] y[k-1], so dy[k] = x[k] dy[k-1] + dx[k] y[k-1]: right at zeros."""
+    from .arithmetic import mul
+    x, t = primals[0], tangents[0]
+    out = cumprod(x, axis=axis, reverse=reverse)
+    own = mul(t, previous(out, 1, axis=axis, reverse=reverse))
+    return out, linear_recurrence(x, own, axis=axis, reverse=reverse)
+
+
+cumprod = _cumulative(
+    "cumprod", lambda x, axis: np.cumprod(x, axis, x.dtype), combine_by("stablehlo.multiply"),
+    lambda dtype: 1, dtypes=dt.NUMERIC, what="numeric", jvp=_cumprod_jvp)
+
+# ---- cummax, cummin ------------------------------------------------------------------------------
+# Where several elements are the extreme so far, the latest counts, as in PyTorch.
+
+
+def extreme_index(x, out, *, axis, reverse=False):
+    """The int64 index of the element that each entry of out = cummax(x) or cummin(x) is.
+
+    The latest one that equals it: the latest place where x attained its extreme so far.
+    """
+    from .bitwise import or_
+    from .comparison import eq, ne, select
+    from .structure import full, iota
+    shape, n = aval_of(x).shape, aval_of(x).shape[axis]
+    places = iota(shape=shape, dtype=dt.int64, dimension=axis)
+    attained = or_(eq(x, out), ne(x, x))
+    if reverse:
+        return cummin(select(attained, places, full(shape, n, dt.int64)), axis=axis, reverse=True)
+    return cummax(select(attained, places, full(shape, 0, dt.int64)), axis=axis)
+
+
+def _extreme_jvp(apply):
+    def rule(primals, tangents, *, axis, reverse):
+        from .indexing import take_along_axis
+        x, out = primals[0], apply(primals[0], axis=axis, reverse=reverse)
+        if aval_of(x).dtype not in dt.INEXACT:
+            return out, None
+        index = extreme_index(x, out, axis=axis, reverse=reverse)
+        return out, take_along_axis(tangents[0], index, axis=axis)
+    return rule
+
+
+cummax = _cumulative(
+    "cummax", np.maximum.accumulate, combine_by("stablehlo.maximum"), lowest,
+    dtypes=dt.ORDERED, what="real or bool",
+    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummax(x, axis=axis, reverse=reverse)))
+cummin = _cumulative(
+    "cummin", np.minimum.accumulate, combine_by("stablehlo.minimum"), highest,
+    dtypes=dt.ORDERED, what="real or bool",
+    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummin(x, axis=axis, reverse=reverse)))
+
+# ---- cumlogsumexp --------------------------------------------------------------------------------
+
+
+def _log_add_exp(ctx, a, b):
+    """log(exp a + exp b) = max + log1p(exp(-|a - b|)); a + b where a - b is NaN (equal infinities)."""
+    from .reductions import compare_operands
+    greater = ctx.op("stablehlo.maximum", a, b, out=a.aval)
+    apart = ctx.op("stablehlo.subtract", a, b, out=a.aval)
+    less = ctx.op("stablehlo.negate", ctx.op("stablehlo.abs", apart, out=a.aval), out=a.aval)
+    more = ctx.op("stablehlo.log_plus_one", ctx.op("stablehlo.exponential", less, out=a.aval),
+                  out=a.aval)
+    out = ctx.op("stablehlo.add", greater, more, out=a.aval)
+    return ctx.op("stablehlo.select", compare_operands(ctx, "NE", apart, apart),
+                  ctx.op("stablehlo.add", a, b, out=a.aval), out, out=a.aval)
+
+
+def _cumlogsumexp_jvp(primals, tangents, *, axis, reverse):
+    """dy[k] = exp(y[k-1] - y[k]) dy[k-1] + exp(x[k] - y[k]) dx[k]; both factors are at most 1."""
+    from .arithmetic import mul
+    x, t = primals[0], tangents[0]
+    out = cumlogsumexp(x, axis=axis, reverse=reverse)
+    before = previous(out, -math.inf, axis=axis, reverse=reverse)
+    own = mul(t, _share(x, out))
+    return out, linear_recurrence(_share(before, out), own, axis=axis, reverse=reverse)
+
+
+def _share(part, whole):
+    """exp(part - whole), and 0 where both are -inf."""
+    from .arithmetic import sub
+    from .comparison import eq, select
+    from .transcendental import exp
+    from .structure import zeros
+    nothing, zero = eq(part, -math.inf), zeros(aval_of(whole))
+    part, whole = select(nothing, zero, part), select(nothing, zero, whole)
+    return select(nothing, zero, exp(sub(part, whole)))
+
+
+cumlogsumexp = _cumulative(
+    "cumlogsumexp", np.logaddexp.accumulate, _log_add_exp, lowest,
+    dtypes=dt.FLOATING, what="floating", jvp=_cumlogsumexp_jvp)

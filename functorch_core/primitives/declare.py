@@ -1,0 +1,181 @@
+"""How primitives are declared: rule makers for what many of them share.
+
+Linearity and elementwise-ness are data here: a primitive says `jvp=jointly_linear(bind)` or
+`unary(...)`, and the rules follow.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from ..core.aval import Aval, aval, aval_of
+from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Linear, Primitive, Reason
+from ..core.trace import bind
+from .batching import elementwise_batch
+
+# ---- jvp from linearity --------------------------------------------------------------------------
+
+
+def jointly_linear(apply: Callable, operands: Collection[int] | None = None) -> Callable:
+    """jvp of a function linear in these operands together (all by default): f(tangents)."""
+    def rule(primals, tangents, **params):
+        from .structure import zeros
+        out = apply(*primals, **params)
+        which = range(len(primals)) if operands is None else operands
+        moved = list(primals)
+        for i in which:
+            moved[i] = zeros(primals[i].aval) if tangents[i] is None else tangents[i]
+        if all(tangents[i] is None for i in which):
+            return out, None
+        return out, apply(*moved, **params)
+    return rule
+
+
+def multilinear(apply: Callable, operands: Collection[int] = (0, 1)) -> Callable:
+    """jvp of a function linear in each of these operands apart: the product rule."""
+    def rule(primals, tangents, **params):
+        from .arithmetic import add
+        out, tangent = apply(*primals, **params), None
+        for i in operands:
+            if tangents[i] is not None:
+                term = apply(*[tangents[i] if j == i else p for j, p in enumerate(primals)], **params)
+                tangent = term if tangent is None else add(tangent, term)
+        return out, tangent
+    return rule
+
+
+def no_tangent(apply: Callable) -> Callable:
+    """jvp of a function that is constant almost everywhere: no tangent."""
+    def rule(primals, tangents, **params):
+        out = apply(*primals, **params)
+        return out, [None] * len(out) if isinstance(out, (list, tuple)) else None
+    return rule
+
+
+# ---- elementwise -----------------------------------------------------------------------------------
+
+
+def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str):
+    """TypeError unless the aval's dtype is among `allowed`, described by `what`."""
+    if a.dtype not in allowed:
+        raise TypeError(f"{name} takes {what} arrays, got {a}; convert it first")
+
+
+def same_avals(name: str, avals):
+    """TypeError unless all operands of an elementwise primitive agree in shape and dtype."""
+    if any(a is not avals[0] for a in avals):
+        raise TypeError(f"{name} (primitive) takes operands of one shape and dtype, got "
+                        + ", ".join(map(str, avals)) + "; broadcast and promote them first")
+
+
+def elementwise_shape(name: str, allowed, what: str, out_dtype: Callable) -> Callable:
+    """The shape rule: equal avals in, the same shape out, dtype by out_dtype(dtype)."""
+    def rule(*avals, **params):
+        same_avals(name, avals)
+        check_dtype(name, avals[0], allowed, what)
+        dtype = out_dtype(avals[0].dtype)
+        return avals[0] if dtype == avals[0].dtype else aval(avals[0].shape, dtype)
+    return rule
+
+
+def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
+    """The lowering: one StableHLO (or CHLO) operation."""
+    def rule(ctx, *operands):
+        a = operands[0].aval
+        return ctx.op(hlo, *operands, out=a.with_dtype(out_dtype(a.dtype)))
+    return rule
+
+
+def same_dtype(dtype: np.dtype) -> np.dtype:
+    """out_dtype of most elementwise primitives."""
+    return dtype
+
+
+def half_reference(fun: Callable) -> Callable:
+    """A NumPy function that also takes bfloat16 and float8, computed in float32."""
+    def rule(*arrays, **params):
+        dtype = arrays[0].dtype
+        if dtype.kind != "V" and dtype != np.float16:
+            return fun(*arrays, **params)
+        out = fun(*[a.astype(np.float32) for a in arrays], **params)
+        return out if out.dtype == np.bool_ else out.astype(dtype)
+    return rule
+
+
+def unary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: str,
+          derivative: Callable | None | Reason = None, out_dtype: Callable = same_dtype,
+          linear: bool = False, family: str = "elementwise", feature: str = "elementwise"):
+    """Declare an elementwise primitive of one operand; its wrapper function.
+
+    `derivative(t, out, x)` is the tangent of the result for the tangent t of x. `linear=True`
+    instead means that the function is linear and its own transpose (neg, conj is not).
+    """
+    def apply(x):
+        return bind(primitive, x)
+
+    def jvp(primals, tangents):
+        out = apply(primals[0])
+        return out, derivative(tangents[0], out, primals[0])
+
+    nondifferentiable = derivative is None or isinstance(derivative, Reason)
+    primitive = Primitive(
+        name, family=family, feature=feature,
+        shape=elementwise_shape(name, dtypes, what, out_dtype),
+        reference=half_reference(reference),
+        lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
+        jvp=jointly_linear(apply) if linear else no_tangent(apply) if nondifferentiable else jvp,
+        transpose=(lambda ct, x: (apply(ct),)) if linear else NOT_LINEAR,
+        batch=elementwise_batch(apply))
+    apply.__name__, apply.primitive = name, primitive
+    apply.__doc__ = f"Elementwise {name} of {what} arrays."
+    return apply
+
+
+def operand_like(x, like):
+    """x itself, or a Python scalar as an array of the other operand's shape and dtype."""
+    if isinstance(x, (bool, int, float, complex)):
+        from .structure import full
+        a = aval_of(like)
+        return full(a.shape, x, a.dtype)
+    return x
+
+
+def binary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: str,
+           derivatives: tuple | None = None, transpose=NOT_LINEAR, jvp: Callable | None = None,
+           out_dtype: Callable = same_dtype, family: str = "elementwise",
+           feature: str = "elementwise"):
+    """Declare an elementwise primitive of two operands of one shape and dtype; its wrapper.
+
+    `derivatives` holds, for each operand, derivative(t, out, x, y) or None (no dependence).
+    The wrapper takes a Python scalar for one of the operands.
+    """
+    def apply(x, y):
+        return bind(primitive, operand_like(x, y), operand_like(y, x))
+
+    def derived(primals, tangents):
+        from .arithmetic import add
+        out, total = apply(*primals), None
+        for t, derivative in zip(tangents, derivatives):
+            if t is not None and derivative is not None:
+                term = derivative(t, out, *primals)
+                total = term if total is None else add(total, term)
+        return out, total
+
+    primitive = Primitive(
+        name, family=family, feature=feature,
+        shape=elementwise_shape(name, dtypes, what, out_dtype),
+        reference=half_reference(reference),
+        lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
+        jvp=jvp or (derived if derivatives else no_tangent(apply)),
+        transpose=transpose,
+        batch=elementwise_batch(apply))
+    apply.__name__, apply.primitive = name, primitive
+    apply.__doc__ = f"Elementwise {name} of two {what} arrays of one shape and dtype."
+    return apply
+
+
+__all__ = ["Linear", "NOT_DIFFERENTIABLE", "NOT_LINEAR", "Primitive", "Reason", "aval", "aval_of",
+           "bind", "binary", "check_dtype", "elementwise_batch", "elementwise_lower",
+           "elementwise_shape", "half_reference", "jointly_linear", "multilinear", "no_tangent",
+           "operand_like", "same_avals", "same_dtype", "unary"]

@@ -1,0 +1,219 @@
+"""dot_general: the one product of arrays; matmul, einsum and linear layers are made of it."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.primitive import Linear, Primitive
+from ..core.trace import bind
+from .declare import multilinear
+from .reductions import accumulator, convert_operand
+
+# ---- dot_general ---------------------------------------------------------------------------------
+
+
+def dot_general(x, y, *, contract=((), ()), batch=((), ()), out_dtype=None):
+    """Products of x and y, summed over the dimensions paired in `contract`.
+
+    `contract` and `batch` are (dimensions of x, dimensions of y). The result has the batch
+    dimensions, then the others of x, then the others of y. One dtype in; `out_dtype` (theirs by
+    default) out. 16-bit floats are summed in float32, integers wrap.
+    """
+    out_dtype = aval_of(x).dtype if out_dtype is None else np.dtype(out_dtype)
+    return bind(dot_general_p, x, y, contract=_pairs(contract), batch=_pairs(batch),
+                out_dtype=out_dtype)
+
+
+def _pairs(dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple(dims[0]), tuple(dims[1])
+
+
+def _free(ndim: int, contract, batch) -> tuple[int, ...]:
+    """The dimensions of one operand that are neither contracted nor batch dimensions."""
+    return tuple(d for d in range(ndim) if d not in contract and d not in batch)
+
+
+def _dot_shape(x, y, *, contract, batch, out_dtype):
+    if x.dtype != y.dtype or x.dtype not in dt.NUMERIC:
+        raise TypeError(f"dot_general takes numeric arrays of one dtype, got {x} and {y}; "
+                        "promote them first")
+    if (dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC):
+        raise TypeError(f"dot_general of {x} and {y} cannot give {out_dtype}")
+    for what, (of_x, of_y) in (("contract", contract), ("batch", batch)):
+        _check_pairs(what, x, y, of_x, of_y)
+    if set(contract[0]) & set(batch[0]) or set(contract[1]) & set(batch[1]):
+        raise ValueError(f"dot_general of {x} and {y}: a dimension is in contract={contract} and in"
+                         f" batch={batch}; it can be in one of them")
+    shared = tuple(x.shape[d] for d in batch[0])
+    return aval((*shared, *(x.shape[d] for d in _free(x.ndim, contract[0], batch[0])),
+                 *(y.shape[d] for d in _free(y.ndim, contract[1], batch[1]))), out_dtype)
+
+
+def _check_pairs(what, x, y, of_x, of_y):
+    for a, dims in ((x, of_x), (y, of_y)):
+        if len(set(dims)) != len(dims) or any(not 0 <= d < a.ndim for d in dims):
+            raise ValueError(f"dot_general: {what} dimensions {dims} do not fit {a}: distinct, "
+                             f"0 to {a.ndim - 1}")
+    if tuple(x.shape[d] for d in of_x) != tuple(y.shape[d] for d in of_y):
+        raise ValueError(f"dot_general of {x} and {y}: the {what} dimensions {of_x} and {of_y} "
+                         "differ in size")
+
+
+def _sum_dtype(dtype: np.dtype, out_dtype: np.dtype) -> np.dtype:
+    """The dtype that products are summed in."""
+    return dt.promote(accumulator(dtype), out_dtype)
+
+
+def _dot_reference(x, y, *, contract, batch, out_dtype):
+    wide = _sum_dtype(x.dtype, out_dtype)
+    x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
+    if contract == ((1,), (0,)) and x.ndim == y.ndim == 2:
+        return np.matmul(x, y)
+    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    shared = [x.shape[d] for d in batch[0]]
+    kept_x, kept_y = [x.shape[d] for d in free_x], [y.shape[d] for d in free_y]
+    inner = math.prod(x.shape[d] for d in contract[0])
+    left = x.transpose(batch[0] + free_x + contract[0])
+    right = y.transpose(batch[1] + contract[1] + free_y)
+    out = np.matmul(left.reshape((*shared, math.prod(kept_x), inner)),
+                    right.reshape((*shared, inner, math.prod(kept_y))))
+    return out.reshape((*shared, *kept_x, *kept_y))
+
+
+# ---- lowering
+
+
+def _dot_op(ctx, x, y, contract, batch, out: Aval):
+    numbers = (f"lhs_batching_dimensions = {list(batch[0])}, "
+               f"rhs_batching_dimensions = {list(batch[1])}, "
+               f"lhs_contracting_dimensions = {list(contract[0])}, "
+               f"rhs_contracting_dimensions = {list(contract[1])}")
+    return ctx.op("stablehlo.dot_general", x, y, out=out,
+                  attrs=f"dot_dimension_numbers = #stablehlo.dot<{numbers}>")
+
+
+def _dot_lower(ctx, x, y, *, contract, batch, out_dtype):
+    out = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=out_dtype)
+    return _dot_op(ctx, x, y, contract, batch, out)
+
+
+def _run(dims) -> bool:
+    """Whether dimensions are neighbours in order, so that they collapse to one for nothing."""
+    return all(b == a + 1 for a, b in zip(dims, dims[1:]))
+
+
+def _collapse_operand(ctx, x, groups):
+    """x with each group of dimensions as one; its dimensions as tuples of those of x."""
+    grouped = {d for group in groups for d in group}
+    single = [(d,) for d in range(x.aval.ndim) if d not in grouped]
+    order = sorted([*filter(None, groups), *single])
+    if len(order) < x.aval.ndim:
+        shape = tuple(math.prod(x.aval.shape[d] for d in dims) for dims in order)
+        x = ctx.op("stablehlo.reshape", x, out=x.aval.with_shape(shape))
+    return x, order
+
+
+def _places(order, dims) -> tuple[int, ...]:
+    """Where dimensions went, a group once."""
+    return tuple(dict.fromkeys(next(i for i, group in enumerate(order) if d in group)
+                               for d in dims))
+
+
+def _collapse(ctx, operands, contract, batch):
+    """The same dot with each run of neighbouring dimensions of one role as one dimension."""
+    together = [pair for pair in (contract, batch) if _run(pair[0]) and _run(pair[1])]
+    new, orders = [], []
+    for side, operand in enumerate(operands):
+        free = _free(operand.aval.ndim, contract[side], batch[side])
+        groups = [pair[side] for pair in together] + [free if _run(free) else ()]
+        operand, order = _collapse_operand(ctx, operand, groups)
+        new.append(operand)
+        orders.append(order)
+    return new, *(tuple(map(_places, orders, pair)) for pair in (contract, batch))
+
+
+def _dot_cpu(ctx, x, y, *, contract, batch, out_dtype):
+    """Runs of dimensions collapsed to one before the dot: 2.05 ms for 4.6 in a GELU MLP block
+    with its gradient, 12 x 64 x 128."""
+    out = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=out_dtype)
+    wide = _sum_dtype(x.aval.dtype, out_dtype)
+    x, y = convert_operand(ctx, x, wide), convert_operand(ctx, y, wide)
+    (x, y), contract, batch = _collapse(ctx, (x, y), contract, batch)
+    flat = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=wide)
+    result = _dot_op(ctx, x, y, contract, batch, flat)
+    if flat.shape != out.shape:
+        result = ctx.op("stablehlo.reshape", result, out=out.with_dtype(wide))
+    return convert_operand(ctx, result, out_dtype)
+
+
+# ---- derivative and batching
+
+
+def _by_x(ct, y, x: Aval, contract, batch):
+    """The cotangent of x, [batch, free of x, contracted], put into x's order."""
+    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.aval.ndim, contract[1], batch[1])
+    shared, kept = len(batch[0]), len(free_x)
+    rest = tuple(range(shared + kept, shared + kept + len(free_y)))
+    out = _dot_in(x.dtype, ct, y, (rest, free_y), (tuple(range(shared)), batch[1]))
+    in_order = sorted(zip(contract[1], contract[0]))  # the result has them in y's order
+    return _put(out, (*batch[0], *free_x, *(d for _, d in in_order)))
+
+
+def _by_y(ct, x, y: Aval, contract, batch):
+    """The cotangent of y, [batch, contracted, free of y], put into y's order."""
+    free_x, free_y = _free(x.aval.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    shared = len(batch[0])
+    rest = tuple(range(shared, shared + len(free_x)))
+    out = _dot_in(y.dtype, x, ct, (free_x, rest), (batch[0], tuple(range(shared))))
+    in_order = sorted(zip(*contract))  # the result has them in x's order
+    return _put(out, (*batch[1], *(d for _, d in in_order), *free_y))
+
+
+def _dot_in(dtype, x, y, contract, batch):
+    """A dot of operands whose dtypes may differ, with the result in `dtype`."""
+    from .convert import convert
+    wide = dt.promote(aval_of(x).dtype, aval_of(y).dtype)
+    x, y = convert(x, dtype=wide), convert(y, dtype=wide)
+    return convert(dot_general(x, y, contract=contract, batch=batch), dtype=dtype)
+
+
+def _put(x, dims):
+    """x, whose dimension i is dimension dims[i] of the result."""
+    from .structure import transpose
+    return transpose(x, permutation=tuple(int(i) for i in np.argsort(dims)))
+
+
+def _dot_transpose(ct, x, y, *, contract, batch, out_dtype):
+    return (_by_x(ct, y, x.aval, contract, batch) if isinstance(x, Linear) else None,
+            _by_y(ct, x, y.aval, contract, batch) if isinstance(y, Linear) else None)
+
+
+def _past(dims, batch_dim):
+    """Dimensions of one example as dimensions of the batched operand."""
+    return dims if batch_dim is None else tuple(d + (d >= batch_dim) for d in dims)
+
+
+def _dot_batch(axis, args, dims, *, contract, batch, out_dtype):
+    x, y = args
+    dx, dy = dims
+    contract = (_past(contract[0], dx), _past(contract[1], dy))
+    batch = (_past(batch[0], dx), _past(batch[1], dy))
+    if dx is not None and dy is not None:
+        batch = ((dx, *batch[0]), (dy, *batch[1]))
+        return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), 0
+    free_x = _free(aval_of(x).ndim, contract[0], batch[0])
+    if dy is None:
+        to = len(batch[0]) + free_x.index(dx)
+    else:
+        free_y = _free(aval_of(y).ndim, contract[1], batch[1])
+        to = len(batch[0]) + len(free_x) + free_y.index(dy)
+    return dot_general(x, y, contract=contract, batch=batch, out_dtype=out_dtype), to
+
+
+dot_general_p = Primitive(
+    "dot_general", family="dot", feature="dot",
+    shape=_dot_shape, reference=_dot_reference, lower=_dot_lower, lower_on={"cpu": _dot_cpu},
+    jvp=multilinear(dot_general), transpose=_dot_transpose, batch=_dot_batch)

@@ -1,0 +1,320 @@
+"""Writing at computed places: the scatter family, and the helpers that most callers want."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval_of
+from ..core.primitive import NOT_LINEAR, Linear, Primitive
+from ..core.trace import bind
+from .batching import all_at_front
+from .declare import check_dtype, jointly_linear
+from .indexing import check_along, gather, index_vectors, other_dims, take
+from .structure import full, iota, reshape, transpose, zeros
+from .windows import Windows, check_mode, clipped, inverse, places_of, shift, wide_indices
+
+# ---- scatter -----------------------------------------------------------------------------------------
+# One primitive for each way to combine; they share every rule but the derivative.
+
+
+def scatter(operand, indices, updates, *, update_window_dims, inserted_window_dims,
+            scatter_dims_to_operand_dims, operand_batching_dims=(),
+            scatter_indices_batching_dims=(), mode="drop", unique=False, combine="set"):
+    """`operand` with `updates` combined into the windows at `indices` (XLA's scatter).
+
+    combine: 'set' (of several updates of an element the last in index order stays), 'add', 'mul',
+    'min' or 'max'. Windows out of bounds: left out ('drop'), moved inside ('clip'), or absent
+    ('promise_in_bounds'). `unique` promises that no element is updated twice.
+    """
+    if combine not in SCATTERS:
+        raise ValueError(f"scatter takes combine {', '.join(SCATTERS)}, got {combine!r}")
+    check_mode("scatter", mode, ("drop", "clip", "promise_in_bounds"))
+    return bind(SCATTERS[combine], operand, indices, updates,
+                update_window_dims=tuple(update_window_dims),
+                inserted_window_dims=tuple(inserted_window_dims),
+                scatter_dims_to_operand_dims=tuple(scatter_dims_to_operand_dims),
+                operand_batching_dims=tuple(operand_batching_dims),
+                scatter_indices_batching_dims=tuple(scatter_indices_batching_dims),
+                mode=mode, unique=unique)
+
+
+def _scatter_windows(operand, updates, *, update_window_dims, inserted_window_dims,
+                     scatter_dims_to_operand_dims, operand_batching_dims,
+                     scatter_indices_batching_dims, **_) -> Windows:
+    left_out = (*inserted_window_dims, *operand_batching_dims)
+    sizes = (updates.shape[d] for d in update_window_dims if d < updates.ndim)
+    sizes = tuple(1 if d in left_out else next(sizes, 0) for d in range(operand.ndim))
+    return Windows(operand.shape, sizes, scatter_dims_to_operand_dims, inserted_window_dims,
+                   update_window_dims, operand_batching_dims, scatter_indices_batching_dims)
+
+
+def _scatter_shape(name: str, allowed, what: str):
+    def rule(operand, indices, updates, **params):
+        check_dtype(name, operand, allowed, what)
+        w = _scatter_windows(operand, updates, **params)
+        w.check(name, operand, indices)
+        if updates.dtype != operand.dtype:
+            raise TypeError(f"{name} (primitive) takes operand and updates of one dtype, got "
+                            f"{operand} and {updates}; convert the updates first")
+        wanted = w.outer_shape(indices.shape[:-1])
+        if updates.shape != wanted:
+            raise ValueError(f"{name} into {operand} at {indices} takes updates of shape {wanted}, "
+                             f"got {updates}; got {w}")
+        return operand
+    return rule
+
+
+def _scatter_reference(put):
+    def rule(operand, indices, updates, *, mode, unique, **params):
+        w = _scatter_windows(operand, updates, **params)
+        places, inside = places_of(indices, w, clip=mode != "drop")
+        updates = np.transpose(updates, w.scatter_dims(updates.ndim) + w.window_dims)
+        rows, inside = (inside.size, math.prod(w.sizes)), inside.reshape(-1)  # a window a row
+        places, updates = places.reshape(rows)[inside], updates.reshape(rows)[inside]
+        out = np.array(operand, order="C")
+        # Flat: ufunc.at has a fast path for one dimension.
+        put(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
+        return out
+    return rule
+
+
+def _scatter_lower(body):
+    def rule(ctx, operand, indices, updates, *, mode, unique, **params):
+        w = _scatter_windows(operand.aval, updates.aval, **params)
+        indices = wide_indices(ctx, indices)
+        if mode == "clip":
+            indices = clipped(ctx, indices, w)
+        numbers = (f"update_window_dims = {list(w.window_dims)}, "
+                   f"inserted_window_dims = {list(w.dropped)}, "
+                   f"input_batching_dims = {list(w.operand_batch)}, "
+                   f"scatter_indices_batching_dims = {list(w.indices_batch)}, "
+                   f"scatter_dims_to_operand_dims = {list(w.index_map)}, "
+                   f"index_vector_dim = {indices.aval.ndim - 1}")
+        scalar = operand.aval.with_shape(())
+        return ctx.op("stablehlo.scatter", operand, indices, updates, out=operand.aval,
+                      attrs=f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
+                            f"unique_indices = {str(unique).lower()}",
+                      regions=[ctx.region((scalar, scalar), body)])
+    return rule
+
+
+def _scatter_batch(combine: str):
+    def rule(axis, args, dims, *, update_window_dims, inserted_window_dims,
+             scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims,
+             **params):
+        if dims[1] is None:
+            indices = args[1]
+            operand, updates = all_at_front(axis, args[::2], dims[::2])
+            update_window_dims, operand_batching_dims = (
+                (0, *shift(update_window_dims)), shift(operand_batching_dims))
+        else:
+            operand, indices, updates = all_at_front(axis, args, dims)
+            update_window_dims = shift(update_window_dims)
+            operand_batching_dims = (0, *shift(operand_batching_dims))
+            scatter_indices_batching_dims = (0, *shift(scatter_indices_batching_dims))
+        return scatter(operand, indices, updates, update_window_dims=update_window_dims,
+                       inserted_window_dims=shift(inserted_window_dims),
+                       scatter_dims_to_operand_dims=shift(scatter_dims_to_operand_dims),
+                       operand_batching_dims=operand_batching_dims,
+                       scatter_indices_batching_dims=scatter_indices_batching_dims,
+                       combine=combine, **params), 0
+    return rule
+
+
+def _gather_updates(operand, indices, updates: Aval, *, mode, unique, fill_value=0, **params):
+    """What stands in the operand's windows, in the shape of the updates."""
+    w = _scatter_windows(aval_of(operand), updates, **params)
+    return gather(operand, indices, offset_dims=w.window_dims, collapsed_slice_dims=w.dropped,
+                  start_index_map=w.index_map, slice_sizes=w.sizes,
+                  operand_batching_dims=w.operand_batch, start_indices_batching_dims=w.indices_batch,
+                  mode="fill" if mode == "drop" else mode, fill_value=fill_value)
+
+
+# -- set: jointly linear in operand and updates, even where updates meet, as the last one stays
+
+
+def _update_ids(updates: Aval, window_dims):
+    """Distinct int64 numbers for the elements of the updates, increasing in index order."""
+    scatter_dims = tuple(i for i in range(updates.ndim) if i not in window_dims)
+    order = scatter_dims + tuple(window_dims)
+    flat = iota(shape=(updates.size,), dtype=dt.int64)
+    ids = reshape(flat, shape=tuple(updates.shape[i] for i in order))
+    return transpose(ids, permutation=inverse(order))
+
+
+def _last_ids(operand: Aval, indices, ids, **params):
+    """For each element of the operand the id of the last update it gets, -1 if none."""
+    return scatter(full(operand.shape, -1, dt.int64), indices, ids, combine="max", **params)
+
+
+def _scatter_set_transpose(ct, operand, indices, updates, *, unique, **params):
+    from . import eq, select
+    update_aval = aval_of(updates) if not isinstance(updates, Linear) else updates.aval
+    ct_operand = ct_updates = None
+    if isinstance(operand, Linear):
+        ct_operand = scatter(ct, indices, zeros(update_aval), unique=unique, **params)
+    if isinstance(updates, Linear):
+        ct_updates = _gather_updates(ct, indices, update_aval, unique=unique, **params)
+        if not unique:
+            ids = _update_ids(update_aval, params["update_window_dims"])
+            last = _last_ids(aval_of(ct), indices, ids, unique=False, **params)
+            stays = eq(ids, _gather_updates(last, indices, update_aval, unique=False,
+                                            fill_value=-1, **params))
+            ct_updates = select(stays, ct_updates, zeros(update_aval))
+    return ct_operand, None, ct_updates
+
+
+def _scatter_set_cuda(ctx, operand, indices, updates, *, unique, **params):
+    """On a GPU updates run in any order: pick each element's last one first, by its id."""
+    if unique:
+        return _scatter_set_lower(ctx, operand, indices, updates, unique=unique, **params)
+    return ctx.call(_scatter_last, operand, indices, updates, **params)[0]
+
+
+def _scatter_last(operand, indices, updates, **params):
+    """scatter 'set' as a maximum of ids, a gather by them, and a selection."""
+    from . import lt, select
+    a, window_dims = aval_of(updates), params["update_window_dims"]
+    if not a.size:
+        return operand
+    last = _last_ids(aval_of(operand), indices, _update_ids(a, window_dims), unique=False, **params)
+    order = tuple(i for i in range(a.ndim) if i not in window_dims) + window_dims
+    flat = reshape(transpose(updates, permutation=order), shape=(a.size,))
+    taken = take(flat, last, axis=0, mode="clip")  # where no update came, any will do
+    return select(lt(last, 0), operand, taken)
+
+
+# -- add, mul, min, max
+
+
+def _scatter_add_transpose(ct, operand, indices, updates, **params):
+    ct_updates = None
+    if isinstance(updates, Linear):
+        ct_updates = _gather_updates(ct, indices, updates.aval, **params)
+    return ct if isinstance(operand, Linear) else None, None, ct_updates
+
+
+def _scatter_mul_jvp(primals, tangents, **params):
+    from . import add, mul
+    operand, indices, updates = primals
+    t_operand, _, t_updates = tangents
+    out, tangent = scatter(*primals, combine="mul", **params), None
+    if t_operand is not None:
+        tangent = scatter(t_operand, indices, updates, combine="mul", **params)
+    if t_updates is not None:
+        if not params["unique"]:
+            raise NotImplementedError(
+                "the derivative of scatter 'mul' by its updates needs unique=True: of several "
+                "factors of one element each one's derivative is the product of the others")
+        factor = _gather_updates(operand, indices, aval_of(updates), **params)
+        base = zeros(aval_of(operand)) if tangent is None else tangent
+        tangent = scatter(base, indices, mul(factor, t_updates), combine="add", **params)
+    return out, tangent
+
+
+def _scatter_mul_transpose(ct, operand, indices, updates, **params):
+    if isinstance(updates, Linear):
+        raise NotImplementedError("scatter 'mul' is transposed in its operand only")
+    return scatter(ct, indices, updates, combine="mul", **params), None, None
+
+
+def _scatter_extremum_jvp(combine: str):
+    """The tangent of each maximum (minimum) is the mean of those of the elements that attain it."""
+    def rule(primals, tangents, **params):
+        from . import add, div, eq, select
+        operand, indices, updates = primals
+        out = scatter(*primals, combine=combine, **params)
+        here = eq(operand, out)
+        there = eq(updates, _gather_updates(out, indices, aval_of(updates), **params))
+
+        def total(of_operand, of_updates):
+            kept = select(here, of_operand, zeros(aval_of(operand)))
+            added = select(there, of_updates, zeros(aval_of(updates)))
+            return scatter(kept, indices, added, combine="add", **params)
+
+        ones = (full(aval_of(x).shape, 1, aval_of(x).dtype) for x in (operand, updates))
+        moved = (zeros(aval_of(x)) if t is None else t
+                 for x, t in ((operand, tangents[0]), (updates, tangents[2])))
+        return out, div(total(*moved), total(*ones))
+    return rule
+
+
+# -- the five
+
+
+def _put(out, places, updates):
+    out[places] = updates
+
+
+def _at(ufunc):
+    return lambda out, places, updates: ufunc.at(out, places, updates)
+
+
+def _combine_with(hlo: str):
+    return lambda ctx, old, new: ctx.op(hlo, old, new, out=old.aval)
+
+
+def _scatter_primitive(combine, put, body, allowed, what, *, jvp=None, transpose, lower_on=None):
+    name = f"scatter_{combine}"
+
+    def apply(*args, **params):
+        return scatter(*args, combine=combine, **params)
+
+    return Primitive(
+        name, family="indexing", feature="scatter",
+        shape=_scatter_shape(name, allowed, what), reference=_scatter_reference(put),
+        lower=_scatter_lower(body), lower_on=lower_on,
+        jvp=jvp or jointly_linear(apply, operands=(0, 2)), transpose=transpose,
+        batch=_scatter_batch(combine))
+
+
+def _keep_new(ctx, old, new):
+    return new
+
+
+_scatter_set_lower = _scatter_lower(_keep_new)
+
+SCATTERS = {
+    "set": _scatter_primitive("set", _put, _keep_new, dt.ALL, "any",
+                              transpose=_scatter_set_transpose,
+                              lower_on={"cuda": _scatter_set_cuda}),
+    "add": _scatter_primitive("add", _at(np.add), _combine_with("stablehlo.add"), dt.ALL,
+                              "numeric or bool", transpose=_scatter_add_transpose),
+    "mul": _scatter_primitive("mul", _at(np.multiply), _combine_with("stablehlo.multiply"), dt.ALL,
+                              "numeric or bool", jvp=_scatter_mul_jvp,
+                              transpose=_scatter_mul_transpose),
+    "min": _scatter_primitive("min", _at(np.minimum), _combine_with("stablehlo.minimum"),
+                              dt.ORDERED, "real or bool", jvp=_scatter_extremum_jvp("min"),
+                              transpose=NOT_LINEAR),
+    "max": _scatter_primitive("max", _at(np.maximum), _combine_with("stablehlo.maximum"),
+                              dt.ORDERED, "real or bool", jvp=_scatter_extremum_jvp("max"),
+                              transpose=NOT_LINEAR),
+}
+
+# ---- along one axis: what most callers want ------------------------------------------------------------
+
+
+def scatter_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):
+    """The mirror of take: `updates`, of take's shape, combined into x at `indices` along `axis`."""
+    a, i = aval_of(x), aval_of(indices)
+    if not a.shape[axis] or not aval_of(updates).size:
+        return x
+    window = tuple(d if d < axis else d - 1 + i.ndim for d in range(a.ndim) if d != axis)
+    return scatter(x, index_vectors(indices), updates, update_window_dims=window,
+                   inserted_window_dims=(axis,), scatter_dims_to_operand_dims=(axis,),
+                   combine=combine, mode=mode, unique=unique)
+
+
+def scatter_along_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):
+    """The mirror of take_along_axis: `updates`, of the indices' shape, combined into x."""
+    a, i = aval_of(x), aval_of(indices)
+    check_along("scatter_along_axis", a, i, axis)
+    if not a.shape[axis] or not i.size:
+        return x
+    others = other_dims(a.ndim, axis)
+    return scatter(x, index_vectors(indices), updates, update_window_dims=(),
+                   inserted_window_dims=(axis,), scatter_dims_to_operand_dims=(axis,),
+                   operand_batching_dims=others, scatter_indices_batching_dims=others,
+                   combine=combine, mode=mode, unique=unique)

@@ -1,0 +1,407 @@
+"""Parts of arrays: slices, padding, concatenation, reversal, slices at computed places."""
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import aval, aval_of
+from ..core.lowering import dims as dims_attr
+from ..core.primitive import Linear, Primitive
+from ..core.trace import bind
+from .batching import all_at_front, move_batch_axis
+from .declare import jointly_linear
+from .structure import broadcast_in_dim, constant, full, zeros
+
+# ---- slice -------------------------------------------------------------------------------------------
+
+
+def slice(x, *, start, limit, strides=None):
+    """x[start:limit:strides] in every dimension; 0 <= start <= limit <= size, strides >= 1."""
+    start, limit = tuple(start), tuple(limit)
+    strides = (1,) * len(start) if strides is None else tuple(strides)
+    shape = aval_of(x).shape
+    if limit == shape and not any(start) and all(s == 1 for s in strides):
+        return x
+    return bind(slice_p, x, start=start, limit=limit, strides=strides)
+
+
+def slice_in_dim(x, *, start, limit, stride=1, dimension):
+    """x[start:limit:stride] in one dimension, everything in the others."""
+    shape = aval_of(x).shape
+    starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[dimension], limits[dimension], strides[dimension] = start, limit, stride
+    return slice(x, start=starts, limit=limits, strides=strides)
+
+
+def _slice_shape(x, *, start, limit, strides):
+    if not len(start) == len(limit) == len(strides) == x.ndim:
+        raise ValueError(f"slice of {x} takes {x.ndim} starts, limits and strides, got "
+                         f"start={start}, limit={limit}, strides={strides}")
+    bounds = zip(start, limit, strides, x.shape)
+    if not all(0 <= b <= e <= n and s >= 1 for b, e, s, n in bounds):
+        raise ValueError(f"slice of {x} takes 0 <= start <= limit <= size and strides >= 1, got "
+                         f"start={start}, limit={limit}, strides={strides}")
+    return aval(tuple(-(-(e - b) // s) for b, e, s in zip(start, limit, strides)), x.dtype)
+
+
+def _slice_lower(ctx, x, *, start, limit, strides):
+    return ctx.op("stablehlo.slice", x,
+                  out=_slice_shape(x.aval, start=start, limit=limit, strides=strides),
+                  attrs=f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, "
+                        f"strides = {dims_attr(strides)}")
+
+
+def _slice_transpose(ct, x, *, start, limit, strides):
+    x, taken = x.aval, aval_of(ct).shape
+    spread = [_dilated(n, s - 1) for n, s in zip(taken, strides)]
+    high = tuple(n - b - m for n, b, m in zip(x.shape, start, spread))
+    return (pad(ct, constant(np.zeros((), x.dtype)), low=start, high=high,
+                interior=tuple(s - 1 for s in strides)),)
+
+
+def _slice_batch(axis, args, dims, *, start, limit, strides):
+    d, = dims
+    return slice(args[0], start=_insert(start, d, 0), limit=_insert(limit, d, axis.size),
+                 strides=_insert(strides, d, 1)), d
+
+
+def _insert(values, at, new):
+    return (*values[:at], new, *values[at:])
+
+
+slice_p = Primitive(
+    "slice", family="structure",
+    shape=_slice_shape,
+    reference=lambda x, *, start, limit, strides: x[tuple(map(builtins.slice, start, limit,
+                                                              strides))],
+    lower=_slice_lower, jvp=jointly_linear(slice), transpose=_slice_transpose, batch=_slice_batch)
+
+# ---- pad ---------------------------------------------------------------------------------------------
+
+
+def pad(x, value, *, low, high, interior=None):
+    """x with the 0-d `value` around it, and `interior` (>= 0) of it between neighbours.
+
+    Negative `low` and `high` take elements away, after the interior padding.
+    """
+    low, high = tuple(low), tuple(high)
+    interior = (0,) * len(low) if interior is None else tuple(interior)
+    if not any(low) and not any(high) and not any(interior):
+        return x
+    return bind(pad_p, x, value, low=low, high=high, interior=interior)
+
+
+def _dilated(size: int, interior: int) -> int:
+    """The size of a dimension with `interior` elements put between neighbours."""
+    return size + max(size - 1, 0) * interior
+
+
+def _pad_shape(x, value, *, low, high, interior):
+    if value.ndim or value.dtype != x.dtype:
+        raise TypeError(f"pad of {x} takes a value {x.dtype.name}[], got {value}")
+    if not len(low) == len(high) == len(interior) == x.ndim or any(i < 0 for i in interior):
+        raise ValueError(f"pad of {x} takes {x.ndim} lows, highs and interiors >= 0, got "
+                         f"low={low}, high={high}, interior={interior}")
+    shape = tuple(_dilated(n, i) + b + e for n, b, e, i in zip(x.shape, low, high, interior))
+    if any(n < 0 for n in shape):
+        raise ValueError(f"pad of {x} by low={low}, high={high}, interior={interior} takes away "
+                         f"more than there is: the shape would be {shape}")
+    return aval(shape, x.dtype)
+
+
+def _pad_reference(x, value, *, low, high, interior):
+    shape = _pad_shape(x, value, low=low, high=high, interior=interior).shape
+    out = np.full(shape, value, x.dtype)
+    into, taken = [], []
+    for n, m, b, i in zip(x.shape, shape, low, interior):
+        step = i + 1
+        first = max(0, -(b // step)) if b < 0 else 0  # the first element that is not cut off
+        last = min(n, -((b - m) // step))             # one past the last
+        taken.append(builtins.slice(first, max(first, last)))
+        into.append(builtins.slice(b + first * step, max(b + last * step - i, 0), step))
+    if 0 not in x.shape and 0 not in shape:
+        out[tuple(into)] = x[tuple(taken)]
+    return out
+
+
+def _pad_lower(ctx, x, value, *, low, high, interior):
+    return ctx.op("stablehlo.pad", x, value,
+                  out=_pad_shape(x.aval, value.aval, low=low, high=high, interior=interior),
+                  attrs=f"edge_padding_low = {dims_attr(low)}, edge_padding_high = "
+                        f"{dims_attr(high)}, interior_padding = {dims_attr(interior)}")
+
+
+def _pad_transpose(ct, x, value, *, low, high, interior):
+    ct_x = ct_value = None
+    x_shape = (x.aval if isinstance(x, Linear) else aval_of(x)).shape
+    if isinstance(x, Linear):
+        spread = pad(ct, constant(np.zeros((), aval_of(ct).dtype)), low=[-n for n in low],
+                     high=[-n for n in high])
+        ct_x = slice(spread, start=(0,) * len(low), limit=aval_of(spread).shape,
+                     strides=tuple(i + 1 for i in interior))
+    if isinstance(value, Linear):
+        from . import reduce_sum, select
+        # The mask, and not sum(ct) - sum(ct_x): infinities must not meet.
+        inside = _inside(x_shape, low, high, interior)
+        rest = select(inside, zeros(aval_of(ct)), ct)
+        ct_value = reduce_sum(rest, axes=tuple(range(aval_of(ct).ndim)))
+    return ct_x, ct_value
+
+
+def _inside(shape, low, high, interior):
+    """True where a padded array has an element of the original, of `shape`."""
+    return pad(full(shape, True, dt.bool_), constant(np.False_), low=low, high=high,
+               interior=interior)
+
+
+def _pad_batch(axis, args, dims, *, low, high, interior):
+    from . import select
+    x, value = args
+    d, value_dim = dims
+    if value_dim is None:
+        return pad(x, value, low=_insert(low, d, 0), high=_insert(high, d, 0),
+                   interior=_insert(interior, d, 0)), d
+    low, high, interior = ((0, *p) for p in (low, high, interior))
+    x = move_batch_axis(axis, x, d, 0)
+    padded = pad(x, constant(np.zeros((), aval_of(x).dtype)), low=low, high=high, interior=interior)
+    shape = aval_of(padded).shape
+    values = broadcast_in_dim(value, shape=shape, dims=(0,))
+    return select(_inside(aval_of(x).shape, low, high, interior), padded, values), 0
+
+
+pad_p = Primitive(
+    "pad", family="structure",
+    shape=_pad_shape, reference=_pad_reference, lower=_pad_lower,
+    jvp=jointly_linear(pad), transpose=_pad_transpose, batch=_pad_batch)
+
+# ---- concatenate -------------------------------------------------------------------------------------
+
+
+def concatenate(*xs, dimension):
+    """The arrays (one dtype, equal shapes but for `dimension`) one after the other."""
+    return xs[0] if len(xs) == 1 else bind(concatenate_p, *xs, dimension=dimension)
+
+
+def _concatenate_shape(*xs, dimension):
+    if not xs:
+        raise ValueError("concatenate takes at least one array, got none")
+    first = xs[0]
+    if any(x.dtype != first.dtype for x in xs):
+        raise TypeError("concatenate (primitive) takes arrays of one dtype, got "
+                        + ", ".join(map(str, xs)) + "; promote them first")
+    if not 0 <= dimension < first.ndim:
+        raise ValueError(f"concatenate: {first} has no dimension {dimension}")
+
+    def others(x):
+        return x.shape[:dimension] + x.shape[dimension + 1:]
+
+    if any(x.ndim != first.ndim or others(x) != others(first) for x in xs):
+        raise ValueError(f"concatenate along {dimension} takes arrays that agree in the other "
+                         "dimensions, got " + ", ".join(map(str, xs)))
+    return aval(_insert(others(first), dimension, sum(x.shape[dimension] for x in xs)), first.dtype)
+
+
+def _concatenate_lower(ctx, *xs, dimension):
+    out = _concatenate_shape(*(x.aval for x in xs), dimension=dimension)
+    return ctx.op("stablehlo.concatenate", *xs, out=out, attrs=f"dimension = {dimension} : i64")
+
+
+def _concatenate_transpose(ct, *xs, dimension):
+    out, at = [], 0
+    for x in xs:
+        size = (x.aval if isinstance(x, Linear) else aval_of(x)).shape[dimension]
+        out.append(slice_in_dim(ct, start=at, limit=at + size, dimension=dimension)
+                   if isinstance(x, Linear) else None)
+        at += size
+    return tuple(out)
+
+
+def _concatenate_batch(axis, args, dims, *, dimension):
+    return concatenate(*all_at_front(axis, args, dims), dimension=dimension + 1), 0
+
+
+concatenate_p = Primitive(
+    "concatenate", family="structure",
+    shape=_concatenate_shape,
+    reference=lambda *xs, dimension: np.concatenate(xs, dimension),
+    lower=_concatenate_lower, jvp=jointly_linear(concatenate),
+    transpose=_concatenate_transpose, batch=_concatenate_batch)
+
+# ---- reverse -----------------------------------------------------------------------------------------
+
+
+def reverse(x, *, dims):
+    """The elements in reverse order along `dims`."""
+    return bind(reverse_p, x, dims=tuple(dims)) if len(dims) else x
+
+
+def _reverse_shape(x, *, dims):
+    if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
+        raise ValueError(f"reverse: {dims} are not distinct dimensions of {x}")
+    return x
+
+
+def _reverse_batch(axis, args, batch_dims, *, dims):
+    d, = batch_dims
+    return reverse(args[0], dims=tuple(i + (i >= d) for i in dims)), d
+
+
+reverse_p = Primitive(
+    "reverse", family="structure",
+    shape=_reverse_shape, reference=lambda x, *, dims: np.flip(x, dims),
+    lower=lambda ctx, x, *, dims: ctx.op("stablehlo.reverse", x, out=x.aval,
+                                         attrs=f"dimensions = {dims_attr(dims)}"),
+    jvp=jointly_linear(reverse),
+    transpose=lambda ct, x, *, dims: (reverse(ct, dims=dims),), batch=_reverse_batch)
+
+# ---- dynamic_slice, dynamic_update_slice ---------------------------------------------------------------
+# The start of each dimension is a 0-d integer array; starts are moved so that the slice fits.
+
+
+def dynamic_slice(x, *starts, sizes):
+    """The part of x of shape `sizes` at `starts` (0-d integers, clamped so that it fits)."""
+    return bind(dynamic_slice_p, x, *starts, sizes=tuple(sizes))
+
+
+def _check_starts(name: str, x, starts, sizes):
+    if len(starts) != x.ndim or len(sizes) != x.ndim:
+        raise ValueError(f"{name} of {x} takes {x.ndim} starts and sizes, got {len(starts)} starts "
+                         f"and sizes {sizes}")
+    if any(s.ndim or s.dtype not in dt.INTEGER or s.dtype != starts[0].dtype for s in starts):
+        raise TypeError(f"{name} takes 0-d starts of one integer dtype, got "
+                        + ", ".join(map(str, starts)))
+    if any(not 0 <= s <= n for s, n in zip(sizes, x.shape)):
+        raise ValueError(f"{name}: sizes {sizes} do not fit into {x}")
+
+
+def _dynamic_slice_shape(x, *starts, sizes):
+    _check_starts("dynamic_slice", x, starts, sizes)
+    return aval(sizes, x.dtype)
+
+
+def _part(x, starts, sizes) -> tuple:
+    """The slices that cut `sizes` out of x at the clamped starts."""
+    first = [min(max(int(s), 0), n - m) for s, n, m in zip(starts, x.shape, sizes)]
+    return tuple(builtins.slice(b, b + m) for b, m in zip(first, sizes))
+
+
+def _wide_starts(ctx, starts):
+    """The starts as 32 or 64 bits: XLA clamps them in their own dtype."""
+    if not starts or starts[0].aval.dtype.itemsize >= 4:
+        return starts
+    wide = aval((), dt.int32)
+    return [ctx.op("stablehlo.convert", s, out=wide) for s in starts]
+
+
+def _dynamic_slice_lower(ctx, x, *starts, sizes):
+    return ctx.op("stablehlo.dynamic_slice", x, *_wide_starts(ctx, starts),
+                  out=aval(sizes, x.aval.dtype), attrs=f"slice_sizes = {dims_attr(sizes)}")
+
+
+def _dynamic_slice_jvp(primals, tangents, *, sizes):
+    x, *starts = primals
+    out = dynamic_slice(x, *starts, sizes=sizes)
+    if tangents[0] is None:
+        return out, None
+    return out, dynamic_slice(tangents[0], *starts, sizes=sizes)
+
+
+def _dynamic_slice_transpose(ct, x, *starts, sizes):
+    return (dynamic_update_slice(zeros(x.aval), ct, *starts), *[None] * len(starts))
+
+
+def _start_vectors(axis, starts, dims):
+    """Batched and unbatched starts as one array of index vectors, [axis size, number of starts]."""
+    columns = [broadcast_in_dim(s, shape=(axis.size, 1), dims=() if d is None else (0,))
+               for s, d in zip(starts, dims)]
+    return concatenate(*columns, dimension=1)
+
+
+def _zero_start(starts):
+    """One more start, at 0: of the others' dtype."""
+    return constant(np.zeros((), aval_of(starts[0]).dtype if starts else dt.int64))
+
+
+def _dynamic_slice_batch(axis, args, dims, *, sizes):
+    x, *starts = args
+    d, *start_dims = dims
+    if all(s is None for s in start_dims):
+        starts.insert(d, _zero_start(starts))
+        return dynamic_slice(x, *starts, sizes=_insert(sizes, d, axis.size)), d
+    from .indexing import gather
+    both = (0,) if d is not None else ()  # the dimension that x and the starts share
+    return gather(
+        x if d is None else move_batch_axis(axis, x, d, 0),
+        _start_vectors(axis, starts, start_dims),
+        offset_dims=tuple(range(1, len(sizes) + 1)), collapsed_slice_dims=(),
+        start_index_map=tuple(range(len(both), len(both) + len(sizes))),
+        slice_sizes=(1,) * len(both) + sizes,
+        operand_batching_dims=both, start_indices_batching_dims=both), 0
+
+
+dynamic_slice_p = Primitive(
+    "dynamic_slice", family="indexing",
+    shape=_dynamic_slice_shape,
+    reference=lambda x, *starts, sizes: x[_part(x, starts, sizes)],
+    lower=_dynamic_slice_lower, jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose,
+    batch=_dynamic_slice_batch)
+
+
+def dynamic_update_slice(x, update, *starts):
+    """x with `update` at `starts` (0-d integers, clamped so that it fits)."""
+    return bind(dynamic_update_slice_p, x, update, *starts)
+
+
+def _dynamic_update_slice_shape(x, update, *starts):
+    if update.dtype != x.dtype:
+        raise TypeError(f"dynamic_update_slice (primitive) takes an update of dtype "
+                        f"{x.dtype.name}, as the operand's, got {update}; convert it first")
+    if update.ndim != x.ndim:
+        raise ValueError(f"dynamic_update_slice of {x} takes an update of {x.ndim} dimensions, "
+                         f"got {update}")
+    _check_starts("dynamic_update_slice", x, starts, update.shape)
+    return x
+
+
+def _dynamic_update_slice_reference(x, update, *starts):
+    out = np.array(x)
+    out[_part(x, starts, update.shape)] = update
+    return out
+
+
+def _dynamic_update_slice_lower(ctx, x, update, *starts):
+    return ctx.op("stablehlo.dynamic_update_slice", x, update, *_wide_starts(ctx, starts),
+                  out=x.aval)
+
+
+def _dynamic_update_slice_transpose(ct, x, update, *starts):
+    part = update.aval if isinstance(update, Linear) else aval_of(update)
+    ct_x = ct_update = None
+    if isinstance(x, Linear):
+        ct_x = dynamic_update_slice(ct, zeros(part), *starts)
+    if isinstance(update, Linear):
+        ct_update = dynamic_slice(ct, *starts, sizes=part.shape)
+    return (ct_x, ct_update, *[None] * len(starts))
+
+
+def _dynamic_update_slice_batch(axis, args, dims):
+    x, update = all_at_front(axis, args[:2], dims[:2])
+    starts, start_dims = args[2:], dims[2:]
+    if all(d is None for d in start_dims):
+        return dynamic_update_slice(x, update, _zero_start(starts), *starts), 0
+    from .scattering import scatter
+    windows = tuple(range(1, len(starts) + 1))
+    return scatter(x, _start_vectors(axis, starts, start_dims), update, update_window_dims=windows,
+                   inserted_window_dims=(), scatter_dims_to_operand_dims=windows,
+                   operand_batching_dims=(0,), scatter_indices_batching_dims=(0,), mode="clip",
+                   unique=True), 0
+
+
+dynamic_update_slice_p = Primitive(
+    "dynamic_update_slice", family="indexing",
+    shape=_dynamic_update_slice_shape, reference=_dynamic_update_slice_reference,
+    lower=_dynamic_update_slice_lower,
+    jvp=jointly_linear(dynamic_update_slice, operands=(0, 1)),
+    transpose=_dynamic_update_slice_transpose, batch=_dynamic_update_slice_batch)

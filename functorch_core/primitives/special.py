@@ -1,0 +1,165 @@
+"""Special functions around the error function, and what all special functions share."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..core import dtypes as dt
+from . import formula as fo
+from . import special_tables as tables
+from .arithmetic import div, mul, neg, sub
+from .declare import unary
+from .transcendental import exp
+
+FLOATS = dt.FLOATING - dt.FLOAT8
+
+# ---- declaring ---------------------------------------------------------------------------------------
+
+
+def at_least_float32(dtype: np.dtype) -> np.dtype:
+    """The dtype a formula computes in: half precision is too coarse for any of them."""
+    return dt.float64 if dtype == dt.float64 else dt.float32
+
+
+def in_float64(dtype: np.dtype) -> np.dtype:
+    """For formulas that amplify rounding (x^a e^-x, long sums): 53 bits give a true float32."""
+    return dt.float64
+
+
+def wide_reference(fun: Callable) -> Callable:
+    """A NumPy function computed in float64, whatever floats come."""
+    def rule(*arrays):
+        return fun(*[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
+    return rule
+
+
+def scipy_reference(name: str) -> Callable:
+    """scipy.special's function of this name, imported when first used."""
+    def fun(*arrays):
+        from scipy import special
+        return np.asarray(getattr(special, name)(*arrays))
+    return wide_reference(fun)
+
+
+def special(name: str, formula: Callable, reference: str | Callable, derivative=None):
+    """Declare an elementwise special function of one operand by its formula."""
+    return unary(name, fo.lowered(formula, at_least_float32),
+                 scipy_reference(reference) if isinstance(reference, str) else reference,
+                 dtypes=FLOATS, what="floating (not float8)", derivative=derivative,
+                 family="special", feature="transcendental")
+
+
+def series(t, table):
+    """A Chebyshev series with as many terms as t's dtype can use."""
+    return fo.chebyshev(t, fo.needed(table, t.dtype))
+
+
+# ---- error function ------------------------------------------------------------------------------------
+
+SQRT2 = math.sqrt(2)
+TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+
+
+def _gaussian(x, scale: float):
+    """scale e^(-x^2), written with primitives."""
+    return mul(exp(neg(mul(x, x))), scale)
+
+
+erf = special("erf", fo.erf, "erf",
+              lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)))
+
+erfc = special("erfc", fo.erfc, "erfc",
+               lambda t, out, x: mul(t, _gaussian(x, -TWO_OVER_SQRT_PI)))
+
+# ---- erfcx ---------------------------------------------------------------------------------------------
+# e^(x^2) erfc(x); a Chebyshev series of (1 + 2x) erfcx(x) in (x - 4)/(x + 4) for x >= 0 (the mapping is
+# that of Shepherd and Laframboise, Math. Comp. 36, 1981), reflection for x < 0.
+
+
+def _exp_square(x):
+    """e^(x^2) for x >= 0: the square is split, as its rounding would be multiplied by x^2."""
+    x = fo.where(x < 27., x, 27.)  # e^729 is infinite
+    head = fo.round_even(x * 16) * 0.0625
+    return fo.exp(head * head) * fo.exp((x - head) * (x + head))
+
+
+def _erfcx_positive(x):
+    return series(1 - 8 / (x + 4), tables.ERFCX) / (1 + 2 * x)
+
+
+def _erfcx(x):
+    size = abs(x)
+    positive = _erfcx_positive(size)
+    return fo.where(x < 0, 2 * _exp_square(size) - positive, positive)
+
+
+erfcx = special("erfcx", _erfcx, "erfcx",
+                lambda t, out, x: mul(t, sub(mul(mul(x, out), 2.), TWO_OVER_SQRT_PI)))
+
+# ---- erf_inv, ndtri --------------------------------------------------------------------------------------
+# The quantile of the normal distribution. In the middle chlo.erf_inv, which loses digits from |x| = 0.75
+# on (1e-10 in float64 at 1 - 1e-8: it forms 1 - x^2 from the rounded square). In the tails a series
+# of r + x in log r, where the tail's probability is e^(-r^2/2).
+
+_chlo_erf_inv = fo.unary_function("chlo.erf_inv", None)
+_LOG_NEAR, _LOG_6, _LOG_FAR = math.log(math.sqrt(2 * math.log(8))), math.log(6), math.log(38.7)
+
+
+def _on_interval(x, low: float, high: float):
+    """x mapped from [low, high] to [-1, 1]."""
+    return (x - (low + high) / 2) * (2 / (high - low))
+
+
+def _upper_quantile(tail):
+    """The x > 0 above which a normal number lies with this probability, at most 1/8."""
+    r = fo.sqrt(-2 * fo.log(tail))
+    v = fo.log(r)
+    near = series(_on_interval(v, _LOG_NEAR, _LOG_6), tables.NDTRI_NEAR)
+    far = series(_on_interval(v, _LOG_6, _LOG_FAR), tables.NDTRI_FAR)
+    return fo.where(fo.equals(tail, 0), math.inf, r - fo.where(r < 6., near, far))
+
+
+def _quantile(x, tail):
+    """The quantile at (1 + x)/2, given min((1 + x)/2, (1 - x)/2) exactly."""
+    middle = abs(x) < 0.75
+    near = _chlo_erf_inv(fo.where(middle, x, 0.)) * SQRT2
+    far = _upper_quantile(tail)
+    return fo.where(middle, near, fo.where(x < 0, -far, far))
+
+
+def _erf_inv(x):
+    return _quantile(x, (1 - abs(x)) * 0.5) * (1 / SQRT2)
+
+
+def _ndtri(p):
+    return _quantile(2 * p - 1, fo.where(p < 0.5, p, 1 - p))
+
+
+def _erf_inv_derivative(t, out, x):
+    return mul(t, mul(exp(mul(out, out)), 1 / TWO_OVER_SQRT_PI))
+
+
+def _ndtri_derivative(t, out, p):
+    return mul(t, mul(exp(mul(mul(out, out), 0.5)), math.sqrt(2 * math.pi)))
+
+
+erf_inv = special("erf_inv", _erf_inv, "erfinv", _erf_inv_derivative)
+ndtri = special("ndtri", _ndtri, "ndtri", _ndtri_derivative)
+
+# ---- log_ndtr --------------------------------------------------------------------------------------------
+
+
+def _log_ndtr(x):
+    scaled = x * (1 / SQRT2)
+    far = fo.log(_erfcx_positive(abs(scaled)) * 0.5) - scaled * scaled
+    return fo.where(x < -1., far, fo.log1p(fo.erfc(scaled) * -0.5))
+
+
+def _log_ndtr_derivative(t, out, x):
+    # density / probability; the factors e^(-x^2/2) of both are cancelled
+    return mul(t, div(math.sqrt(2 / math.pi), erfcx(mul(x, -1 / SQRT2))))
+
+
+log_ndtr = special("log_ndtr", _log_ndtr, "log_ndtr", _log_ndtr_derivative)

@@ -1,0 +1,293 @@
+"""Transcendental functions: exponentials, logarithms, trigonometric and hyperbolic, real and complex.
+
+Where XLA's own expansion is inaccurate, a form written with primitives is lowered instead; the
+comment beside it says how inaccurate, in units in the last place (ulps).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..core import dtypes as dt
+from .arithmetic import abs, add, div, max, min, mul, neg, round, rsqrt, sign, sqrt, sub
+from .bitwise import and_, shift_left, shift_right_arithmetic
+from .comparison import clamp, eq, gt, is_finite, lt, select
+from .convert import bitcast, complex, convert, imag, real
+from .declare import binary, elementwise_lower, same_dtype, unary
+from .structure import full
+
+LN2, LN10 = math.log(2), math.log(10)
+
+
+def _transcendental(name: str, hlo: str, reference: Callable, derivative: Callable,
+                    forms: Mapping[np.dtype, Callable] | None = None, dtypes=dt.INEXACT):
+    """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes."""
+    plain = elementwise_lower(hlo, same_dtype)
+
+    def lower(ctx, x):
+        form = (forms or {}).get(x.aval.dtype)
+        if form is None and x.aval.dtype.itemsize <= 2 and dt.float32 in (forms or {}):
+            return ctx.call(_by_float32, x, form=forms[dt.float32])[0]
+        return plain(ctx, x) if form is None else ctx.call(form, x)[0]
+
+    return unary(name, lower, reference, dtypes=dtypes, derivative=derivative,
+                 what="floating or complex", feature="transcendental", family="transcendental")
+
+
+def _by_float32(x, *, form):
+    return convert(form(convert(x, dtype=dt.float32)), dtype=x.dtype)
+
+
+def _reals(form) -> dict:
+    return {dt.float32: form, dt.float64: form}
+
+
+def _complexes(form) -> dict:
+    return {dt.complex64: form, dt.complex128: form}
+
+
+def _like(x, value):
+    return full(x.shape, value, x.dtype)
+
+
+# ---- exponentials ------------------------------------------------------------------------------------
+
+
+def _expm1_complex(z):
+    """XLA's imaginary part is wrong in all digits for real parts below -16 (complex64)."""
+    a, b = real(z), imag(z)
+    half = sin(mul(b, .5))
+    return complex(sub(mul(expm1(a), cos(b)), mul(mul(half, half), 2)), mul(exp(a), sin(b)))
+
+
+def _exp2_real(x):
+    """2**n exp(r ln 2) with x = n + r: exp(x ln 2) would lose |x| ulps."""
+    n = clamp(_like(x, -2200), round(x), _like(x, 2200))
+    near = select(is_finite(x), sub(x, n), x)
+    half = round(mul(n, .5))
+    return mul(mul(exp(mul(near, LN2)), _power_of_two(half)), _power_of_two(sub(n, half)))
+
+
+def _power_of_two(n):
+    """2**n of an integral float, through the exponent's bits; 0 and inf outside of the range."""
+    info = dt.finfo(n.dtype)
+    bias, ints = 2 ** (info.nexp - 1) - 1, np.dtype(f"int{info.bits}")
+    biased = clamp(_like(n, 0), add(n, bias), _like(n, 2 * bias + 1))
+    bits = convert(biased, dtype=ints)
+    return bitcast(shift_left(bits, info.nmant), dtype=n.dtype)
+
+
+def _exp2_complex(z):
+    size, angle = exp2(real(z)), mul(imag(z), LN2)
+    return complex(mul(size, cos(angle)), mul(size, sin(angle)))
+
+
+exp = _transcendental("exp", "stablehlo.exponential", np.exp, lambda t, out, x: mul(t, out))
+exp2 = _transcendental("exp2", "", np.exp2, lambda t, out, x: mul(t, mul(out, LN2)),
+                       _reals(_exp2_real) | _complexes(_exp2_complex))
+expm1 = _transcendental("expm1", "stablehlo.exponential_minus_one", np.expm1,
+                        lambda t, out, x: mul(t, add(out, 1)), _complexes(_expm1_complex))
+
+
+def _logistic_reference(x):
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+
+
+logistic = _transcendental("logistic", "stablehlo.logistic", _logistic_reference,
+                           lambda t, out, x: mul(t, mul(out, sub(1, out))))
+
+# ---- logarithms ----------------------------------------------------------------------------------------
+
+
+def _log1p_real(x):
+    """Kahan's: log(u) x / (u - 1) with u = fl(1 + x). XLA's float64 is off by 94 ulps at -0.41."""
+    one = select(is_finite(x), _like(x, 1), x)  # XLA would simplify (x + 1) - 1 to x
+    u = add(x, one)
+    ratio = div(x, sub(u, one))
+    plain = and_(gt(u, 0), is_finite(u))
+    return select(eq(u, 1), x, select(plain, mul(log(u), ratio), log(u)))
+
+
+def _log_of_size(a, b):
+    """log |a + ib|, without overflow and accurate where |a + ib| is near 1."""
+    large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
+    ratio = select(eq(small, large), _like(a, 1), div(small, large))
+    far = add(log(large), mul(log1p(mul(ratio, ratio)), .5))
+    near = mul(log1p(add(mul(sub(large, 1), add(large, 1)), mul(small, small))), .5)
+    return select(and_(gt(large, .5), lt(large, 1.5)), near, far)
+
+
+def _log_complex(z):
+    """XLA's, with the log1p above (its own: 120 ulps in complex128)."""
+    a, b = real(z), imag(z)
+    return complex(_log_of_size(a, b), atan2(b, a))
+
+
+def _log1p_complex(z):
+    a, b = real(z), imag(z)
+    u = add(a, 1)
+    near = mul(log1p(add(mul(a, add(a, 2)), mul(b, b))), .5)
+    size = select(lt(max(abs(a), abs(b)), .5), near, _log_of_size(u, b))
+    return complex(size, atan2(b, u))
+
+
+def _log1p_reference(x):
+    """NumPy's for complex numbers is log(1 + x), without any digits near 0."""
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    near = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
+    far = np.log(x + 1)
+    small = np.maximum(np.abs(x.real), np.abs(x.imag)) < .5
+    out = np.empty_like(far)
+    out.real, out.imag = np.where(small, near, far.real), far.imag
+    return out
+
+
+def _exponent_and_log(x):
+    """(n, log m) with x = 2**n m and m in [sqrt(1/2), sqrt(2)), for positive finite x."""
+    info = dt.finfo(x.dtype)
+    ints = np.dtype(f"int{info.bits}")
+    start = int(np.sqrt(np.asarray(.5, x.dtype)).view(ints))
+    bits = bitcast(x, dtype=ints)
+    n = shift_right_arithmetic(sub(bits, start), info.nmant)
+    m = bitcast(sub(bits, shift_left(n, info.nmant)), dtype=x.dtype)
+    return convert(n, dtype=x.dtype), log(m)
+
+
+def _log2_real(x):
+    """Exact at powers of two, which log(x) / ln 2 is not."""
+    n, rest = _exponent_and_log(x)
+    return select(and_(gt(x, 0), is_finite(x)), add(n, mul(rest, 1 / LN2)), log(x))
+
+
+def _log10_real(x):
+    n, rest = _exponent_and_log(x)
+    high = 77 / 256  # few bits of log10(2), so that n * high is exact
+    low = math.log10(2) - high
+    value = add(mul(n, high), add(mul(n, low), mul(rest, 1 / LN10)))
+    return select(and_(gt(x, 0), is_finite(x)), value, log(x))
+
+
+log = _transcendental("log", "stablehlo.log", np.log, lambda t, out, x: div(t, x),
+                      {dt.complex128: _log_complex})
+log1p = _transcendental("log1p", "stablehlo.log_plus_one", _log1p_reference,
+                        lambda t, out, x: div(t, add(x, 1)),
+                        {dt.float64: _log1p_real} | _complexes(_log1p_complex))
+log2 = _transcendental("log2", "", np.log2, lambda t, out, x: div(t, mul(x, LN2)),
+                       _reals(_log2_real) | _complexes(lambda z: mul(log(z), 1 / LN2)))
+log10 = _transcendental("log10", "", np.log10, lambda t, out, x: div(t, mul(x, LN10)),
+                        _reals(_log10_real) | _complexes(lambda z: mul(log(z), 1 / LN10)))
+
+# ---- trigonometric -------------------------------------------------------------------------------------
+
+
+def _sin_complex(z):
+    """XLA's sinh of the small part is a difference of exponentials: no digits near 0."""
+    a, b = real(z), imag(z)
+    return complex(mul(sin(a), cosh(b)), mul(cos(a), sinh(b)))
+
+
+def _cos_complex(z):
+    a, b = real(z), imag(z)
+    return complex(mul(cos(a), cosh(b)), neg(mul(sin(a), sinh(b))))
+
+
+sin = _transcendental("sin", "stablehlo.sine", np.sin, lambda t, out, x: mul(t, cos(x)),
+                      _complexes(_sin_complex))
+cos = _transcendental("cos", "stablehlo.cosine", np.cos, lambda t, out, x: mul(t, neg(sin(x))),
+                      _complexes(_cos_complex))
+def _tan_complex(z):
+    """-i tanh(iz)."""
+    turned = tanh(complex(neg(imag(z)), real(z)))
+    return complex(imag(turned), neg(real(turned)))
+
+
+tan = _transcendental("tan", "stablehlo.tan", np.tan,
+                      lambda t, out, x: mul(t, add(mul(out, out), 1)), _complexes(_tan_complex))
+
+asin = _transcendental("asin", "chlo.asin", np.arcsin,
+                       lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))))
+acos = _transcendental("acos", "chlo.acos", np.arccos,
+                       lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))))
+atan = _transcendental("atan", "chlo.atan", np.arctan,
+                       lambda t, out, x: div(t, add(mul(x, x), 1)))
+
+
+def _atan2_factor(numerator, x, y):
+    return div(numerator, add(mul(x, x), mul(y, y)))
+
+
+atan2 = binary("atan2", "stablehlo.atan2", np.arctan2, dtypes=dt.FLOATING, what="floating",
+               derivatives=(lambda t, out, y, x: mul(t, _atan2_factor(x, x, y)),
+                            lambda t, out, y, x: mul(t, _atan2_factor(neg(y), x, y))),
+               feature="transcendental", family="transcendental")
+
+# ---- hyperbolic ----------------------------------------------------------------------------------------
+
+
+def _sinh_real(x):
+    """XLA's exp(x + log 1/2) is off by 24 ulps at 43 (float32), 300 at 700 (float64)."""
+    size = abs(x)
+    e, half = expm1(size), exp(mul(size, .5))
+    value = select(lt(size, 20), mul(add(e, div(e, add(e, 1))), .5), mul(mul(half, .5), half))
+    return select(eq(x, 0), x, mul(sign(x), value))
+
+
+def _cosh_real(x):
+    half = exp(mul(abs(x), .5))
+    return add(mul(mul(half, .5), half), div(div(_like(x, .5), half), half))
+
+
+def _sinh_complex(z):
+    a, b = real(z), imag(z)
+    return complex(mul(sinh(a), cos(b)), mul(cosh(a), sin(b)))
+
+
+def _cosh_complex(z):
+    a, b = real(z), imag(z)
+    return complex(mul(cosh(a), cos(b)), mul(sinh(a), sin(b)))
+
+
+def _tanh_complex(z):
+    """Kahan's, from tan and sinh; XLA's is off by 240 ulps near the poles (complex128)."""
+    a, b = real(z), imag(z)
+    tangent, s = tan(b), sinh(clamp(_like(a, -20), a, _like(a, 20)))
+    beta, square = add(mul(tangent, tangent), 1), mul(s, s)
+    below = add(mul(beta, square), 1)
+    re = div(mul(mul(beta, sqrt(add(square, 1))), s), below)
+    far_im = mul(mul(mul(sin(b), cos(b)), 4), exp(mul(abs(a), -2)))
+    far = gt(abs(a), 20)
+    return complex(select(far, sign(a), re), select(far, far_im, div(tangent, below)))
+
+
+def _asinh_complex(z):
+    """-i asin(iz); XLA's takes the wrong side of the cut for real parts of -0."""
+    turned = asin(complex(neg(imag(z)), real(z)))
+    return complex(imag(turned), neg(real(turned)))
+
+
+def _atanh_real(x):
+    """From log1p; XLA's float64 is off by 118 ulps at 0.41."""
+    size = abs(x)
+    return mul(sign(x), mul(log1p(div(mul(size, 2), sub(1, size))), .5))
+
+
+sinh = _transcendental("sinh", "", np.sinh, lambda t, out, x: mul(t, cosh(x)),
+                       _reals(_sinh_real) | _complexes(_sinh_complex))
+cosh = _transcendental("cosh", "", np.cosh, lambda t, out, x: mul(t, sinh(x)),
+                       _reals(_cosh_real) | _complexes(_cosh_complex))
+tanh = _transcendental("tanh", "stablehlo.tanh", np.tanh,
+                       lambda t, out, x: mul(t, sub(1, mul(out, out))), _complexes(_tanh_complex))
+asinh = _transcendental("asinh", "chlo.asinh", np.arcsinh,
+                        lambda t, out, x: mul(t, rsqrt(add(mul(x, x), 1))),
+                        _complexes(_asinh_complex))
+acosh = _transcendental("acosh", "chlo.acosh", np.arccosh,
+                        lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))))
+atanh = _transcendental("atanh", "chlo.atanh", np.arctanh,
+                        lambda t, out, x: div(t, mul(sub(1, x), add(x, 1))),
+                        {dt.float64: _atanh_real})

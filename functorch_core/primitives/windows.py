@@ -1,0 +1,184 @@
+"""Windows at computed places: the dimension numbers that gather and scatter share.
+
+They are XLA's; the index vector is always the last dimension of the indices. A scatter is the
+mirror of a gather: its updates have the shape that a gather of the same windows would have.
+"""
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval
+from ..core.lowering import dims as dims_attr
+from .declare import check_dtype
+
+
+class Windows(NamedTuple):
+    """Windows into an array of `shape`: of `sizes`, at starts along the dimensions `index_map`.
+
+    Dimension operand_batch[i] runs along with dimension indices_batch[i] of the indices. Of the
+    dimensions of the window, those in `dropped` and operand_batch (size 1) are left out of the
+    outer array (a gather's result, a scatter's updates); the others are its dimensions
+    `window_dims`.
+    """
+
+    shape: tuple[int, ...]
+    sizes: tuple[int, ...]
+    index_map: tuple[int, ...]
+    dropped: tuple[int, ...]
+    window_dims: tuple[int, ...]
+    operand_batch: tuple[int, ...]
+    indices_batch: tuple[int, ...]
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The operand's dimensions that the outer array has."""
+        out = (*self.dropped, *self.operand_batch)
+        return tuple(d for d in range(len(self.shape)) if d not in out)
+
+    @property
+    def limits(self) -> np.ndarray:
+        """The largest start within bounds, for each component of an index vector."""
+        return np.array([self.shape[d] - self.sizes[d] for d in self.index_map], np.int64)
+
+    def outer_shape(self, scatter_shape) -> tuple[int, ...]:
+        """The outer array's shape, the indices being of shape (*scatter_shape, n)."""
+        window = dict(zip(self.window_dims, (self.sizes[d] for d in self.kept)))
+        rest = iter(scatter_shape)
+        return tuple(window[i] if i in window else next(rest)
+                     for i in range(len(window) + len(scatter_shape)))
+
+    def scatter_dims(self, outer_ndim: int) -> tuple[int, ...]:
+        """The outer array's dimensions that are the indices'."""
+        return tuple(i for i in range(outer_ndim) if i not in self.window_dims)
+
+    def check(self, name: str, operand: Aval, indices: Aval):
+        """TypeError or ValueError unless the dimension numbers fit."""
+        check_dtype(f"the indices of {name}", indices, dt.INTEGER, "integer")
+        problem = self._problem(operand, indices)
+        if problem:
+            raise ValueError(f"{name} of {operand} at {indices}: {problem}; got {self}")
+
+    def _problem(self, operand: Aval, indices: Aval) -> str:
+        everything = (*self.dropped, *self.operand_batch)
+        if not indices.ndim or indices.shape[-1] != len(self.index_map):
+            return f"the last dimension of the indices is not {len(self.index_map)}, one for each "\
+                   "dimension that is indexed"
+        for what, dims in (("indexed", self.index_map), ("left out or batched", everything)):
+            if len(set(dims)) != len(dims) or any(not 0 <= d < operand.ndim for d in dims):
+                return f"the {what} dimensions are not distinct dimensions of the operand"
+        if set(self.index_map) & set(self.operand_batch):
+            return "a batching dimension is indexed"
+        if len(self.sizes) != operand.ndim or any(
+                not 0 <= s <= n for s, n in zip(self.sizes, operand.shape)):
+            return "the window does not fit into the operand"
+        if any(self.sizes[d] != 1 for d in everything):
+            return "a dimension that is left out or batched has a window size other than 1"
+        return self._batching_problem(indices) or self._outer_problem(indices)
+
+    def _batching_problem(self, indices: Aval) -> str:
+        if len(self.operand_batch) != len(self.indices_batch) or any(
+                not 0 <= i < indices.ndim - 1 or self.shape[d] != indices.shape[i]
+                for d, i in zip(self.operand_batch, self.indices_batch)):
+            return "the batching dimensions of operand and indices do not match"
+        return ""
+
+    def _outer_problem(self, indices: Aval) -> str:
+        outer_ndim = indices.ndim - 1 + len(self.kept)
+        if len(self.window_dims) != len(self.kept) or any(
+                not 0 <= d < outer_ndim for d in self.window_dims):
+            return f"there must be {len(self.kept)} window dimensions below {outer_ndim}"
+        if any(a >= b for a, b in zip(self.window_dims, self.window_dims[1:])):
+            return "the window dimensions are not increasing"
+        return ""
+
+
+# -- on the host
+
+
+def places_of(indices: np.ndarray, w: Windows, clip: bool):
+    """(flat positions, of shape scatter shape + window sizes; which windows are within bounds)."""
+    limits = w.limits
+    if indices.dtype == np.uint64:  # the upper half would wrap to negative numbers
+        indices = np.minimum(indices, np.uint64(2**63 - 1))
+    starts = indices.astype(np.int64)
+    inside = ((starts >= 0) & (starts <= limits)).all(-1)
+    if clip:
+        inside = np.ones_like(inside)
+    starts = np.clip(starts, 0, limits)
+    strides = np.array([math.prod(w.shape[d + 1:]) for d in range(len(w.shape))], np.int64)
+    first = starts @ strides[list(w.index_map)] if w.index_map else np.zeros(starts.shape[:-1], int)
+    for d, i in zip(w.operand_batch, w.indices_batch):
+        line = np.arange(w.shape[d]) * strides[d]
+        first = first + line.reshape([-1 if k == i else 1 for k in range(first.ndim)])
+    return np.add.outer(first, _offsets(w.sizes, strides)), inside
+
+
+def _offsets(sizes, strides) -> np.ndarray:
+    """Flat offsets of a window's elements from its first one."""
+    offsets = np.zeros((), np.int64)
+    for n, stride in zip(sizes, strides):
+        offsets = np.add.outer(offsets, np.arange(n) * stride)
+    return offsets
+
+
+def inverse(permutation) -> tuple[int, ...]:
+    return tuple(permutation.index(i) for i in range(len(permutation)))
+
+
+# -- in a program
+
+
+def wide_indices(ctx, indices):
+    """The indices as int32 or int64: narrow ones cannot hold every bound, unsigned ones wrap."""
+    a = indices.aval
+    if a.dtype in (dt.int32, dt.int64):
+        return indices
+    if a.dtype == dt.uint64:
+        indices = ctx.op("stablehlo.minimum", indices, ctx.full(a, 2**63 - 1), out=a)
+    return ctx.op("stablehlo.convert", indices, out=a.with_dtype(dt.int64))
+
+
+def _limits_like(ctx, indices, w: Windows):
+    """The limits broadcast to the shape of the indices."""
+    a = indices.aval
+    limits = np.minimum(w.limits, np.iinfo(a.dtype).max).astype(a.dtype)
+    return ctx.op("stablehlo.broadcast_in_dim", ctx.dense(limits), out=a,
+                  attrs=f"broadcast_dimensions = {dims_attr([a.ndim - 1])}")
+
+
+def clipped(ctx, indices, w: Windows):
+    """The indices moved to the nearest ones within bounds."""
+    return ctx.op("stablehlo.clamp", ctx.full(indices.aval, 0), indices,
+                  _limits_like(ctx, indices, w), out=indices.aval)
+
+
+def inside_bounds(ctx, indices, w: Windows):
+    """Whether each window is within bounds: bool, of the indices' shape without the last."""
+    a = indices.aval
+    bools = a.with_dtype(dt.bool_)
+
+    def compare(direction, x, y):
+        return ctx.op("stablehlo.compare", x, y, out=bools,
+                      attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+
+    both = ctx.op("stablehlo.and", compare("GE", indices, ctx.full(a, 0)),
+                  compare("LE", indices, _limits_like(ctx, indices, w)), out=bools)
+    true = ctx.full(aval((), dt.bool_), True)
+    body = ctx.region((true.aval, true.aval),
+                      lambda c, x, y: c.op("stablehlo.and", x, y, out=x.aval))
+    return ctx.op("stablehlo.reduce", both, true, out=bools.with_shape(a.shape[:-1]),
+                  attrs=f"dimensions = {dims_attr([a.ndim - 1])}", regions=[body])
+
+
+def shift(dims) -> tuple[int, ...]:
+    """The same dimensions behind a new leading one."""
+    return tuple(d + 1 for d in dims)
+
+
+def check_mode(name: str, mode: str, allowed):
+    if mode not in allowed:
+        raise ValueError(f"{name} takes mode {' or '.join(map(repr, allowed))}, got {mode!r}")

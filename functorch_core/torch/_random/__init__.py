@@ -1,0 +1,18 @@
+"""Random numbers drawn exactly as PyTorch's CPU generator draws them; NumPy arrays only.
+
+Every draw takes the generator first and returns a new contiguous array.
+"""
+from .discrete import bernoulli, dropout_mask, multinomial
+from .generator import DEFAULT_SEED, Mt19937Generator
+from .initializers import trunc_normal
+from .normals import log_normal, normal, normal_from_arrays
+from .rejection import binomial, dirichlet, poisson, standard_gamma
+from .transforms import cauchy, exponential, geometric
+from .uniforms import randint, random_full_range, randperm, uniform
+
+__all__ = [
+    "DEFAULT_SEED", "Mt19937Generator", "bernoulli", "binomial", "cauchy", "dirichlet",
+    "dropout_mask", "exponential", "geometric", "log_normal", "multinomial", "normal",
+    "normal_from_arrays", "poisson", "randint", "random_full_range", "randperm",
+    "standard_gamma", "trunc_normal", "uniform",
+]

@@ -1,0 +1,123 @@
+"""Normal samples: PyTorch's blocks of 16, and its serial Box-Muller with a cached half."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .arithmetic import (COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath,
+                         require_dtype)
+from .box_muller import box_muller_float32
+from .generator import Mt19937Generator
+
+_BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
+
+
+def normal(gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1.0, *,
+           serial: bool = False) -> np.ndarray:
+    """Normal samples of `dtype`, as randn and normal_ draw them.
+
+    float16, bfloat16, float32, float64, and complex (the variance split between the parts).
+    `serial=True` is the path PyTorch takes for non-contiguous outputs, whatever their size.
+    Raises RuntimeError where std is negative or NaN.
+    """
+    dtype = require_dtype("normal", dtype, FLOAT_TYPES + COMPLEX_TYPES)
+    if not std >= 0.0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    n = numel(size)
+    if dtype in COMPLEX_TYPES:
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        values = _real_normal(gen, 2 * n, part, mean, std / math.sqrt(2.0), serial)
+        return values.view(dtype).reshape(size)
+    return _real_normal(gen, n, dtype, mean, std, serial).reshape(size)
+
+
+def normal_from_arrays(gen: Mt19937Generator, mean, std) -> np.ndarray:
+    """torch.normal(mean, std) where mean, std or both are arrays.
+
+    The result has the dtype of mean where mean is an array, else that of std.
+    Raises RuntimeError where an element of std is negative.
+    """
+    if not isinstance(std, np.ndarray):
+        values = normal(gen, mean.shape, mean.dtype, 0.0, std)
+        return cast(values + mean, mean.dtype)
+    if std.size and not std.min() >= 0:
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    like = mean if isinstance(mean, np.ndarray) else std
+    values = normal(gen, np.broadcast_shapes(np.shape(mean), std.shape), like.dtype)
+    values = cast(values * std, like.dtype)
+    if like is std:
+        mean = np.asarray(mean).astype(std.dtype)
+    return cast(values + mean, like.dtype)
+
+
+def log_normal(gen: Mt19937Generator, size, dtype, mean: float = 1.0,
+               std: float = 2.0) -> np.ndarray:
+    """exp of serial normals in float64, as log_normal_. RuntimeError unless std > 0."""
+    dtype = require_dtype("log_normal", dtype, FLOAT_TYPES)
+    if not std > 0.0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    exponent = serial_normals(gen, numel(size), mean, std)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype == np.float64:
+            # The complex exponential calls the C library's exp; NumPy's real one has its own.
+            values = np.exp(exponent.astype(np.complex128)).real.copy()
+        else:
+            values = np.exp(exponent)
+    return cast(values, dtype).reshape(size)
+
+
+def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0,
+                   std: float = 1.0) -> np.ndarray:
+    """`n` float64 normals by Box-Muller pairs, the sine half of an odd last pair cached.
+
+    Always exact, because the cached half is part of the generator's state.
+    """
+    values = np.empty(n)
+    cached = 0
+    if n and gen.next_normal is not None:
+        values[0], gen.next_normal, cached = gen.next_normal, None, 1
+    pairs = (n - cached + 1) // 2
+    uniforms = gen.uniform_float64(2 * pairs)
+    radius = np.sqrt(-2.0 * libm(math.log1p, -uniforms[1::2]))
+    theta = (2.0 * math.pi) * uniforms[0::2]
+    drawn = np.empty(2 * pairs)
+    drawn[0::2] = radius * np.cos(theta)
+    drawn[1::2] = radius * np.sin(theta)
+    values[cached:] = drawn[:n - cached]
+    if drawn.size > n - cached:
+        gen.next_normal = float(drawn[-1])
+    return affine(values, std, mean)
+
+
+def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float,
+                 serial: bool) -> np.ndarray:
+    if n < 16 or serial:
+        return cast(serial_normals(gen, n, mean, std), dtype)
+    compute = opmath(dtype)
+    out = np.empty(n, dtype)
+    whole = n - n % 16
+    for start in range(0, whole, _BLOCK):
+        stop = min(start + _BLOCK, whole)
+        out[start:stop] = cast(_normal_blocks(gen, stop - start, compute, mean, std), dtype)
+    if n % 16:
+        if dtype == compute:
+            gen.random32((n % 16) * compute.itemsize // 4)  # drawn, then overwritten below
+        out[n - 16:] = cast(_normal_blocks(gen, 16, compute, mean, std), dtype)
+    return out
+
+
+def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
+    """Blocks of 16: 8 radii from the first 8 uniforms, 8 angles from the others."""
+    uniforms = gen.uniform_float32(n) if dtype == np.float32 else gen.uniform_float64(n)
+    uniforms = uniforms.reshape(-1, 2, 8)
+    transform = box_muller_float32 if dtype == np.float32 else _box_muller_float64
+    values = np.empty_like(uniforms)
+    values[:, 0], values[:, 1] = transform(1 - uniforms[:, 0], uniforms[:, 1])
+    return affine(values.reshape(-1), std, mean)
+
+
+def _box_muller_float64(u1: np.ndarray, u2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    radius = np.sqrt(-2.0 * libm(math.log, u1))
+    theta = (2.0 * math.pi) * u2
+    return radius * np.cos(theta), radius * np.sin(theta)

@@ -1,0 +1,42 @@
+"""Samples that are one function of one uniform each, computed in float64."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .arithmetic import FLOAT_TYPES, affine, cast, libm_if, numel, require_dtype
+from .generator import Mt19937Generator
+
+_GEOMETRIC_TYPES = (*(np.dtype(code) for code in ("u1", "i1", "i2", "i4", "i8")), *FLOAT_TYPES)
+
+
+def exponential(gen: Mt19937Generator, size, dtype, rate: float = 1.0) -> np.ndarray:
+    """-log(1 - u) / rate, as exponential_. RuntimeError unless rate > 0."""
+    dtype = require_dtype("exponential", dtype, FLOAT_TYPES)
+    if not rate > 0.0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
+    uniforms = gen.uniform_float64(numel(size))
+    values = (-1.0 / rate) * libm_if(dtype == np.float64, "log1p", -uniforms)
+    return cast(values, dtype).reshape(size)
+
+
+def cauchy(gen: Mt19937Generator, size, dtype, median: float = 0.0,
+           sigma: float = 1.0) -> np.ndarray:
+    """median + sigma tan(pi (u - 1/2)), as cauchy_. RuntimeError unless sigma > 0."""
+    dtype = require_dtype("cauchy", dtype, FLOAT_TYPES)
+    if not sigma > 0.0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    angles = math.pi * (gen.uniform_float64(numel(size)) - 0.5)
+    tangents = libm_if(dtype == np.float64, "tan", angles)
+    return cast(affine(tangents, sigma, median), dtype).reshape(size)
+
+
+def geometric(gen: Mt19937Generator, size, dtype, p: float) -> np.ndarray:
+    """ceil(log(u) / log(1 - p)), as geometric_; real dtypes. RuntimeError unless 0 < p < 1."""
+    dtype = require_dtype("geometric", dtype, _GEOMETRIC_TYPES)
+    if not 0.0 < p < 1.0:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    with np.errstate(divide="ignore"):
+        logs = np.log(gen.uniform_float64(numel(size)))
+    return cast(np.ceil(logs / math.log1p(-p)), dtype).reshape(size)

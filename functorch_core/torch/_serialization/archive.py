@@ -1,0 +1,250 @@
+"""The zip archive around a checkpoint: aligned records, checked on reading."""
+
+import contextlib
+import hashlib
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from typing import BinaryIO
+
+import numpy as np
+
+ALIGNMENT = 64
+FORMAT_VERSION = b"3\n"
+ZIP_MAGIC = b"PK\x03\x04"
+CHUNK = 1 << 24
+
+# What zipfile lets through when a file is damaged, besides BadZipFile.
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    OverflowError,
+    UnicodeDecodeError,
+    ValueError,
+)
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The array's memory as uint8, in the machine's byte order."""
+    native = array.dtype.newbyteorder("=")
+    return np.ascontiguousarray(array, dtype=native).view(np.uint8)
+
+
+def read_exactly(file: BinaryIO, size: int) -> np.ndarray:
+    """`size` bytes of a file as writable uint8; EOFError if it ends before."""
+    # The first chunk is read before the allocation: a wrong size in a short file must not ask
+    # for terabytes.
+    pieces = [file.read(min(CHUNK, size))]
+    out = np.empty(size if len(pieces[0]) == min(CHUNK, size) else 0, np.uint8)
+    filled = 0
+    while pieces:
+        piece = pieces.pop()
+        if filled + len(piece) <= out.size:
+            out[filled : filled + len(piece)] = np.frombuffer(piece, np.uint8)
+        filled += len(piece)
+        if filled < size:
+            if not piece or out.size < size:
+                raise EOFError(f"{size} bytes stated, {filled} found")
+            pieces.append(file.read(min(CHUNK, size - filled)))
+    return out
+
+
+def bytes_until_end(file: BinaryIO) -> int:
+    """How many bytes follow the current position."""
+    position = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(position)
+    return end - position
+
+
+class _Sink:
+    """Counts from zero wherever the user's file stands, and asks nothing of it but `write`.
+
+    Without `seek`, zipfile puts sizes behind the data, as PyTorch's own writer does. After a
+    failure everything is swallowed, or zipfile would still close the archive as if it were whole.
+    """
+
+    def __init__(self, file: BinaryIO):
+        self._file: BinaryIO | None = file
+        self._position = 0
+
+    def abandon(self) -> None:
+        """Write nothing any more."""
+        self._file = None
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Write all of `data`, in as many calls as an unbuffered file needs."""
+        self._position += len(data)
+        view = memoryview(data)
+        while self._file is not None and len(view):
+            try:
+                written = self._file.write(view)
+            except BaseException:
+                self.abandon()
+                raise
+            view = view[len(view) if written is None else written :]
+        return len(data)
+
+    def tell(self) -> int:
+        """Bytes written so far."""
+        return self._position
+
+    def flush(self) -> None:
+        """Flush the file, if it can."""
+        flush = getattr(self._file, "flush", None)
+        if flush is not None:
+            flush()
+
+
+class ArchiveWriter:
+    """Writes records `prefix/name`, uncompressed, each starting at a multiple of 64 bytes.
+
+    `.format_version` is left out on purpose: it would promise the exact gaps of PyTorch's zip
+    writer, from which PyTorch then computes where storages lie instead of reading it.
+    """
+
+    def __init__(self, file: BinaryIO, prefix: str):
+        self._sink = _Sink(file)
+        self._zip = zipfile.ZipFile(self._sink, "w", zipfile.ZIP_STORED, allowZip64=True)
+        self._prefix = prefix
+        self._names = hashlib.blake2b(digest_size=8)
+        self._sums = hashlib.blake2b(digest_size=8)
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """Add one record; `data` is anything flat with a buffer of bytes."""
+        info = zipfile.ZipInfo(f"{self._prefix}/{name}")
+        info.file_size, info.CRC = len(data), 0
+        # zipfile decides on 8-byte sizes by the same size; asking for it makes the header final.
+        needs_zip64 = len(data) * 1.05 > zipfile.ZIP64_LIMIT
+        header = len(info.FileHeader(needs_zip64)) + 4
+        padding = -(self._sink.tell() + header) % ALIGNMENT
+        info.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
+        with self._zip.open(info, "w", force_zip64=needs_zip64) as record:
+            for start in range(0, len(data), CHUNK):
+                record.write(data[start : start + CHUNK])
+        self._names.update(name.encode())
+        self._sums.update(struct.pack("<I", self._zip.getinfo(info.filename).CRC))
+
+    def __enter__(self) -> "ArchiveWriter":
+        return self
+
+    def __exit__(self, kind: type | None, *_: object) -> None:
+        if kind is not None:
+            self._sink.abandon()
+            with contextlib.suppress(Exception):
+                self._zip.close()
+            return
+        self._close()
+
+    def _close(self) -> None:
+        """Add the closing records and the directory."""
+        digests = (self._names.digest(), self._sums.digest())
+        identity = "".join(f"{int.from_bytes(digest, 'little'):020d}" for digest in digests)
+        self.write("version", FORMAT_VERSION)
+        self.write(".data/serialization_id", identity.encode())
+        self._zip.close()
+
+
+def native_byteorder() -> bytes:
+    """What the `byteorder` record says on this machine."""
+    return sys.byteorder.encode()
+
+
+def damaged(reason: object) -> RuntimeError:
+    """The error for an archive that cannot be read, worded as PyTorch begins it."""
+    return RuntimeError(f"PytorchStreamReader failed reading zip archive: {reason}")
+
+
+class ArchiveReader:
+    """Reads records by name below the archive's one folder; every size and sum is checked."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        file.seek(0)
+        self._total_size = bytes_until_end(file)
+        try:
+            self._zip = zipfile.ZipFile(file)
+            self._records = self._index(self._zip.infolist())
+        except DAMAGE as error:
+            raise damaged(error) from error
+
+    def _index(self, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+        """Records by name without the folder; two of one name would be ambiguous."""
+        for info in infos:
+            end = info.header_offset + info.compress_size
+            if not 0 <= info.header_offset <= end <= self._total_size:
+                raise ValueError(f"record {info.filename} lies outside the file")
+        names = [info.filename for info in infos]
+        if len(set(names)) != len(names):
+            raise ValueError("two records have the same name")
+        pickles = [name for name in names if name.count("/") == 1 and name.endswith("/data.pkl")]
+        if len(pickles) != 1:
+            raise ValueError(f"not a checkpoint: {len(pickles)} records NAME/data.pkl, not one")
+        folder = pickles[0].removesuffix("data.pkl")
+        return {
+            info.filename.removeprefix(folder): info
+            for info in infos
+            if info.filename.startswith(folder)
+        }
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._records
+
+    def _info(self, name: str) -> zipfile.ZipInfo:
+        info = self._records.get(name)
+        if info is None:
+            raise damaged(f"file not found: {name}")
+        return info
+
+    def size(self, name: str) -> int:
+        """Bytes that the record says it holds."""
+        return self._info(name).file_size
+
+    def read(self, name: str) -> bytes:
+        """A small record, its checksum verified."""
+        return bytes(self.read_array(name))
+
+    def read_array(self, name: str) -> np.ndarray:
+        """A record as writable uint8, its checksum verified."""
+        info = self._info(name)
+        is_stored = info.compress_type == zipfile.ZIP_STORED
+        if is_stored and info.compress_size != info.file_size:
+            raise damaged(f"record {name} states two sizes")
+        try:
+            with self._zip.open(info) as record:
+                return self._fill(record, info)
+        except DAMAGE as error:
+            raise damaged(f"{name}: {error}") from error
+
+    def _fill(self, record: BinaryIO, info: zipfile.ZipInfo) -> np.ndarray:
+        # Deflate shrinks at most 1032-fold.
+        growth = 1 if info.compress_type == zipfile.ZIP_STORED else 1032
+        if info.file_size > growth * self._total_size:
+            raise EOFError(f"{info.file_size} bytes stated, more than the whole file can hold")
+        out = read_exactly(record, info.file_size)
+        # zipfile compares the checksum when it sees the end.
+        if record.read(1):
+            raise ValueError("longer than stated")
+        return out
+
+    def data_offset(self, name: str) -> int:
+        """Where the record's bytes begin in the file, for mapping it."""
+        info = self._info(name)
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise damaged(f"record {name} is compressed or encrypted and cannot be mapped")
+        self._file.seek(info.header_offset)
+        header = self._file.read(30)
+        if len(header) < 30 or not header.startswith(ZIP_MAGIC):
+            raise damaged(f"no record header where {name} should start")
+        name_length, extra_length = struct.unpack("<HH", header[26:30])
+        start = info.header_offset + 30 + name_length + extra_length
+        if start + info.file_size > self._total_size:
+            raise damaged(f"record {name} reaches beyond the end of the file")
+        return start

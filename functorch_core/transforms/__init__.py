@@ -1,0 +1,1 @@
+"""Graph to graph: jvp, linearize, transpose, vjp, batch; and the primitives that hold graphs."""

@@ -1,0 +1,121 @@
+"""What the primitives that hold graphs share: masks over operands, fixpoints, graphs of graphs."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ..core.aval import Aval, aval_of
+from ..core.graph import Graph
+from ..core.primitive import Linear
+from ..core.trace import Traced, trace, trace_closed
+
+Mask = tuple[bool, ...]
+
+# ---- lists under masks ---------------------------------------------------------------------------
+
+
+def parts(values: Sequence, *sizes: int) -> list[list]:
+    """Consecutive parts of these sizes, and the rest."""
+    values, out = list(values), []
+    for n in sizes:
+        out.append(values[:n])
+        values = values[n:]
+    return [*out, values]
+
+
+def pick(values: Iterable, mask: Iterable[bool]) -> list:
+    """The values where the mask holds."""
+    return [x for x, m in zip(values, mask, strict=True) if m]
+
+
+def unpick(values: Iterable, mask: Iterable[bool]) -> list:
+    """The values where the mask does not hold."""
+    return [x for x, m in zip(values, mask, strict=True) if not m]
+
+
+def merge(mask: Iterable[bool], chosen: Iterable, others: Iterable) -> list:
+    """The inverse of pick and unpick: the next of `chosen` where the mask holds, of `others` else."""
+    chosen, others = iter(chosen), iter(others)
+    return [next(chosen) if m else next(others) for m in mask]
+
+
+def spread(mask: Iterable[bool], chosen: Iterable) -> list:
+    """The next of `chosen` where the mask holds, None elsewhere."""
+    chosen = iter(chosen)
+    return [next(chosen) if m else None for m in mask]
+
+
+def present(values: Iterable) -> Mask:
+    """Which values are not None."""
+    return tuple(x is not None for x in values)
+
+
+def is_linear(args: Iterable) -> Mask:
+    """Which arguments of a transpose rule are linear ones."""
+    return tuple(isinstance(a, Linear) for a in args)
+
+
+def either(*masks: Mask) -> Mask:
+    """Elementwise or."""
+    return tuple(map(any, zip(*masks, strict=True)))
+
+
+def fixpoint(step: Callable[[Mask], Iterable[bool]], mask: Iterable[bool]) -> Mask:
+    """The least mask from `mask` on that step(mask) adds nothing to: what a loop's carry becomes."""
+    mask = tuple(mask)
+    while True:
+        grown = either(mask, tuple(step(mask)))
+        if grown == mask:
+            return mask
+        mask = grown
+
+
+# ---- graphs made of graphs -----------------------------------------------------------------------
+
+
+def rearranged(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
+    """The graph with its inputs (a permutation) and outputs (a choice) in this order."""
+    return Graph(graph.name, [graph.inputs[i] for i in inputs], graph.nodes,
+                 [graph.outputs[i] for i in outputs], graph.avals)
+
+
+def sections(*sizes: int) -> list[list[int]]:
+    """Consecutive index ranges: sections(2, 1) is [[0, 1], [2]]."""
+    return parts(range(sum(sizes)), *sizes)[:-1]
+
+
+def traced(fun: Callable, values: Sequence, name: str) -> tuple[Graph, list[Traced]]:
+    """The graph of a user's function of these values, and what it captured, its last inputs."""
+    return trace(fun, [aval_of(x) for x in values], name)
+
+
+def closed(fun: Callable, in_avals: Sequence[Aval], name: str) -> Graph:
+    """The graph of a rule's function of avals."""
+    return trace_closed(fun, in_avals, name)
+
+
+def join_captures(graphs: Sequence[tuple[Graph, list]], own: int) -> tuple[list[Graph], list]:
+    """Give graphs with `own` equal inputs and different captured ones equal inputs throughout."""
+    joined = list(dict.fromkeys(x for _, captures in graphs for x in captures))
+    return [_with_captures(g, own, captures, joined) for g, captures in graphs], joined
+
+
+def _with_captures(graph: Graph, own: int, captures: Sequence, joined: Sequence) -> Graph:
+    slots = dict(zip(captures, graph.inputs[own:], strict=True))
+    avals = list(graph.avals)
+    for x in joined:
+        if x not in slots:
+            slots[x] = len(avals)
+            avals.append(x.aval)
+    inputs = [*graph.inputs[:own], *(slots[x] for x in joined)]
+    return Graph(graph.name, inputs, graph.nodes, graph.outputs, avals)
+
+
+def listed(values) -> str:
+    """float32[3], int32[]: avals in a message."""
+    return ", ".join(map(str, values)) or "nothing"
+
+
+def check_avals(what: str, found: Sequence[Aval], expected: Sequence[Aval], advice: str):
+    """TypeError unless two lists of avals agree."""
+    if tuple(found) != tuple(expected):
+        raise TypeError(f"{what}: expected {listed(expected)}; got {listed(found)}. {advice}")

@@ -1,0 +1,46 @@
+"""XLA: devices, buffers, compiled programs. The only package that imports jaxlib.
+
+Importing it starts no client and no thread.
+"""
+
+from .binding import Buffer
+from .buffers import (
+    block,
+    copy_to,
+    delete,
+    device_of,
+    dlpack_device,
+    from_dlpack,
+    is_deleted,
+    put,
+    to_dlpack,
+    to_numpy,
+)
+from .cache import cache_stats
+from .callbacks import Callback
+from .device import (
+    Device,
+    default_device,
+    device,
+    devices,
+    has_client,
+    in_forked_child,
+    set_default_device,
+)
+from .dtypes import constant, element_type, mlir_type
+from .errors import CompileError, CudaUnavailable, ExecutionError
+from .executable import Executable, compile, compile_stats
+from .lapack import custom_call_text, flag, lapack_call, lapack_target
+from .memory import trim_memory
+from .mlir import verify
+from .options import FAST_COMPILE, choose_options
+
+
+def deviceless_cuda_compiler():
+    """A CUDA compiler that needs the plugin's packages but no GPU; see `xla.cuda`.
+
+    Raises CudaUnavailable naming the packages that are missing.
+    """
+    from .cuda import deviceless_cuda_compiler
+
+    return deviceless_cuda_compiler()

@@ -1,0 +1,157 @@
+"""The jaxlib runtime: the classes and calls of `jaxlib._jax` that the rest of `xla` is written with.
+
+jaxlib is pinned exactly and its names move between releases, so they are touched here, in `mlir.py`
+(the MLIR bindings), `cuda.py` (the GPU plugin) and `pytree.py`, and nowhere else.
+
+Nothing here sets jaxlib's process-wide switches: jax may be imported in the same process and owns
+them. `enable_x64=True` on every transfer makes them unnecessary.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from functools import lru_cache
+
+import numpy as np
+from jaxlib import _jax, utils
+from jaxlib import xla_client as xc
+from jaxlib.version import __version__ as jaxlib_version
+
+from .dtypes import element_type
+
+Buffer = _jax.ArrayImpl
+RuntimeFailure = _jax.JaxRuntimeError
+CompileOptions = xc.CompileOptions
+DeviceList = _jax.DeviceList
+
+batched_device_put = _jax.batched_device_put
+COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+ALIAS_OR_COPY_LATER = _jax.HostBufferSemantics.ZERO_COPY
+
+_REPLICATED = xc.HloSharding.replicate()
+
+
+class Aval:
+    """Shape and dtype, with the attributes jaxlib's C++ reads from an abstract value."""
+
+    __slots__ = ("shape", "dtype", "weak_type", "size", "ndim")
+
+    def __init__(self, shape, dtype):
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
+        element_type(self.dtype)  # raises for a dtype XLA does not have
+        self.weak_type = False
+        self.size = math.prod(self.shape)
+        self.ndim = len(self.shape)
+
+    def __repr__(self):
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+
+# Interned, because building one costs as much as half a transfer.
+aval_of = lru_cache(maxsize=4096)(Aval)
+
+
+class Sharding(_jax.SingleDeviceSharding):
+    """One whole array on one device; C++ calls these attributes, which jax adds in Python."""
+
+    memory_kind = None
+    is_fully_replicated = True
+    is_fully_addressable = True
+
+    def _to_xla_hlo_sharding(self, ndim):
+        return _REPLICATED
+
+    @property
+    def _device_assignment(self):
+        return (self._device,)
+
+    @property
+    def device_set(self):
+        return {self._device}
+
+
+# ---- clients -------------------------------------------------------------------------------------
+
+
+def make_cpu_client(*, asynchronous: bool, num_devices: int):
+    """A PJRT CPU client; starts its threads."""
+    quieten()
+    return xc.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices)
+
+
+def quieten() -> None:
+    """Keep XLA's log off stderr: what fails arrives as an exception. TF_CPP_MIN_LOG_LEVEL rules."""
+    if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+        utils.absl_set_min_log_level(3)
+
+
+# ---- compile -------------------------------------------------------------------------------------
+
+
+def compile_options(device, overrides) -> CompileOptions:
+    """Options for one program on one jaxlib device; overrides are fields of XLA's DebugOptions."""
+    options = CompileOptions()
+    options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]]))
+    options.env_option_overrides = sorted(overrides.items())
+    return options
+
+
+def result_handlers(avals, sharding) -> list:
+    """What turns the results of an execution into Buffers with these avals."""
+    return [_jax.array_result_handler(aval, sharding, True, True) for aval in avals]
+
+
+def register_lapack() -> None:
+    """Make the `lapack_*` targets known to XLA and load LAPACK (SciPy's) into them."""
+    from jaxlib.cpu import _lapack
+
+    for name, handler in _lapack.registrations().items():
+        xc.register_custom_call_target(name, handler, platform="cpu", api_version=1)
+    _lapack.initialize()  # an execution without it is a segmentation fault
+
+
+# ---- moving and sharing buffers ------------------------------------------------------------------
+
+
+def copy_between_devices(buffer, device_list, sharding) -> Buffer:
+    """Copy a buffer to another device of the same client."""
+    reuse = _jax.ArrayCopySemantics.REUSE_INPUT
+    copies = _jax.batched_copy_array_to_devices_with_sharding(
+        [buffer], [device_list], [sharding], [reuse]
+    )
+    return copies[0]
+
+
+def export_dlpack(buffer, stream=None):
+    """A DLPack capsule that shares the buffer's memory."""
+    return _jax.buffer_to_dlpack_managed_tensor(buffer, stream)
+
+
+def import_dlpack(capsule, device, stream=None):
+    """A Buffer without aval from a DLPack capsule; shares memory that is aligned to 64 bytes."""
+    return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy=None)
+
+
+__all__ = [
+    "ALIAS_OR_COPY_LATER",
+    "Aval",
+    "Buffer",
+    "COPY_NOW",
+    "CompileOptions",
+    "DeviceList",
+    "RuntimeFailure",
+    "Sharding",
+    "aval_of",
+    "batched_device_put",
+    "compile_options",
+    "copy_between_devices",
+    "export_dlpack",
+    "import_dlpack",
+    "jaxlib_version",
+    "make_cpu_client",
+    "quieten",
+    "register_lapack",
+    "result_handlers",
+]

@@ -1,0 +1,181 @@
+"""Buffers: arrays on a device. Made by `put`, read by `to_numpy`, shared through DLPack."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from . import device as _device
+from .binding import (
+    ALIAS_OR_COPY_LATER,
+    COPY_NOW,
+    Buffer,
+    aval_of,
+    batched_device_put,
+    copy_between_devices,
+    export_dlpack,
+    import_dlpack,
+)
+from .device import Device, default_device, device_of_handle
+from .errors import ExecutionError, fail
+
+
+def put(x, device: Device | None = None, *, owned: bool = False) -> Buffer:
+    """Put a NumPy array or a scalar on a device, its dtype kept exactly.
+
+    The array may be changed afterwards. `owned=True` promises that it never will be: its memory is
+    then used as it is where the device can (CPU, contiguous, aligned to 64 bytes).
+    Raises TypeError for a dtype XLA does not have.
+    """
+    if device is None:
+        device = _device._default or default_device()
+    array = x if type(x) is np.ndarray else np.asarray(x)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return batched_device_put(
+        aval_of(array.shape, array.dtype),
+        device._sharding,
+        [array],
+        device._targets,
+        True,  # committed
+        False,  # force_copy
+        ALIAS_OR_COPY_LATER if owned else COPY_NOW,
+        True,  # enable_x64
+    )
+
+
+def to_numpy(buffer: Buffer) -> np.ndarray:
+    """The buffer's values as a read-only array, without a copy on CPU. Waits for them.
+
+    Raises ExecutionError if the buffer was deleted or donated, or if computing it failed.
+    """
+    # np.asarray(buffer) would give a 0-d object array for bfloat16 or a deleted buffer.
+    try:
+        return buffer._single_device_array_to_np_array_did_copy()[0]
+    except RuntimeError as error:
+        _access_failed(buffer, error)
+
+
+def block(buffer: Buffer) -> Buffer:
+    """Wait until the buffer's values are there; returns it. Raises what computing it raised."""
+    try:
+        return buffer.block_until_ready()
+    except RuntimeError as error:
+        _access_failed(buffer, error)
+
+
+def _access_failed(buffer: Buffer, error: RuntimeError) -> NoReturn:
+    if buffer.is_deleted():
+        raise ExecutionError(deleted_message(buffer)) from None
+    fail(error)
+
+
+def deleted_message(buffer: Buffer) -> str:
+    """What to tell who uses a deleted buffer."""
+    return (
+        f"buffer {buffer.aval} was deleted: it was donated to a program or delete() was called on "
+        "it; keep a copy, or do not donate what is read afterwards"
+    )
+
+
+def is_deleted(buffer: Buffer) -> bool:
+    """Whether the buffer's memory is gone, by `delete` or because it was donated."""
+    return buffer.is_deleted()
+
+
+def delete(buffer: Buffer) -> None:
+    """Give the buffer's memory back now; one that was shared through DLPack lives on instead."""
+    # XLA ends the process if a buffer is deleted while a DLPack consumer holds it.
+    if not hasattr(buffer, "_shared_by_dlpack"):
+        buffer.delete()
+
+
+def device_of(buffer: Buffer) -> Device:
+    """The Device a buffer is on."""
+    return device_of_handle(buffer._sharding._device)
+
+
+def copy_to(buffer: Buffer, device: Device) -> Buffer:
+    """The buffer on another device; the buffer itself if it is there already."""
+    source = device_of(buffer)
+    if source is device:
+        return buffer
+    if source._client is device._client:
+        return copy_between_devices(buffer, device._list, device._sharding)
+    return put(to_numpy(buffer), device, owned=True)
+
+
+# ---- DLPack --------------------------------------------------------------------------------------
+
+_DLPACK_CPU, _DLPACK_CUDA, _DLPACK_CUDA_HOST = 1, 2, 3
+_DLPACK_KINDS = {"cpu": _DLPACK_CPU, "cuda": _DLPACK_CUDA}
+
+
+def dlpack_device(buffer: Buffer) -> tuple[int, int]:
+    """DLPack's (device type, device id) of a buffer, as `__dlpack_device__` returns it."""
+    device = device_of(buffer)
+    return _DLPACK_KINDS[device.platform], device.id if device.platform == "cuda" else 0
+
+
+def to_dlpack(buffer: Buffer):
+    """A DLPack capsule that shares the buffer's memory; the consumer must not write to it."""
+    try:
+        capsule = export_dlpack(buffer)
+    except RuntimeError as error:
+        _access_failed(buffer, error)
+    buffer._shared_by_dlpack = True
+    return capsule
+
+
+def from_dlpack(obj, *, copy: bool | None = None) -> Buffer:
+    """A buffer from an object with `__dlpack__` and `__dlpack_device__`.
+
+    Shares the object's memory where XLA can (contiguous, aligned to 64 bytes, writable) and copies
+    otherwise. Who shares must not write to the object afterwards; `copy=True` always copies.
+    """
+    if not hasattr(obj, "__dlpack__"):
+        raise TypeError(f"from_dlpack expects an object with __dlpack__, got {type(obj).__name__}")
+    kind, index = (int(part) for part in obj.__dlpack_device__())
+    if kind in (_DLPACK_CPU, _DLPACK_CUDA_HOST):
+        return _from_host_dlpack(obj, copy)
+    if kind == _DLPACK_CUDA:
+        device = _device.device("cuda", index)
+        aval = aval_of(tuple(obj.shape), np.dtype(str(obj.dtype).removeprefix("torch.")))
+        # 1 is DLPack's name for CUDA's legacy default stream.
+        return _adopt(import_dlpack(obj.__dlpack__(stream=1), device._handle, 1), aval, device)
+    raise ValueError(f"from_dlpack: DLPack device type {kind} is neither CPU (1) nor CUDA (2)")
+
+
+def _from_host_dlpack(obj, copy: bool | None) -> Buffer:
+    """Share if allowed and possible, else copy through NumPy, which knows strides."""
+    shared = None if copy else _share_host_dlpack(obj)
+    if shared is not None:
+        return shared
+    try:
+        array = obj if isinstance(obj, np.ndarray) else np.from_dlpack(obj)
+    except (BufferError, RuntimeError, TypeError) as error:
+        copied = _share_host_dlpack(obj)
+        if copied is None:
+            raise ValueError(
+                f"from_dlpack: cannot read this {type(obj).__name__} ({error}); make it contiguous "
+                "or convert it to a NumPy array first"
+            ) from None
+        return put(to_numpy(copied))
+    return put(array)
+
+
+def _share_host_dlpack(obj) -> Buffer | None:
+    """XLA's own import; None where it refuses: strided, read-only, or a dtype it does not have."""
+    host = default_device() if default_device().platform == "cpu" else _device.device("cpu")
+    try:
+        buffer = import_dlpack(obj.__dlpack__(), host._handle)
+    except (BufferError, RuntimeError, TypeError):
+        return None
+    view = to_numpy(buffer)  # the only one to tell shape and dtype
+    return _adopt(buffer, aval_of(view.shape, view.dtype), host)
+
+
+def _adopt(buffer: Buffer, aval, device: Device) -> Buffer:
+    """The same buffer, with the aval and sharding that a DLPack import lacks."""
+    return buffer._rewrap_with_aval_and_sharding(aval, device._sharding)

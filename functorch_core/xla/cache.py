@@ -1,0 +1,222 @@
+"""Compiled programs on disk: found again by the next process instead of compiled again.
+
+A tiny program compiles in 20 ms and is read back in 0.5 ms. Entries are written under another name
+and renamed, so a reader sees a whole entry or none; they carry a checksum, so a damaged one counts
+as absent. Any number of processes may share the folder.
+
+Environment: FUNCTORCH_CACHE_DIR (default $XDG_CACHE_HOME/functorch_core), FUNCTORCH_CACHE=0
+(neither read nor write), FUNCTORCH_CACHE_SIZE_MB (default 2048; the least recently used go first).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import tempfile
+import threading
+from functools import lru_cache
+from pathlib import Path
+
+from .binding import jaxlib_version
+
+_MAGIC = b"FTCXLA01"
+_DIGEST_SIZE = hashlib.sha256().digest_size
+_SUFFIX = ".xla"
+_ROOT_UID = 0
+# Sizing the folder up reads every entry's metadata, so not at every write.
+_WRITES_BETWEEN_SIZINGS = 64
+
+_lock = threading.Lock()
+_stats = {"hits": 0, "misses": 0, "writes": 0, "errors": 0}
+
+
+def cache_stats() -> dict[str, int]:
+    """Of this process: 'hits', 'misses', 'writes', 'errors' (damaged or not writable)."""
+    return dict(_stats)
+
+
+def _count(what: str) -> int:
+    with _lock:
+        _stats[what] += 1
+        return _stats[what]
+
+
+def cache_dir() -> Path | None:
+    """The folder of the cache, or None if it is switched off."""
+    if os.environ.get("FUNCTORCH_CACHE") == "0":
+        return None
+    chosen = os.environ.get("FUNCTORCH_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base, "functorch_core")
+
+
+# ---- keys ----------------------------------------------------------------------------------------
+
+_LOCATION_LINES = re.compile(r"^#loc\d*\s*=.*\n?", re.M)
+_LOCATION_USES = re.compile(r" loc\(#loc\d*\)")
+
+
+def program_key(text: str, *, options, callbacks: int, device) -> str:
+    """What an entry is called: a digest of everything that the compiled program depends on.
+
+    The number of callbacks belongs to it because reading an entry with too few of them back ends in
+    a segmentation fault; the CPU, because XLA loads another CPU's code with just a log line.
+    """
+    parts = (
+        _LOCATION_USES.sub("", _LOCATION_LINES.sub("", text)),
+        repr(sorted((name, repr(value)) for name, value in options.items())),
+        f"{callbacks} callbacks",
+        f"{device.platform} {device.id} {device.kind} {device._client.platform_version}",
+        jaxlib_version,
+        os.environ.get("XLA_FLAGS", ""),
+        cpu_description(),
+    )
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def cpu_description() -> str:
+    """Model and instruction sets of this machine's CPU, and how many CPUs XLA splits loops for."""
+    wanted = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
+    try:
+        first = Path("/proc/cpuinfo").read_text().split("\n\n")[0]
+    except OSError:
+        first = ""
+    lines = [line for line in first.splitlines() if line.split(":")[0].strip() in wanted]
+    limit = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""
+    return "\n".join([platform.machine(), platform.processor(), *lines, f"{_cpus()} {limit}"])
+
+
+def _cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# ---- entries -------------------------------------------------------------------------------------
+# magic, sha256 of the rest, the key's 32 bytes, the serialized executable
+
+
+def load(key: str) -> bytes | None:
+    """The serialized executable of a key; None if there is none or it is damaged."""
+    path = _path(key)
+    if path is None:
+        return None
+    try:
+        blob = _unpack(path.read_bytes(), key)
+        os.utime(path)  # recently used
+    except FileNotFoundError:
+        _count("misses")
+        return None
+    except (OSError, ValueError):
+        _count("errors")
+        _count("misses")
+        return None
+    _count("hits")
+    return blob
+
+
+def store(key: str, blob: bytes) -> None:
+    """Write an entry; a folder that cannot be written is counted and otherwise ignored."""
+    path = _path(key)
+    if path is None:
+        return
+    try:
+        _write(path, _pack(blob, key))
+        if (_count("writes") - 1) % _WRITES_BETWEEN_SIZINGS == 0:
+            shrink()
+    except OSError:
+        _count("errors")
+
+
+def discard(key: str) -> None:
+    """Forget an entry that XLA could not read back."""
+    path = _path(key)
+    _count("errors")
+    if path is not None:
+        path.unlink(missing_ok=True)
+
+
+def _path(key: str) -> Path | None:
+    folder = cache_dir()
+    return None if folder is None or _is_foreign(folder) else folder / (key + _SUFFIX)
+
+
+def _is_foreign(folder: Path) -> bool:
+    """Whether another user owns the folder: an entry is machine code, to be run as it is read."""
+    try:
+        return hasattr(os, "getuid") and folder.stat().st_uid not in (os.getuid(), _ROOT_UID)
+    except OSError:
+        return False
+
+
+def _pack(blob: bytes, key: str) -> bytes:
+    body = bytes.fromhex(key) + blob
+    return _MAGIC + hashlib.sha256(body).digest() + body
+
+
+def _unpack(entry: bytes, key: str) -> bytes:
+    magic, rest = entry[: len(_MAGIC)], entry[len(_MAGIC) :]
+    digest, body = rest[:_DIGEST_SIZE], rest[_DIGEST_SIZE:]
+    if magic != _MAGIC or hashlib.sha256(body).digest() != digest:
+        raise ValueError("damaged or of another format")
+    key_size = len(key) // 2
+    if body[:key_size] != bytes.fromhex(key):
+        raise ValueError("the entry of another program")
+    return body[key_size:]
+
+
+def _write(path: Path, entry: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(entry)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+# ---- size ----------------------------------------------------------------------------------------
+
+
+def size_limit() -> int:
+    """The bytes the folder may hold."""
+    return int(float(os.environ.get("FUNCTORCH_CACHE_SIZE_MB", "2048")) * 2**20)
+
+
+def shrink() -> None:
+    """If the limit is passed, remove the least recently used entries until a tenth is free."""
+    folder = cache_dir()
+    if folder is None:
+        return
+    entries = sorted(_entries(folder))
+    total = sum(size for _, size, _ in entries)
+    if total <= size_limit():
+        return
+    for _, size, path in entries:
+        if total <= 0.9 * size_limit():
+            break
+        Path(path).unlink(missing_ok=True)
+        total -= size
+
+
+def _entries(folder: Path):
+    """(last used, size, path) of each entry, those another process just removed left out."""
+    for entry in os.scandir(folder):
+        if entry.name.endswith(_SUFFIX):
+            try:
+                status = entry.stat()
+            except FileNotFoundError:
+                continue
+            yield status.st_mtime_ns, status.st_size, entry.path

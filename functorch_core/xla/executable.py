@@ -1,0 +1,239 @@
+"""Compile a module's text, from the disk cache where it is there, and run it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+
+from . import binding, lapack
+from . import cache as disk
+from .binding import Aval, Buffer, aval_of
+from .buffers import deleted_message, device_of
+from .callbacks import Callback
+from .device import AFTER_FORK, Device, default_device
+from .errors import ExecutionError, compile_error, fail
+from .mlir import MLIRError, parse
+
+
+class Executable:
+    """A compiled program on one device.
+
+    `executable(buffers)` checks the buffers; `executable.run(buffers)` does not, and XLA itself
+    compares no more than their byte sizes: a wrong dtype of the right size gives garbage.
+    """
+
+    __slots__ = (
+        "name",
+        "inputs",
+        "outputs",
+        "device",
+        "from_disk_cache",
+        "compile_seconds",
+        "run",
+        "_loaded",
+        "__weakref__",
+    )
+
+    def __init__(self, loaded, *, name, inputs, outputs, device, from_disk_cache, compile_seconds):
+        self.name: str = name
+        self.inputs: tuple[Aval, ...] = inputs
+        self.outputs: tuple[Aval, ...] = outputs
+        self.device: Device = device
+        self.from_disk_cache: bool = from_disk_cache
+        self.compile_seconds: float = compile_seconds
+        self.run = _runner(loaded, binding.result_handlers(outputs, device._sharding))
+        self._loaded = loaded
+        _alive.add(self)
+
+    def __call__(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        """Run the program on buffers, whose number, dtypes, shapes and device are checked."""
+        self._check(buffers)
+        return self.run(buffers)
+
+    def _check(self, buffers: Sequence[Buffer]) -> None:
+        if len(buffers) != len(self.inputs):
+            raise ExecutionError(f"{self} takes {len(self.inputs)} buffers, got {len(buffers)}")
+        for index, (buffer, aval) in enumerate(zip(buffers, self.inputs)):
+            problem = self._problem(buffer, aval)
+            if problem:
+                raise ExecutionError(f"{self}, argument {index}: {problem}")
+
+    def _problem(self, buffer: Buffer, aval: Aval) -> str:
+        if not isinstance(buffer, Buffer):
+            return f"expected a Buffer, got {type(buffer).__name__}; use put() first"
+        if buffer.is_deleted():
+            return deleted_message(buffer)
+        if buffer.aval.shape != aval.shape or buffer.aval.dtype != aval.dtype:
+            return f"expected {aval}, got {buffer.aval}"
+        if device_of(buffer) is not self.device:
+            return f"expected it on {self.device}, it is on {device_of(buffer)}; use copy_to()"
+        return ""
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate: 'flops', 'bytes accessed', 'transcendentals', ..."""
+        return dict(self._loaded.cost_analysis())
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes by kind: 'argument', 'output', 'temp', 'alias', 'generated_code', 'peak'."""
+        stats = self._loaded.get_compiled_memory_stats()
+        sizes = {
+            kind: getattr(stats, f"{kind}_size_in_bytes")
+            for kind in ("argument", "output", "temp", "alias", "generated_code")
+        }
+        return {**sizes, "peak": stats.peak_memory_in_bytes}
+
+    def hlo_text(self) -> str:
+        """The optimised HLO, as XLA runs it."""
+        return self._loaded.hlo_modules()[0].to_string()
+
+    def __repr__(self):
+        takes = ", ".join(map(repr, self.inputs))
+        gives = ", ".join(map(repr, self.outputs))
+        return f"<program {self.name!r} ({takes}) -> ({gives}) on {self.device}>"
+
+
+def _runner(loaded, handlers):
+    """The hot path as a closure: two calls into C++ and no attribute of `self`."""
+    execute = loaded.execute_sharded
+
+    def run(buffers):
+        try:
+            return execute(buffers).consume_with_handlers(handlers)
+        except RuntimeError as error:
+            fail(error)
+
+    return run
+
+
+# ---- fork ----------------------------------------------------------------------------------------
+
+_alive: weakref.WeakSet[Executable] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    """Let the parent's programs raise in a forked child, where running one would hang."""
+    for executable in _alive:
+        executable.run = _refuse
+
+
+def _refuse(buffers):
+    raise ExecutionError(AFTER_FORK)
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+# ---- compile -------------------------------------------------------------------------------------
+
+_stats_lock = threading.Lock()
+_stats = {"compiles": 0, "compile_seconds": 0.0, "disk_hits": 0}
+
+
+def compile_stats() -> dict[str, float]:
+    """Of this process: 'compiles', 'compile_seconds' and 'disk_hits'."""
+    return dict(_stats)
+
+
+def _count(**amounts) -> None:
+    with _stats_lock:
+        for name, amount in amounts.items():
+            _stats[name] += amount
+
+
+def compile(
+    module: str,
+    *,
+    inputs: Sequence,
+    outputs: Sequence,
+    device: Device | None = None,
+    options: Mapping[str, object] | None = None,
+    callbacks: Sequence[Callback] = (),
+    cache: bool = True,
+    name: str = "",
+) -> Executable:
+    """Compile a StableHLO module whose function is `main`.
+
+    inputs, outputs: anything with `.shape` and `.dtype`, as the module has them.
+    options: fields of XLA's DebugOptions (see `options.choose_options`); None is XLA's default.
+    callbacks: what custom calls to `xla_ffi_python_cpu_callback` name by index.
+    cache: look on disk first and store there.
+    Raises CompileError, with the operation and the user's line where the module has locations.
+    """
+    device = default_device() if device is None else device
+    request = _Request(module, device, dict(options or {}), callbacks, name)
+    start = time.perf_counter()
+    loaded = request.load() if cache else None
+    from_disk_cache = loaded is not None
+    if not from_disk_cache:
+        loaded = request.compile(store=cache)
+    seconds = time.perf_counter() - start
+    if from_disk_cache:
+        _count(disk_hits=1)
+    else:
+        _count(compiles=1, compile_seconds=seconds)
+    return Executable(
+        loaded,
+        name=name,
+        inputs=_avals(inputs),
+        outputs=_avals(outputs),
+        device=device,
+        from_disk_cache=from_disk_cache,
+        compile_seconds=seconds,
+    )
+
+
+class _Request:
+    """One program to be had: from the disk or from the compiler."""
+
+    def __init__(self, text, device, options, callbacks, name):
+        for callback in callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(
+                    f"compile expects each callback as Callback(fn, outputs), got {callback!r}"
+                )
+        self.text = text
+        self.device = device
+        self.callbacks = list(callbacks)
+        self.name = name
+        overrides = {**device.compile_overrides(), **options}
+        self.options = binding.compile_options(device._handle, overrides)
+        self.key = disk.program_key(
+            text, options=options, callbacks=len(self.callbacks), device=device
+        )
+        if device.platform == "cpu" and lapack.is_used(text):
+            lapack.initialize()
+
+    def load(self):
+        """The program from the disk, or None."""
+        blob = disk.load(self.key)
+        if blob is None:
+            return None
+        try:
+            return self.device._client.deserialize_executable(
+                blob, self.device._list, self.options, self.callbacks
+            )
+        except RuntimeError:
+            disk.discard(self.key)
+            return None
+
+    def compile(self, *, store: bool):
+        client = self.device._client
+        try:
+            if self.callbacks:  # only then must the module be parsed here
+                loaded = client.compile_and_load(
+                    parse(self.text), self.device._list, self.options, self.callbacks
+                )
+            else:
+                loaded = client.compile_and_load(self.text, self.device._list, self.options)
+        except (RuntimeError, MLIRError) as error:
+            raise compile_error(error, self.text, self.name) from None
+        if store and disk.cache_dir() is not None:
+            disk.store(self.key, client.serialize_executable(loaded))
+        return loaded
+
+
+def _avals(avals: Sequence) -> tuple[Aval, ...]:
+    return tuple(aval_of(tuple(aval.shape), aval.dtype) for aval in avals)
