@@ -169,6 +169,18 @@ class LowerContext:
         return len(self.root.callbacks) - 1
 
 
+def callback_op(ctx: LowerContext, fun: Callable, operands: Sequence[Operand],
+                out_avals: Sequence[Aval], has_side_effect: bool = False) -> list[Operand]:
+    """Write a call of fun(*arrays) -> sequence of arrays, on the host (CPU programs only)."""
+    index, result = ctx.callback(fun, out_avals), ctx.fresh()
+    text, names = xla.custom_call_text(
+        "xla_ffi_python_cpu_callback", operands, [o.aval for o in operands], out_avals,
+        result=result, attributes=f"index = {index} : ui64", has_side_effect=has_side_effect,
+        operand_matrices=[False] * len(operands), result_matrices=[False] * len(out_avals))
+    ctx.lines.append(text + ctx.location)
+    return [Operand(n, a) for n, a in zip(names, out_avals, strict=True)]
+
+
 _graphs: dict[tuple, Graph] = {}
 
 

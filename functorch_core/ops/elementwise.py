@@ -1,75 +1,477 @@
 """Elementwise operations of the Array API standard, with its names."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-
-import numpy as np
 
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from .op import Op, op
-from .promotion import promote
+from .op import SCALARS, Op, op
+from .promotion import cast, promote, result_dtype
 
-# ---- declared from a table ---------------------------------------------------------------------------
+# ---- how they are declared ---------------------------------------------------------------------------
+
+BITS = dt.INTEGER | {dt.bool_}
+NOT_DEFINED = "{name} is not defined for {dtype} arrays, only for {what}; convert first with astype"
+KINDS = {dt.ALL: "any dtype", dt.NUMERIC: "numbers", dt.ORDERED: "real numbers and bools",
+         dt.REAL: "real numbers", dt.FLOATING: "floats", BITS: "integers and bools",
+         dt.INTEGER: "integers", dt.INEXACT: "floats and complex numbers"}
 
 
-def binary(name: str, apply: Callable, doc: str, *, allowed=dt.ALL, to_inexact: bool = False) -> Op:
+def binary(name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL,
+           to_inexact: bool = False) -> Op:
     """An operation of two operands that are promoted and broadcast first."""
     def fun(x1, x2, /):
         x1, x2 = promote(x1, x2, name=name, to_inexact=to_inexact)
         check(name, x1, allowed)
         return apply(x1, x2)
-    return _finish(fun, name, doc)
+    takes = "Operands are promoted to one dtype and broadcast to one shape."
+    return _finish(fun, name, doc, takes, example, gives, allowed, to_inexact)
 
 
-def unary(name: str, apply: Callable, doc: str, *, allowed=dt.ALL, to_inexact: bool = False) -> Op:
+def unary(name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL,
+          to_inexact: bool = False) -> Op:
     """An operation of one operand."""
     def fun(x, /):
         x, = promote(x, name=name, to_inexact=to_inexact)
         check(name, x, allowed)
         return apply(x)
-    return _finish(fun, name, doc)
+    return _finish(fun, name, doc, "", example, gives, allowed, to_inexact)
 
 
-def _finish(fun, name, doc) -> Op:
+def _finish(fun, name, doc, takes, example, gives, allowed, to_inexact) -> Op:
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
+    dtypes = "Integers and bools become float32." if to_inexact else ""
+    if allowed != dt.ALL:
+        dtypes += f" TypeError for dtypes other than {KINDS[allowed]}."
+    details = " ".join(f"{takes} {dtypes}".split())
+    fun.__doc__ = (f"{doc}\n\n    {details}\n\n    >>> import functorch_core as fc\n"
+                   f"    >>> {example}\n    {gives}\n    ")
     return Op(fun, scalars=True)
 
 
 def check(name: str, x, allowed):
     """TypeError unless the (promoted) dtype is one the operation is defined for."""
-    if aval_of(x).dtype not in allowed:
-        raise TypeError(f"{name} is not defined for {aval_of(x).dtype.name} arrays; "
-                        "convert them first with astype")
+    dtype = aval_of(x).dtype
+    if dtype not in allowed:
+        what = KINDS.get(allowed) or ", ".join(sorted(d.name for d in allowed))
+        raise TypeError(NOT_DEFINED.format(name=name, dtype=dtype.name, what=what))
 
 
-BITS = dt.INTEGER | {dt.bool_}
+def like(x, value):
+    """An array of one number, of x's shape and dtype."""
+    a = aval_of(x)
+    return p.full(a.shape, value, a.dtype)
 
-add = binary("add", p.add, "The sum of two arrays, elementwise.")
-subtract = binary("subtract", p.sub, "The difference of two arrays, elementwise.",
-                  allowed=dt.NUMERIC)
-multiply = binary("multiply", p.mul, "The product of two arrays, elementwise.")
-divide = binary("divide", p.div, "The quotient, elementwise; integers are divided as floats.",
-                to_inexact=True)
-pow = binary("pow", p.pow, "x1 to the power x2, elementwise.", allowed=dt.NUMERIC)
-atan2 = binary("atan2", p.atan2, "The angle of the point (x2, x1) in radians, elementwise.",
-               to_inexact=True)
-maximum = binary("maximum", p.max, "The larger of two, elementwise; NaN wins.")
-minimum = binary("minimum", p.min, "The smaller of two, elementwise; NaN wins.")
-nextafter = binary("nextafter", p.nextafter, "The next number after x1 towards x2, elementwise.",
+
+# ---- arithmetic --------------------------------------------------------------------------------------
+
+add = binary(
+    "add", p.add, "The sum of two arrays, elementwise.",
+    "fc.add(fc.asarray([1., 2.]), 3)", "@@")
+subtract = binary(
+    "subtract", p.sub, "The difference of two arrays, elementwise.",
+    "fc.subtract(fc.asarray([1., 2.]), 3)", "@@", allowed=dt.NUMERIC)
+multiply = binary(
+    "multiply", p.mul, "The product of two arrays, elementwise.",
+    "fc.multiply(fc.asarray([1., 2.]), 3)", "@@")
+divide = binary(
+    "divide", p.div, "The quotient of two arrays, elementwise.",
+    "fc.divide(fc.asarray([1, 2]), 4)", "@@", to_inexact=True)
+negative = unary(
+    "negative", p.neg, "-x, elementwise.", "fc.negative(fc.asarray([1, -2]))", "@@",
+    allowed=dt.NUMERIC)
+positive = unary(
+    "positive", lambda x: x, "+x, elementwise: x itself.", "fc.positive(fc.asarray([1, -2]))", "@@",
+    allowed=dt.NUMERIC)
+abs = unary(
+    "abs", p.abs, "The absolute value, elementwise; of complex numbers the real magnitude.",
+    "fc.abs(fc.asarray([1., -2.]))", "@@", allowed=dt.NUMERIC)
+square = unary(
+    "square", lambda x: p.mul(x, x), "x * x, elementwise.", "fc.square(fc.asarray([1, -2]))", "@@",
+    allowed=dt.NUMERIC)
+reciprocal = unary(
+    "reciprocal", lambda x: p.div(1, x), "1 / x, elementwise.",
+    "fc.reciprocal(fc.asarray([1., 4.]))", "@@", to_inexact=True)
+sqrt = unary(
+    "sqrt", p.sqrt, "The square root, elementwise; NaN for negative real numbers.",
+    "fc.sqrt(fc.asarray([4., 9.]))", "@@", to_inexact=True)
+rsqrt = unary(
+    "rsqrt", p.rsqrt, "1 / sqrt(x), elementwise.", "fc.rsqrt(fc.asarray([4., 16.]))", "@@",
+    to_inexact=True)
+cbrt = unary(
+    "cbrt", p.cbrt, "The cube root, elementwise.", "fc.cbrt(fc.asarray([8., -27.]))", "@@",
+    to_inexact=True, allowed=dt.FLOATING)
+
+
+def _adjusts(r, y):
+    """Where a remainder (towards zero) and its divisor differ in sign: floor is one less."""
+    differ = p.xor(p.lt(r, 0), p.lt(y, 0))
+    return p.and_(p.and_(p.ne(r, 0), p.ne(y, 0)), differ)
+
+
+def _floor_divide(x, y):
+    """Towards minus infinity; x // 0 is nan or inf of floats, -1 of integers (as XLA)."""
+    dtype = aval_of(x).dtype
+    if dtype in dt.UNSIGNED:
+        return p.div(x, y)
+    r = p.rem(x, y)
+    if dtype in dt.SIGNED:
+        q = p.div(x, y)
+        return p.select(_adjusts(r, y), p.sub(q, 1), q)
+    # (x - r) / y is a whole number up to rounding, where floor(x / y) may be off by one.
+    q = p.div(p.sub(x, r), y)
+    q = p.select(_adjusts(r, y), p.sub(q, 1), q)
+    whole = p.round(q)
+    zero = _copysign(like(x, 0), p.div(x, y))
+    out = p.select(p.eq(whole, 0), zero, whole)
+    return p.select(p.eq(y, 0), p.div(x, y), out)
+
+
+def _remainder(x, y):
+    """With the sign of the divisor; x % 0 is NaN of floats, x of integers (as XLA)."""
+    dtype = aval_of(x).dtype
+    r = p.rem(x, y)
+    if dtype in dt.UNSIGNED:
+        return r
+    out = p.select(_adjusts(r, y), p.add(r, y), r)
+    if dtype in dt.SIGNED:
+        return out
+    return p.select(p.eq(out, 0), p.select(_signbit(y), like(x, -0.), like(x, 0.)), out)
+
+
+floor_divide = binary(
+    "floor_divide", _floor_divide,
+    "x1 // x2 as Python rounds it, towards minus infinity; by integer 0 it is -1.",
+    "fc.floor_divide(fc.asarray([7, -7]), 2)", "@@", allowed=dt.REAL)
+remainder = binary(
+    "remainder", _remainder,
+    "x1 % x2 as in Python, with the sign of x2; by integer 0 it is x1.",
+    "fc.remainder(fc.asarray([7, -7]), 3)", "@@", allowed=dt.REAL)
+fmod = binary(
+    "fmod", p.rem, "The remainder of x1 / x2 with the sign of x1, as C's fmod.",
+    "fc.fmod(fc.asarray([7, -7]), 3)", "@@", allowed=dt.REAL)
+
+
+def _hypot(x, y):
+    x, y = p.abs(x), p.abs(y)
+    large, small = p.max(x, y), p.min(x, y)
+    flat = p.eq(large, 0)
+    ratio = p.div(small, p.select(flat, like(x, 1), large))
+    out = p.select(flat, p.add(x, y), p.mul(large, p.sqrt(p.add(p.mul(ratio, ratio), 1))))
+    infinite = p.or_(p.eq(x, math.inf), p.eq(y, math.inf))
+    return p.select(infinite, like(x, math.inf), out)
+
+
+hypot = binary(
+    "hypot", _hypot, "sqrt(x1**2 + x2**2) without overflow, elementwise.",
+    "fc.hypot(fc.asarray([3., 5.]), fc.asarray([4., 12.]))", "@@", to_inexact=True,
+    allowed=dt.FLOATING)
+
+# ---- powers ------------------------------------------------------------------------------------------
+
+
+@op(scalars=True)
+def _pow(x1, x2, /):
+    static = x2 if isinstance(x2, (int, float)) and not isinstance(x2, bool) else None
+    x1, x2 = promote(x1, x2, name="pow")
+    check("pow", x1, dt.NUMERIC)
+    if isinstance(static, float) and static in (1., 2., -1.):
+        return p.integer_pow(x1, y=int(static))
+    return p.pow(x1, x2)
+
+
+@op(scalars=True)
+def _integer_pow(x, /, *, exponent):
+    x, = promote(x, name="pow")
+    check("pow", x, dt.NUMERIC)
+    if exponent < 0 and aval_of(x).dtype in dt.INTEGER:
+        raise ValueError(f"pow: {aval_of(x)} to the negative integer power {exponent} is not an "
+                         "integer; convert the base to floats first")
+    return p.integer_pow(x, y=exponent)
+
+
+def pow(x1, x2, /):
+    """x1 to the power x2, elementwise.
+
+    Operands are promoted to one dtype and broadcast to one shape. A Python int as the exponent is
+    exact repeated multiplication. TypeError for bools; ValueError for integers to a negative int.
+
+    >>> import functorch_core as fc
+    >>> fc.pow(fc.asarray([2., 3.]), 2)
+    @@
+    """
+    if x2.__class__ is int and -1024 <= x2 <= 1024 and not isinstance(x1, SCALARS):
+        return _integer_pow(x1, exponent=x2)
+    return _pow(x1, x2)
+
+
+# ---- exponentials and logarithms -----------------------------------------------------------------------
+
+exp = unary("exp", p.exp, "e to the power x, elementwise.", "fc.exp(fc.asarray([0., 1.]))", "@@",
+            to_inexact=True)
+exp2 = unary("exp2", p.exp2, "2 to the power x, elementwise.", "fc.exp2(fc.asarray([0., 3.]))", "@@",
+             to_inexact=True)
+expm1 = unary("expm1", p.expm1, "exp(x) - 1 with full precision near 0, elementwise.",
+              "fc.expm1(fc.asarray([0., 1e-6]))", "@@", to_inexact=True)
+log = unary("log", p.log, "The natural logarithm, elementwise.", "fc.log(fc.asarray([1., 10.]))",
+            "@@", to_inexact=True)
+log1p = unary("log1p", p.log1p, "log(1 + x) with full precision near 0, elementwise.",
+              "fc.log1p(fc.asarray([0., 1e-6]))", "@@", to_inexact=True)
+log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.",
+             "fc.log2(fc.asarray([1., 8.]))", "@@", to_inexact=True)
+log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.",
+              "fc.log10(fc.asarray([1., 1000.]))", "@@", to_inexact=True)
+
+
+def _logaddexp(x, y):
+    apart = p.sub(x, y)
+    out = p.add(p.max(x, y), p.log1p(p.exp(p.neg(p.abs(apart)))))
+    return p.select(p.ne(apart, apart), p.add(x, y), out)  # equal infinities, NaN
+
+
+logaddexp = binary("logaddexp", _logaddexp, "log(exp(x1) + exp(x2)) without overflow, elementwise.",
+                   "fc.logaddexp(fc.asarray([0., 1000.]), 0.)", "@@", to_inexact=True,
                    allowed=dt.FLOATING)
-equal = binary("equal", p.eq, "x1 == x2, elementwise.")
-not_equal = binary("not_equal", p.ne, "x1 != x2, elementwise.")
-less = binary("less", p.lt, "x1 < x2, elementwise.", allowed=dt.ORDERED)
-less_equal = binary("less_equal", p.le, "x1 <= x2, elementwise.", allowed=dt.ORDERED)
-greater = binary("greater", p.gt, "x1 > x2, elementwise.", allowed=dt.ORDERED)
-greater_equal = binary("greater_equal", p.ge, "x1 >= x2, elementwise.", allowed=dt.ORDERED)
-bitwise_and = binary("bitwise_and", p.and_, "x1 & x2, elementwise.", allowed=BITS)
-bitwise_or = binary("bitwise_or", p.or_, "x1 | x2, elementwise.", allowed=BITS)
-bitwise_xor = binary("bitwise_xor", p.xor, "x1 ^ x2, elementwise.", allowed=BITS)
+
+# ---- trigonometric and hyperbolic ------------------------------------------------------------------------
+
+sin = unary("sin", p.sin, "The sine of x radians, elementwise.", "fc.sin(fc.asarray([0., 1.]))",
+            "@@", to_inexact=True)
+cos = unary("cos", p.cos, "The cosine of x radians, elementwise.", "fc.cos(fc.asarray([0., 1.]))",
+            "@@", to_inexact=True)
+tan = unary("tan", p.tan, "The tangent of x radians, elementwise.", "fc.tan(fc.asarray([0., 1.]))",
+            "@@", to_inexact=True)
+asin = unary("asin", p.asin, "The angle in [-pi/2, pi/2] whose sine is x, elementwise.",
+             "fc.asin(fc.asarray([0., 1.]))", "@@", to_inexact=True)
+acos = unary("acos", p.acos, "The angle in [0, pi] whose cosine is x, elementwise.",
+             "fc.acos(fc.asarray([0., 1.]))", "@@", to_inexact=True)
+atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
+             "fc.atan(fc.asarray([0., 1.]))", "@@", to_inexact=True)
+sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.", "fc.sinh(fc.asarray([0., 1.]))",
+             "@@", to_inexact=True)
+cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.", "fc.cosh(fc.asarray([0., 1.]))",
+             "@@", to_inexact=True)
+tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.",
+             "fc.tanh(fc.asarray([0., 1.]))", "@@", to_inexact=True)
+asinh = unary("asinh", p.asinh, "The inverse of sinh, elementwise.",
+              "fc.asinh(fc.asarray([0., 1.]))", "@@", to_inexact=True)
+acosh = unary("acosh", p.acosh, "The inverse of cosh, elementwise; NaN below 1.",
+              "fc.acosh(fc.asarray([1., 2.]))", "@@", to_inexact=True)
+atanh = unary("atanh", p.atanh, "The inverse of tanh, elementwise.",
+              "fc.atanh(fc.asarray([0., .5]))", "@@", to_inexact=True)
+atan2 = binary("atan2", p.atan2, "The angle of the point (x2, x1) in radians, elementwise.",
+               "fc.atan2(fc.asarray([1., -1.]), fc.asarray([1., -1.]))", "@@", to_inexact=True,
+               allowed=dt.FLOATING)
+
+# ---- rounding ------------------------------------------------------------------------------------------
+
+
+def _whole(round_floats: Callable) -> Callable:
+    """Rounding that leaves integers as they are and rounds the parts of complex numbers."""
+    def apply(x):
+        dtype = aval_of(x).dtype
+        if dtype in dt.COMPLEX:
+            return p.complex(round_floats(p.real(x)), round_floats(p.imag(x)))
+        return x if dtype in dt.INTEGER else round_floats(x)
+    return apply
+
+
+floor = unary("floor", _whole(p.floor), "The greatest whole number not above x, elementwise.",
+              "fc.floor(fc.asarray([1.5, -1.5]))", "@@", allowed=dt.REAL)
+ceil = unary("ceil", _whole(p.ceil), "The least whole number not below x, elementwise.",
+             "fc.ceil(fc.asarray([1.5, -1.5]))", "@@", allowed=dt.REAL)
+trunc = unary("trunc", _whole(p.trunc), "The whole part of x, elementwise.",
+              "fc.trunc(fc.asarray([1.5, -1.5]))", "@@", allowed=dt.REAL)
+
+
+@op(scalars=True)
+def round(x, /, *, decimals=0):
+    """The nearest number with so many decimals, elementwise; halves go to the even one.
+
+    Integers stay as they are for decimals >= 0. TypeError for bools.
+
+    >>> import functorch_core as fc
+    >>> fc.round(fc.asarray([.5, 1.5, -2.6]))
+    @@
+    """
+    x, = promote(x, name="round")
+    check("round", x, dt.NUMERIC)
+    if not decimals:
+        return _whole(p.round)(x)
+    if aval_of(x).dtype in dt.INTEGER:
+        if decimals > 0:
+            return x
+        raise NotImplementedError("round of integers to negative decimals; convert them to floats")
+    return p.div(_whole(p.round)(p.mul(x, 10. ** decimals)), 10. ** decimals)
+
+
+# ---- sign --------------------------------------------------------------------------------------------
+
+
+def _signbit(x):
+    dtype = aval_of(x).dtype
+    if dtype in dt.FLOATING:
+        x = p.bitcast(x, dtype=dt.canonical(f"int{dtype.itemsize * 8}"))
+    return p.lt(x, 0)
+
+
+def _copysign(x, y):
+    size = p.abs(x)
+    return p.select(_signbit(y), p.neg(size), size)
+
+
+sign = unary("sign", p.sign, "-1, 0 or 1, elementwise; x / |x| of complex numbers.",
+             "fc.sign(fc.asarray([-2., 0., 3.]))", "@@", allowed=dt.NUMERIC)
+signbit = unary("signbit", _signbit, "Whether the sign bit is set (also of -0. and -nan).",
+                "fc.signbit(fc.asarray([-1., -0., 0.]))", "@@", allowed=dt.REAL)
+copysign = binary("copysign", _copysign, "The magnitude of x1 with the sign of x2, elementwise.",
+                  "fc.copysign(fc.asarray([1., 2.]), fc.asarray([-0., 3.]))", "@@", to_inexact=True,
+                  allowed=dt.FLOATING)
+nextafter = binary("nextafter", p.nextafter, "The next number after x1 towards x2, elementwise.",
+                   "fc.nextafter(fc.asarray([0.]), 1.)", "@@", allowed=dt.FLOATING)
+
+# ---- the larger, the smaller -----------------------------------------------------------------------------
+
+maximum = binary("maximum", p.max, "The larger of two, elementwise; NaN wins.",
+                 "fc.maximum(fc.asarray([1., 5.]), 3.)", "@@", allowed=dt.ORDERED)
+minimum = binary("minimum", p.min, "The smaller of two, elementwise; NaN wins.",
+                 "fc.minimum(fc.asarray([1., 5.]), 3.)", "@@", allowed=dt.ORDERED)
+
+
+@op(scalars=True, arrays=("min", "max"))
+def clip(x, /, min=None, max=None):
+    """x moved into [min, max], elementwise; None is no bound; max wins where min > max.
+
+    Operands are promoted to one dtype and broadcast to one shape. The derivative where x equals a
+    bound is that of x. TypeError for bools and complex numbers.
+
+    >>> import functorch_core as fc
+    >>> fc.clip(fc.asarray([-1., .5, 3.]), 0., 1.)
+    @@
+    """
+    from ..primitives.reductions import highest, lowest
+    operands = promote(*[v for v in (x, min, max) if v is not None], name="clip")
+    x, bounds = operands[0], iter(operands[1:])
+    check("clip", x, dt.REAL)
+    dtype = aval_of(x).dtype
+    low = like(x, lowest(dtype)) if min is None else next(bounds)
+    high = like(x, highest(dtype)) if max is None else next(bounds)
+    return p.clamp(low, x, high)
+
+
+# ---- comparison ----------------------------------------------------------------------------------------
+
+equal = binary("equal", p.eq, "x1 == x2, elementwise; NaN equals nothing.",
+               "fc.equal(fc.asarray([1, 2]), 2)", "@@")
+not_equal = binary("not_equal", p.ne, "x1 != x2, elementwise.",
+                   "fc.not_equal(fc.asarray([1, 2]), 2)", "@@")
+less = binary("less", p.lt, "x1 < x2, elementwise.", "fc.less(fc.asarray([1, 2]), 2)", "@@",
+              allowed=dt.ORDERED)
+less_equal = binary("less_equal", p.le, "x1 <= x2, elementwise.",
+                    "fc.less_equal(fc.asarray([1, 2]), 2)", "@@", allowed=dt.ORDERED)
+greater = binary("greater", p.gt, "x1 > x2, elementwise.", "fc.greater(fc.asarray([1, 3]), 2)", "@@",
+                 allowed=dt.ORDERED)
+greater_equal = binary("greater_equal", p.ge, "x1 >= x2, elementwise.",
+                       "fc.greater_equal(fc.asarray([1, 2]), 2)", "@@", allowed=dt.ORDERED)
+
+
+@op(scalars=True)
+def isclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether |x1 - x2| <= atol + rtol |x2|, elementwise; infinities are close to themselves.
+
+    >>> import functorch_core as fc
+    >>> fc.isclose(fc.asarray([1., 2.]), fc.asarray([1. + 1e-6, 2.1]))
+    @@
+    """
+    x1, x2 = promote(x1, x2, name="isclose", to_inexact=True)
+    close = p.le(p.abs(p.sub(x1, x2)), p.add(p.mul(p.abs(x2), rtol), atol))
+    close = p.or_(p.eq(x1, x2), p.and_(close, _isfinite(x2)))
+    if equal_nan:
+        close = p.or_(close, p.and_(p.ne(x1, x1), p.ne(x2, x2)))
+    return close
+
+
+# ---- kinds of numbers ------------------------------------------------------------------------------------
+
+
+def _of_parts(test: Callable, combine: Callable, otherwise: bool) -> Callable:
+    """A test of floats, of both parts of complex numbers; `otherwise` of integers and bools."""
+    def apply(x):
+        dtype = aval_of(x).dtype
+        if dtype in dt.COMPLEX:
+            return combine(test(p.real(x)), test(p.imag(x)))
+        if dtype not in dt.FLOATING:
+            return p.full(aval_of(x).shape, otherwise, dt.bool_)
+        return test(x)
+    return apply
+
+
+_isfinite = _of_parts(p.is_finite, p.and_, True)
+_isnan = _of_parts(lambda x: p.ne(x, x), p.or_, False)
+_isinf = _of_parts(lambda x: p.eq(p.abs(x), like(x, math.inf)), p.or_, False)
+
+isfinite = unary("isfinite", _isfinite, "Whether x is neither infinite nor NaN, elementwise.",
+                 "fc.isfinite(fc.asarray([1., fc.inf, fc.nan]))", "@@")
+isinf = unary("isinf", _isinf, "Whether x is inf or -inf, elementwise.",
+              "fc.isinf(fc.asarray([1., fc.inf, fc.nan]))", "@@")
+isnan = unary("isnan", _isnan, "Whether x is not a number, elementwise.",
+              "fc.isnan(fc.asarray([1., fc.inf, fc.nan]))", "@@")
+
+
+@op(scalars=True)
+def nan_to_num(x, /, *, nan=0., posinf=None, neginf=None):
+    """x with NaN and infinities replaced by numbers: 0 and the dtype's largest, by default.
+
+    >>> import functorch_core as fc
+    >>> fc.nan_to_num(fc.asarray([1., fc.nan]))
+    @@
+    """
+    x, = promote(x, name="nan_to_num")
+    dtype = aval_of(x).dtype
+    if dtype in dt.COMPLEX:
+        fix = dict(nan=nan, posinf=posinf, neginf=neginf)
+        return p.complex(nan_to_num.fun(p.real(x), **fix), nan_to_num.fun(p.imag(x), **fix))
+    if dtype not in dt.FLOATING:
+        return x
+    info = dt.finfo(dtype)
+    for found, value in ((p.ne(x, x), nan),
+                         (p.eq(x, math.inf), info.max if posinf is None else posinf),
+                         (p.eq(x, -math.inf), info.min if neginf is None else neginf)):
+        x = p.select(found, like(x, value), x)
+    return x
+
+
+# ---- logic and bits --------------------------------------------------------------------------------------
+
+
+def _truth(x):
+    return p.convert(x, dtype=dt.bool_)
+
+
+def _logical(combine: Callable) -> Callable:
+    return lambda x, y: combine(_truth(x), _truth(y))
+
+
+logical_and = binary("logical_and", _logical(p.and_), "Whether both are true (not 0), elementwise.",
+                     "fc.logical_and(fc.asarray([True, False]), True)", "@@")
+logical_or = binary("logical_or", _logical(p.or_), "Whether one or both are true, elementwise.",
+                    "fc.logical_or(fc.asarray([True, False]), False)", "@@")
+logical_xor = binary("logical_xor", _logical(p.xor), "Whether exactly one is true.",
+                     "fc.logical_xor(fc.asarray([True, False]), True)", "@@")
+logical_not = unary("logical_not", lambda x: p.not_(_truth(x)), "Whether x is false (0).",
+                    "fc.logical_not(fc.asarray([True, False]))", "@@")
+bitwise_and = binary("bitwise_and", p.and_, "x1 & x2, elementwise.",
+                     "fc.bitwise_and(fc.asarray([5, 6]), 3)", "@@", allowed=BITS)
+bitwise_or = binary("bitwise_or", p.or_, "x1 | x2, elementwise.",
+                    "fc.bitwise_or(fc.asarray([5, 6]), 3)", "@@", allowed=BITS)
+bitwise_xor = binary("bitwise_xor", p.xor, "x1 ^ x2, elementwise.",
+                     "fc.bitwise_xor(fc.asarray([5, 6]), 3)", "@@", allowed=BITS)
+bitwise_invert = unary("bitwise_invert", p.not_, "~x, elementwise.",
+                       "fc.bitwise_invert(fc.asarray([0, 5]))", "@@", allowed=BITS)
 bitwise_left_shift = binary("bitwise_left_shift", p.shift_left, "x1 << x2, elementwise.",
+                            "fc.bitwise_left_shift(fc.asarray([1, 5]), 2)", "@@",
                             allowed=dt.INTEGER)
 
 
@@ -78,13 +480,57 @@ def _shift_right(x1, x2):
     return (p.shift_right_arithmetic if signed else p.shift_right_logical)(x1, x2)
 
 
-bitwise_right_shift = binary("bitwise_right_shift", _shift_right, "x1 >> x2, elementwise.",
+bitwise_right_shift = binary("bitwise_right_shift", _shift_right,
+                             "x1 >> x2, elementwise; the sign stays.",
+                             "fc.bitwise_right_shift(fc.asarray([8, -8]), 2)", "@@",
                              allowed=dt.INTEGER)
+bitwise_count = unary("bitwise_count", p.population_count, "The number of bits that are 1.",
+                      "fc.bitwise_count(fc.asarray([5, 255]))", "@@", allowed=dt.INTEGER)
 
-negative = unary("negative", p.neg, "-x, elementwise.", allowed=dt.NUMERIC)
-bitwise_invert = unary("bitwise_invert", p.not_, "~x, elementwise.", allowed=BITS)
+# ---- complex numbers ---------------------------------------------------------------------------------------
 
-for _name in ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "asin",
-              "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"):
-    globals()[_name] = unary(_name, getattr(p, _name), f"{_name}(x), elementwise.",
-                             to_inexact=True)
+
+def _if_complex(apply: Callable, otherwise: Callable) -> Callable:
+    return lambda x: (apply if aval_of(x).dtype in dt.COMPLEX else otherwise)(x)
+
+
+real = unary("real", _if_complex(p.real, lambda x: x), "The real part, elementwise.",
+             "fc.real(fc.asarray([1 + 2j]))", "@@", allowed=dt.NUMERIC)
+imag = unary("imag", _if_complex(p.imag, lambda x: like(x, 0)),
+             "The imaginary part, elementwise: 0 of real numbers.",
+             "fc.imag(fc.asarray([1 + 2j]))", "@@", allowed=dt.NUMERIC)
+conj = unary("conj", _if_complex(p.conj, lambda x: x), "The complex conjugate, elementwise.",
+             "fc.conj(fc.asarray([1 + 2j]))", "@@", allowed=dt.NUMERIC)
+
+
+def _angle(x):
+    if aval_of(x).dtype in dt.COMPLEX:
+        return p.atan2(p.imag(x), p.real(x))
+    return p.atan2(like(x, 0), x)
+
+
+angle = unary("angle", _angle, "The angle of a complex number in radians, elementwise.",
+              "fc.angle(fc.asarray([1j]))", "@@", to_inexact=True)
+
+# ---- choice ------------------------------------------------------------------------------------------------
+
+
+@op(scalars=True)
+def where(condition, x1=None, x2=None, /):
+    """x1 where the condition is true, x2 elsewhere.
+
+    The three are broadcast to one shape, x1 and x2 promoted to one dtype. Derivatives flow into the
+    chosen elements only.
+
+    >>> import functorch_core as fc
+    >>> fc.where(fc.asarray([True, False]), fc.asarray([1., 2.]), 0.)
+    @@
+    """
+    if x1 is None or x2 is None:
+        raise TypeError("where takes a condition and two arrays, fc.where(condition, x1, x2); for "
+                        "the places where a condition holds use fc.nonzero(condition)")
+    from .promotion import broadcast_together
+    dtype = result_dtype((x1, x2))
+    condition = _truth(cast(condition, result_dtype((condition,))))
+    operands = [condition, cast(x1, dtype), cast(x2, dtype)]
+    return p.select(*broadcast_together(operands, "where"))

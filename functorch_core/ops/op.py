@@ -3,7 +3,8 @@
     @op
     def softmax(x, /, axis=-1): ...
 
-Positional-only parameters are arrays (or None, or a sequence of arrays); all others are static.
+Positional-only parameters are arrays (or None, or a sequence of arrays); all others are static,
+but for those named in `arrays=`, which follow the positional-only ones and may come by keyword.
 Called outside of a trace, the function is traced once for each signature, and the result, one
 unit however many primitives it has, is recorded. Inside a trace it simply runs.
 """
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -37,30 +39,65 @@ class Weak:
         self.value, self.kind = value, kind
 
 
+class Packed:
+    """A Python int that is an input of the graph, a 0-d int64, even where it is 0 or 1."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int):
+        self.value = value
+
+
 class Op:
     """A declared operation; call it with values, get values."""
 
-    __slots__ = ("fun", "name", "scalars", "n_arrays", "names", "units", "effect", "__doc__",
-                 "__signature__", "__wrapped__", "__dict__")
-
-    def __init__(self, fun: Callable, scalars: bool = False, name: str | None = None):
+    def __init__(self, fun: Callable, scalars: bool = False, name: str | None = None,
+                 arrays: tuple[str, ...] = ()):
         self.fun, self.name, self.scalars = fun, name or fun.__name__, scalars
         self.__doc__, self.__wrapped__ = fun.__doc__, fun
         self.__signature__ = inspect.signature(fun)
-        kinds = [(p.name, p.kind) for p in self.__signature__.parameters.values()]
-        self.n_arrays = sum(kind is inspect.Parameter.POSITIONAL_ONLY for _, kind in kinds)
-        self.names = [name for name, kind in kinds][self.n_arrays:]
+        parameters = list(self.__signature__.parameters.values())
+        bare = sum(p.kind is inspect.Parameter.POSITIONAL_ONLY for p in parameters)
+        self.n_arrays = bare + len(arrays)
+        if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+            self.n_arrays = sys.maxsize
+        self.names = [p.name for p in parameters][self.n_arrays:]
+        # name -> position and default of the arrays that may come by keyword
+        self.by_keyword = {p.name: (i, p.default) for i, p in enumerate(parameters)
+                           if bare <= i < self.n_arrays}
         self.units: dict[tuple, Unit] = {}
 
     def __repr__(self):
         return f"<op {self.name}{self.__signature__}>"
 
     def __call__(self, *args, **static):
-        if len(args) > self.n_arrays:
-            static.update(zip(self.names, args[self.n_arrays:]))
-            args = args[:self.n_arrays]
+        args, static = self.bind(args, static)
         if trace_state.builder is not None:
             return self.inline(args, static)
+        return record(*self.resolve(args, static))
+
+    def bind(self, args: tuple, static: dict) -> tuple[tuple, dict]:
+        """The call's arguments as (arrays by position, the static ones by name)."""
+        if len(args) > self.n_arrays:
+            if len(args) - self.n_arrays > len(self.names):
+                self.__signature__.bind(*args, **static)  # raises the TypeError Python would
+            static = {**dict(zip(self.names, args[self.n_arrays:])), **static}
+            args = args[:self.n_arrays]
+        if self.by_keyword and not self.by_keyword.keys().isdisjoint(static):
+            args, static = self._arrays_by_keyword(list(args), dict(static))
+        return args, static
+
+    def _arrays_by_keyword(self, args: list, static: dict) -> tuple[list, dict]:
+        last = max(i for name, (i, _) in self.by_keyword.items() if name in static)
+        for name, (position, default) in self.by_keyword.items():
+            if position < len(args) and name in static:
+                raise TypeError(f"{self.name}() got multiple values for argument {name!r}")
+            if len(args) == position <= last:
+                args.append(static.pop(name, default))
+        return args, static
+
+    def resolve(self, args: Sequence, static: dict) -> tuple[Unit, list]:
+        """The unit of a call outside of traces, and its operands."""
         operands: list = []
         key = tuple([self._describe(x, operands) for x in args])
         if static:
@@ -73,7 +110,7 @@ class Op:
             unit = self.units.get(key)
         if unit is None:
             unit = self.units[key] = self._trace(args, static)
-        return record(unit, operands)
+        return unit, operands
 
     def _describe(self, x, operands: list):
         """This argument's part of the signature; its data are appended to `operands`."""
@@ -93,6 +130,9 @@ class Op:
             return self._describe(as_value(x), operands)
         if x is None or isinstance(x, SCALARS):
             return cls, x
+        if cls is Packed:
+            operands.append(x.value)
+            return cls
         if isinstance(x, Traced):
             from ..engine.recorder import as_value
             as_value(x)  # raises: a traced value outside of its trace
@@ -117,6 +157,8 @@ class Op:
         cls = x.__class__
         if cls is Value:
             return builder.input(x.aval)
+        if cls is Packed:
+            return builder.input(SCALAR_AVALS[int])
         if cls is list or cls is tuple:
             return [self._placeholder(builder, y) for y in x]
         if isinstance(x, (np.ndarray, np.generic)):
@@ -130,11 +172,14 @@ class Op:
         return x
 
 
-def op(fun: Callable | None = None, *, scalars: bool = False):
-    """Declare an operation. `scalars`: the function takes Python numbers as they are (promote())."""
+def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = ()):
+    """Declare an operation. `scalars`: the function takes Python numbers as they are (promote()).
+
+    `arrays`: the parameters right behind the positional-only ones that are arrays, too.
+    """
     if fun is None:
-        return lambda f: Op(f, scalars)
-    return Op(fun, scalars)
+        return lambda f: Op(f, scalars, arrays=arrays)
+    return Op(fun, scalars, arrays=arrays)
 
 
 def _aval_of(x):
@@ -159,6 +204,8 @@ def freeze(x):
 
 def lift(x):
     """Python numbers and NumPy arrays as values of the active trace; anything else as it is."""
+    if x.__class__ is Packed:
+        x = x.value
     if isinstance(x, SCALARS):
         return constant(np.asarray(x, dt.of_scalar(x)))
     if isinstance(x, (np.ndarray, np.generic)):

@@ -7,10 +7,14 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.trace import bind
+from .bitwise import and_, shift_right_logical
+from .comparison import eq, ge, gt, is_finite, lt, select
+from .convert import by_float32, complex, conj, imag, real, with_sign_of
 from .declare import (
     NOT_LINEAR,
     Linear,
     Primitive,
+    Reason,
     binary,
     check_dtype,
     elementwise_batch,
@@ -23,8 +27,9 @@ from .declare import (
     same_dtype,
     unary,
 )
+from .structure import full, zeros
 
-# ---- linear ----------------------------------------------------------------------------------------
+# ---- linear --------------------------------------------------------------------------------------
 
 
 def _add_jvp(primals, tangents):
@@ -57,7 +62,7 @@ sub = binary("sub", "stablehlo.subtract", np.subtract, dtypes=dt.NUMERIC, what="
 
 neg = unary("neg", "stablehlo.negate", np.negative, dtypes=dt.NUMERIC, what="numeric", linear=True)
 
-# ---- bilinear --------------------------------------------------------------------------------------
+# ---- bilinear ------------------------------------------------------------------------------------
 
 
 def _mul_transpose(ct, x, y):
@@ -68,11 +73,11 @@ def _mul_transpose(ct, x, y):
 mul = binary("mul", "stablehlo.multiply", np.multiply, dtypes=dt.ALL, what="numeric or bool",
              jvp=multilinear(lambda x, y: mul(x, y)), transpose=_mul_transpose)
 
-# ---- quotients -------------------------------------------------------------------------------------
+# ---- quotients -----------------------------------------------------------------------------------
 
 
 def _integer_division(x, y):
-    """(quotient towards zero, remainder); x / 0 is -1 with remainder x; the ends wrap, as in XLA."""
+    """(quotient towards zero, remainder) as in XLA: x / 0 is -1 with remainder x; ends wrap."""
     by_zero = y == 0
     divisor = np.where(by_zero, 1, y).astype(x.dtype)
     remainder = np.fmod(x, divisor)
@@ -95,7 +100,6 @@ div = binary("div", "stablehlo.divide", _div_reference, dtypes=dt.NUMERIC, what=
              transpose=_div_transpose)
 
 
-
 def _rem_reference(x, y):
     return _integer_division(x, y)[1] if x.dtype.kind in "iu" else np.fmod(x, y)
 
@@ -108,13 +112,12 @@ def _rem_by_divisor(t, out, x, y):
 rem = binary("rem", "stablehlo.remainder", _rem_reference, dtypes=dt.REAL, what="real",
              derivatives=(lambda t, out, x, y: t, _rem_by_divisor))
 
-# ---- size and sign -----------------------------------------------------------------------------------
+# ---- size and sign -------------------------------------------------------------------------------
 
 
 def _abs_derivative(t, out, x):
     if x.dtype not in dt.COMPLEX:
         return mul(t, sign(x))
-    from .convert import conj, real
     return real(mul(t, conj(sign(x))))
 
 
@@ -128,15 +131,17 @@ abs = unary("abs", _abs_lower, np.abs, dtypes=dt.NUMERIC, what="numeric",
             derivative=_abs_derivative, out_dtype=dt.real_of)
 
 
+def sign(x):
+    """Elementwise -1, 0 or 1 (unsigned: 0 or 1); x / |x| of complex numbers, 0 at 0."""
+    return bind(sign_p, x)
+
+
 def _sign_jvp(primals, tangents):
     """Constant almost everywhere if real; x / |x| turns with x if complex (0 at 0)."""
     x, t = primals[0], tangents[0]
     out = sign(x)
     if x.dtype not in dt.COMPLEX:
         return out, None
-    from .comparison import eq, select
-    from .convert import complex, conj, imag
-    from .structure import full, zeros
     size = abs(x)
     safe = select(eq(size, 0), full(size.shape, 1, size.dtype), size)
     turn = div(imag(mul(t, conj(out))), safe)
@@ -153,21 +158,14 @@ sign_p = Primitive(
     "sign", family="elementwise", feature="elementwise",
     shape=elementwise_shape("sign", dt.NUMERIC, "numeric", same_dtype),
     reference=half_reference(np.sign), lower=_sign_lower,
-    jvp=_sign_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(lambda x: sign(x)))
+    jvp=_sign_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(sign))
 
-
-def sign(x):
-    """Elementwise -1, 0 or 1 (unsigned: 0 or 1); x / |x| of complex numbers, 0 at 0."""
-    return bind(sign_p, x)
-
-# ---- the larger, the smaller -----------------------------------------------------------------------------
+# ---- the larger, the smaller ---------------------------------------------------------------------
 
 
 def _extreme_jvp(apply, loses):
     """The operand that wins moves the result; equal ones share it by halves, as in PyTorch."""
     def rule(primals, tangents):
-        from .comparison import eq, select
-        from .structure import zeros
         out, total = apply(*primals), None
         for t, (x, y) in zip(tangents, (primals, primals[::-1])):
             if t is not None:
@@ -177,24 +175,18 @@ def _extreme_jvp(apply, loses):
     return rule
 
 
-def _less(x, y):
-    from .comparison import lt
-    return lt(x, y)
-
-
 max = binary("max", "stablehlo.maximum", np.maximum, dtypes=dt.ORDERED, what="real or bool",
-             jvp=_extreme_jvp(lambda x, y: max(x, y), _less))
+             jvp=_extreme_jvp(lambda x, y: max(x, y), lt))
 min = binary("min", "stablehlo.minimum", np.minimum, dtypes=dt.ORDERED, what="real or bool",
-             jvp=_extreme_jvp(lambda x, y: min(x, y), lambda x, y: _less(y, x)))
+             jvp=_extreme_jvp(lambda x, y: min(x, y), gt))
 
-# ---- rounding --------------------------------------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 
 floor = unary("floor", "stablehlo.floor", np.floor, dtypes=dt.FLOATING, what="floating")
 ceil = unary("ceil", "stablehlo.ceil", np.ceil, dtypes=dt.FLOATING, what="floating")
 
 
 def _trunc(x):
-    from .comparison import lt, select
     return select(lt(x, 0), ceil(x), floor(x))
 
 
@@ -207,7 +199,8 @@ def round(x, *, method="to_even"):
     return bind(round_p, x, method=method)
 
 
-_ROUND = {"to_even": "stablehlo.round_nearest_even", "away_from_zero": "stablehlo.round_nearest_afz"}
+_ROUND = {"to_even": "stablehlo.round_nearest_even",
+          "away_from_zero": "stablehlo.round_nearest_afz"}
 
 
 def _round_shape(x, *, method):
@@ -231,6 +224,11 @@ round_p = Primitive(
     jvp=no_tangent(round), transpose=NOT_LINEAR, batch=elementwise_batch(round))
 
 
+def nextafter(x, y):
+    """Elementwise the next number after x towards y."""
+    return bind(nextafter_p, operand_like(x, y), operand_like(y, x))
+
+
 def _next_after_lower(ctx, x, y):
     return ctx.op("chlo.next_after", x, y, out=x.aval)
 
@@ -240,18 +238,24 @@ nextafter_p = Primitive(
     shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)",
                             same_dtype),
     reference=np.nextafter, lower=_next_after_lower,
-    jvp=no_tangent(lambda x, y: nextafter(x, y)), transpose=NOT_LINEAR,
-    batch=elementwise_batch(lambda x, y: nextafter(x, y)))
+    jvp=Reason("the step to the next number is not differentiable, as in PyTorch"),
+    transpose=NOT_LINEAR,
+    batch=elementwise_batch(nextafter))
+
+# ---- roots ---------------------------------------------------------------------------------------
 
 
-def nextafter(x, y):
-    """Elementwise the next number after x towards y."""
-    return bind(nextafter_p, operand_like(x, y), operand_like(y, x))
+def _imaginary_sign(x, out):
+    return complex(real(out), with_sign_of(imag(out), imag(x)))
 
 
-# ---- roots -----------------------------------------------------------------------------------------------
+def _sqrt_lower(ctx, x):
+    """XLA takes the wrong side of the branch cut for an imaginary part -0."""
+    out = ctx.op("stablehlo.sqrt", x, out=x.aval)
+    return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 
-sqrt = unary("sqrt", "stablehlo.sqrt", np.sqrt, dtypes=dt.INEXACT, what="floating or complex",
+
+sqrt = unary("sqrt", _sqrt_lower, np.sqrt, dtypes=dt.INEXACT, what="floating or complex",
              derivative=lambda t, out, x: div(t, mul(out, 2)))
 rsqrt = unary("rsqrt", "stablehlo.rsqrt", lambda x: 1 / np.sqrt(x), dtypes=dt.INEXACT,
               what="floating or complex",
@@ -260,7 +264,6 @@ rsqrt = unary("rsqrt", "stablehlo.rsqrt", lambda x: 1 / np.sqrt(x), dtypes=dt.IN
 
 def _cbrt_step(x, root):
     """A Newton step, where one makes sense (not at 0, inf and NaN)."""
-    from .comparison import is_finite, select
     excess = sub(div(mul(mul(root, root), root), x), 1)
     step = mul(excess, mul(root, 1 / 3))
     return select(is_finite(step), sub(root, step), root)
@@ -268,14 +271,16 @@ def _cbrt_step(x, root):
 
 def _cbrt_lower(ctx, x):
     """XLA's is off by 13 ulps in float32, 100 in float64, when compiled fast."""
-    root = elementwise_lower("stablehlo.cbrt", same_dtype)(ctx, x)
+    if x.aval.dtype.itemsize <= 2:
+        return ctx.call(by_float32, x, of=cbrt)[0]
+    root = ctx.op("stablehlo.cbrt", x, out=x.aval)
     return ctx.call(_cbrt_step, x, root)[0]
 
 
 cbrt = unary("cbrt", _cbrt_lower, np.cbrt, dtypes=dt.FLOATING, what="floating",
              derivative=lambda t, out, x: div(t, mul(mul(out, out), 3)))
 
-# ---- powers ----------------------------------------------------------------------------------------------
+# ---- powers --------------------------------------------------------------------------------------
 
 
 def integer_pow(x, *, y):
@@ -308,11 +313,16 @@ def _integer_pow_reference(x, *, y):
 
 
 def _integer_pow(x, *, y):
-    from .structure import full
     if y == 0:
         return full(x.shape, 1, x.dtype)
     power = _by_squaring(x, builtins.abs(y), mul)
     return div(1, power) if y < 0 else power
+
+
+def _integer_pow_lower(ctx, x, *, y):
+    if x.aval.dtype in dt.FLOATING and x.aval.dtype.itemsize <= 2:
+        return ctx.call(by_float32, x, of=_integer_pow, y=y)[0]
+    return ctx.call(_integer_pow, x, y=y)[0]
 
 
 def _integer_pow_jvp(primals, tangents, *, y):
@@ -326,7 +336,7 @@ def _integer_pow_jvp(primals, tangents, *, y):
 integer_pow_p = Primitive(
     "integer_pow", family="elementwise", feature="elementwise",
     shape=_integer_pow_shape, reference=half_reference(_integer_pow_reference),
-    lower=lambda ctx, x, *, y: ctx.call(_integer_pow, x, y=y)[0],
+    lower=_integer_pow_lower,
     jvp=_integer_pow_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(integer_pow))
 
 
@@ -339,27 +349,40 @@ def _pow_reference(x, y):
 
 
 def _pow_lower(ctx, x, y):
-    plain = elementwise_lower("stablehlo.power", same_dtype)
-    if x.aval.dtype not in dt.SIGNED:
-        return plain(ctx, x, y)
-    zero = ctx.full(y.aval, 0)
-    power = plain(ctx, x, ctx.op("stablehlo.maximum", y, zero, out=y.aval))
-    return ctx.call(_choose_power, x, y, power)[0]
+    if x.aval.dtype in dt.INTEGER:
+        return ctx.call(_pow_of_ints, x, y)[0]
+    if x.aval.dtype in dt.COMPLEX:
+        return ctx.call(_pow_of_complex, x, y)[0]
+    return elementwise_lower("stablehlo.power", same_dtype)(ctx, x, y)
 
 
-def _choose_power(x, y, power):
-    """Negative exponents of ints give 0, but for 1 and -1. XLA's depends on how it was compiled."""
-    from .bitwise import and_
-    from .comparison import eq, lt, select
-    from .structure import zeros
-    ones = select(eq(and_(y, 1), 1), x, mul(x, x))
-    return select(lt(y, 0), select(eq(abs(x), 1), ones, zeros(x.aval)), power)
+def _pow_of_ints(x, y):
+    """By squaring, wrapping; negative exponents give 0, but for 1 and -1.
+
+    XLA's own looks at six bits of the exponent, and its results for negative ones depend on how it
+    compiles them.
+    """
+    one = full(x.shape, 1, x.dtype)
+    out, power, rest = one, x, y
+    for _ in range(x.dtype.itemsize * 8):
+        out = select(eq(and_(rest, one), one), mul(out, power), out)
+        power, rest = mul(power, power), shift_right_logical(rest, one)
+    if x.dtype in dt.UNSIGNED:
+        return out
+    unit = select(eq(abs(x), one), out, zeros(x.aval))  # x**y = x**-y, and only y's parity matters
+    return select(lt(y, 0), unit, out)
+
+
+def _pow_of_complex(x, y):
+    """exp(y log x); XLA's is inf * 0 = NaN where only a factor of the result overflows."""
+    from .transcendental import exp, log
+    at_zero = select(eq(y, 0), full(x.shape, 1, x.dtype),
+                     select(gt(real(y), 0), zeros(x.aval), full(x.shape, np.nan, x.dtype)))
+    return select(eq(x, 0), at_zero, exp(mul(y, log(x))))
 
 
 def _pow_by_base(t, out, x, y):
     """t y x**(y - 1), 0 where y is 0 (both branches finite, or their derivatives were NaN)."""
-    from .comparison import eq, select
-    from .structure import full, zeros
     constant = eq(y, 0)
     base = select(constant, full(x.shape, 1, x.dtype), x)
     factor = mul(y, pow(base, sub(y, 1)))
@@ -368,10 +391,6 @@ def _pow_by_base(t, out, x, y):
 
 def _pow_by_exponent(t, out, x, y):
     """t out log x, 0 where 0 is raised to a power that is not negative, as in PyTorch."""
-    from .bitwise import and_
-    from .comparison import eq, ge, select
-    from .convert import real
-    from .structure import full, zeros
     from .transcendental import log
     flat = and_(eq(x, 0), ge(real(y) if y.dtype in dt.COMPLEX else y, 0))
     base = select(flat, full(x.shape, 1, x.dtype), x)

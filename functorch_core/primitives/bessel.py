@@ -1,7 +1,7 @@
 """Bessel functions of order 0 and 1, spherical ones and Airy's.
 
-Near the origin Chebyshev series in x or x^2 (with the logarithm of Y and K apart), beyond it series in
-1/x of what remains when the leading behaviour is divided out (DLMF 10.17, 10.40, 9.7).
+Near the origin Chebyshev series in x or x^2 (with the logarithm of Y and K apart), beyond it series
+in 1/x of what remains when the leading behaviour is divided out (DLMF 10.17, 10.40, 9.7).
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .declare import aval_of
 from .special import series, special, wide_reference
 from .structure import full
 
-# ---- what derivatives share ----------------------------------------------------------------------------
+# ---- what derivatives share ----------------------------------------------------------------------
 
 
 def _over_x(value, x, at_zero: float):
@@ -29,7 +29,7 @@ def _over_x(value, x, at_zero: float):
     return select(zero, full(a.shape, at_zero, a.dtype), div(value, safe))
 
 
-# ---- J and Y ---------------------------------------------------------------------------------------------
+# ---- J and Y -------------------------------------------------------------------------------------
 
 
 def _near(x, table):
@@ -81,7 +81,7 @@ bessel_y0 = special("bessel_y0", _y0, "y0", lambda t, out, x: neg(mul(t, bessel_
 bessel_y1 = special("bessel_y1", _y1, "y1",
                     lambda t, out, x: mul(t, sub(bessel_y0(x), div(out, x))))
 
-# ---- modified: I -------------------------------------------------------------------------------------------
+# ---- modified: I ---------------------------------------------------------------------------------
 # The scaled functions come first: e^-|x| I(x) stays of one size, so that the series keep their
 # relative accuracy.
 
@@ -117,7 +117,7 @@ bessel_i0 = special("bessel_i0", _unscaled(_i0e), "i0", lambda t, out, x: mul(t,
 bessel_i1 = special("bessel_i1", _unscaled(_i1e), "i1",
                     lambda t, out, x: mul(t, sub(bessel_i0(x), _over_x(out, x, 0.5))))
 
-# ---- modified: K -------------------------------------------------------------------------------------------
+# ---- modified: K ---------------------------------------------------------------------------------
 
 
 def _k0_near(x):
@@ -151,7 +151,7 @@ bessel_k1e = special("bessel_k1e", _k(_k1_near, tables.K1E_LARGE, True), "k1e",
                      lambda t, out, x: mul(t, sub(out, add(bessel_k0e(x), div(out, x)))))
 
 
-# ---- spherical ---------------------------------------------------------------------------------------------
+# ---- spherical -----------------------------------------------------------------------------------
 
 
 def _vanishing(formula):
@@ -177,13 +177,14 @@ def _spherical_reference(order: int):
     return wide_reference(fun)
 
 
-spherical_bessel_j0 = special("spherical_bessel_j0", _vanishing(_spherical_j0), _spherical_reference(0),
-                              lambda t, out, x: neg(mul(t, spherical_bessel_j1(x))))
+spherical_bessel_j0 = special(
+    "spherical_bessel_j0", _vanishing(_spherical_j0), _spherical_reference(0),
+    lambda t, out, x: neg(mul(t, spherical_bessel_j1(x))))
 spherical_bessel_j1 = special(
     "spherical_bessel_j1", _vanishing(_spherical_j1), _spherical_reference(1),
     lambda t, out, x: mul(t, sub(spherical_bessel_j0(x), _over_x(mul(out, 2.), x, 1 / 3))))
 
-# ---- Airy --------------------------------------------------------------------------------------------------
+# ---- Airy ----------------------------------------------------------------------------------------
 
 _Z2, _Z6 = 2 / 3 * 2**1.5, 2 / 3 * 6**1.5
 

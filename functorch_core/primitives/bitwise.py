@@ -8,14 +8,14 @@ from .declare import binary, unary
 
 BITS = dt.INTEGER | {dt.bool_}
 
-# ---- logic -------------------------------------------------------------------------------------------
+# ---- logic ---------------------------------------------------------------------------------------
 
 and_ = binary("and", "stablehlo.and", np.bitwise_and, dtypes=BITS, what="int or bool")
 or_ = binary("or", "stablehlo.or", np.bitwise_or, dtypes=BITS, what="int or bool")
 xor = binary("xor", "stablehlo.xor", np.bitwise_xor, dtypes=BITS, what="int or bool")
 not_ = unary("not", "stablehlo.not", np.invert, dtypes=BITS, what="int or bool")
 
-# ---- shifts --------------------------------------------------------------------------------------------
+# ---- shifts --------------------------------------------------------------------------------------
 # By the number of bits or more (negative amounts count as such): nothing remains but zeros, or
 # copies of the sign for the arithmetic shift. NumPy has the cases in range.
 
@@ -55,7 +55,7 @@ shift_right_logical = binary("shift_right_logical", "stablehlo.shift_right_logic
 shift_right_arithmetic = binary("shift_right_arithmetic", "stablehlo.shift_right_arithmetic",
                                 _shift_right_arithmetic_reference, dtypes=dt.INTEGER, what="int")
 
-# ---- counts --------------------------------------------------------------------------------------------
+# ---- counts --------------------------------------------------------------------------------------
 
 
 def _clz_reference(x):

@@ -5,6 +5,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.trace import bind
+from .bitwise import and_, or_
 from .declare import (
     NOT_LINEAR,
     Linear,
@@ -16,8 +17,9 @@ from .declare import (
     same_avals,
     unary,
 )
+from .structure import zeros
 
-# ---- comparisons -------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 
 def _to_bool(dtype: np.dtype) -> np.dtype:
@@ -47,7 +49,7 @@ ge = binary("ge", _compare("GE"), np.greater_equal, dtypes=dt.ORDERED, what="rea
 is_finite = unary("is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING,
                   what="floating", out_dtype=_to_bool)
 
-# ---- select ------------------------------------------------------------------------------------------
+# ---- select --------------------------------------------------------------------------------------
 
 
 def select(pred, on_true, on_false):
@@ -65,7 +67,6 @@ def _select_shape(pred, on_true, on_false):
 
 
 def _select_transpose(ct, pred, on_true, on_false):
-    from .structure import zeros
     zero = zeros(ct.aval)
     return (None,
             select(pred, ct, zero) if isinstance(on_true, Linear) else None,
@@ -79,7 +80,7 @@ select_p = Primitive(
     jvp=jointly_linear(select, (1, 2)), transpose=_select_transpose,
     batch=elementwise_batch(select))
 
-# ---- clamp -------------------------------------------------------------------------------------------
+# ---- clamp ---------------------------------------------------------------------------------------
 
 
 def clamp(low, x, high):
@@ -96,27 +97,16 @@ def _clamp_shape(low, x, high):
 def _clamp_jvp(primals, tangents):
     """As PyTorch: at a bound that x touches, the derivative is x's."""
     from .arithmetic import add
-    from .structure import zeros
     low, x, high = primals
-    masks = (lambda: _both(lt(x, low), lt(low, high)),
-             lambda: _both(ge(x, low), le(x, high)),
-             lambda: _either(gt(x, high), lt(high, low)))
+    masks = (lambda: and_(lt(x, low), lt(low, high)),
+             lambda: and_(ge(x, low), le(x, high)),
+             lambda: or_(gt(x, high), lt(high, low)))
     total = None
     for t, mask in zip(tangents, masks):
         if t is not None:
             term = select(mask(), t, zeros(t.aval))
             total = term if total is None else add(total, term)
     return clamp(*primals), total
-
-
-def _both(p, q):
-    from .bitwise import and_
-    return and_(p, q)
-
-
-def _either(p, q):
-    from .bitwise import or_
-    return or_(p, q)
 
 
 clamp_p = Primitive(

@@ -10,6 +10,8 @@ from ..core.aval import aval, aval_of
 from ..core.primitive import NOT_LINEAR
 from ..core.trace import bind
 from .batching import front_batch
+from .bitwise import and_, or_
+from .comparison import gt, le, select
 from .declare import (
     Linear,
     Primitive,
@@ -22,12 +24,13 @@ from .declare import (
     operand_like,
     unary,
 )
+from .structure import full, zeros
 
-# ---- convert -------------------------------------------------------------------------------------------
+# ---- convert -------------------------------------------------------------------------------------
 # Between ints it wraps. From floats to ints it truncates, saturates at the ends and makes NaN 0,
-# on every platform. To bool it is `x != 0`. From complex to real it takes the real part. To float8 as
-# ml_dtypes: to nearest even, out of range inf where the kind has it and NaN where not. To floats of one
-# or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice).
+# on every platform. To bool it is `x != 0`. From complex to real it takes the real part. To float8
+# as ml_dtypes: to nearest even, out of range inf where the kind has it and NaN where not. To floats
+# of one or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice).
 
 
 def convert(x, *, dtype):
@@ -45,7 +48,7 @@ def _convert_reference(x, *, dtype):
     if x.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         return x != 0 if dtype == dt.bool_ else _convert_reference(x.real, dtype=dtype)
     if dtype == dt.bool_:
-        return x.astype(np.float32) != 0 if x.dtype.kind == "V" else x != 0
+        return x.astype(np.float32) != 0 if x.dtype in _NARROW else x != 0
     if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
         return _saturate(x.astype(np.float64), dtype)
     return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
@@ -74,9 +77,6 @@ _FLOAT8_REPAIRS = {
 
 def _repair_float8(x, *, above, up_to, instead):
     from .arithmetic import abs
-    from .bitwise import and_
-    from .comparison import gt, le, select
-    from .structure import full
     size = abs(x)
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
@@ -108,7 +108,13 @@ convert_p = Primitive(
     jvp=_convert_jvp, transpose=lambda ct, x, *, dtype: (convert(ct, dtype=x.aval.dtype),),
     batch=elementwise_batch(convert))
 
-# ---- bitcast -------------------------------------------------------------------------------------------
+
+def by_float32(x, *, of, **params):
+    """of(x) of a narrower float, computed in float32 and rounded once. For lowerings."""
+    return convert(of(convert(x, dtype=dt.float32), **params), dtype=x.dtype)
+
+
+# ---- bitcast -------------------------------------------------------------------------------------
 
 
 def bitcast(x, *, dtype):
@@ -159,7 +165,14 @@ bitcast_p = Primitive(
                                           out=_bitcast_shape(x.aval, dtype=dtype)),
     jvp=_bitcast_jvp, transpose=NOT_LINEAR, batch=_bitcast_batch)
 
-# ---- reduce_precision ------------------------------------------------------------------------------------
+def with_sign_of(x, y):
+    """The sizes of x with the signs of y; both float32 or float64. For lowerings: no derivative."""
+    info = np.iinfo(f"int{x.dtype.itemsize * 8}")
+    size, sign = bitcast(x, dtype=info.dtype), bitcast(y, dtype=info.dtype)
+    return bitcast(or_(and_(size, info.max), and_(sign, info.min)), dtype=x.dtype)
+
+
+# ---- reduce_precision ----------------------------------------------------------------------------
 
 
 def reduce_precision(x, *, exponent_bits, mantissa_bits):
@@ -170,8 +183,8 @@ def reduce_precision(x, *, exponent_bits, mantissa_bits):
 def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
     check_dtype("reduce_precision", x, dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)")
     if exponent_bits < 1 or mantissa_bits < 0:
-        raise ValueError("reduce_precision takes exponent_bits of 1 or more and mantissa_bits of 0 or"
-                         f" more, got {exponent_bits} and {mantissa_bits}")
+        raise ValueError("reduce_precision takes exponent_bits of 1 or more and mantissa_bits of 0"
+                         f" or more, got {exponent_bits} and {mantissa_bits}")
     return x
 
 
@@ -191,7 +204,8 @@ def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
 
 def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
     out = ctx.op("stablehlo.reduce_precision", x, out=x.aval,
-                 attrs=f"exponent_bits = {exponent_bits} : i32, mantissa_bits = {mantissa_bits} : i32")
+                 attrs=f"exponent_bits = {exponent_bits} : i32,"
+                       f" mantissa_bits = {mantissa_bits} : i32")
     if mantissa_bits:
         return out
     is_nan = ctx.op("stablehlo.compare", x, x, out=x.aval.with_dtype(dt.bool_),
@@ -209,7 +223,7 @@ reduce_precision_p = Primitive(
     lower=_reduce_precision_lower, jvp=jointly_linear(reduce_precision),
     transpose=_reduce_precision_transpose, batch=elementwise_batch(reduce_precision))
 
-# ---- parts of complex numbers ----------------------------------------------------------------------------
+# ---- parts of complex numbers --------------------------------------------------------------------
 # Transposes are linear, without conjugation: Re<ct, J t> = Re<J^T ct, t>.
 
 
@@ -229,13 +243,11 @@ def _part(name: str, reference, transpose):
 
 
 def _real_transpose(ct, x):
-    from .structure import zeros
     return (complex(ct, zeros(ct.aval)),)
 
 
 def _imag_transpose(ct, x):
     from .arithmetic import neg
-    from .structure import zeros
     return (complex(zeros(ct.aval), neg(ct)),)
 
 
@@ -272,6 +284,7 @@ def _complex_transpose(ct, re, im):
 
 complex_p = Primitive(
     "complex", family="convert", feature="elementwise",
-    shape=elementwise_shape("complex", {dt.float32, dt.float64}, "float32 or float64", dt.complex_of),
+    shape=elementwise_shape("complex", {dt.float32, dt.float64}, "float32 or float64",
+                            dt.complex_of),
     reference=_complex_reference, lower=elementwise_lower("stablehlo.complex", dt.complex_of),
     jvp=jointly_linear(complex), transpose=_complex_transpose, batch=elementwise_batch(complex))

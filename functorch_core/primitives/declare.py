@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 
 import numpy as np
 
+from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Linear, Primitive, Reason
 from ..core.trace import bind
@@ -83,8 +84,19 @@ def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
     """The lowering: one StableHLO (or CHLO) operation."""
     def rule(ctx, *operands):
         a = operands[0].aval
-        return ctx.op(hlo, *operands, out=a.with_dtype(out_dtype(a.dtype)))
+        out = a.with_dtype(out_dtype(a.dtype))
+        if a.dtype not in dt.FLOAT8:
+            return ctx.op(hlo, *operands, out=out)
+        # By float32: of results rounded to float8, XLA's own conversion spoils some (see convert).
+        wide = [ctx.call(_converted, x, dtype=dt.float32)[0] for x in operands]
+        kept = dt.float32 if out.dtype == a.dtype else out.dtype
+        return ctx.call(_converted, ctx.op(hlo, *wide, out=a.with_dtype(kept)), dtype=out.dtype)[0]
     return rule
+
+
+def _converted(x, *, dtype):
+    from .convert import convert
+    return convert(x, dtype=dtype)
 
 
 def same_dtype(dtype: np.dtype) -> np.dtype:
@@ -96,7 +108,7 @@ def half_reference(fun: Callable) -> Callable:
     """A NumPy function that also takes bfloat16 and float8, computed in float32."""
     def rule(*arrays, **params):
         dtype = arrays[0].dtype
-        if dtype.kind != "V" and dtype != np.float16:
+        if dtype.itemsize > 2 or dtype not in dt.FLOATING:  # not by kind: float8_e5m2's is 'f'
             return fun(*arrays, **params)
         out = fun(*[a.astype(np.float32) for a in arrays], **params)
         return out if out.dtype == np.bool_ else out.astype(dtype)

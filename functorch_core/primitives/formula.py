@@ -20,11 +20,13 @@ from ..core.aval import Aval, aval
 from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 
-# ---- terms -----------------------------------------------------------------------------------------
+# ---- terms ---------------------------------------------------------------------------------------
 
 
 def _arithmetic(name: str, swapped: bool = False):
     def method(self, other):
+        if isinstance(other, Dual):
+            return NotImplemented  # the dual's reflected operator takes over
         pair = (self.like(other), self) if swapped else (self, self.like(other))
         return self.emit(f"stablehlo.{name}", *pair)
     return method
@@ -32,8 +34,8 @@ def _arithmetic(name: str, swapped: bool = False):
 
 def _comparison(direction: str):
     def method(self, other):
-        return self.emit("stablehlo.compare", self, self.like(other), dtype=dt.bool_,
-                         attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+        attrs = f"comparison_direction = #stablehlo<comparison_direction {direction}>"
+        return self.emit("stablehlo.compare", self, self.like(other), dtype=dt.bool_, attrs=attrs)
     return method
 
 
@@ -63,7 +65,9 @@ class Term:
     def astype(self, dtype) -> Term:
         """Converted to a dtype, as `ndarray.astype`."""
         dtype = np.dtype(dtype)
-        return self if dtype == self.aval.dtype else self.emit("stablehlo.convert", self, dtype=dtype)
+        if dtype == self.aval.dtype:
+            return self
+        return self.emit("stablehlo.convert", self, dtype=dtype)
 
     @property
     def dtype(self) -> np.dtype:
@@ -104,7 +108,7 @@ def lowered(formula: Callable, compute=None) -> Callable:
     return rule
 
 
-# ---- functions -------------------------------------------------------------------------------------
+# ---- functions -----------------------------------------------------------------------------------
 
 
 def unary_function(hlo: str, reference: Callable, derivative: Callable | None = None) -> Callable:
@@ -134,7 +138,6 @@ sqrt = unary_function("stablehlo.sqrt", np.sqrt, lambda out, x: 0.5 / out)
 sin = unary_function("stablehlo.sine", np.sin, lambda out, x: cos(x))
 cos = unary_function("stablehlo.cosine", np.cos, lambda out, x: -sin(x))
 floor = unary_function("stablehlo.floor", np.floor)
-round_even = unary_function("stablehlo.round_nearest_even", np.rint)
 erf = unary_function("chlo.erf", _scipy("erf"))
 erfc = unary_function("chlo.erfc", _scipy("erfc"), lambda out, x: -1.1283791670955126 * exp(-x * x))
 lgamma = unary_function("chlo.lgamma", _scipy("gammaln"), lambda out, x: digamma(x))
@@ -144,7 +147,8 @@ digamma = unary_function("chlo.digamma", _scipy("psi"))
 def where(condition, x, y):
     """Select elementwise; x or y may be a number."""
     if isinstance(x, Dual) or isinstance(y, Dual):
-        return Dual(where(condition, value_of(x), value_of(y)), where(condition, dot_of(x), dot_of(y)))
+        return Dual(where(condition, value_of(x), value_of(y)),
+                    where(condition, dot_of(x), dot_of(y)))
     if not isinstance(condition, Term):
         return np.where(condition, x, y)
     if not isinstance(x, Term) and not isinstance(y, Term):
@@ -153,7 +157,7 @@ def where(condition, x, y):
     return x.emit("stablehlo.select", condition, x, y)
 
 
-# ---- duals -----------------------------------------------------------------------------------------
+# ---- duals ---------------------------------------------------------------------------------------
 
 
 class Dual:
@@ -217,7 +221,7 @@ def dot_of(x):
     return x.dot if isinstance(x, Dual) else 0.
 
 
-# ---- polynomials -----------------------------------------------------------------------------------
+# ---- polynomials ---------------------------------------------------------------------------------
 
 
 def polynomial(x, coefficients: Sequence[float]):
@@ -249,7 +253,7 @@ def needed(coefficients: Sequence[float], dtype) -> tuple[float, ...]:
     return tuple(coefficients[:kept])
 
 
-# ---- loops -----------------------------------------------------------------------------------------
+# ---- loops ---------------------------------------------------------------------------------------
 
 
 def iterate(body: Callable, state: Sequence, limit: int) -> list:
@@ -307,6 +311,7 @@ def _any(x: Term) -> Term:
     """Whether some element of a boolean term holds: a scalar."""
     ctx = x.ctx
     start = ctx.full(aval((), dt.bool_), False)
-    body = ctx.region((start.aval, start.aval), lambda c, a, b: c.op("stablehlo.or", a, b, out=a.aval))
+    body = ctx.region((start.aval, start.aval),
+                      lambda c, a, b: c.op("stablehlo.or", a, b, out=a.aval))
     return Term(ctx, ctx.op("stablehlo.reduce", x.operand, start, out=start.aval,
                             attrs=f"dimensions = {dims_attr(range(x.aval.ndim))}", regions=[body]))

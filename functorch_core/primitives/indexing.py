@@ -10,9 +10,10 @@ from ..core.primitive import Primitive
 from ..core.trace import bind
 from .batching import move_batch_axis
 from .structure import expand_dims, full, zeros
-from .windows import Windows, check_mode, inside_bounds, inverse, places_of, shift, wide_indices
+from .windows import (
+    Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices)
 
-# ---- gather ------------------------------------------------------------------------------------------
+# ---- gather --------------------------------------------------------------------------------------
 
 
 def gather(operand, indices, *, offset_dims, collapsed_slice_dims, start_index_map, slice_sizes,
@@ -55,24 +56,23 @@ def _gather_shape(operand, indices, **params):
 
 
 def _gather_reference(operand, indices, *, mode, fill_value, **params):
-    w = _gather_windows(operand, **params)
-    places, inside = places_of(indices, w, clip=mode != "fill")
-    out = np.ascontiguousarray(operand).reshape(-1)[places]
+    rows = rows_of(_gather_windows(operand, **params), indices.ndim)
+    places, inside = rows.places(indices, clip=mode != "fill")
+    out = np.asarray(rows.view(operand).take(places, axis=0))
     if mode == "fill":
         fill = default_fill(operand.dtype) if fill_value is None else fill_value
         out[~inside] = np.asarray(fill).astype(operand.dtype)
-    out = out.reshape(inside.shape + tuple(w.sizes[d] for d in w.kept))
-    return np.transpose(out, inverse(w.scatter_dims(out.ndim) + w.window_dims))
+    return out.reshape(indices.shape[:-1] + rows.kept).transpose(inverse(rows.outer))
 
 
 def _gather_lower(ctx, operand, indices, *, mode, fill_value, **params):
     w = _gather_windows(operand.aval, **params)
     out = operand.aval.with_shape(w.outer_shape(indices.aval.shape[:-1]))
     indices = wide_indices(ctx, indices)
-    numbers = (f"offset_dims = {list(w.window_dims)}, collapsed_slice_dims = {list(w.dropped)}, "
-               f"operand_batching_dims = {list(w.operand_batch)}, "
-               f"start_indices_batching_dims = {list(w.indices_batch)}, "
-               f"start_index_map = {list(w.index_map)}, "
+    numbers = (f"offset_dims = {ints(w.window_dims)}, collapsed_slice_dims = {ints(w.dropped)}, "
+               f"operand_batching_dims = {ints(w.operand_batch)}, "
+               f"start_indices_batching_dims = {ints(w.indices_batch)}, "
+               f"start_index_map = {ints(w.index_map)}, "
                f"index_vector_dim = {indices.aval.ndim - 1}")
     found = ctx.op("stablehlo.gather", operand, indices, out=out,
                    attrs=f"dimension_numbers = #stablehlo.gather<{numbers}>, "
@@ -128,10 +128,10 @@ def _gather_batch(axis, args, dims, *, offset_dims, collapsed_slice_dims, start_
 
 
 gather_p = Primitive(
-    "gather", family="indexing", feature="gather",
+    "gather", family="index", feature="gather",
     shape=_gather_shape, reference=_gather_reference, lower=_gather_lower,
     jvp=_gather_jvp, transpose=_gather_transpose, batch=_gather_batch)
-# ---- along one axis: what most callers want ------------------------------------------------------------
+# ---- along one axis: what most callers want ------------------------------------------------------
 
 
 def wrap_negative(indices, size: int):
@@ -171,6 +171,7 @@ def _take_from_nothing(name: str, out: Aval, mode: str, fill_value):
 
 
 def other_dims(ndim: int, axis: int) -> tuple[int, ...]:
+    """All dimensions but one."""
     return tuple(d for d in range(ndim) if d != axis)
 
 
@@ -187,6 +188,7 @@ def take_along_axis(x, indices, *, axis, mode="clip", fill_value=None):
 
 
 def check_along(name: str, a: Aval, indices: Aval, axis: int):
+    """ValueError unless the indices agree with an aval in all dimensions but `axis`."""
     if a.ndim != indices.ndim or _one_at(a.shape, axis) != _one_at(indices.shape, axis):
         raise ValueError(f"{name} along {axis} takes indices that agree with {a} in the other "
                          f"dimensions, got {indices}")

@@ -1,8 +1,6 @@
 """Writing at computed places: the scatter family, and the helpers that most callers want."""
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..core import dtypes as dt
@@ -13,9 +11,9 @@ from .batching import all_at_front
 from .declare import check_dtype, jointly_linear
 from .indexing import check_along, gather, index_vectors, other_dims, take
 from .structure import full, iota, reshape, transpose, zeros
-from .windows import Windows, check_mode, clipped, inverse, places_of, shift, wide_indices
+from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
 
-# ---- scatter -----------------------------------------------------------------------------------------
+# ---- scatter -------------------------------------------------------------------------------------
 # One primitive for each way to combine; they share every rule but the derivative.
 
 
@@ -68,15 +66,15 @@ def _scatter_shape(name: str, allowed, what: str):
 
 def _scatter_reference(put):
     def rule(operand, indices, updates, *, mode, unique, **params):
-        w = _scatter_windows(operand, updates, **params)
-        places, inside = places_of(indices, w, clip=mode != "drop")
-        updates = np.transpose(updates, w.scatter_dims(updates.ndim) + w.window_dims)
-        rows, inside = (inside.size, math.prod(w.sizes)), inside.reshape(-1)  # a window a row
-        places, updates = places.reshape(rows)[inside], updates.reshape(rows)[inside]
-        out = np.array(operand, order="C")
-        # Flat: ufunc.at has a fast path for one dimension.
-        put(out.reshape(-1), places.reshape(-1), updates.reshape(-1))
-        return out
+        rows = rows_of(_scatter_windows(operand, updates, **params), indices.ndim)
+        places, inside = rows.places(indices, clip=mode != "drop")
+        updates = updates.transpose(rows.outer).reshape(places.shape + rows.row)
+        if inside is not None:
+            places, updates = places[inside], updates[inside]
+        out = np.array(rows.view(operand), order="C")
+        put(out, places.reshape(-1), updates.reshape((places.size, *rows.row)))
+        out = out.reshape(rows.numbered + rows.row)
+        return out.transpose(inverse(rows.order))
     return rule
 
 
@@ -86,11 +84,11 @@ def _scatter_lower(body):
         indices = wide_indices(ctx, indices)
         if mode == "clip":
             indices = clipped(ctx, indices, w)
-        numbers = (f"update_window_dims = {list(w.window_dims)}, "
-                   f"inserted_window_dims = {list(w.dropped)}, "
-                   f"input_batching_dims = {list(w.operand_batch)}, "
-                   f"scatter_indices_batching_dims = {list(w.indices_batch)}, "
-                   f"scatter_dims_to_operand_dims = {list(w.index_map)}, "
+        numbers = (f"update_window_dims = {ints(w.window_dims)}, "
+                   f"inserted_window_dims = {ints(w.dropped)}, "
+                   f"input_batching_dims = {ints(w.operand_batch)}, "
+                   f"scatter_indices_batching_dims = {ints(w.indices_batch)}, "
+                   f"scatter_dims_to_operand_dims = {ints(w.index_map)}, "
                    f"index_vector_dim = {indices.aval.ndim - 1}")
         scalar = operand.aval.with_shape(())
         return ctx.op("stablehlo.scatter", operand, indices, updates, out=operand.aval,
@@ -128,7 +126,8 @@ def _gather_updates(operand, indices, updates: Aval, *, mode, unique, fill_value
     w = _scatter_windows(aval_of(operand), updates, **params)
     return gather(operand, indices, offset_dims=w.window_dims, collapsed_slice_dims=w.dropped,
                   start_index_map=w.index_map, slice_sizes=w.sizes,
-                  operand_batching_dims=w.operand_batch, start_indices_batching_dims=w.indices_batch,
+                  operand_batching_dims=w.operand_batch,
+                  start_indices_batching_dims=w.indices_batch,
                   mode="fill" if mode == "drop" else mode, fill_value=fill_value)
 
 
@@ -197,7 +196,7 @@ def _scatter_add_transpose(ct, operand, indices, updates, **params):
 
 
 def _scatter_mul_jvp(primals, tangents, **params):
-    from . import add, mul
+    from . import mul
     operand, indices, updates = primals
     t_operand, _, t_updates = tangents
     out, tangent = scatter(*primals, combine="mul", **params), None
@@ -223,7 +222,7 @@ def _scatter_mul_transpose(ct, operand, indices, updates, **params):
 def _scatter_extremum_jvp(combine: str):
     """The tangent of each maximum (minimum) is the mean of those of the elements that attain it."""
     def rule(primals, tangents, **params):
-        from . import add, div, eq, select
+        from . import div, eq, select
         operand, indices, updates = primals
         out = scatter(*primals, combine=combine, **params)
         here = eq(operand, out)
@@ -263,7 +262,7 @@ def _scatter_primitive(combine, put, body, allowed, what, *, jvp=None, transpose
         return scatter(*args, combine=combine, **params)
 
     return Primitive(
-        name, family="indexing", feature="scatter",
+        name, family="index", feature="scatter",
         shape=_scatter_shape(name, allowed, what), reference=_scatter_reference(put),
         lower=_scatter_lower(body), lower_on=lower_on,
         jvp=jvp or jointly_linear(apply, operands=(0, 2)), transpose=transpose,
@@ -293,7 +292,7 @@ SCATTERS = {
                               transpose=NOT_LINEAR),
 }
 
-# ---- along one axis: what most callers want ------------------------------------------------------------
+# ---- along one axis: what most callers want ------------------------------------------------------
 
 
 def scatter_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):

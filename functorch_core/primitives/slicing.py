@@ -14,7 +14,7 @@ from .batching import all_at_front, move_batch_axis
 from .declare import jointly_linear
 from .structure import broadcast_in_dim, constant, full, zeros
 
-# ---- slice -------------------------------------------------------------------------------------------
+# ---- slice ---------------------------------------------------------------------------------------
 
 
 def slice(x, *, start, limit, strides=None):
@@ -78,7 +78,7 @@ slice_p = Primitive(
                                                               strides))],
     lower=_slice_lower, jvp=jointly_linear(slice), transpose=_slice_transpose, batch=_slice_batch)
 
-# ---- pad ---------------------------------------------------------------------------------------------
+# ---- pad -----------------------------------------------------------------------------------------
 
 
 def pad(x, value, *, low, high, interior=None):
@@ -176,7 +176,7 @@ pad_p = Primitive(
     shape=_pad_shape, reference=_pad_reference, lower=_pad_lower,
     jvp=jointly_linear(pad), transpose=_pad_transpose, batch=_pad_batch)
 
-# ---- concatenate -------------------------------------------------------------------------------------
+# ---- concatenate ---------------------------------------------------------------------------------
 
 
 def concatenate(*xs, dimension):
@@ -229,7 +229,7 @@ concatenate_p = Primitive(
     lower=_concatenate_lower, jvp=jointly_linear(concatenate),
     transpose=_concatenate_transpose, batch=_concatenate_batch)
 
-# ---- reverse -----------------------------------------------------------------------------------------
+# ---- reverse -------------------------------------------------------------------------------------
 
 
 def reverse(x, *, dims):
@@ -256,7 +256,7 @@ reverse_p = Primitive(
     jvp=jointly_linear(reverse),
     transpose=lambda ct, x, *, dims: (reverse(ct, dims=dims),), batch=_reverse_batch)
 
-# ---- dynamic_slice, dynamic_update_slice ---------------------------------------------------------------
+# ---- dynamic_slice, dynamic_update_slice ---------------------------------------------------------
 # The start of each dimension is a 0-d integer array; starts are moved so that the slice fits.
 
 
@@ -342,7 +342,7 @@ def _dynamic_slice_batch(axis, args, dims, *, sizes):
 
 
 dynamic_slice_p = Primitive(
-    "dynamic_slice", family="indexing",
+    "dynamic_slice", family="structure",
     shape=_dynamic_slice_shape,
     reference=lambda x, *starts, sizes: x[_part(x, starts, sizes)],
     lower=_dynamic_slice_lower, jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose,
@@ -400,7 +400,7 @@ def _dynamic_update_slice_batch(axis, args, dims):
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", family="indexing",
+    "dynamic_update_slice", family="structure",
     shape=_dynamic_update_slice_shape, reference=_dynamic_update_slice_reference,
     lower=_dynamic_update_slice_lower,
     jvp=jointly_linear(dynamic_update_slice, operands=(0, 1)),

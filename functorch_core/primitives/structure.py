@@ -11,7 +11,7 @@ from ..core.primitive import NOT_LINEAR, Primitive
 from ..core.trace import bind, constant_p
 from .declare import jointly_linear
 
-# ---- constants -------------------------------------------------------------------------------------
+# ---- constants -----------------------------------------------------------------------------------
 
 
 def constant(value):
@@ -30,7 +30,7 @@ def zeros(like: Aval):
     return full(like.shape, 0, like.dtype)
 
 
-# ---- broadcast_in_dim --------------------------------------------------------------------------------
+# ---- broadcast_in_dim ----------------------------------------------------------------------------
 
 
 def broadcast_in_dim(x, *, shape, dims):
@@ -79,7 +79,7 @@ broadcast_in_dim_p = Primitive(
     lower=_broadcast_in_dim_lower, jvp=jointly_linear(broadcast_in_dim),
     transpose=_broadcast_in_dim_transpose, batch=_broadcast_in_dim_batch)
 
-# ---- reshape -----------------------------------------------------------------------------------------
+# ---- reshape -------------------------------------------------------------------------------------
 
 
 def reshape(x, *, shape):
@@ -109,7 +109,7 @@ reshape_p = Primitive(
     jvp=jointly_linear(reshape),
     transpose=lambda ct, x, *, shape: (reshape(ct, shape=x.aval.shape),), batch=_reshape_batch)
 
-# ---- transpose ---------------------------------------------------------------------------------------
+# ---- transpose -----------------------------------------------------------------------------------
 
 
 def transpose(x, *, permutation):
@@ -165,7 +165,7 @@ def expand_dims(x, *, dims):
     return reshape(x, shape=tuple(1 if d in dims else next(sizes) for d in range(ndim)))
 
 
-# ---- iota --------------------------------------------------------------------------------------------
+# ---- iota ----------------------------------------------------------------------------------------
 
 
 def iota(*, shape, dtype, dimension=0):
@@ -199,7 +199,7 @@ iota_p = Primitive(
     jvp=lambda primals, tangents, **params: (iota(**params), None), transpose=NOT_LINEAR,
     batch=lambda axis, args, dims, **params: (iota(**params), None))
 
-# ---- identities: copy, name, optimization_barrier ------------------------------------------------------
+# ---- identities: copy, name, optimization_barrier ------------------------------------------------
 
 
 def _identity(name: str):

@@ -1,4 +1,4 @@
-"""Transcendental functions: exponentials, logarithms, trigonometric and hyperbolic, real and complex.
+"""Exponentials, logarithms, trigonometric and hyperbolic functions, real and complex.
 
 Where XLA's own expansion is inaccurate, a form written with primitives is lowered instead; the
 comment beside it says how inaccurate, in units in the last place (ulps).
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..core import dtypes as dt
 from .arithmetic import abs, add, div, max, min, mul, neg, round, rsqrt, sign, sqrt, sub
 from .bitwise import and_, shift_left, shift_right_arithmetic
 from .comparison import clamp, eq, gt, is_finite, lt, select
-from .convert import bitcast, complex, convert, imag, real
+from .convert import bitcast, by_float32, complex, convert, imag, real, with_sign_of
 from .declare import binary, elementwise_lower, same_dtype, unary
 from .structure import full
 
@@ -22,22 +23,27 @@ LN2, LN10 = math.log(2), math.log(10)
 
 
 def _transcendental(name: str, hlo: str, reference: Callable, derivative: Callable,
-                    forms: Mapping[np.dtype, Callable] | None = None, dtypes=dt.INEXACT):
-    """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes."""
+                    forms: Mapping[np.dtype, Callable] = MappingProxyType({}),
+                    signs: Callable | None = None):
+    """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes.
+
+    `signs(x, out)` mends the signs of complex results, which XLA gets wrong where x has a part -0:
+    there it takes the wrong side of the branch cuts.
+    """
     plain = elementwise_lower(hlo, same_dtype)
 
     def lower(ctx, x):
-        form = (forms or {}).get(x.aval.dtype)
-        if form is None and x.aval.dtype.itemsize <= 2 and dt.float32 in (forms or {}):
-            return ctx.call(_by_float32, x, form=forms[dt.float32])[0]
-        return plain(ctx, x) if form is None else ctx.call(form, x)[0]
+        form = forms.get(x.aval.dtype)
+        if form is not None:
+            return ctx.call(form, x)[0]
+        if x.aval.dtype.itemsize <= 2:  # rounded once; XLA rounds to float16 at every step
+            return ctx.call(by_float32, x, of=apply)[0]
+        out = plain(ctx, x)
+        return ctx.call(signs, x, out)[0] if signs and x.aval.dtype in dt.COMPLEX else out
 
-    return unary(name, lower, reference, dtypes=dtypes, derivative=derivative,
-                 what="floating or complex", feature="transcendental", family="transcendental")
-
-
-def _by_float32(x, *, form):
-    return convert(form(convert(x, dtype=dt.float32)), dtype=x.dtype)
+    apply = unary(name, lower, reference, dtypes=dt.INEXACT, derivative=derivative,
+                  what="floating or complex", feature="transcendental", family="transcendental")
+    return apply
 
 
 def _reals(form) -> dict:
@@ -52,14 +58,25 @@ def _like(x, value):
     return full(x.shape, value, x.dtype)
 
 
-# ---- exponentials ------------------------------------------------------------------------------------
+def _times(size, factor):
+    """size * factor, but 0 where the factor is 0 (and size may be inf)."""
+    return mul(select(eq(factor, 0), sign(size), size), factor)
+
+
+def _scaled(z, factor):
+    """A complex array by a real number: the complex product would make NaN of inf * 0."""
+    return complex(mul(real(z), factor), mul(imag(z), factor))
+
+
+# ---- exponentials --------------------------------------------------------------------------------
 
 
 def _expm1_complex(z):
     """XLA's imaginary part is wrong in all digits for real parts below -16 (complex64)."""
     a, b = real(z), imag(z)
     half = sin(mul(b, .5))
-    return complex(sub(mul(expm1(a), cos(b)), mul(mul(half, half), 2)), mul(exp(a), sin(b)))
+    re = sub(mul(expm1(a), cos(b)), mul(mul(half, half), 2))
+    return complex(re, _times(exp(a), sin(b)))
 
 
 def _exp2_real(x):
@@ -81,7 +98,7 @@ def _power_of_two(n):
 
 def _exp2_complex(z):
     size, angle = exp2(real(z)), mul(imag(z), LN2)
-    return complex(mul(size, cos(angle)), mul(size, sin(angle)))
+    return complex(_times(size, cos(angle)), _times(size, sin(angle)))
 
 
 exp = _transcendental("exp", "stablehlo.exponential", np.exp, lambda t, out, x: mul(t, out))
@@ -101,7 +118,7 @@ def _logistic_reference(x):
 logistic = _transcendental("logistic", "stablehlo.logistic", _logistic_reference,
                            lambda t, out, x: mul(t, mul(out, sub(1, out))))
 
-# ---- logarithms ----------------------------------------------------------------------------------------
+# ---- logarithms ----------------------------------------------------------------------------------
 
 
 def _log1p_real(x):
@@ -141,10 +158,10 @@ def _log1p_reference(x):
     if x.dtype.kind != "c":
         return np.log1p(x)
     near = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
-    far = np.log(x + 1)
+    far = np.log(np.hypot(x.real + 1, x.imag))
     small = np.maximum(np.abs(x.real), np.abs(x.imag)) < .5
-    out = np.empty_like(far)
-    out.real, out.imag = np.where(small, near, far.real), far.imag
+    out = np.empty_like(x)
+    out.real, out.imag = np.where(small, near, far), np.arctan2(x.imag, x.real + 1)
     return out
 
 
@@ -179,22 +196,22 @@ log1p = _transcendental("log1p", "stablehlo.log_plus_one", _log1p_reference,
                         lambda t, out, x: div(t, add(x, 1)),
                         {dt.float64: _log1p_real} | _complexes(_log1p_complex))
 log2 = _transcendental("log2", "", np.log2, lambda t, out, x: div(t, mul(x, LN2)),
-                       _reals(_log2_real) | _complexes(lambda z: mul(log(z), 1 / LN2)))
+                       _reals(_log2_real) | _complexes(lambda z: _scaled(log(z), 1 / LN2)))
 log10 = _transcendental("log10", "", np.log10, lambda t, out, x: div(t, mul(x, LN10)),
-                        _reals(_log10_real) | _complexes(lambda z: mul(log(z), 1 / LN10)))
+                        _reals(_log10_real) | _complexes(lambda z: _scaled(log(z), 1 / LN10)))
 
-# ---- trigonometric -------------------------------------------------------------------------------------
+# ---- trigonometric -------------------------------------------------------------------------------
 
 
 def _sin_complex(z):
     """XLA's sinh of the small part is a difference of exponentials: no digits near 0."""
     a, b = real(z), imag(z)
-    return complex(mul(sin(a), cosh(b)), mul(cos(a), sinh(b)))
+    return complex(_times(cosh(b), sin(a)), mul(cos(a), sinh(b)))
 
 
 def _cos_complex(z):
     a, b = real(z), imag(z)
-    return complex(mul(cos(a), cosh(b)), neg(mul(sin(a), sinh(b))))
+    return complex(mul(cos(a), cosh(b)), neg(_times(sinh(b), sin(a))))
 
 
 sin = _transcendental("sin", "stablehlo.sine", np.sin, lambda t, out, x: mul(t, cos(x)),
@@ -210,12 +227,28 @@ def _tan_complex(z):
 tan = _transcendental("tan", "stablehlo.tan", np.tan,
                       lambda t, out, x: mul(t, add(mul(out, out), 1)), _complexes(_tan_complex))
 
+def _both_signs(z, out):
+    """Odd functions: each part has the sign of the operand's."""
+    return complex(with_sign_of(real(out), real(z)), with_sign_of(imag(out), imag(z)))
+
+
+def _imaginary_sign(z, out):
+    """The imaginary part has the sign of the operand's."""
+    return complex(real(out), with_sign_of(imag(out), imag(z)))
+
+
+def _opposite_imaginary_sign(z, out):
+    return complex(real(out), with_sign_of(imag(out), neg(imag(z))))
+
+
 asin = _transcendental("asin", "chlo.asin", np.arcsin,
-                       lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))))
+                       lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))),
+                       signs=_both_signs)
 acos = _transcendental("acos", "chlo.acos", np.arccos,
-                       lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))))
+                       lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))),
+                       signs=_opposite_imaginary_sign)
 atan = _transcendental("atan", "chlo.atan", np.arctan,
-                       lambda t, out, x: div(t, add(mul(x, x), 1)))
+                       lambda t, out, x: div(t, add(mul(x, x), 1)), signs=_both_signs)
 
 
 def _atan2_factor(numerator, x, y):
@@ -227,7 +260,7 @@ atan2 = binary("atan2", "stablehlo.atan2", np.arctan2, dtypes=dt.FLOATING, what=
                             lambda t, out, y, x: mul(t, _atan2_factor(neg(y), x, y))),
                feature="transcendental", family="transcendental")
 
-# ---- hyperbolic ----------------------------------------------------------------------------------------
+# ---- hyperbolic ----------------------------------------------------------------------------------
 
 
 def _sinh_real(x):
@@ -245,12 +278,12 @@ def _cosh_real(x):
 
 def _sinh_complex(z):
     a, b = real(z), imag(z)
-    return complex(mul(sinh(a), cos(b)), mul(cosh(a), sin(b)))
+    return complex(mul(sinh(a), cos(b)), _times(cosh(a), sin(b)))
 
 
 def _cosh_complex(z):
     a, b = real(z), imag(z)
-    return complex(mul(cosh(a), cos(b)), mul(sinh(a), sin(b)))
+    return complex(mul(cosh(a), cos(b)), _times(sinh(a), sin(b)))
 
 
 def _tanh_complex(z):
@@ -263,12 +296,6 @@ def _tanh_complex(z):
     far_im = mul(mul(mul(sin(b), cos(b)), 4), exp(mul(abs(a), -2)))
     far = gt(abs(a), 20)
     return complex(select(far, sign(a), re), select(far, far_im, div(tangent, below)))
-
-
-def _asinh_complex(z):
-    """-i asin(iz); XLA's takes the wrong side of the cut for real parts of -0."""
-    turned = asin(complex(neg(imag(z)), real(z)))
-    return complex(imag(turned), neg(real(turned)))
 
 
 def _atanh_real(x):
@@ -284,10 +311,10 @@ cosh = _transcendental("cosh", "", np.cosh, lambda t, out, x: mul(t, sinh(x)),
 tanh = _transcendental("tanh", "stablehlo.tanh", np.tanh,
                        lambda t, out, x: mul(t, sub(1, mul(out, out))), _complexes(_tanh_complex))
 asinh = _transcendental("asinh", "chlo.asinh", np.arcsinh,
-                        lambda t, out, x: mul(t, rsqrt(add(mul(x, x), 1))),
-                        _complexes(_asinh_complex))
+                        lambda t, out, x: mul(t, rsqrt(add(mul(x, x), 1))), signs=_both_signs)
 acosh = _transcendental("acosh", "chlo.acosh", np.arccosh,
-                        lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))))
+                        lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
+                        signs=_imaginary_sign)
 atanh = _transcendental("atanh", "chlo.atanh", np.arctanh,
                         lambda t, out, x: div(t, mul(sub(1, x), add(x, 1))),
-                        {dt.float64: _atanh_real})
+                        {dt.float64: _atanh_real}, signs=_both_signs)

@@ -5,6 +5,7 @@ mirror of a gather: its updates have the shape that a gather of the same windows
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -58,11 +59,12 @@ class Windows(NamedTuple):
     def check(self, name: str, operand: Aval, indices: Aval):
         """TypeError or ValueError unless the dimension numbers fit."""
         check_dtype(f"the indices of {name}", indices, dt.INTEGER, "integer")
-        problem = self._problem(operand, indices)
+        problem = _problem_of(self, operand, indices)
         if problem:
             raise ValueError(f"{name} of {operand} at {indices}: {problem}; got {self}")
 
-    def _problem(self, operand: Aval, indices: Aval) -> str:
+    def problem(self, operand: Aval, indices: Aval) -> str:
+        """What does not fit, as a sentence; empty if all is well."""
         everything = (*self.dropped, *self.operand_batch)
         if not indices.ndim or indices.shape[-1] != len(self.index_map):
             return f"the last dimension of the indices is not {len(self.index_map)}, one for each "\
@@ -96,40 +98,92 @@ class Windows(NamedTuple):
         return ""
 
 
-# -- on the host
+@functools.lru_cache(maxsize=4096)
+def _problem_of(w: Windows, operand: Aval, indices: Aval) -> str:
+    """w.problem, memoised, as it takes 15 us."""
+    return w.problem(operand, indices)
 
 
-def places_of(indices: np.ndarray, w: Windows, clip: bool):
-    """(flat positions, of shape scatter shape + window sizes; which windows are within bounds)."""
-    limits = w.limits
-    if indices.dtype == np.uint64:  # the upper half would wrap to negative numbers
-        indices = np.minimum(indices, np.uint64(2**63 - 1))
-    starts = indices.astype(np.int64)
-    inside = ((starts >= 0) & (starts <= limits)).all(-1)
-    if clip:
-        inside = np.ones_like(inside)
-    starts = np.clip(starts, 0, limits)
-    strides = np.array([math.prod(w.shape[d + 1:]) for d in range(len(w.shape))], np.int64)
-    first = starts @ strides[list(w.index_map)] if w.index_map else np.zeros(starts.shape[:-1], int)
-    for d, i in zip(w.operand_batch, w.indices_batch):
-        line = np.arange(w.shape[d]) * strides[d]
-        first = first + line.reshape([-1 if k == i else 1 for k in range(first.ndim)])
-    return np.add.outer(first, _offsets(w.sizes, strides)), inside
+# -- on the host: windows as rows
 
 
-def _offsets(sizes, strides) -> np.ndarray:
-    """Flat offsets of a window's elements from its first one."""
+class Rows(NamedTuple):
+    """How to see an operand as rows, so that a window is some whole rows (mostly one).
+
+    The dimensions that every window spans make up the row; the others number the rows.
+    """
+
+    order: tuple[int, ...]    # the operand's dimensions: those that number the rows, then the row's
+    numbered: tuple[int, ...]  # the sizes of the former
+    row: tuple[int, ...]      # and of the latter
+    limits: np.ndarray        # the largest start within bounds, by component of an index vector
+    strides: np.ndarray       # rows from one start to the next, likewise
+    batches: tuple            # shared dimensions: (the indices' dimension, size, stride in rows)
+    offsets: np.ndarray | None  # of a window's rows from its first one, unless there is just one
+    outer: tuple[int, ...]    # the outer array's dimensions: the indices', then as in `order`
+    kept: tuple[int, ...]     # the sizes of the latter
+
+    def view(self, operand: np.ndarray) -> np.ndarray:
+        """The operand as [number of rows, *row]."""
+        return operand.transpose(self.order).reshape((math.prod(self.numbered), *self.row))
+
+    def places(self, indices: np.ndarray, clip: bool):
+        """(row numbers of each window, whether each is within bounds or None for all of them)."""
+        if indices.dtype == np.uint64:  # the upper half would wrap to negative numbers
+            indices = np.minimum(indices, np.uint64(2**63 - 1))
+        starts = indices.astype(np.int64, copy=False)
+        inside = None if clip else ((starts >= 0) & (starts <= self.limits)).all(-1)
+        starts = np.minimum(np.maximum(starts, 0), self.limits)
+        places = starts[..., 0] * self.strides[0] if len(self.strides) == 1 else (
+            starts @ self.strides)
+        for i, size, stride in self.batches:
+            line = np.arange(size) * stride
+            places = places + line.reshape([-1 if k == i else 1 for k in range(places.ndim)])
+        if self.offsets is not None:
+            places = np.add.outer(places, self.offsets)
+        return np.asarray(places), inside
+
+
+@functools.lru_cache(maxsize=1024)
+def rows_of(w: Windows, indices_ndim: int) -> Rows:
+    """The rows that these windows consist of."""
+    whole = [d for d, n in enumerate(w.shape) if w.sizes[d] == n and d not in w.operand_batch]
+    parted = [d for d in range(len(w.shape)) if d not in whole]
+    numbered = tuple(w.shape[d] for d in parted)
+    stride = {d: math.prod(numbered[i + 1:]) for i, d in enumerate(parted)}
+    order = (*parted, *whole)
+    outer_of = dict(zip(w.kept, w.window_dims))
+    kept = [d for d in order if d in outer_of]
+    return Rows(
+        order, numbered, tuple(w.shape[d] for d in whole), w.limits,
+        np.array([stride.get(d, 0) for d in w.index_map], np.int64),
+        tuple((i, w.shape[d], stride[d]) for d, i in zip(w.operand_batch, w.indices_batch)),
+        _offsets([w.sizes[d] for d in parted], [stride[d] for d in parted]),
+        w.scatter_dims(indices_ndim - 1 + len(kept)) + tuple(outer_of[d] for d in kept),
+        tuple(w.sizes[d] for d in kept))
+
+
+def _offsets(sizes, strides) -> np.ndarray | None:
+    """Offsets of a window's rows from its first one, in row-major order; None if there is one."""
+    if all(n == 1 for n in sizes):
+        return None
     offsets = np.zeros((), np.int64)
     for n, stride in zip(sizes, strides):
         offsets = np.add.outer(offsets, np.arange(n) * stride)
-    return offsets
+    return offsets.reshape(-1)
 
 
 def inverse(permutation) -> tuple[int, ...]:
+    """The permutation that undoes another."""
     return tuple(permutation.index(i) for i in range(len(permutation)))
 
 
 # -- in a program
+
+
+def ints(values) -> str:
+    """[0, 2]: a list in MLIR; str of each, as the repr of NumPy's integers names their type."""
+    return f"[{', '.join(map(str, values))}]"
 
 
 def wide_indices(ctx, indices):
@@ -180,5 +234,6 @@ def shift(dims) -> tuple[int, ...]:
 
 
 def check_mode(name: str, mode: str, allowed):
+    """ValueError unless the treatment of windows out of bounds is one of these."""
     if mode not in allowed:
         raise ValueError(f"{name} takes mode {' or '.join(map(repr, allowed))}, got {mode!r}")

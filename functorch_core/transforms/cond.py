@@ -33,7 +33,7 @@ from .nested import (
     spread,
     traced,
 )
-from .stop import stop_gradient
+from .custom import stop_gradient
 from .transpose import transpose
 
 Branches = tuple[Graph, ...]

@@ -78,6 +78,13 @@ def scan(body: Callable, init: Sequence, xs: Sequence, *, length: int | None = N
     return list(outs[:n]), list(outs[n:])
 
 
+def _bind(operands: Sequence, body: Graph, n_consts: int, n_carry: int, **params) -> list:
+    """A scan, without the operands that its body does not use."""
+    body, used = _without_unused(body, n_consts, n_carry)
+    return bind(scan_p, *pick(operands, used), body=body, n_consts=sum(used[:n_consts]),
+                n_carry=n_carry, **params)
+
+
 class _Like:
     """Something with an aval."""
 
@@ -255,7 +262,7 @@ def _partial_eval(split, args, node):
 
 def _run_known(split, halves: _Halves, consts, carry, xs, length, reverse):
     """Write the known loop: its outputs, and the residuals of the unknown one."""
-    before = split.known.inline(halves.before, consts)
+    before = split.known.inline(halves.before, consts if halves.hoists else [])
     n_invariant = len(before) - halves.hoisted
     loop_consts = [*before[n_invariant:], *([] if halves.hoists else consts)]
     operands = [*loop_consts, *carry, *xs]
@@ -306,7 +313,7 @@ def _split_body(body: Graph, n_consts: int, n_carry: int, unknown: Mask) -> _Hal
                              loop_consts + carry.count(False))
     sources = merge(per_step, sources, [None] * len(per_step))
     stacked = tuple(s is not None and (s[0] == "out" or s[1] >= loop_consts) for s in sources)
-    graph, used = without_unused(graph, loop_consts, carry.count(False))
+    graph, used = _without_unused(graph, loop_consts, carry.count(False))
     later = _residuals_in_place(split.unknown, stacked, consts.count(True), carry.count(True))
     return _Halves(unknown, split.out_unknown, inner.known, inner.residuals, hoists, graph, used,
                    tuple(sources), stacked, later)
@@ -337,7 +344,8 @@ def _stacks(graph: Graph, n_outs: int, n_carry: int, first_x: int):
     return graph_with, [place[s] for s in graph.outputs[n_outs:]]
 
 
-def without_unused(body: Graph, n_consts: int, n_carry: int) -> tuple[Graph, Mask]:
+@memoised
+def _without_unused(body: Graph, n_consts: int, n_carry: int) -> tuple[Graph, Mask]:
     """The body without the constants and xs that it does not use, and which inputs it keeps."""
     body = dce(body)
     used = set(body.outputs).union(*(node.inputs for node in body.nodes))
@@ -372,8 +380,8 @@ def _transpose(cotangents, *args, body, n_consts, n_carry, length, reverse):
     ct_ys = [c for c in ct_ys if c is not None]
     accumulators = [zeros(a) for a in back.accumulated]
     operands = [*consts, *ct_carry, *accumulators, *xs, *ct_ys]
-    outs = bind(scan_p, *operands, body=back.body, n_consts=len(consts),
-                n_carry=len(ct_carry) + len(accumulators), length=length, reverse=not reverse)
+    outs = _bind(operands, back.body, len(consts), len(ct_carry) + len(accumulators), length=length,
+                 reverse=not reverse)
     ct_carry, sums, ct_xs, stacks = parts(outs, len(ct_carry), len(accumulators), sum(back.xs_mask))
     ct_consts = back.deferred.finish(sums, [*xs, *ct_ys], stacks)
     return _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs)

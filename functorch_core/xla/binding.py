@@ -1,4 +1,4 @@
-"""The jaxlib runtime: the classes and calls of `jaxlib._jax` that the rest of `xla` is written with.
+"""The jaxlib runtime: what the rest of `xla` uses of `jaxlib._jax`.
 
 jaxlib is pinned exactly and its names move between releases, so they are touched here, in `mlir.py`
 (the MLIR bindings), `cuda.py` (the GPU plugin) and `pytree.py`, and nowhere else.

@@ -10,6 +10,7 @@ EMITTERS = "xla_cpu_use_fusion_emitters"
 YNN = "xla_cpu_experimental_ynn_fusion_type"
 LEVEL = "xla_backend_optimization_level"
 SPLIT = "xla_cpu_parallel_codegen_split_count"
+DISABLED = "xla_disable_hlo_passes"
 
 # For a program that is run once or twice. Compile time of a tiny one: 24 ms by default, 12 without
 # fusion emitters, 6.7 like this. The price: exp 7.6, erf 7.4, cumsum 10.9, sort 1.2, matmul 1.0.
@@ -18,7 +19,7 @@ FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
-# 'elementwise', 'transcendental', 'reduce', 'cumsum', 'sort', 'dot', 'conv', 'scatter'.
+# 'elementwise', 'transcendental', 'reduce', 'cumsum', 'sort', 'dot', 'conv', 'scatter', 'barrier'.
 _CHOICES = (
     # ---- every program
     # Compile time 0.5; exp 0.84, erf 0.74, sqrt 0.61, cbrt 0.39, cumsum 0.38; MLP step 1.09.
@@ -26,12 +27,15 @@ _CHOICES = (
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
     ("scatter", {EMITTERS: True}),
-    # YNNPACK's convolution and its dots lose to Eigen's beside convolutions: a ResNet-18 step takes
-    # 1.99 of PyTorch's time by default, 1.36-1.44 like this (channels-last 1.63, 1.18-1.24).
-    # Three 3 x 3 convolutions of 32 x 64 x 32 x 32 with ReLU and skip: 84.8 ms by default, 47.2 so,
-    # 52.5 so without fusion emitters. Channels-last: 38.1, whatever the options.
-    # Without convolutions its defaults stay: row sums 2.3 and softmax 2.2 with YNNPACK off.
+    # A ResNet-18 step takes 1.97-1.99 of PyTorch's time by default, 1.36-1.44 with these fusions
+    # (channels-last 1.63, 1.18-1.24). The emitters were chosen on three 3 x 3 convolutions of
+    # 32 x 64 x 32 x 32, forward: 84.8 ms by default, 47.2 with these fusions, 52.5 with them and
+    # without emitters. (Channels-last that program becomes one YNNPACK fusion whatever the options:
+    # 38.1.) Without convolutions the defaults stay: row sums 2.3, softmax 2.2 with YNNPACK off.
     ("conv", {EMITTERS: True, YNN: f"{_LIBRARY}REDUCE,{_LIBRARY}ELTWISE"}),
+    # Rematerialisation: XLA:CPU drops optimization barriers before it merges equal operations, and
+    # so undoes it. Temporaries of 8 layers of 512 x 512: 30 MB, and 16 with the barriers kept.
+    ("barrier", {DISABLED: "cse_barrier_expander"}),
 )
 
 

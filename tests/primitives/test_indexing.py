@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 X = RNG.standard_normal((4, 3, 5))
 
 
-# ---- oracles: XLA's definition, element by element --------------------------------------------------
+# ---- oracles: XLA's definition, element by element -----------------------------------------------
 
 
 def places(operand, indices, p_):
@@ -140,7 +140,7 @@ def test_random_scatter_rules(combine, seed):
           x, indices, updates, order=1)
 
 
-# ---- particular cases ---------------------------------------------------------------------------------
+# ---- particular cases ----------------------------------------------------------------------------
 
 ROWS = np.array([2, 0, 2, -1, 9])
 UNIQUE = np.array([2, 0, 9])
@@ -148,20 +148,23 @@ ALONG = RNG.integers(-2, 6, (4, 3, 5))
 
 
 def scattered(combine, unique=False, mode="drop"):
-    return lambda x, i, u: p.scatter_axis(x, i, u, axis=0, combine=combine, unique=unique, mode=mode)
+    params = dict(axis=0, combine=combine, unique=unique, mode=mode)
+    return lambda x, i, u: p.scatter_axis(x, i, u, **params)
 
 
 CASES = {
     # ---- reading
     "take": (lambda x, i: p.take(x, i, axis=1), X, ROWS),
-    "take_fill": (lambda x, i: p.take(x, i, axis=2, mode="fill", fill_value=1.), X, ROWS[:4].reshape(2, 2)),
+    "take_fill": (lambda x, i: p.take(x, i, axis=2, mode="fill", fill_value=1.), X,
+                  ROWS[:4].reshape(2, 2)),
     "take_0d": (lambda x, i: p.take(x, i, axis=0), X, ROWS[1]),
     "take_empty": (lambda x, i: p.take(x, i, axis=0), X, ROWS[:0]),
-    "take_inside": (lambda x, i: p.take(x, i, axis=0, mode="promise_in_bounds"), X, np.array([3, 0])),
+    "take_inside": (lambda x, i: p.take(x, i, axis=0, mode="promise_in_bounds"), X,
+                    np.array([3, 0])),
     "take_complex": (lambda x, i: p.take(x, i, axis=0), X + 1j, ROWS),
     "take_along_axis": (lambda x, i: p.take_along_axis(x, i, axis=1), X, ALONG),
-    "take_along_axis_fill": (lambda x, i: p.take_along_axis(x, i, axis=1, mode="fill", fill_value=0),
-                             X, ALONG),
+    "take_along_fill": (lambda x, i: p.take_along_axis(x, i, axis=1, mode="fill", fill_value=0),
+                        X, ALONG),
     # ---- writing
     "set": (scattered("set"), X, ROWS, RNG.standard_normal((5, 3, 5))),
     "set_unique": (scattered("set", unique=True), X, UNIQUE, RNG.standard_normal((3, 3, 5))),
@@ -249,10 +252,12 @@ def test_helpers_against_torch():
     close(p.take(X, p.wrap_negative(np.array([-1, 2, -4]), 4), axis=0), X[[-1, 2, -4]])
     updates = RNG.standard_normal(along.shape)
     for combine, reduce in [("add", "sum"), ("mul", "prod"), ("max", "amax"), ("min", "amin")]:
-        wanted = torch.tensor(X).scatter_reduce(1, torch.tensor(along), torch.tensor(updates), reduce)
-        close(p.scatter_along_axis(X, along, updates, axis=1, combine=combine), wanted.numpy(), 1e-12)
+        tensors = torch.tensor(X), 1, torch.tensor(along), torch.tensor(updates)
+        found = p.scatter_along_axis(X, along, updates, axis=1, combine=combine)
+        close(found, torch.scatter_reduce(*tensors, reduce).numpy(), 1e-12)
     rows = RNG.standard_normal((2, 3, 3, 5))
-    wanted = torch.tensor(X).index_add(0, torch.tensor(i.ravel()), torch.tensor(rows.reshape(6, 3, 5)))
+    flat = torch.tensor(rows.reshape(6, 3, 5))
+    wanted = torch.tensor(X).index_add(0, torch.tensor(i.ravel()), flat)
     close(p.scatter_axis(X, i, rows, axis=0, combine="add"), wanted.numpy(), 1e-12)
 
 
@@ -297,7 +302,8 @@ ERRORS = [
      "increasing"),
     (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "offset_dims": (1,)}), ValueError,
      "2 window dimensions"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (1, 3, 6)}), ValueError, "fit"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (1, 3, 6)}), ValueError,
+     "fit"),
     (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (2, 3, 5)}), ValueError,
      "size other than 1"),
     (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "start_index_map": (3,)}), ValueError,

@@ -33,6 +33,11 @@ pytestmark = pytest.mark.filterwarnings(*WARNINGS)
 REFUSED = (RuntimeError, pickle.UnpicklingError, ValueError, EOFError)
 
 
+def must_not_rebuild(spec):
+    """For files that must be refused before anything is made of them."""
+    pytest.fail(f"a damaged tensor was let through: {spec}")
+
+
 def with_pickle(data, **records):
     return rewritten(theirs_saved(torch.arange(6.0)), {"data.pkl": data, **records})
 
@@ -82,6 +87,7 @@ def test_refusal_names_the_global_and_the_remedy():
         ("torch.hub", "load", ("x",)),
         ("torch._utils", "_rebuild_tensor_v2.__globals__", ()),
         ("builtins", "bytearray", (1 << 50,)),
+        ("builtins", "bytearray", (5,)),
         ("_codecs", "encode", ("x", "os")),
         ("builtins", "set", (5,)),
         ("builtins", "complex", ("1", "2")),
@@ -166,6 +172,42 @@ def test_allowed_class_cannot_be_altered():
 class Point:
     def __init__(self, x):
         self.x = x
+
+
+class Caller:
+    def __call__(self):
+        pytest.fail("an object of the file was called")
+
+
+def test_only_what_is_allowed_is_called_or_made():
+    allowed = {"m.Caller": Caller, "m.give": lambda: Point}
+    call_instance = b"\x80\x02cm\nCaller\n)\x81)R."
+    with pytest.raises(pickle.UnpicklingError, match="unrecognized function"):
+        ours_loaded(with_pickle(call_instance), globals=allowed)
+    make_of_result = b"\x80\x02cm\ngive\n)R)\x81."
+    with pytest.raises(pickle.UnpicklingError, match="Can only create new object"):
+        ours_loaded(with_pickle(make_of_result), globals=allowed)
+
+
+@pytest.mark.parametrize("module", ["os", "posix", "nt", "sys"])
+def test_blocked_modules_stay_blocked(module):
+    data = pickled_call(module, "system", "true")
+    allowed = {f"{module}.system": lambda *_: pytest.fail("called")}
+    with pytest.raises(pickle.UnpicklingError, match="is blocked"):
+        ours_loaded(with_pickle(data), globals=allowed)
+
+
+@pytest.mark.parametrize("data", [None, 5, "text", [1], {}, fc.GlobalName("torch", "float32")])
+def test_parameters_of_no_tensor(data):
+    class Call:
+        def __reduce__(self):
+            return fc.GlobalName("torch._utils", "_rebuild_parameter"), (data, True, None)
+
+    out = io.BytesIO()
+    fc.save([Call()], out, describe=lambda obj: obj if isinstance(obj, fc.GlobalName) else None)
+    out.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="parameter's data"):
+        ours_loaded(out, rebuild=must_not_rebuild, globals={})
 
 
 def test_safe_globals():
@@ -271,6 +313,7 @@ def test_bad_tensors(changes, trusted):
     # Trusting a file means running its code, not reading outside of its storages.
     expected = (*REFUSED, TypeError, AttributeError) if trusted else REFUSED
     options = {"find_class": lambda m, n: {}[f"{m}.{n}"]} if trusted else {}
+    options["rebuild"] = must_not_rebuild
     with pytest.raises((*expected, KeyError) if trusted else expected):
         ours_loaded(with_pickle(data), weights_only=not trusted, **options)
 
@@ -302,7 +345,7 @@ FLOATS = fc.GlobalName("torch", "FloatStorage")
 )
 def test_bad_storages(identity):
     with pytest.raises(REFUSED):
-        ours_loaded(with_pickle(tensor_pickle(identity=identity)))
+        ours_loaded(with_pickle(tensor_pickle(identity=identity)), rebuild=must_not_rebuild)
 
 
 def test_attributes_cannot_reach_internals():
@@ -437,6 +480,30 @@ def test_mapped_damage(tmp_path):
             ours_loaded(path, mmap=True, rebuild=check_inside)
         except REFUSED:
             pass
+
+
+def test_mapped_record_beyond_the_end(tmp_path):
+    saved = theirs_saved(torch.arange(6.0))
+    start = zipfile.ZipFile(saved).getinfo("archive/data/0").header_offset
+    data = bytearray(saved.getvalue())
+    data[start + 28 : start + 30] = b"\xff\xff"
+    (tmp_path / "x.pt").write_bytes(data)
+    with pytest.raises(RuntimeError, match="beyond the end of the file"):
+        ours_loaded(tmp_path / "x.pt", mmap=True)
+
+
+def test_compressed_record_of_impossible_size():
+    saved = theirs_saved(torch.zeros(600))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in zipfile.ZipFile(saved).namelist():
+            target.writestr(name, zipfile.ZipFile(saved).read(name))
+    data = bytearray(out.getvalue())
+    entry = data.rindex(b"archive/data/0") - 46
+    assert data[entry : entry + 4] == b"PK\x01\x02"
+    data[entry + 24 : entry + 28] = b"\xf0\xff\xff\xff"
+    with pytest.raises(RuntimeError, match="more than the file can hold"):
+        ours_loaded(io.BytesIO(bytes(data)))
 
 
 def test_foreign_archives():

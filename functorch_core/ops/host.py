@@ -1,0 +1,23 @@
+"""Operations whose result's shape depends on the data: computed on the host, never traced."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.aval import aval_of
+from ..core.errors import ConcretizationError
+from ..core.trace import Traced
+
+DATA_DEPENDENT = """{name}: the shape of its result depends on the values of x, and x is traced ({aval}).
+    {advice}."""
+
+
+def is_traced(x) -> bool:
+    """Whether x is a value of a graph being built."""
+    return isinstance(x, Traced)
+
+
+def host_array(x, name: str, advice: str) -> np.ndarray:
+    """The data of a concrete value; ConcretizationError with the advice for a traced one."""
+    if is_traced(x):
+        raise ConcretizationError(DATA_DEPENDENT.format(name=name, aval=aval_of(x), advice=advice))
+    return np.asarray(x)

@@ -1,0 +1,345 @@
+"""Convolution over any number of spatial dimensions, with groups, strides and both dilations."""
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import dense_int
+from ..core.lowering import dims as dims_attr
+from ..core.primitive import Linear, Primitive
+from ..core.trace import bind
+from .declare import multilinear
+from .dot import sum_dtype
+from .reduce_window import Window, interleaved, padded_array, window_views
+from .reductions import convert_operand
+
+# ---- the geometry of a convolution ---------------------------------------------------------------
+
+
+class Conv(NamedTuple):
+    """All static parameters of a convolution; the tuples have one entry a spatial dimension.
+
+    `lhs`, `rhs` and `out` say which dimensions of x, w and the result are (batch, feature,
+    *spatial), for w (out feature, in feature, *spatial).
+    """
+
+    strides: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    lhs_dilation: tuple[int, ...]
+    rhs_dilation: tuple[int, ...]
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    out: tuple[int, ...]
+    feature_groups: int
+    batch_groups: int
+
+    def spatial(self, x: Aval, spec: str) -> tuple[int, ...]:
+        """The spatial sizes of x, laid out as `spec` ('lhs', 'rhs' or 'out') says."""
+        return tuple(x.shape[d] for d in getattr(self, spec)[2:])
+
+    def padded(self, x: Aval) -> tuple[int, ...]:
+        """The spatial sizes of x after dilating and padding."""
+        return tuple(spread(n, d) + low + high for n, d, (low, high) in zip(
+            self.spatial(x, "lhs"), self.lhs_dilation, self.padding))
+
+    def reach(self, w: Aval) -> tuple[int, ...]:
+        """The spatial sizes of w with its holes."""
+        return tuple(spread(n, d) for n, d in zip(self.spatial(w, "rhs"), self.rhs_dilation))
+
+
+def spread(size: int, dilation: int) -> int:
+    """The size of a dimension whose elements are `dilation` apart."""
+    return max(size - 1, 0) * dilation + min(size, 1)
+
+
+# ---- conv ----------------------------------------------------------------------------------------
+
+
+def conv(x, w, *, strides=None, padding=None, lhs_dilation=None, rhs_dilation=None, dims=None,
+         feature_groups=1, batch_groups=1, out_dtype=None):
+    """The convolution (cross-correlation) of x with the kernel w, of one dtype.
+
+    `dims` is (lhs, rhs, out): for each array its dimensions in the order (batch, feature,
+    *spatial), for w (out feature, in feature, *spatial); by default 0, 1, 2, ... for all three.
+    With `feature_groups` G, w has 1/G of x's features, and its out features come in G blocks;
+    with `batch_groups` the blocks belong to blocks of the batch. Negative padding cuts off.
+    """
+    ndim = aval_of(x).ndim
+    lhs, rhs, out = dims or (tuple(range(ndim)),) * 3
+    ones = (1,) * (ndim - 2)
+    made = Conv(tuple(strides or ones), tuple(map(tuple, padding or ((0, 0),) * (ndim - 2))),
+                tuple(lhs_dilation or ones), tuple(rhs_dilation or ones), tuple(lhs), tuple(rhs),
+                tuple(out), int(feature_groups), int(batch_groups))
+    return _bind(x, w, made, aval_of(x).dtype if out_dtype is None else np.dtype(out_dtype))
+
+
+def _bind(x, w, conv: Conv, out_dtype):
+    return bind(conv_p, x, w, conv=conv, out_dtype=out_dtype)
+
+
+def _conv_shape(x, w, *, conv, out_dtype):
+    _check_conv(x, w, conv, out_dtype)
+    shape = [0] * x.ndim
+    shape[conv.out[0]] = x.shape[conv.lhs[0]] // conv.batch_groups
+    shape[conv.out[1]] = w.shape[conv.rhs[0]]
+    for d, n, r, s in zip(conv.out[2:], conv.padded(x), conv.reach(w), conv.strides):
+        shape[d] = max(0, (n - r) // s + 1)
+    return aval(tuple(shape), out_dtype)
+
+
+def _check_conv(x, w, conv: Conv, out_dtype):
+    what = f"conv of {x} with {w}"
+    if x.dtype != w.dtype or x.dtype not in dt.NUMERIC:
+        raise TypeError(f"{what}: it takes numeric arrays of one dtype; promote them first")
+    if dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC:
+        raise TypeError(f"{what} cannot give {out_dtype}")
+    every = list(range(x.ndim))
+    if x.ndim < 2 or x.ndim != w.ndim or any(
+            sorted(spec) != every for spec in (conv.lhs, conv.rhs, conv.out)):
+        raise ValueError(f"{what}: they have a batch, a feature and the same number of spatial "
+                         f"dimensions, each named once; got {conv.lhs}, {conv.rhs}, {conv.out}")
+    fields = (conv.strides, conv.padding, conv.lhs_dilation, conv.rhs_dilation)
+    if any(len(field) != x.ndim - 2 for field in fields):
+        raise ValueError(f"{what}: strides, padding and dilations have {x.ndim - 2} entries, one "
+                         f"for each spatial dimension; got {conv}")
+    positive = (*conv.strides, *conv.lhs_dilation, *conv.rhs_dilation,
+                conv.feature_groups, conv.batch_groups)
+    if any(n < 1 for n in positive) or min(conv.feature_groups, conv.batch_groups) > 1:
+        raise ValueError(f"{what}: strides, dilations and groups are at least 1, and only one kind "
+                         f"of groups is more; got {conv}")
+    _check_features(what, x, w, conv)
+    if any(n < 0 for n in conv.padded(x)) or 0 in conv.spatial(w, "rhs"):
+        raise ValueError(f"{what}: the kernel is empty, or the padding {conv.padding} takes away "
+                         "more than there is")
+
+
+def _check_features(what, x, w, conv: Conv):
+    batch, features = x.shape[conv.lhs[0]], x.shape[conv.lhs[1]]
+    made, taken = w.shape[conv.rhs[0]], w.shape[conv.rhs[1]]
+    groups = conv.feature_groups
+    if features != taken * groups:
+        raise ValueError(f"{what}: the kernel takes {taken} features for each of {groups} groups, "
+                         f"{taken * groups} in all; the array has {features}")
+    if made % groups or made % conv.batch_groups or batch % conv.batch_groups:
+        raise ValueError(f"{what}: {made} out features in {groups} feature groups and "
+                         f"{conv.batch_groups} batch groups, of a batch of {batch}, do not divide")
+
+
+def _conv_reference(x, w, *, conv, out_dtype):
+    """Windows as a matrix (a view, copied once), times the kernel as one, a group at a time."""
+    wide = sum_dtype(x.dtype, out_dtype)
+    x = x.transpose(conv.lhs).astype(wide, copy=False)
+    w = w.transpose(conv.rhs).astype(wide, copy=False)
+    views = _kernel_views(x, w.shape[2:], conv)
+    places, n = views.shape[2:x.ndim], x.ndim - 2
+    spatial, inner = list(range(3, 3 + n)), list(range(3 + n, 3 + 2 * n))
+    groups = max(conv.feature_groups, conv.batch_groups)
+    if conv.batch_groups > 1:
+        batch = x.shape[0] // groups
+        split, order = (groups, batch, x.shape[1]), [0, 1, *spatial, 2, *inner]
+    else:
+        batch = x.shape[0]
+        split, order = (batch, groups, x.shape[1] // groups), [1, 0, *spatial, 2, *inner]
+    columns = views.reshape((*split, *places, *w.shape[2:])).transpose(order)
+    columns = columns.reshape(groups, batch * math.prod(places), math.prod(w.shape[1:]))
+    kernel = w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+    out = np.matmul(columns, kernel.transpose(0, 2, 1))  # group, batch and places, features
+    out = out.reshape(groups, batch, math.prod(places), w.shape[0] // groups).transpose(1, 0, 3, 2)
+    return out.reshape((batch, w.shape[0], *places)).transpose(np.argsort(conv.out))
+
+
+def _kernel_views(x: np.ndarray, kernel, conv: Conv) -> np.ndarray:
+    """For (batch, feature, *spatial): all windows, shape (batch, feature, *places, *kernel)."""
+    window = Window((1, 1, *kernel), (1, 1, *conv.strides), ((0, 0), (0, 0), *conv.padding),
+                    (1, 1, *conv.lhs_dilation), (1, 1, *conv.rhs_dilation))
+    views = window_views(padded_array(x, 0, window), window)
+    return views.reshape(views.shape[:x.ndim] + tuple(kernel))
+
+
+# ---- lowering
+
+
+def _dims_text(spec, names) -> str:
+    """Dimension numbers as StableHLO writes them: [b, f, 0, 1]."""
+    text = [""] * len(spec)
+    for i, d in enumerate(spec):
+        text[d] = names[i] if i < 2 else str(i - 2)
+    return f"[{', '.join(text)}]"
+
+
+def _conv_op(ctx, x, w, conv: Conv, out: Aval):
+    numbers = (f"{_dims_text(conv.lhs, 'bf')}x{_dims_text(conv.rhs, 'oi')}"
+               f"->{_dims_text(conv.out, 'bf')}")
+    attrs = ", ".join([
+        f"window_strides = {dims_attr(conv.strides)}",
+        f"padding = {dense_int(np.reshape(conv.padding, (-1, 2)))}",
+        f"lhs_dilation = {dims_attr(conv.lhs_dilation)}",
+        f"rhs_dilation = {dims_attr(conv.rhs_dilation)}",
+        f"dimension_numbers = #stablehlo.conv<{numbers}>",
+        f"feature_group_count = {conv.feature_groups} : i64",
+        f"batch_group_count = {conv.batch_groups} : i64"])
+    return ctx.op("stablehlo.convolution", x, w, out=out, attrs=attrs)
+
+
+def _conv_lower(ctx, x, w, *, conv, out_dtype):
+    out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
+    if 0 in (x.aval.size, w.aval.size, out.size):
+        return ctx.full(out, 0)
+    if x.aval.dtype in dt.COMPLEX:
+        return ctx.call(_complex_parts, x, w, conv=conv, out_dtype=out_dtype)[0]
+    return _conv_op(ctx, x, w, conv, out)
+
+
+def _complex_parts(x, w, *, conv, out_dtype):
+    """A complex convolution as four real ones."""
+    from .arithmetic import add, sub
+    from .convert import complex, imag, real
+    part = dt.real_of(out_dtype)
+
+    def product(a, b):
+        return _bind(a, b, conv, part)
+    re, im = sub(product(real(x), real(w)), product(imag(x), imag(w))), add(
+        product(real(x), imag(w)), product(imag(x), real(w)))
+    return complex(re, im)
+
+
+# ---- derivative ----------------------------------------------------------------------------------
+
+
+def _swapped(spec) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _split(x, dim: int, n: int):
+    """A dimension as two, the first of size n."""
+    from .structure import reshape
+    shape = aval_of(x).shape
+    return reshape(x, shape=(*shape[:dim], n, shape[dim] // n, *shape[dim + 1:]))
+
+
+def _merge(x, dim: int, into: int):
+    """The dimension `dim` taken out and merged, as the slower one, into what then is `into`."""
+    from .structure import reshape, transpose
+    order = [d for d in range(aval_of(x).ndim) if d != dim]
+    order.insert(into, dim)
+    x = transpose(x, permutation=tuple(order))
+    shape = aval_of(x).shape
+    return reshape(x, shape=(*shape[:into], shape[into] * shape[into + 1], *shape[into + 2:]))
+
+
+def _swap_groups(w, conv: Conv, groups: int):
+    """The kernel of the transposed convolution: groups move from out features to in features."""
+    return w if groups == 1 else _merge(_split(w, conv.rhs[0], groups), conv.rhs[0], conv.rhs[1])
+
+
+def _by_x(ct, w, x: Aval, conv: Conv):
+    """The cotangent of x: the cotangent, dilated by the strides, convolved with w turned round."""
+    from .slicing import reverse
+    groups = max(conv.feature_groups, conv.batch_groups)
+    padding = []
+    for n, m, r, s, d, (low, _) in zip(
+            conv.spatial(x, "lhs"), conv.spatial(aval_of(ct), "out"), conv.reach(aval_of(w)),
+            conv.strides, conv.lhs_dilation, conv.padding):
+        before = r - 1 - low
+        padding.append((before, spread(n, d) + r - 1 - spread(m, s) - before))
+    back = Conv(conv.lhs_dilation, tuple(padding), conv.strides, conv.rhs_dilation,
+                conv.out, _swapped(conv.rhs), conv.lhs, groups, 1)
+    kernel = reverse(_swap_groups(w, conv, groups), dims=conv.rhs[2:])
+    out = _conv_in(x.dtype, ct, kernel, back)
+    if conv.batch_groups > 1:
+        out = _merge(_split(out, conv.lhs[1], groups), conv.lhs[1], conv.lhs[0])
+    return out
+
+
+def _by_w(ct, x, w: Aval, conv: Conv):
+    """The cotangent of w: x convolved with the cotangent, summed over the batch."""
+    padding = []
+    for n, m, r, s, d, (low, _) in zip(
+            conv.spatial(aval_of(x), "lhs"), conv.spatial(aval_of(ct), "out"), conv.reach(w),
+            conv.strides, conv.lhs_dilation, conv.padding):
+        padding.append((low, spread(m, s) - spread(n, d) + r - 1 - low))
+    back = Conv(conv.rhs_dilation, tuple(padding), conv.lhs_dilation, conv.strides,
+                _swapped(conv.lhs), _swapped(conv.out), _swapped(conv.rhs),
+                conv.batch_groups, conv.feature_groups)
+    return _conv_in(w.dtype, x, ct, back)
+
+
+def _conv_in(dtype, x, w, conv: Conv):
+    """A convolution of arrays whose dtypes may differ, with the result in `dtype`."""
+    from .convert import convert
+    wide = dt.promote(aval_of(x).dtype, aval_of(w).dtype)
+    return convert(_bind(convert(x, dtype=wide), convert(w, dtype=wide), conv, wide), dtype=dtype)
+
+
+def _conv_transpose(ct, x, w, *, conv, out_dtype):
+    if 0 in aval_of(ct).shape:
+        return None, None
+    return (_by_x(ct, w, x.aval, conv) if isinstance(x, Linear) else None,
+            _by_w(ct, x, w.aval, conv) if isinstance(w, Linear) else None)
+
+
+# ---- batching
+
+
+def _conv_batch(axis, args, dims, *, conv, out_dtype):
+    (x, w), (dx, dw), size = args, dims, axis.size
+    if dw is None:
+        return _batch_x(x, w, dx, size, conv, out_dtype)
+    if dx is None:
+        return _batch_w(x, w, dw, conv, out_dtype)
+    # Both: examples are groups. They go to the features, or to the batch if that has groups.
+    by_batch = conv.batch_groups > 1
+    x = _merge(x, dx, conv.lhs[0 if by_batch else 1])
+    w = _merge(w, dw, conv.rhs[0])
+    kind = "batch_groups" if by_batch else "feature_groups"
+    out = _bind(x, w, conv._replace(**{kind: getattr(conv, kind) * size}), out_dtype)
+    return _split(out, conv.out[1], size), conv.out[1]
+
+
+def _batch_x(x, w, dx, size, conv: Conv, out_dtype):
+    """Only x is batched: the examples go to the batch, within its groups."""
+    at, groups = conv.lhs[0], conv.batch_groups
+    if groups == 1:
+        out = _bind(_merge(x, dx, at), w, conv, out_dtype)
+        return _split(out, conv.out[0], size), conv.out[0]
+    x = _merge_within(x, dx, at, groups)
+    return _split(_bind(x, w, conv, out_dtype), conv.out[0], size), conv.out[0]
+
+
+def _batch_w(x, w, dw, conv: Conv, out_dtype):
+    """Only w is batched: the examples go to the out features, within their groups."""
+    size, at, out_at = aval_of(w).shape[dw], conv.rhs[0], conv.out[1]
+    groups = max(conv.feature_groups, conv.batch_groups)
+    if groups == 1:
+        out = _bind(x, _merge(w, dw, at), conv, out_dtype)
+        return _split(out, out_at, size), out_at
+    out = _bind(x, _merge_within(w, dw, at, groups), conv, out_dtype)
+    out = _split(_split(out, out_at, groups), out_at + 1, size)  # group, example, feature
+    return _merge(out, out_at, out_at + 1), out_at
+
+
+def _merge_within(x, dim: int, into: int, groups: int):
+    """The dimension `dim` merged into each of the groups of what then is dimension `into`."""
+    from .structure import transpose
+    order = [d for d in range(aval_of(x).ndim) if d != dim]
+    x = transpose(x, permutation=(dim, *order))
+    x = _split(x, into + 1, groups)  # example, ..., group, rest, ...
+    return _merge_pair(_merge(x, 0, into + 1), into)
+
+
+def _merge_pair(x, dim: int):
+    """A dimension and the next as one."""
+    from .structure import reshape
+    shape = aval_of(x).shape
+    return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2:]))
+
+
+conv_p = Primitive(
+    "conv", family="convolution", feature="conv", shape=_conv_shape, reference=_conv_reference,
+    lower=_conv_lower, jvp=multilinear(lambda x, w, *, conv, out_dtype: _bind(x, w, conv, out_dtype)),
+    transpose=_conv_transpose, batch=_conv_batch)

@@ -1,0 +1,308 @@
+"""What factorisations share: functions of stacks of matrices, LAPACK calls, references, checks.
+
+Matrices are the last two dimensions; the leading ones are a batch everywhere.
+"""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .. import xla
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import Operand
+from .arithmetic import add, div, mul, sub
+from .comparison import eq, ge, le, select
+from .convert import complex, conj, convert, imag, real
+from .dot import dot_general
+from .reductions import reduce_sum
+from .structure import broadcast_in_dim, full, iota, transpose, zeros
+
+DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def check_matrix(name: str, a: Aval, square: bool = False):
+    """TypeError or ValueError unless the aval is a stack of (square) matrices LAPACK can take."""
+    if a.dtype not in DTYPES:
+        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; "
+                        "convert it first")
+    if a.ndim < 2:
+        raise ValueError(f"{name} takes matrices: at least 2 dimensions, got {a}")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"{name} takes square matrices, got {a}")
+
+
+def check_stack(name: str, a: Aval, b: Aval):
+    """TypeError or ValueError unless b is a stack like a: equal dtypes and leading dimensions."""
+    if a.dtype != b.dtype:
+        raise TypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote "
+                        "them first")
+    if a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(f"{name} (primitive) takes equal leading dimensions, got {a} and {b}; "
+                         "broadcast them first")
+
+
+def rows_columns(a) -> tuple[int, int]:
+    """The size of each matrix of a value or an aval."""
+    return a.shape[-2:]
+
+
+# ---- functions of matrices, written with primitives ----------------------------------------------
+
+
+def swapped(x):
+    """The transposes of matrices."""
+    ndim = aval_of(x).ndim
+    return transpose(x, permutation=(*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def conjugate(x):
+    """The conjugate of complex x; real x itself."""
+    return conj(x) if aval_of(x).dtype in dt.COMPLEX else x
+
+
+def adjoint(x):
+    """The conjugate transposes of matrices."""
+    return conjugate(swapped(x))
+
+
+def hermitian_part(x):
+    """(x + its adjoint) / 2."""
+    return mul(add(x, adjoint(x)), 0.5)
+
+
+def matmul(x, y):
+    """Products of the matrices of two stacks."""
+    ndim = aval_of(x).ndim
+    lead = tuple(range(ndim - 2))
+    return dot_general(x, y, contract=((ndim - 1,), (ndim - 2,)), batch=(lead, lead))
+
+
+def _row_and_column(shape):
+    """The row and the column number of each element of one matrix."""
+    row = iota(shape=shape[-2:], dtype=dt.int32, dimension=0)
+    return row, iota(shape=shape[-2:], dtype=dt.int32, dimension=1)
+
+
+def _masked(x, mask):
+    """x where the mask of one matrix holds, 0 elsewhere."""
+    a = aval_of(x)
+    return select(broadcast_in_dim(mask, shape=a.shape, dims=(a.ndim - 2, a.ndim - 1)), x, zeros(a))
+
+
+def lower_triangle(x, offset: int = 0):
+    """x on and below the diagonal (the offset-th above it); 0 elsewhere."""
+    row, column = _row_and_column(aval_of(x).shape)
+    return _masked(x, le(sub(column, offset), row))
+
+
+def upper_triangle(x, offset: int = 0):
+    """x on and above the diagonal (the offset-th above it); 0 elsewhere."""
+    row, column = _row_and_column(aval_of(x).shape)
+    return _masked(x, ge(sub(column, offset), row))
+
+
+def identity(*, shape, dtype):
+    """Matrices with ones on the diagonal, of `shape`."""
+    return _masked(full(shape, 1, dtype), eq(*_row_and_column(shape)))
+
+
+def diagonal(x):
+    """The diagonals of matrices, min(m, n) long."""
+    a = aval_of(x)
+    m, n = rows_columns(a)
+    summed = a.ndim - 2 if m >= n else a.ndim - 1  # the axis that is longer than the diagonal
+    return reduce_sum(_masked(x, eq(*_row_and_column((m, n)))), axes=(summed,))
+
+
+def as_diagonal(d):
+    """Square matrices with these diagonals."""
+    a = aval_of(d)
+    return _masked(per_column(d, (*a.shape, a.shape[-1])), eq(*_row_and_column((a.shape[-1],) * 2)))
+
+
+def per_row(d, shape):
+    """A number for each row, as an array of `shape`."""
+    return broadcast_in_dim(d, shape=shape, dims=tuple(range(len(shape) - 1)))
+
+
+def per_column(d, shape):
+    """A number for each column, as an array of `shape`."""
+    return broadcast_in_dim(d, shape=shape, dims=(*range(len(shape) - 2), len(shape) - 1))
+
+
+def scale_rows(d, x):
+    """Each row of x times its number, real or of x's dtype."""
+    return mul(per_row(convert(d, dtype=aval_of(x).dtype), aval_of(x).shape), x)
+
+
+def scale_columns(x, d):
+    """Each column of x times its number, real or of x's dtype."""
+    return mul(x, per_column(convert(d, dtype=aval_of(x).dtype), aval_of(x).shape))
+
+
+def real_part(x):
+    """The real part of complex x; real x itself."""
+    return real(x) if aval_of(x).dtype in dt.COMPLEX else x
+
+
+def imaginary(x):
+    """i times the imaginary part of complex x, as complex."""
+    part = imag(x)
+    return complex(zeros(aval_of(part)), part)
+
+
+def differences(w):
+    """w[j] - w[i] at row i and column j."""
+    a = aval_of(w)
+    shape = (*a.shape, a.shape[-1])
+    return sub(per_column(w, shape), per_row(w, shape))
+
+
+def reciprocal_or_zero(x):
+    """1 / x, and 0 where x is 0.
+
+    Of the gaps between eigenvalues: a function that does not depend on the choice of eigenvectors
+    has nothing there to multiply, and gets the finite derivative that it has.
+    """
+    a = aval_of(x)
+    zero = eq(x, 0)
+    return select(zero, zeros(a), div(1, select(zero, full(a.shape, 1, a.dtype), x)))
+
+
+# ---- calls of LAPACK and cuSOLVER ----------------------------------------------------------------
+
+
+def lapack(ctx, routine: str, operands: Sequence[Operand], outs: Sequence[Aval],
+           attributes: str = "") -> list[Operand]:
+    """In a lowering for the CPU: one LAPACK routine."""
+    text, names = xla.lapack_call(routine, operands, [o.aval for o in operands], outs, attributes,
+                                  result=ctx.fresh())
+    ctx.lines.append(text + ctx.location)
+    return [Operand(n, a) for n, a in zip(names, outs, strict=True)]
+
+
+def cuda_call(ctx, target: str, operands: Sequence[Operand], outs: Sequence[Aval],
+              attributes: str = "", *, matrices: tuple[str, str]) -> list[Operand]:
+    """In a lowering for CUDA: one kernel of jaxlib's plugin.
+
+    `matrices` has a letter for each operand and each result: M is a column-major matrix.
+    """
+    takes, gives = ([letter == "M" for letter in letters] for letters in matrices)
+    text, names = xla.custom_call_text(
+        target, operands, [o.aval for o in operands], outs, result=ctx.fresh(),
+        attributes=attributes, operand_matrices=takes, result_matrices=gives)
+    ctx.lines.append(text + ctx.location)
+    return [Operand(n, a) for n, a in zip(names, outs, strict=True)]
+
+
+def info_aval(a: Aval) -> Aval:
+    """The aval of LAPACK's `info` for a stack of matrices."""
+    return aval(a.shape[:-2], dt.int32)
+
+
+def _nan_unless_zero(info, *xs):
+    outs = []
+    for x in xs:
+        a = aval_of(x)
+        fine = broadcast_in_dim(eq(info, 0), shape=a.shape, dims=tuple(range(aval_of(info).ndim)))
+        outs.append(select(fine, x, full(a.shape, nan(a.dtype), a.dtype)))
+    return outs
+
+
+def nan_where_failed(ctx, info: Operand, *xs: Operand) -> list[Operand]:
+    """In a lowering: NaN for the matrices whose `info` is not 0."""
+    return ctx.call(_nan_unless_zero, info, *xs)
+
+
+def nan(dtype: np.dtype):
+    """NaN, in both parts if complex."""
+    return math.nan * (1 + 1j) if dtype in dt.COMPLEX else math.nan
+
+
+def unless_empty(shape: Callable, lower: Callable) -> Callable:
+    """The lowering but for stacks without elements, which LAPACK does not take."""
+    def rule(ctx, *operands, **params):
+        if all(o.aval.size for o in operands):
+            return lower(ctx, *operands, **params)
+        outs = shape(*[o.aval for o in operands], **params)
+        if isinstance(outs, Aval):
+            return ctx.call(_of_nothing, shape=outs.shape, dtype=outs.dtype)[0]
+        return [ctx.call(_of_nothing, shape=o.shape, dtype=o.dtype)[0] for o in outs]
+    return rule
+
+
+def _of_nothing(*, shape, dtype):
+    """A result of a matrix without elements: nothing, an identity, or rows left in place."""
+    if not math.prod(shape):
+        return full(shape, 0, dtype)
+    if dtype in dt.INTEGER:
+        return iota(shape=shape, dtype=dtype, dimension=len(shape) - 1)
+    return identity(shape=shape, dtype=dtype)
+
+
+# ---- references ----------------------------------------------------------------------------------
+# By SciPy's LAPACK, the one that jaxlib's kernels call, so that signs and phases agree.
+
+_PREFIXES = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128: "z"}
+
+
+@functools.cache
+def scipy_routine(name: str, dtype: np.dtype) -> Callable:
+    """SciPy's LAPACK (or BLAS) routine for a dtype: 'potrf' of float64 is dpotrf."""
+    from scipy.linalg import blas
+    from scipy.linalg import lapack as routines
+    if dtype in dt.COMPLEX:
+        name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name)
+    name = _PREFIXES[dtype] + name
+    return getattr(routines, name, None) or getattr(blas, name)
+
+
+def stacked(shape: Callable, one: Callable) -> Callable:
+    """The reference for stacks, of a function of single matrices; empty ones never reach it.
+
+    `shape` is the shape rule. Each operand's leading dimensions are those of the first.
+    """
+    def rule(*arrays, **params):
+        lead = arrays[0].shape[:-2]
+        expected = shape(*map(aval_of, arrays), **params)
+        outs = (expected,) if isinstance(expected, Aval) else expected
+        if not all(a.size for a in arrays):
+            results = [_nothing(o.shape, o.dtype) for o in outs]
+        elif not lead:
+            return one(*arrays, **params)
+        else:
+            results = _loop(one, arrays, params, lead, outs)
+        return results[0] if isinstance(expected, Aval) else results
+    return rule
+
+
+def _loop(one, arrays, params, lead, outs) -> list[np.ndarray]:
+    count = math.prod(lead)
+    flat = [a.reshape((count, *a.shape[len(lead):])) for a in arrays]
+    results = [np.empty((count, *o.shape[len(lead):]), o.dtype) for o in outs]
+    for k in range(count):
+        found = one(*[a[k] for a in flat], **params)
+        found = found if isinstance(found, (list, tuple)) else [found]
+        for out, value in zip(results, found, strict=True):
+            out[k] = value
+    return [r.reshape(o.shape) for r, o in zip(results, outs)]
+
+
+def _nothing(shape, dtype) -> np.ndarray:
+    """As `_of_nothing`."""
+    if not math.prod(shape):
+        return np.zeros(shape, dtype)
+    if dtype in dt.INTEGER:
+        return np.broadcast_to(np.arange(shape[-1], dtype=dtype), shape)
+    return np.broadcast_to(np.eye(*shape[-2:], dtype=dtype), shape)
+
+
+def failed(*arrays) -> list[np.ndarray]:
+    """NaN in place of these arrays."""
+    return [np.full(a.shape, nan(a.dtype), a.dtype) for a in arrays]

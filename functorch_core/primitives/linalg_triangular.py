@@ -1,0 +1,180 @@
+"""Cholesky's factorisation and triangular systems.
+
+Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008; Murray, "Differentiation of the Cholesky decomposition", 2016.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason
+from ..core.trace import bind
+from ..xla import flag
+from .arithmetic import add, mul, neg, sub
+from .batching import front_batch, move_batch_axis
+from .linalg_matrices import (
+    check_matrix, check_stack, conjugate, cuda_call, hermitian_part, info_aval, lapack,
+    lower_triangle, matmul, nan, nan_where_failed, scipy_routine, stacked, swapped, unless_empty,
+    upper_triangle)
+from .structure import reshape
+
+# ---- cholesky ------------------------------------------------------------------------------------
+
+
+def cholesky(a):
+    """Lower triangular L with L L^H = a, for Hermitian positive definite matrices [..., n, n].
+
+    Reads the lower triangle only. NaN where a matrix is not positive definite. The derivative is
+    that of Hermitian matrices: it takes the Hermitian part of a tangent.
+    """
+    return bind(cholesky_p, a)
+
+
+def _cholesky_shape(a):
+    check_matrix("cholesky", a, square=True)
+    return a
+
+
+def _cholesky_one(a):
+    lower, info = scipy_routine("potrf", a.dtype)(a, lower=True, clean=True)
+    return np.tril(np.full_like(a, nan(a.dtype))) if info else lower
+
+
+def _cholesky_cpu(ctx, a):
+    lower, info = lapack(ctx, "potrf", [a], [a.aval, info_aval(a.aval)], flag("uplo", "L"))
+    return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
+
+
+def _cholesky_cuda(ctx, a):
+    lower, info = cuda_call(ctx, "cusolver_potrf_ffi", [a], [a.aval, info_aval(a.aval)],
+                            "lower = true", matrices=("M", "Mv"))
+    return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
+
+
+def _cholesky_native(ctx, a):
+    """XLA's own: 50 times slower than LAPACK on CPU, and not used there."""
+    lower = ctx.op("stablehlo.cholesky", a, out=a.aval, attrs="lower = true")
+    return ctx.call(lower_triangle, lower)[0]
+
+
+def _cholesky_jvp(primals, tangents):
+    """L^-1 dA L^-H is L^-1 dL and its adjoint: dL is L times its lower half."""
+    lower = cholesky(primals[0])
+    right = triangular_solve(lower, hermitian_part(tangents[0]), left_side=False, lower=True,
+                             transpose_a=True, conjugate_a=True)
+    both = triangular_solve(lower, right, lower=True)
+    half = mul(add(lower_triangle(both), lower_triangle(both, -1)), 0.5)
+    return lower, matmul(lower, half)
+
+
+cholesky_p = Primitive(
+    "cholesky", family="linalg", feature="linalg",
+    shape=_cholesky_shape, reference=stacked(_cholesky_shape, _cholesky_one),
+    lower=unless_empty(_cholesky_shape, _cholesky_native),
+    lower_on={"cpu": unless_empty(_cholesky_shape, _cholesky_cpu),
+              "cuda": unless_empty(_cholesky_shape, _cholesky_cuda)},
+    jvp=_cholesky_jvp, transpose=NOT_LINEAR, batch=front_batch(cholesky))
+
+# ---- triangular_solve ----------------------------------------------------------------------------
+
+
+def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugate_a=False,
+                     unit_diagonal=False):
+    """x with op(a) x = b, or x op(a) = b if not `left_side`, for triangular a [..., n, n].
+
+    op transposes and conjugates as told. Only the triangle named by `lower` is read, without its
+    diagonal if that is `unit_diagonal`. Equal leading dimensions; inf or NaN where a is singular.
+    """
+    if aval_of(a).dtype not in dt.COMPLEX:
+        conjugate_a = False
+    if conjugate_a and not transpose_a:
+        a, conjugate_a = conjugate(a), False
+    return bind(triangular_solve_p, a, b, left_side=bool(left_side), lower=bool(lower),
+                transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
+                unit_diagonal=bool(unit_diagonal))
+
+
+def _triangular_shape(a, b, *, left_side, **_):
+    check_matrix("triangular_solve", a, square=True)
+    check_matrix("triangular_solve", b)
+    check_stack("triangular_solve", a, b)
+    if b.shape[-2 if left_side else -1] != a.shape[-1]:
+        side = "rows" if left_side else "columns"
+        raise ValueError(f"triangular_solve of {a} takes b with {a.shape[-1]} {side}, got {b} with "
+                         f"left_side={left_side}")
+    return b
+
+
+def _triangular_one(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    return scipy_routine("trsm", a.dtype)(
+        1, a, b, side=not left_side, lower=lower, trans_a=2 if conjugate_a else int(transpose_a),
+        diag=unit_diagonal)
+
+
+def _triangular_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    flags = [flag("side", "L" if left_side else "R"), flag("uplo", "L" if lower else "U"),
+             flag("trans_x", "C" if conjugate_a else "T" if transpose_a else "N"),
+             flag("diag", "U" if unit_diagonal else "N")]
+    return lapack(ctx, "trsm", [a, b], [b.aval], ", ".join(flags))[0]
+
+
+def _triangular_native(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    op = "ADJOINT" if conjugate_a else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
+    flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
+    attrs = [f"{name} = {str(value).lower()}" for name, value in flags.items()]
+    return ctx.op("stablehlo.triangular_solve", a, b, out=b.aval,
+                  attrs=", ".join([*attrs, f"transpose_a = #stablehlo<transpose {op}>"]))
+
+
+def _triangular_jvp(primals, tangents, *, left_side, lower, transpose_a, conjugate_a,
+                    unit_diagonal):
+    """op(a) dx = db - d(op(a)) x."""
+    params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a,
+              "conjugate_a": conjugate_a, "unit_diagonal": unit_diagonal}
+    (a, b), (da, right) = primals, tangents
+    x = triangular_solve(a, b, **params)
+    if da is not None:
+        keep = lower_triangle if lower else upper_triangle
+        strict = (-1 if lower else 1) if unit_diagonal else 0
+        moved = keep(da, strict)
+        moved = swapped(moved) if transpose_a else moved
+        moved = conjugate(moved) if conjugate_a else moved
+        product = matmul(moved, x) if left_side else matmul(x, moved)
+        right = neg(product) if right is None else sub(right, product)
+    return x, triangular_solve(a, right, **params)
+
+
+def _triangular_transpose(ct, a, b, *, transpose_a, conjugate_a, **params):
+    """Linear in b: the solve with op(a) transposed, of which conj(a) is one case."""
+    if isinstance(a, Linear):
+        raise NotImplementedError("triangular_solve is not linear in the matrix a")
+    return None, triangular_solve(a, ct, transpose_a=not transpose_a,
+                                  conjugate_a=conjugate_a, **params)
+
+
+def _triangular_batch(axis, args, dims, *, left_side, **params):
+    """One matrix for all right sides: these become further columns (rows) of one."""
+    (a, b), (of_a, of_b) = args, dims
+    if of_a is not None:
+        return _triangular_at_front(axis, args, dims, left_side=left_side, **params)
+    ndim = aval_of(b).ndim
+    at = ndim - 1 if left_side else ndim - 2
+    b = move_batch_axis(axis, b, of_b, at)
+    shape = b.shape
+    kept = shape[:-2] if left_side else shape[:-3]
+    joined = shape[-2] * shape[-1] if left_side else shape[-3] * shape[-2]
+    flat = (*kept, joined) if left_side else (*kept, joined, shape[-1])
+    x = triangular_solve(a, reshape(b, shape=flat), left_side=left_side, **params)
+    return reshape(x, shape=shape), at if left_side else at - 1
+
+
+_triangular_at_front = front_batch(triangular_solve)
+
+triangular_solve_p = Primitive(
+    "triangular_solve", family="linalg", feature="linalg",
+    shape=_triangular_shape, reference=stacked(_triangular_shape, _triangular_one),
+    lower=unless_empty(_triangular_shape, _triangular_native),
+    lower_on={"cpu": unless_empty(_triangular_shape, _triangular_cpu)},
+    jvp=_triangular_jvp, transpose=_triangular_transpose, batch=_triangular_batch)

@@ -1,0 +1,618 @@
+"""Reductions over sliding windows: sums, extremes, the places of extremes.
+
+A window is described over all dimensions: its size, its strides, the padding (low, high) of the
+array, and two dilations: of the array (`base_dilation`) and of the window. Size 1 and stride 1
+leave a dimension alone.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import dense_int
+from ..core.lowering import dims as dims_attr
+from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.trace import bind
+from .declare import check_dtype, jointly_linear, no_tangent
+from .reductions import (
+    accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest)
+
+UNROLLED = 64  # windows of at most so many elements are written out as shifted arrays
+MOST_RESIDUES = 16  # strides of at most so many positions are taken apart by residue
+
+# ---- the geometry of windows ---------------------------------------------------------------------
+
+
+class Window(NamedTuple):
+    """A window over all dimensions of an array."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]
+    base_dilation: tuple[int, ...]
+    window_dilation: tuple[int, ...]
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """How many elements a window spans, holes included."""
+        return tuple((n - 1) * d + 1 for n, d in zip(self.size, self.window_dilation))
+
+    @property
+    def count(self) -> int:
+        """How many elements are in a window."""
+        return math.prod(self.size)
+
+    def padded(self, shape) -> tuple[int, ...]:
+        """The shape after dilating and padding."""
+        return tuple(max(n - 1, 0) * d + min(n, 1) + low + high
+                     for n, d, (low, high) in zip(shape, self.base_dilation, self.padding))
+
+    def places(self, shape) -> tuple[int, ...]:
+        """How many places the window takes in each dimension of an array of `shape`."""
+        return tuple(max(0, (n - r) // s + 1)
+                     for n, r, s in zip(self.padded(shape), self.reach, self.strides))
+
+    def offsets(self):
+        """For each element of a window, row by row: where it is in a window at the origin."""
+        for at in itertools.product(*map(range, self.size)):
+            yield tuple(i * d for i, d in zip(at, self.window_dilation))
+
+    def with_batch(self, dim: int) -> Window:
+        """The window of size 1 along a further dimension at `dim`."""
+        def insert(values, new):
+            return (*values[:dim], new, *values[dim:])
+        return Window(insert(self.size, 1), insert(self.strides, 1), insert(self.padding, (0, 0)),
+                      insert(self.base_dilation, 1), insert(self.window_dilation, 1))
+
+    def unpadded(self) -> Window:
+        """The same window over an array that is dilated and padded already."""
+        n = len(self.size)
+        return self._replace(padding=((0, 0),) * n, base_dilation=(1,) * n)
+
+
+def make_window(ndim: int, window, strides, padding, base_dilation, window_dilation) -> Window:
+    """A Window of canonical tuples, 1 for what is not given."""
+    ones = (1,) * ndim
+    return Window(
+        tuple(map(int, window)), tuple(strides or ones),
+        tuple((int(low), int(high)) for low, high in padding or ((0, 0),) * ndim),
+        tuple(base_dilation or ones), tuple(window_dilation or ones))
+
+
+def _check_window(name: str, x: Aval, window: Window):
+    if any(len(field) != x.ndim for field in window):
+        raise ValueError(f"{name} of {x} takes a window over all {x.ndim} dimensions, got {window}")
+    positive = (window.size, window.strides, window.base_dilation, window.window_dilation)
+    if any(n < 1 for field in positive for n in field):
+        raise ValueError(f"{name} of {x}: sizes, strides and dilations are at least 1, got {window}")
+    if any(n < 0 for n in window.padded(x.shape)):
+        raise ValueError(f"{name} of {x}: the negative padding {window.padding} takes away more "
+                         "than there is")
+
+
+def _padded(x, fill, window: Window):
+    """x dilated and padded as the window says, with primitives."""
+    from .slicing import pad
+    from .structure import constant
+    low, high = zip(*window.padding) if window.padding else ((), ())
+    fill = constant(np.asarray(fill).astype(aval_of(x).dtype))
+    return pad(x, fill, low=low, high=high, interior=[d - 1 for d in window.base_dilation])
+
+
+def padded_array(x: np.ndarray, fill, window: Window) -> np.ndarray:
+    if window == window.unpadded():
+        return x
+    from .slicing import pad_p
+    low, high = zip(*window.padding)
+    interior = tuple(d - 1 for d in window.base_dilation)
+    return pad_p.reference(x, np.asarray(fill).astype(x.dtype), low=low, high=high,
+                           interior=interior)
+
+
+def window_views(x: np.ndarray, window: Window) -> np.ndarray:
+    """Every window of a padded NumPy array, without copying: shape places + size."""
+    places = window.unpadded().places(x.shape)
+    steps = tuple(n * s for n, s in zip(x.strides, window.strides))
+    inner = tuple(n * d for n, d in zip(x.strides, window.window_dilation))
+    if 0 in places:
+        return np.empty(places + window.size, x.dtype)
+    return np.lib.stride_tricks.as_strided(x, places + window.size, steps + inner, writeable=False)
+
+
+# ---- reduce_window_sum, reduce_window_max, reduce_window_min -------------------------------------
+
+
+def _window_attributes(window: Window) -> str:
+    return ", ".join([
+        f"window_dimensions = {dims_attr(window.size)}",
+        f"window_strides = {dims_attr(window.strides)}",
+        f"base_dilations = {dims_attr(window.base_dilation)}",
+        f"window_dilations = {dims_attr(window.window_dilation)}",
+        f"padding = {dense_int(np.reshape(window.padding, (-1, 2)))}"])
+
+
+def _window_lower(combine, identity):
+    def rule(ctx, x, *, window):
+        a, wide = x.aval, accumulator(x.aval.dtype)
+        out = aval(window.places(a.shape), wide)
+        if 0 in (a.size, out.size):
+            return ctx.full(out.with_dtype(a.dtype), identity(a.dtype))
+        init = ctx.full(aval((), wide), identity(wide))
+        result = ctx.op("stablehlo.reduce_window", convert_operand(ctx, x, wide), init, out=out,
+                        attrs=_window_attributes(window), regions=[ctx.region((init.aval, init.aval), combine)])
+        return convert_operand(ctx, result, a.dtype)
+    return rule
+
+
+def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp,
+                      transpose=NOT_LINEAR, lower_on=None):
+    """Declare a reduction over windows; its wrapper."""
+    def apply(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
+        made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation,
+                           window_dilation)
+        return bind(primitive, x, window=made)
+
+    def shape(x, *, window):
+        check_dtype(name, x, dtypes, what)
+        _check_window(name, x, window)
+        return x.with_shape(window.places(x.shape))
+
+    def reference(x, *, window):
+        wide = accumulator(x.dtype)
+        padded = padded_array(x.astype(wide, copy=False), identity(wide), window)
+        return fun(window_views(padded, window), axis=tuple(range(x.ndim, 2 * x.ndim)))
+
+    primitive = Primitive(
+        name, family="reduction", feature="reduce_window", shape=shape, reference=reference,
+        lower=_window_lower(combine, identity), lower_on=lower_on, jvp=jvp, transpose=transpose,
+        batch=_window_batch(lambda x, *, window: bind(primitive, x, window=window)))
+    apply.__name__, apply.primitive = name, primitive
+    apply.__doc__ = f"{name} of {what} arrays; strides, padding and dilations by dimension."
+    return apply
+
+
+def _window_batch(apply):
+    """The batch rule: a window of size 1 along the batch dimension."""
+    def rule(axis, args, dims, *, window, **params):
+        from .batching import move_batch_axis
+        to = next(d for d in dims if d is not None)
+        args = [move_batch_axis(axis, x, d, to) for x, d in zip(args, dims)]
+        return apply(*args, window=window.with_batch(to), **params), to
+    return rule
+
+
+def _sum_transpose(ct, x, *, window):
+    """Each cotangent goes to all elements of its window: the sum over windows of the cotangents,
+    with what was the strides and the dilation of the array exchanged."""
+    shape, padded = x.aval.shape, window.padded(x.aval.shape)
+    padding = []
+    for n, r, s, m, p, (low, high) in zip(padded, window.reach, window.strides,
+                                          aval_of(ct).shape, shape, window.padding):
+        rest = n - (max(m - 1, 0) * s + min(m, 1) + r - 1)  # elements that no window reaches
+        padding.append((r - 1 - low, r - 1 + rest - high))
+    return (reduce_window_sum(ct, window=window.size, strides=window.base_dilation,
+                              padding=padding, base_dilation=window.strides,
+                              window_dilation=window.window_dilation),)
+
+
+def _sum_jvp(primals, tangents, *, window):
+    return jointly_linear(lambda x: bind(reduce_window_sum.primitive, x, window=window))(
+        primals, tangents)
+
+
+_sum_lower = _window_lower(combine_by("stablehlo.add"), lambda dtype: 0)
+
+
+def _sum_cpu(ctx, x, *, window):
+    """A dilated array (the gradient of strided windows) by residues: 2 ms for 13, see below."""
+    ones = (1,) * x.aval.ndim
+    simple = window.strides == ones == window.window_dilation
+    if x.aval.size and simple and 1 < math.prod(window.base_dilation) <= MOST_RESIDUES:
+        return ctx.call(_sum_by_residues, x, window=window)[0]
+    return _sum_lower(ctx, x, window=window)
+
+
+def _sum_by_residues(x, *, window):
+    """Sums over an array with holes: for each residue of the position modulo the dilation, a sum
+    over the elements that are there, without holes; then interleaved.
+
+    32 x 64 x 32 x 32 from windows of 3 with stride 2.
+    """
+    a, holes = aval_of(x), window.base_dilation
+    shape = window.places(a.shape)
+    grid = tuple(-(-n // s) for n, s in zip(shape, holes))
+    parts = {}
+    for residue in itertools.product(*map(range, holes)):
+        dims = [_residue_window(*each) for each in zip(
+            residue, window.size, holes, window.padding, grid, a.shape)]
+        if all(dims):
+            size, padding = zip(*dims)
+            parts[residue] = reduce_window_sum(x, window=size, padding=padding)
+    return interleaved(parts, shape, grid, holes, a.dtype)
+
+
+def _residue_window(residue, size, hole, padding, places, n):
+    """Window size and padding, in one dimension, of what a residue sees of the elements."""
+    first = (padding[0] - residue) % hole  # the first offset in a window where an element is
+    if first >= size:
+        return None
+    count = -(-(size - first) // hole)
+    low = (padding[0] - residue - first) // hole
+    return count, (low, places + count - 1 - n - low)
+
+
+reduce_window_sum = _window_reduction(
+    "reduce_window_sum", np.sum, combine_by("stablehlo.add"), lambda dtype: 0,
+    dtypes=dt.NUMERIC, what="numeric", jvp=_sum_jvp, transpose=_sum_transpose,
+    lower_on={"cpu": _sum_cpu})
+
+
+def _extreme_jvp(name: str):
+    """The tangent is that of the first element of each window that is its extreme."""
+    def rule(primals, tangents, *, window):
+        x, t = primals[0], tangents[0]
+        value, index, _, _ = _EXTREMES[name]
+        places = bind(index, x, window=window)
+        return bind(value.primitive, x, window=window), window_gather(
+            _padded(t, 0, window), places, window=window.unpadded())
+    return rule
+
+
+reduce_window_max = _window_reduction(
+    "reduce_window_max", np.max, choose_keeping_nan("GT"), lowest,
+    dtypes=dt.ORDERED, what="real or bool", jvp=_extreme_jvp("max"))
+reduce_window_min = _window_reduction(
+    "reduce_window_min", np.min, choose_keeping_nan("LT"), highest,
+    dtypes=dt.ORDERED, what="real or bool", jvp=_extreme_jvp("min"))
+
+# ---- reduce_window_argmax, reduce_window_argmin --------------------------------------------------
+# The place of an extreme is its number within the window, row by row. Padding is never extreme,
+# not even beside elements that equal it; a window of nothing but padding has place 0.
+
+
+def reduce_window_argmax(x, *, window, strides=None, padding=None, base_dilation=None,
+                         window_dilation=None):
+    """The int32 number within each window of its greatest element, the first one; NaN is greatest."""
+    made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
+    return bind(reduce_window_argmax_p, x, window=made)
+
+
+def reduce_window_argmin(x, *, window, strides=None, padding=None, base_dilation=None,
+                         window_dilation=None):
+    """The int32 number within each window of its least element, the first one; NaN is least."""
+    made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
+    return bind(reduce_window_argmin_p, x, window=made)
+
+
+def _place_shape(name: str):
+    def rule(x, *, window):
+        check_dtype(name, x, dt.ORDERED, "real or bool")
+        _check_window(name, x, window)
+        return aval(window.places(x.shape), dt.int32)
+    return rule
+
+
+def _place_reference(fun, identity):
+    def rule(x, *, window):
+        x = x.astype(accumulator(x.dtype), copy=False)
+        views = window_views(padded_array(x, identity(x.dtype), window), window)
+        real = window_views(padded_array(np.ones(x.shape, bool), False, window), window)
+        flat = (*views.shape[:x.ndim], window.count)
+        views, real = views.reshape(flat), real.reshape(flat)
+        best = fun(views, -1, keepdims=True)
+        hits = real & ((views == best) | (views != views))
+        return np.argmax(hits, -1)
+    return rule
+
+
+def _lower_place(extreme: str):
+    """A short program for small windows, a reduction of pairs for large ones."""
+    def rule(ctx, x, *, window):
+        if x.aval.size == 0 or 0 in window.places(x.aval.shape):
+            return ctx.full(aval(window.places(x.aval.shape), dt.int32), 0)
+        if window.count <= UNROLLED:
+            return ctx.call(_place_by_shifts, x, window=window, extreme=extreme)[0]
+        flat = _place_by_pairs(ctx, x, window, extreme)
+        return ctx.call(_number_of, flat, window=window, shape=x.aval.shape)[0]
+    return rule
+
+
+def _place_by_shifts(x, *, window, extreme):
+    """The first offset whose element equals the extreme, a comparison for each offset."""
+    from .bitwise import or_
+    from .comparison import eq, ne, select
+    from .structure import full
+    a, (value, _, identity, _) = aval_of(x), _EXTREMES[extreme]
+    best = bind(value.primitive, x, window=window)
+    padded, inner = _padded(x, identity(a.dtype), window), window.unpadded()
+    index = full(aval_of(best).shape, 0, dt.int32)
+    for number, at in reversed(list(enumerate(window.offsets()))):
+        element = _taken(padded, at, inner)
+        hit = eq(element, best)
+        if a.dtype in dt.FLOATING:
+            hit = or_(hit, ne(element, element))
+        hit = _and_inside(hit, at, a.shape, window)
+        if hit is not None:
+            index = select(hit, full(aval_of(best).shape, number, dt.int32), index)
+    return index
+
+
+def _taken(x, at, window: Window):
+    """The element at one offset of each window of a padded array."""
+    from .slicing import slice
+    shape = aval_of(x).shape
+    limits = [i + (m - 1) * s + 1
+              for i, m, s in zip(at, window.places(shape), window.strides)]
+    return slice(x, start=at, limit=limits, strides=window.strides)
+
+
+def _and_inside(hit, at, shape, window: Window):
+    """`hit` where the windows' elements at this offset are no padding; None if all of them are."""
+    from .bitwise import and_
+    from .structure import broadcast_in_dim, constant
+    places = window.places(shape)
+    for d, (n, (low, _), hole) in enumerate(zip(shape, window.padding, window.base_dilation)):
+        position = np.arange(places[d]) * window.strides[d] + at[d] - low
+        inside = (position >= 0) & (position <= (n - 1) * hole) & (position % hole == 0)
+        if not inside.any():
+            return None
+        if not inside.all():
+            hit = and_(hit, broadcast_in_dim(constant(inside), shape=places, dims=(d,)))
+    return hit
+
+
+def _place_by_pairs(ctx, x, window: Window, extreme: str):
+    """The flat index of each window's extreme in x, the number of its elements for padding."""
+    _, _, identity, direction = _EXTREMES[extreme]
+    a = x.aval
+    dtype = dt.int32 if a.size < 2**31 - 1 else dt.int64
+    count = ctx.op("stablehlo.iota", out=aval((a.size,), dtype), attrs="iota_dimension = 0 : i64")
+    index = ctx.op("stablehlo.reshape", count, out=a.with_dtype(dtype))
+    starts = [ctx.full(aval((), a.dtype), identity(a.dtype)), ctx.full(aval((), dtype), a.size)]
+    outs = [aval(window.places(a.shape), d) for d in (a.dtype, dtype)]
+    body = ctx.region([s.aval for s in (*starts, *starts)], _choose_pair(direction))
+    return ctx.op("stablehlo.reduce_window", x, index, *starts, out=outs,
+                  attrs=_window_attributes(window), regions=[body])[1]
+
+
+def _choose_pair(direction: str):
+    """Of two (value, index): the extreme value, NaN before any, the smaller index if equal."""
+    def body(ctx, a, i, b, j):
+        def logic(op, p, q):
+            return ctx.op(f"stablehlo.{op}", p, q, out=p.aval)
+        a_nan, b_nan = (compare_operands(ctx, "NE", v, v) for v in (a, b))
+        equal = logic("or", compare_operands(ctx, "EQ", a, b), logic("and", a_nan, b_nan))
+        first = logic("and", equal, compare_operands(ctx, "LT", i, j))
+        above = logic("or", compare_operands(ctx, direction, a, b), logic("and", a_nan, ctx.op(
+            "stablehlo.not", b_nan, out=b_nan.aval)))
+        wins = logic("or", above, first)
+        return [ctx.op("stablehlo.select", wins, p, q, out=p.aval) for p, q in ((a, b), (i, j))]
+    return body
+
+
+def _number_of(flat, *, window, shape):
+    """The number within its window of the element with each flat index."""
+    from .arithmetic import add, div, mul, rem, sub
+    from .comparison import eq, select
+    from .convert import convert
+    from .structure import iota, zeros
+    a = aval_of(flat)
+    number, pitch, step = zeros(a), 1, 1
+    for d in reversed(range(a.ndim)):
+        position = rem(div(flat, pitch), shape[d])
+        position = add(mul(position, window.base_dilation[d]), window.padding[d][0])
+        start = mul(iota(shape=a.shape, dtype=a.dtype, dimension=d), window.strides[d])
+        within = div(sub(position, start), window.window_dilation[d])
+        number = add(number, mul(within, step))
+        pitch, step = pitch * shape[d], step * window.size[d]
+    number = select(eq(flat, math.prod(shape)), zeros(a), number)
+    return convert(number, dtype=dt.int32)
+
+
+def _place_primitive(extreme: str, fun, apply):
+    return Primitive(
+        f"reduce_window_arg{extreme}", family="reduction", feature="reduce_window",
+        shape=_place_shape(f"reduce_window_arg{extreme}"),
+        reference=_place_reference(fun, lowest if extreme == "max" else highest),
+        lower=_lower_place(extreme), jvp=no_tangent(apply), transpose=NOT_LINEAR,
+        batch=_window_batch(apply))
+
+
+reduce_window_argmax_p = _place_primitive(
+    "max", np.max, lambda x, *, window: bind(reduce_window_argmax_p, x, window=window))
+reduce_window_argmin_p = _place_primitive(
+    "min", np.min, lambda x, *, window: bind(reduce_window_argmin_p, x, window=window))
+
+_EXTREMES = {"max": (reduce_window_max, reduce_window_argmax_p, lowest, "GT"),
+             "min": (reduce_window_min, reduce_window_argmin_p, highest, "LT")}
+
+# ---- window_gather, window_scatter ---------------------------------------------------------------
+# Of a padded array and one place in each of its windows: the element there; and the transpose,
+# what comes to each element from the windows whose place it is. Both are linear in the array.
+
+
+def window_gather(x, places, *, window: Window):
+    """x's element at `places` (numbers within each window; int32) of every window."""
+    return bind(window_gather_p, x, places, window=window)
+
+
+def window_scatter(ct, places, *, shape, window: Window):
+    """An array of `shape` with each window's element of `ct` added at its place."""
+    return bind(window_scatter_p, ct, places, shape=tuple(shape), window=window)
+
+
+def _gather_shape(x, places, *, window):
+    _check_places("window_gather", x.shape, places, window)
+    return x.with_shape(places.shape)
+
+
+def _check_places(name: str, shape, places: Aval, window: Window):
+    if window != window.unpadded():
+        raise ValueError(f"{name} takes an array that is padded already, got {window}")
+    if places.shape != window.places(shape) or places.dtype != dt.int32:
+        raise TypeError(f"{name} takes int32 places of shape {window.places(shape)}, one for each "
+                        f"window of an array of shape {shape}, got {places}")
+
+
+def _flat_places(places: np.ndarray, shape, window: Window) -> np.ndarray:
+    """The flat index in an array of `shape` of the place in each window."""
+    offsets = np.array(list(window.offsets()), np.int64).reshape(window.count, len(shape))
+    pitch = np.array([math.prod(shape[d + 1:]) for d in range(len(shape))], np.int64)
+    starts = np.zeros((), np.int64)
+    for d, (n, s) in enumerate(zip(places.shape, window.strides)):
+        at = np.arange(n) * s * pitch[d]
+        starts = starts + at.reshape(-1, *(1,) * (len(shape) - d - 1))
+    return starts + (offsets @ pitch)[places]
+
+
+def _gather_reference(x, places, *, window):
+    return np.ravel(x)[_flat_places(places, x.shape, window)].reshape(places.shape)
+
+
+def _scatter_reference(ct, places, *, shape, window):
+    out = np.zeros(math.prod(shape), accumulator(ct.dtype))
+    np.add.at(out, _flat_places(places, shape, window).ravel(), ct.ravel().astype(out.dtype))
+    return out.reshape(shape)
+
+
+def _gather_lower(ctx, x, places, *, window):
+    if places.aval.size == 0:
+        return ctx.full(x.aval.with_shape(places.aval.shape), 0)
+    by = _gather_by_shifts if window.count <= UNROLLED else _gather_by_index
+    return ctx.call(by, x, places, window=window)[0]
+
+
+def _scatter_lower(ctx, ct, places, *, shape, window):
+    if places.aval.size == 0:
+        return ctx.full(ct.aval.with_shape(shape), 0)
+    by = _scatter_by_shifts if window.count <= UNROLLED else _scatter_by_index
+    return ctx.call(by, ct, places, shape=shape, window=window)[0]
+
+
+def _gather_by_shifts(x, places, *, window):
+    from .comparison import eq, select
+    from .structure import zeros
+    out = zeros(aval_of(x).with_shape(aval_of(places).shape))
+    for number, at in enumerate(window.offsets()):
+        out = select(eq(places, number), _taken(x, at, window), out)
+    return out
+
+
+def _index_by_iota(places, shape, window: Window):
+    """_flat_places, with primitives."""
+    from .arithmetic import add, div, mul, rem
+    from .convert import convert
+    from .structure import iota, zeros
+    a = aval_of(places).with_dtype(dt.int64)
+    places, flat, pitch = convert(places, dtype=dt.int64), zeros(a), 1
+    for d in reversed(range(a.ndim)):
+        start = mul(iota(shape=a.shape, dtype=dt.int64, dimension=d), window.strides[d])
+        within = mul(rem(places, window.size[d]), window.window_dilation[d])
+        places = div(places, window.size[d])
+        flat, pitch = add(flat, mul(add(start, within), pitch)), pitch * shape[d]
+    return flat
+
+
+def _gather_by_index(x, places, *, window):
+    from .indexing import take
+    from .structure import reshape
+    a = aval_of(x)
+    return take(reshape(x, shape=(a.size,)), _index_by_iota(places, a.shape, window), axis=0)
+
+
+def _scatter_by_index(ct, places, *, shape, window):
+    from .convert import convert
+    from .scattering import scatter_axis
+    from .structure import reshape, zeros
+    a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
+    index = _index_by_iota(places, shape, window)
+    out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, convert(ct, dtype=wide),
+                       axis=0, combine="add")
+    return convert(reshape(out, shape=shape), dtype=a.dtype)
+
+
+def _scatter_by_shifts(ct, places, *, shape, window):
+    """A sum of shifted arrays for each residue of positions modulo the strides, then interleaved.
+
+    With holes of zeros between the cotangents instead, every shift is as large as the result and
+    full of index arithmetic: 40 ms for 3 (32 x 64 x 32 x 32, window 3, stride 2).
+    """
+    from .arithmetic import add
+    from .comparison import eq, select
+    from .convert import convert
+    from .structure import zeros
+    a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
+    grid = tuple(-(-n // s) for n, s in zip(shape, window.strides))
+    parts = {}
+    for number, at in enumerate(window.offsets()):
+        mine = convert(select(eq(places, number), ct, zeros(a)), dtype=wide)
+        shift = [i // s for i, s in zip(at, window.strides)]
+        mine = _placed(mine, shift, grid)
+        residue = tuple(i % s for i, s in zip(at, window.strides))
+        parts[residue] = add(parts[residue], mine) if residue in parts else mine
+    return convert(interleaved(parts, shape, grid, window.strides, wide), dtype=a.dtype)
+
+
+def _placed(x, start, shape):
+    """x at `start` within zeros of `shape`; what sticks out is cut off."""
+    from .slicing import pad
+    from .structure import constant
+    a = aval_of(x)
+    high = [n - i - m for n, i, m in zip(shape, start, a.shape)]
+    return pad(x, constant(np.zeros((), a.dtype)), low=start, high=high)
+
+
+def interleaved(parts, shape, grid, strides, dtype):
+    """The array of `shape` whose positions with each residue modulo the strides are a part."""
+    from .slicing import concatenate, slice
+    from .structure import reshape, transpose, zeros
+    residues = list(itertools.product(*map(range, strides)))
+    if not parts:
+        return zeros(aval(shape, dtype))
+    blank = zeros(aval((1, *grid), dtype))
+    stack = concatenate(*[reshape(parts[r], shape=(1, *grid)) if r in parts else blank
+                          for r in residues], dimension=0)
+    n = len(shape)
+    split = reshape(stack, shape=(*strides, *grid))
+    order = [d for pair in zip(range(n, 2 * n), range(n)) for d in pair]
+    whole = reshape(transpose(split, permutation=order),
+                    shape=tuple(m * s for m, s in zip(grid, strides)))
+    return slice(whole, start=(0,) * n, limit=shape)
+
+
+def _scatter_shape(ct, places, *, shape, window):
+    _check_places("window_scatter", shape, places, window)
+    if ct.shape != places.shape:
+        raise TypeError(f"window_scatter takes one element for each place, got {ct} and {places}")
+    return ct.with_shape(shape)
+
+
+def _scatter_batch(axis, args, dims, *, shape, window):
+    from .batching import move_batch_axis
+    to = next(d for d in dims if d is not None)
+    ct, places = (move_batch_axis(axis, x, d, to) for x, d in zip(args, dims))
+    return window_scatter(ct, places, shape=(*shape[:to], axis.size, *shape[to:]),
+                          window=window.with_batch(to)), to
+
+
+def _gather_transpose(ct, x, places, *, window):
+    return window_scatter(ct, places, shape=x.aval.shape, window=window), None
+
+
+def _scatter_transpose(ct, x, places, *, shape, window):
+    return window_gather(ct, places, window=window), None
+
+
+window_gather_p = Primitive(
+    "window_gather", family="reduction", feature="reduce_window", shape=_gather_shape,
+    reference=_gather_reference, lower=_gather_lower, jvp=jointly_linear(window_gather, (0,)),
+    transpose=_gather_transpose, batch=_window_batch(window_gather))
+window_scatter_p = Primitive(
+    "window_scatter", family="reduction", feature="reduce_window", shape=_scatter_shape,
+    reference=_scatter_reference, lower=_scatter_lower, jvp=jointly_linear(window_scatter, (0,)),
+    transpose=_scatter_transpose, batch=_scatter_batch)

@@ -1,0 +1,61 @@
+"""In-place forms: compute, check that the result fits, assign."""
+from __future__ import annotations
+
+from ..core import dtypes as dt
+from ._tensor_base import Tensor
+from . import _types
+from ._views import assign, check_writable
+
+CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
+OUT_SHAPE = ("output with shape {out} doesn't match the broadcast shape {shape}")
+
+_SCALAR_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+                 "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
+                 "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
+                 "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
+                 "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn",
+                 "float8_e5m2": "Float8_e5m2", "float8_e4m3fnuz": "Float8_e4m3fnuz",
+                 "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu"}
+
+
+def scalar_name(numpy) -> str:
+    """PyTorch's C++ name of a dtype: Float, Long, ..."""
+    return _SCALAR_NAMES[_types.of_numpy(numpy).name]
+
+
+def fitted(tensor: Tensor, result: Tensor) -> Tensor:
+    """The result in the tensor's dtype; RuntimeError if category or shape do not allow it."""
+    wanted, found = tensor._value.aval, result._value.aval
+    if found.dtype != wanted.dtype:
+        if dt.category(found.dtype) > dt.category(wanted.dtype):
+            raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype),
+                                                  wanted=scalar_name(wanted.dtype)))
+        result = result.to(_types.of_numpy(wanted.dtype))
+    if tensor.shape != result.shape:
+        raise RuntimeError(OUT_SHAPE.format(out=list(tensor.shape), shape=list(result.shape)))
+    return result
+
+
+def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
+    """tensor.op_(*args): the op's result assigned to the tensor."""
+    check_writable(tensor)
+    return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)))
+
+
+def write(name: str, out: Tensor, result: Tensor) -> Tensor:
+    """out=: the result assigned to `out`, which is resized if its shape differs."""
+    from .autograd.modes import state
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if state.enabled and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    found, wanted = result._value.aval, out._value.aval
+    if dt.category(found.dtype) > dt.category(wanted.dtype):
+        raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype),
+                                              wanted=scalar_name(wanted.dtype)))
+    if found.dtype != wanted.dtype:
+        result = result.to(_types.of_numpy(wanted.dtype))
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return assign(out, result)

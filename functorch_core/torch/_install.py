@@ -1,0 +1,99 @@
+"""From the declarations of the ops to the torch namespace and the methods of Tensor."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ._inplace import inplace
+from ._op import TorchOp, registry
+from ._tensor_base import Tensor
+
+
+def install(namespace: dict):
+    """Put every declared op's forms into the torch namespace and on Tensor."""
+    for op in registry.values():
+        for name in (op.name, *op.forms["aliases"]):
+            _install_as(op, name, namespace)
+        for name in op.forms["dunder"]:
+            setattr(Tensor, f"__{name}__", _operator(op, reflected=name in REFLECTED))
+        if op.forms["inplace"]:
+            for name in op.forms["dunder"]:
+                if name not in REFLECTED and name not in UNARY:
+                    setattr(Tensor, f"__i{name}__", _inplace_operator(op))
+
+
+REFLECTED = frozenset({"radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul",
+                       "rand", "ror", "rxor", "rlshift", "rrshift"})
+UNARY = frozenset({"neg", "abs", "invert", "pos", "eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def _install_as(op: TorchOp, name: str, namespace: dict):
+    forms = op.forms
+    if forms["function"]:
+        namespace.setdefault(name, op)
+    if forms["method"] and name not in Tensor.__dict__:
+        setattr(Tensor, name, _method(op, name))
+    if forms["inplace"]:
+        method = _inplace_method(op, f"{name}_")
+        setattr(Tensor, f"{name}_", method)
+        if forms["function"]:
+            namespace.setdefault(f"{name}_", _as_function(method, f"{name}_"))
+
+
+def _method(op: TorchOp, name: str) -> Callable:
+    def method(self, *args, **kwargs):
+        return op(self, *args, **kwargs)
+    return _named(method, op, name)
+
+
+def _inplace_method(op: TorchOp, name: str) -> Callable:
+    def method(self, *args, **kwargs):
+        return inplace(op, self, args, kwargs)
+    return _named(method, op, name)
+
+
+def _as_function(method: Callable, name: str) -> Callable:
+    def function(input, *args, **kwargs):
+        return method(input, *args, **kwargs)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = method.__doc__
+    return function
+
+
+def _named(method: Callable, op: TorchOp, name: str) -> Callable:
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = op.__doc__
+    return method
+
+
+NUMBERS = (int, float, bool, complex)
+
+
+def _operator(op: TorchOp, reflected: bool) -> Callable:
+    """A dunder; NotImplemented for operands that are neither tensors nor numbers."""
+    if len(op.parameters) == 1:
+        return lambda self: op(self)
+
+    def operator(self, other):
+        if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
+            return NotImplemented
+        other = _operand(other)
+        return op(other, self) if reflected else op(self, other)
+    return operator
+
+
+def _operand(other):
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return other
+    import numpy as np
+    if isinstance(other, np.generic):
+        return other.item()
+    from . import as_tensor
+    return as_tensor(other)
+
+
+def _inplace_operator(op: TorchOp) -> Callable:
+    def operator(self, other):
+        if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
+            return NotImplemented
+        return inplace(op, self, (_operand(other),), {})
+    return operator

@@ -1,0 +1,305 @@
+"""Declaring a torch op: one function, from which every form of it comes.
+
+    @torch_op(method=True, inplace=True, aliases=("absolute",))
+    def abs(input: Tensor, *, out=None): ...
+
+The function works on values, with primitives; its signature is PyTorch's. Annotations say what is
+an operand:
+
+    Tensor           a tensor
+    MaybeTensor      a tensor or None
+    Operand          a tensor or a Python number
+    Tensors          a sequence of tensors
+    Number           a Python number that may vary from call to call: a packed input
+    (anything else)  static: part of the op's signature, hashable (lists become tuples)
+
+The body gets a number (Operand, Number) as a `Weak` input or, for 0, 1, -1, 2, a half, bools and
+None, as it is; `promote` and `cast` take both.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Sequence
+
+from ..core.trace import Builder
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
+
+from ._apply import GraphOp, apply, node_class_of
+from ._tensor_base import Tensor
+from . import _types
+
+OPERANDS = frozenset({"Tensor", "MaybeTensor", "Operand", "Tensors", "Number"})
+_EMPTY = inspect.Parameter.empty
+
+overrides = None  # set by torch.overrides while a __torch_function__ class or mode exists
+autocast = None   # set by torch.amp while autocast is on
+
+registry: dict[str, "TorchOp"] = {}
+
+
+class TorchOp:
+    """A declared op; calling it is torch.NAME(...)."""
+
+    def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict):
+        self.fun, self.name, self.forms = fun, name, forms
+        self.node_class = node_class_of(node_name or name)
+        signature = inspect.signature(fun)
+        self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
+        self.kinds = [str(q.annotation) if q.annotation in OPERANDS else "" for q in self.parameters]
+        self.names = [q.name for q in self.parameters]
+        self.defaults = [q.default for q in self.parameters]
+        self.index = {q.name: i for i, q in enumerate(self.parameters)}
+        self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
+        self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
+        self.ops: dict[tuple, GraphOp] = {}
+        self.__name__ = self.__qualname__ = name
+        self.__doc__, self.__module__ = fun.__doc__, "torch"
+        self.__signature__, self.__wrapped__ = signature, fun
+
+    def __repr__(self):
+        return f"<built-in method {self.name} of type object>"
+
+    def __reduce__(self):
+        return registry.__getitem__, (self.name,)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, out=None, **kwargs):
+        if overrides is not None and overrides.applies(self, args, kwargs):
+            return overrides.handle(self, args, kwargs if out is None else {**kwargs, "out": out})
+        bound = self.bind(args, kwargs)
+        if autocast is not None:
+            bound = autocast.cast(self, bound)
+        result = self.compute(bound)
+        return result if out is None else write_out(self.name, out, result)
+
+    # ---- from arguments to an op at a signature
+
+    def bind(self, args, kwargs) -> list:
+        """The arguments in the order of the signature, defaults filled in."""
+        if len(args) > self.n_positional:
+            args = self._gather_varargs(args)
+        bound = list(args)
+        bound += self.defaults[len(args):]
+        for name, value in kwargs.items():
+            i = self.index.get(name)
+            if i is None:
+                i = self._renamed(name)
+            if i < len(args):
+                raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            bound[i] = value
+        for i, value in enumerate(bound):
+            if value is _EMPTY:
+                raise TypeError(f"{self.name}() missing 1 required positional arguments: "
+                                f'"{self.names[i]}"')
+        if self.variadic is not None:
+            self._collect_varargs(bound)
+        return bound
+
+    def _gather_varargs(self, args):
+        if self.variadic is None:
+            raise TypeError(f"{self.name}() takes {self.n_positional} positional arguments but "
+                            f"{len(args)} were given")
+        i = self.index[self.variadic]
+        return (*args[:i], tuple(args[i:]))
+
+    def _collect_varargs(self, bound: list):
+        i = self.index[self.variadic]
+        if isinstance(bound[i], int) and not isinstance(bound[i], bool):
+            bound[i] = (bound[i],)
+
+    RENAMED = {"axis": "dim", "x": "input", "keepdims": "keepdim", "self": "input",
+               "x1": "input", "x2": "other", "a": "input", "size": "shape", "shape": "size",
+               "axes": "dims", "indices_or_sections": "split_size_or_sections"}
+
+    def _renamed(self, name: str) -> int:
+        """NumPy's names for PyTorch's parameters: axis for dim."""
+        i = self.index.get(self.RENAMED.get(name, ""))
+        if i is None:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+        return i
+
+    def compute(self, bound: list):
+        """Apply to bound arguments."""
+        operands: list = []
+        key = []
+        for kind, value in zip(self.kinds, bound):
+            if kind:
+                key.append(self._operand(kind, value, operands))
+            else:
+                key.append(value if value.__class__ in (int, bool, str) or value is None
+                           else static_key(value))
+        key = (*key, _types.defaults.dtype)
+        try:
+            op = self.ops.get(key)
+        except TypeError:
+            raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: "
+                            f"{key}") from None
+        if op is None:
+            op = self.ops[key] = self._trace(bound)
+        return self.finish(apply(op, operands), op)
+
+    def finish(self, result, op: GraphOp):
+        """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
+        if not op.multiple:
+            return result
+        cls = self.forms.get("returns")
+        return tuple(result) if cls is None or cls is tuple else (
+            result if cls is list else cls(*result))
+
+    def _operand(self, kind: str, value, operands: list):
+        """This argument's part of the signature; what varies is appended to `operands`."""
+        if isinstance(value, Tensor):
+            if kind == "Number":
+                value = value.item()
+                return self._operand(kind, value, operands)
+            operands.append(value)
+            return logical_aval(value).id
+        cls = value.__class__
+        if kind == "Tensors":
+            if not isinstance(value, (list, tuple)):
+                raise TypeError(f"{self.name}(): expected a sequence of Tensors, got "
+                                f"{cls.__name__}")
+            return tuple([self._operand("Tensor", v, operands) for v in value])
+        if (kind == "Operand" or kind == "Number") and is_number(value):
+            value = python_number(value)
+            cls = value.__class__
+            if (cls is float or cls is int) and fits(value) and not (
+                    value in LITERALS or is_literal_zero(value)):
+                operands.append(value)
+                return cls
+            return cls, value, math.copysign(1, value) if cls is float else 0
+        if value is None and kind in ("MaybeTensor", "Number", "Operand"):
+            return None
+        raise TypeError(f"{self.name}(): argument '{self._name_of(kind, value)}' must be "
+                        f"{EXPECTED[kind]}, not {cls.__name__}")
+
+    def _name_of(self, kind: str, value) -> str:
+        return next((n for n, k in zip(self.names, self.kinds) if k == kind), "input")
+
+    def _trace(self, bound: list) -> GraphOp:
+        builder = Builder(self.name)
+        with builder:
+            args = [self._placeholder(builder, k, v) if k else freeze(v)
+                    for k, v in zip(self.kinds, bound)]
+            n = self.n_positional
+            out = self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
+            multiple = isinstance(out, (list, tuple))
+            graph = builder.finish(out if multiple else [out])
+        return GraphOp(graph, self.name, multiple, self.node_class)
+
+    def _placeholder(self, builder: Builder, kind: str, value):
+        if isinstance(value, Tensor) and kind != "Number":
+            return builder.input(logical_aval(value))
+        if kind == "Tensors":
+            return [self._placeholder(builder, "Tensor", v) for v in value]
+        if isinstance(value, Tensor) or is_number(value):
+            value = python_number(value.item() if isinstance(value, Tensor) else value)
+            cls = value.__class__
+            if (cls is float or cls is int) and fits(value) and not (
+                    value in LITERALS or is_literal_zero(value)):
+                return Weak(builder.input(SCALAR_AVALS[cls]), cls)
+        return value
+
+
+EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor or None", "Operand": "Tensor or Number",
+            "Tensors": "a sequence of Tensors", "Number": "Number"}
+
+
+def logical_aval(tensor: Tensor):
+    """The aval as the op sees it: without the batch dimensions of func.vmap."""
+    return tensor._value.aval if tensor._level is None else tensor._level.aval
+
+
+def is_number(x) -> bool:
+    """Whether x is a Python or NumPy scalar."""
+    return isinstance(x, (bool, int, float, complex)) or (
+        hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item"))
+
+
+def python_number(x):
+    """A NumPy scalar as a Python number."""
+    return x if x.__class__ in (bool, int, float, complex) else (
+        x.item() if hasattr(x, "item") else x.__class__.__mro__[-2](x))
+
+
+def static_key(x):
+    """A static argument as part of a key."""
+    if isinstance(x, (list, tuple)):
+        return tuple([static_key(y) for y in x])
+    if isinstance(x, Tensor):
+        return x.item()
+    return (x.__class__, x) if isinstance(x, float) else x
+
+
+def write_out(name: str, out, result):
+    """Give the tensors of `out=` the result; they are resized to its shape."""
+    if isinstance(out, (tuple, list)):
+        for o, r in zip(out, result, strict=True):
+            write_out(name, o, r)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+    from ._inplace import write
+    return write(name, out, result)
+
+
+def torch_op(fun: Callable | None = None, *, name: str | None = None, method: bool = True,
+             inplace: bool = False, function: bool = True, aliases: Sequence[str] = (),
+             dunder: Sequence[str] = (), node: str | None = None, returns=None,
+             varargs: str | None = None):
+    """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
+    a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads."""
+    def declare(f: Callable) -> TorchOp:
+        op_name = name or f.__name__
+        op = TorchOp(f, op_name, node, {
+            "method": method, "inplace": inplace, "function": function, "aliases": tuple(aliases),
+            "dunder": tuple(dunder), "returns": returns, "varargs": varargs})
+        if op_name in registry:
+            raise ValueError(f"op {op_name!r} is declared twice")
+        registry[op_name] = op
+        return op
+    return declare if fun is None else declare(fun)
+
+
+
+
+class Composite:
+    """A function on tensors made of several ops; registered beside the ops so that it gets forms."""
+
+    def __init__(self, fun: Callable, forms: dict):
+        self.fun, self.name, self.forms = fun, forms["name"], forms
+        functools.update_wrapper(self, fun)
+        self.__name__ = self.__qualname__ = self.name
+        self.__module__ = "torch"
+        self.parameters = list(inspect.signature(fun).parameters.values())
+
+    def __repr__(self):
+        return f"<built-in method {self.name} of type object>"
+
+    def __reduce__(self):
+        return registry.__getitem__, (self.name,)
+
+    def __call__(self, *args, **kwargs):
+        if overrides is not None and overrides.applies(self, args, kwargs):
+            return overrides.handle(self, args, kwargs)
+        return self.fun(*args, **kwargs)
+
+
+def composite(fun: Callable | None = None, *, name: str | None = None, method: bool = True,
+              inplace: bool = False, function: bool = True, aliases: Sequence[str] = (),
+              dunder: Sequence[str] = ()):
+    """Declare a function on tensors that is made of several ops (views, random numbers, shapes that
+    depend on data). It takes `out=` itself if PyTorch's does."""
+    def declare(f: Callable) -> Composite:
+        op_name = name or f.__name__
+        found = Composite(f, {"name": op_name, "method": method, "inplace": inplace,
+                              "function": function, "aliases": tuple(aliases),
+                              "dunder": tuple(dunder)})
+        if op_name in registry:
+            raise ValueError(f"op {op_name!r} is declared twice")
+        registry[op_name] = found
+        return found
+    return declare if fun is None else declare(fun)

@@ -1,0 +1,2 @@
+"""The ops of the torch namespace, by family. Importing the package declares them all."""
+from . import pointwise

@@ -1,0 +1,121 @@
+"""PyTorch's type promotion.
+
+Three ranks of operands: tensors with dimensions, tensors without, Python numbers. A lower rank only
+matters where its category (bool < integer < floating < complex) is higher than that of all ranks
+above.
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..ops.op import SCALARS, Weak
+from ..ops.promotion import broadcast_together, cast
+from . import _types
+
+_FLOAT_PAIR = frozenset({dt.float16, dt.bfloat16})
+
+
+@functools.cache
+def promote_dtypes(a: np.dtype, b: np.dtype) -> np.dtype:
+    """torch.promote_types, on NumPy dtypes."""
+    if a == b:
+        return a
+    ca, cb = dt.category(a), dt.category(b)
+    if ca == cb == 1:
+        return _promote_integers(a, b)
+    if ca == cb == 3:
+        return dt.complex128
+    if 3 in (ca, cb):
+        c, other = (a, b) if ca == 3 else (b, a)
+        return dt.complex128 if other == dt.float64 else c
+    if ca == cb:
+        return dt.float32 if {a, b} == _FLOAT_PAIR else (a if a.itemsize > b.itemsize else b)
+    return a if ca > cb else b
+
+
+def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
+    wide = {dt.uint16, dt.uint32, dt.uint64}
+    if (a in wide) != (b in wide) or (a in wide and b in wide):
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, "
+                           f"attempted to promote {a.name} and {b.name}")
+    if dt.uint8 in (a, b):
+        other = b if a == dt.uint8 else a
+        return dt.int16 if other == dt.int8 else other
+    return a if a.itemsize > b.itemsize else b
+
+
+def scalar_dtype(kind: type) -> np.dtype:
+    """The dtype a Python number of this type stands for."""
+    if kind is bool:
+        return dt.bool_
+    if kind is int:
+        return dt.int64
+    return _types.defaults.dtype.numpy if kind is float else _types.complex_default()
+
+
+def result_dtype(operands) -> np.dtype:
+    """The NumPy dtype that values and numbers promote to, as torch.result_type."""
+    ranks: list[np.dtype | None] = [None, None, None]
+    for x in operands:
+        if isinstance(x, Weak):
+            rank, d = 2, scalar_dtype(x.kind)
+        elif isinstance(x, SCALARS):
+            rank, d = 2, scalar_dtype(type(x))
+        else:
+            a = aval_of(x)
+            rank, d = (0 if a.ndim else 1), a.dtype
+        ranks[rank] = d if ranks[rank] is None else promote_dtypes(ranks[rank], d)
+    return combine_ranks(*ranks)
+
+
+def combine_ranks(dim, zero, wrapped) -> np.dtype:
+    """The dtype of the three ranks together; a lower rank matters only by a higher category."""
+    result = dim
+    for lower in (zero, wrapped):
+        if result is None:
+            result = lower
+        elif lower is not None and dt.category(lower) > dt.category(result):
+            result = _lifted(result, lower)
+    return result
+
+
+def _lifted(result: np.dtype, lower: np.dtype) -> np.dtype:
+    """A lower rank of higher category: complex keeps the precision of a floating tensor."""
+    if dt.category(lower) == 3 and dt.category(result) == 2:
+        return dt.complex128 if result == dt.float64 else dt.complex64
+    return lower
+
+
+def promote(*operands, to_float: bool = False, name: str = "") -> list:
+    """The operands in their common dtype and shape. `to_float`: integers become the default float."""
+    dtype = result_dtype(operands)
+    if to_float and dtype not in dt.INEXACT:
+        dtype = _types.defaults.dtype.numpy
+    return broadcast([cast(x, dtype) for x in operands])
+
+
+BROADCAST_MESSAGE = ("The size of tensor a ({a}) must match the size of tensor b ({b}) at "
+                     "non-singleton dimension {d}")
+
+
+def broadcast(values: list) -> list:
+    """The values broadcast together, with PyTorch's error."""
+    try:
+        return broadcast_together(values, "")
+    except ValueError:
+        raise RuntimeError(_explain([aval_of(v).shape for v in values])) from None
+
+
+def _explain(shapes) -> str:
+    ndim = max(map(len, shapes))
+    padded = [(1,) * (ndim - len(s)) + s for s in shapes]
+    for d in reversed(range(ndim)):
+        sizes = [s[d] for s in padded]
+        different = [n for n in dict.fromkeys(sizes) if n != 1]
+        if len(different) > 1:
+            return BROADCAST_MESSAGE.format(a=different[0], b=different[1], d=d)
+    return f"shapes {shapes} cannot be broadcast"

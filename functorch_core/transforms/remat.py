@@ -1,0 +1,190 @@
+"""remat: a graph whose intermediate values are computed again for its derivative, not kept.
+
+    remat *args -> *outs      params: graph, policy, differentiated
+
+`policy(primitive, params)` says which values the forward pass may keep all the same. Once it is
+transposed the node is marked `differentiated`: an optimization barrier over its operands then keeps
+XLA from finding out that the forward pass has computed the same, and from keeping that.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..core.graph import Graph, dce, memoised
+from ..core.primitive import Primitive
+from ..core.trace import bind, evaluate, run
+from .batch import batch
+from .jvp import jvp
+from .linearize import Split, partial_eval
+from .nested import closed, is_linear, merge, pick, present, spread, traced, unpick
+from .transpose import transpose_mixed
+
+# ---- policies ------------------------------------------------------------------------------------
+
+
+def everything_saveable(primitive: Primitive, params: dict) -> bool:
+    """Keep every value: as without remat."""
+    return True
+
+
+def nothing_saveable(primitive: Primitive, params: dict) -> bool:
+    """Keep nothing but the arguments: the least memory."""
+    return False
+
+
+def dots_saveable(primitive: Primitive, params: dict) -> bool:
+    """Keep the results of matrix products and convolutions, compute the rest again."""
+    return primitive.feature in ("dot", "conv")
+
+
+@dataclass(frozen=True)
+class save_only_these_names:
+    """A policy that keeps the values marked by `name`, under one of these names."""
+
+    names: frozenset[str]
+
+    def __init__(self, *names: str):
+        object.__setattr__(self, "names", frozenset(names))
+
+    def __call__(self, primitive: Primitive, params: dict) -> bool:
+        return primitive.name == "name" and params["name"] in self.names
+
+
+# ---- wrapper -------------------------------------------------------------------------------------
+
+
+def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable) -> list:
+    """fun(*args), a sequence of values; its derivative computes again what `policy` does not keep.
+
+    What the function closes over counts among its arguments.
+    """
+    if not callable(policy):
+        raise TypeError(f"remat takes a policy(primitive, params) -> bool, got {policy!r}; see "
+                        "everything_saveable, nothing_saveable, dots_saveable and "
+                        "save_only_these_names")
+    graph, captures = traced(fun, args, getattr(fun, "__name__", "function"))
+    return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
+
+
+# ---- shape, reference, lowering ------------------------------------------------------------------
+
+
+def _shape(*avals, graph, policy, differentiated):
+    if tuple(avals) != graph.in_avals:
+        raise TypeError(f"remat of a graph of {graph.in_avals}, got {avals}")
+    return graph.out_avals
+
+
+def _lower(ctx, *operands, graph, policy, differentiated):
+    if differentiated and operands:
+        ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
+        operands = ctx.op("stablehlo.optimization_barrier", *operands,
+                          out=[x.aval for x in operands])
+    return ctx.graph(graph, operands)
+
+
+# ---- jvp, batch ----------------------------------------------------------------------------------
+
+
+def _jvp(primals, tangents, *, graph, policy, differentiated):
+    dual, out_mask = jvp(graph, present(tangents))
+    outs = bind(remat_p, *primals, *(t for t in tangents if t is not None), graph=dual,
+                policy=policy, differentiated=differentiated)
+    n = len(out_mask)
+    return outs[:n], spread(out_mask, outs[n:])
+
+
+def _batch(axis, args, dims, *, graph, policy, differentiated):
+    new, out_dims = batch(graph, axis, tuple(dims))
+    outs = bind(remat_p, *args, graph=new, policy=policy, differentiated=differentiated)
+    return outs, list(out_dims)
+
+
+# ---- partial evaluation --------------------------------------------------------------------------
+
+
+def _partial_eval(split, args, node):
+    """Known outputs are computed as ever; the rest stays one node, which computes residuals again."""
+    graph, policy = node.params["graph"], node.params["policy"]
+    unknown = tuple(not split.is_known(a) for a in args)
+    known, later, needed, out_unknown = _split_graph(graph, unknown, policy)
+    known_args = unpick(args, unknown)
+    outs = split.known.inline(known, known_args)
+    n = out_unknown.count(False)
+    unknown_outs = split.add_unknown(
+        node.primitive, [*pick(known_args, needed), *outs[n:], *pick(args, unknown)], graph=later,
+        policy=policy, differentiated=node.params["differentiated"])
+    return merge(out_unknown, unknown_outs, outs[:n])
+
+
+@memoised
+def _split_graph(graph: Graph, unknown: tuple[bool, ...], policy: Callable):
+    """(known graph with what it keeps, unknown graph of that, the known inputs it needs, ...).
+
+    The unknown graph: needed known inputs, kept values, unknown inputs -> unknown outputs.
+    """
+    s = partial_eval(graph, unknown)
+    inputs, kept, again = _walk_back(s, policy)
+    needed = tuple(slot in inputs for slot in s.known.inputs)
+    known = Graph(s.known.name, s.known.inputs, s.known.nodes,
+                  [*s.known.outputs[:s.known_outs], *kept], s.known.avals)
+    sources = [*pick(s.known.inputs, needed), *kept]
+    residuals = Graph("recomputed", sources, again, s.known.outputs[s.known_outs:], s.known.avals)
+
+    def later(*args):
+        return run(s.unknown, [*run(residuals, args[:len(sources)]), *args[len(sources):]])
+
+    in_avals = [*residuals.in_avals, *s.unknown.in_avals[s.residuals:]]
+    return dce(known), closed(later, in_avals, graph.name), needed, s.out_unknown
+
+
+def _walk_back(s: Split, policy: Callable):
+    """From the residuals: (known inputs they come from, slots to keep, nodes to run again)."""
+    wanted = set(s.known.outputs[s.known_outs:])
+    kept, again = [], []
+    for node in reversed(s.known.nodes):
+        if not wanted.intersection(node.outputs):
+            continue
+        if policy(node.primitive, node.params):
+            kept.extend(slot for slot in node.outputs if slot in wanted)
+            wanted.difference_update(node.outputs)
+        else:
+            again.append(node)
+            wanted.update(node.inputs)
+    return wanted.intersection(s.known.inputs), kept, again[::-1]
+
+
+# ---- transpose -----------------------------------------------------------------------------------
+
+
+def _transpose(cotangents, *args, graph, policy, differentiated):
+    linear, given = is_linear(args), present(cotangents)
+    back, mask = _backward(graph, linear, given)
+    outs = bind(remat_p, *unpick(args, linear), *pick(cotangents, given), graph=back, policy=policy,
+                differentiated=True)
+    return spread(linear, spread(mask, outs))
+
+
+@memoised
+def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
+    """(graph of the other inputs + given cotangents -> cotangents, which inputs have one)."""
+    found = []
+
+    def fun(*args):
+        from ..core.primitive import Linear
+        values, cts = args[:linear.count(False)], args[linear.count(False):]
+        operands = merge(linear, (Linear(a) for a in pick(graph.in_avals, linear)), values)
+        out = pick(transpose_mixed(graph, operands, spread(given, cts)), linear)
+        found.append(present(out))
+        return [c for c in out if c is not None]
+
+    in_avals = [*unpick(graph.in_avals, linear), *pick(graph.out_avals, given)]
+    back = closed(fun, in_avals, f"transpose_{graph.name}")
+    return back, found[0]
+
+
+remat_p = Primitive(
+    "remat", family="control", multiple=True,
+    shape=_shape, reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),
+    lower=_lower, jvp=_jvp, partial_eval=_partial_eval, transpose=_transpose, batch=_batch)
