@@ -309,7 +309,7 @@ def _split(x: Array, axis: int, avals) -> list[Array]:
     from ..primitives import reshape, slice_in_dim
     pieces, start, shape = [], 0, x.shape
     for a in avals:
-        piece = slice_in_dim(x._value, start, start + a.size, axis=axis)
+        piece = slice_in_dim(x._value, start=start, limit=start + a.size, dimension=axis)
         pieces.append(wrap(reshape(piece, shape=shape[:axis] + a.shape + shape[axis + 1:])))
         start += a.size
     return pieces

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..core import tree
 from ..core.trace import run
 from ..transforms.batch import Axis, batch
-from ..transforms.collectives import axis_environment
+from ..transforms.collectives import bound_axis
 from .array import wrap
 from .tracing import leaf_values, name_of, trace_function
 
@@ -69,7 +69,7 @@ def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | 
         axis = Axis(_size(dims, values, name, in_axes, axis_size), axis_name)
         avals = [v.aval if d is None else v.aval.with_shape(
             v.aval.shape[:d] + v.aval.shape[d + 1:]) for v, d in zip(values, dims)]
-        with axis_environment(axis):
+        with bound_axis(axis_name, axis.size):
             traced = trace_function(fun, treedef, avals, keywords=True)
             return _run_batched(traced, axis, dims, values, out_axes, name)
     return wrapped

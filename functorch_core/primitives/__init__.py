@@ -21,6 +21,10 @@ from .gamma import (
     betainc, betainc_grad_a, digamma, igamma, igamma_grad_a, igammac, lgamma, polygamma,
     random_gamma_grad, zeta)
 from .indexing import gather, take, take_along_axis, wrap_negative
+from .linalg import (
+    cholesky, det, eig, eigh, eigvals, eigvalsh, geqrf, householder_product, inv, lstsq, lu,
+    lu_solve, ormqr, permute_rows, pivots_to_permutation, qr, schur, slogdet, solve, svd,
+    triangular_solve)
 from .random_bits import (
     philox_bits, random_bits, threefry2x32, threefry_fold_in, threefry_seed, threefry_split)
 from .reduce_window import (

@@ -14,11 +14,13 @@ from .. import xla
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import Operand
+from ..core.primitive import Reason
 from .arithmetic import add, div, mul, sub
 from .comparison import eq, ge, le, select
 from .convert import complex, conj, convert, imag, real
 from .dot import dot_general
 from .reductions import reduce_sum
+from .slicing import pad
 from .structure import broadcast_in_dim, full, iota, transpose, zeros
 
 DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
@@ -124,6 +126,13 @@ def as_diagonal(d):
     """Square matrices with these diagonals."""
     a = aval_of(d)
     return _masked(per_column(d, (*a.shape, a.shape[-1])), eq(*_row_and_column((a.shape[-1],) * 2)))
+
+
+def resized(x, rows: int, columns: int):
+    """Matrices of another size: cut, or filled with zeros, at the end."""
+    a = aval_of(x)
+    added = (*(0 for _ in a.shape[:-2]), rows - a.shape[-2], columns - a.shape[-1])
+    return pad(x, full((), 0, a.dtype), low=(0,) * a.ndim, high=added)
 
 
 def per_row(d, shape):
@@ -235,6 +244,11 @@ def unless_empty(shape: Callable, lower: Callable) -> Callable:
             return ctx.call(_of_nothing, shape=outs.shape, dtype=outs.dtype)[0]
         return [ctx.call(_of_nothing, shape=o.shape, dtype=o.dtype)[0] for o in outs]
     return rule
+
+
+def unavailable(name: str) -> Reason:
+    """Stands for the lowering on platforms without one of its own."""
+    return Reason(f"{name} is LAPACK's on CPU and cuSOLVER's on CUDA; no other platform has it here")
 
 
 def _of_nothing(*, shape, dtype):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason
+from ..core.primitive import NOT_LINEAR, Linear, Primitive
 from ..core.trace import bind
 from ..xla import flag
 from .arithmetic import add, mul, neg, sub
@@ -154,20 +154,24 @@ def _triangular_transpose(ct, a, b, *, transpose_a, conjugate_a, **params):
                                   conjugate_a=conjugate_a, **params)
 
 
-def _triangular_batch(axis, args, dims, *, left_side, **params):
-    """One matrix for all right sides: these become further columns (rows) of one."""
-    (a, b), (of_a, of_b) = args, dims
-    if of_a is not None:
-        return _triangular_at_front(axis, args, dims, left_side=left_side, **params)
+def solve_as_columns(axis, b, dim, solve, left_side=True):
+    """In a batch rule: one system for all right sides, which become its columns (or rows)."""
     ndim = aval_of(b).ndim
     at = ndim - 1 if left_side else ndim - 2
-    b = move_batch_axis(axis, b, of_b, at)
+    b = move_batch_axis(axis, b, dim, at)
     shape = b.shape
-    kept = shape[:-2] if left_side else shape[:-3]
-    joined = shape[-2] * shape[-1] if left_side else shape[-3] * shape[-2]
-    flat = (*kept, joined) if left_side else (*kept, joined, shape[-1])
-    x = triangular_solve(a, reshape(b, shape=flat), left_side=left_side, **params)
-    return reshape(x, shape=shape), at if left_side else at - 1
+    flat = (*shape[:at - 1], shape[at - 1] * shape[at], *shape[at + 1:])
+    return reshape(solve(reshape(b, shape=flat)), shape=shape), at
+
+
+def _triangular_batch(axis, args, dims, *, left_side, **params):
+    a, b = args
+    if dims[0] is not None:
+        return _triangular_at_front(axis, args, dims, left_side=left_side, **params)
+
+    def solve(b):
+        return triangular_solve(a, b, left_side=left_side, **params)
+    return solve_as_columns(axis, b, dims[1], solve, left_side)
 
 
 _triangular_at_front = front_batch(triangular_solve)

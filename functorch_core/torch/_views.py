@@ -352,9 +352,10 @@ view_kind("permute", get=lambda x, order: p.transpose(x, permutation=order),
 def _slice_get(x, dim, size, step, start):
     span = (size - 1) * step + 1 if size else 0
     if isinstance(start, int):
-        return p.slice_in_dim(x, start, start + span, stride=step, axis=dim)
+        return p.slice_in_dim(x, start=start, limit=start + span, stride=step, dimension=dim)
     part = p.dynamic_slice(x, *_starts(x, dim, start), sizes=_with(x.aval.shape, dim, span))
-    return part if step == 1 else p.slice_in_dim(part, 0, span, stride=step, axis=dim)
+    return part if step == 1 else p.slice_in_dim(
+        part, start=0, limit=span, stride=step, dimension=dim)
 
 
 def _slice_put(base, new, dim, size, step, start):
@@ -462,9 +463,9 @@ def _diagonal_get(x, offset, dim1, dim2):
     first = max(offset, 0) - cols * min(offset, 0)
     flat = p.reshape(x, shape=(*lead, rows * cols))
     if n == 0:
-        return p.slice_in_dim(flat, 0, 0, axis=len(lead))
-    return p.slice_in_dim(flat, first, first + (n - 1) * (cols + 1) + 1, stride=cols + 1,
-                          axis=len(lead))
+        return p.slice_in_dim(flat, start=0, limit=0, dimension=len(lead))
+    return p.slice_in_dim(flat, start=first, limit=first + (n - 1) * (cols + 1) + 1,
+                          stride=cols + 1, dimension=len(lead))
 
 
 def diagonal_length(rows: int, cols: int, offset: int) -> int:
@@ -511,13 +512,14 @@ view_kind("imag", get=lambda x: p.imag(x), put=lambda base, new: p.complex(p.rea
 
 
 def _as_real_get(x):
-    parts = [p.expand_dims(part, (x.aval.ndim,)) for part in (p.real(x), p.imag(x))]
+    parts = [p.expand_dims(part, dims=(x.aval.ndim,)) for part in (p.real(x), p.imag(x))]
     return p.concatenate(*parts, dimension=x.aval.ndim)
 
 
 def _as_complex_get(x):
     last = x.aval.ndim - 1
-    parts = [p.reshape(p.slice_in_dim(x, i, i + 1, axis=last), shape=x.aval.shape[:-1])
+    parts = [p.reshape(p.slice_in_dim(x, start=i, limit=i + 1, dimension=last),
+                       shape=x.aval.shape[:-1])
              for i in (0, 1)]
     return p.complex(*parts)
 

@@ -1,0 +1,174 @@
+"""Control flow inside compiled functions: scan, cond, while_loop and their kin, on pytrees."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..primitives import convert
+from ..transforms import associative, cond as conds, scan as scans, while_loop as whiles
+from .array import as_value, wrap
+from .trees import FlatFunction, flatten_values, rebuild
+
+SAME_CARRY = "The carry keeps its structure, shapes and dtypes from step to step."
+PAIR = ("{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
+        "    wrong: return carry + x          right: return carry + x, None")
+
+
+def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False):
+    """Carry a value through a loop over leading axes: (last carry, stacked ys).
+
+    f(carry, x) -> (carry, y); carry, x and y are pytrees. xs is sliced along axis 0; `length` is
+    needed where xs is None. The loop is compiled once, whatever its length; derivatives of both
+    modes exist. TypeError if the carry changes shape, dtype or structure.
+
+    >>> import functorch_core as fc
+    >>> fc.scan(lambda total, x: (total + x, total), fc.asarray(0.), fc.asarray([1., 2., 3.]))
+    (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32))
+    """
+    carry_values, carry_tree = flatten_values(init, "the carry", "scan")
+    x_values, x_tree = flatten_values(xs, "xs", "scan")
+    found = {}
+
+    def body(carry, x):
+        out = f(rebuild(carry_tree, carry), rebuild(x_tree, x))
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise TypeError(PAIR.format(what="scan", name=getattr(f, "__name__", "f"), found=out))
+        new, new_tree = flatten_values(out[0], "scan: the carry", "f")
+        if new_tree != carry_tree:
+            raise TypeError(f"scan: f returned a carry of structure {new_tree}, it takes "
+                            f"{carry_tree}. {SAME_CARRY}")
+        ys, found["tree"] = flatten_values(out[1], "scan: a y", "f")
+        return new, ys
+
+    last, ys = scans.scan(body, carry_values, x_values, length=length, reverse=reverse)
+    return rebuild(carry_tree, last), rebuild(found["tree"], ys)
+
+
+def map(f: Callable, xs):  # noqa: A001  the name is JAX's
+    """f applied to each slice of xs along axis 0, one after the other; results stacked.
+
+    Needs the memory of one step, where vmap needs that of all.
+
+    >>> import functorch_core as fc
+    >>> fc.map(lambda x: x * 2, fc.asarray([1., 2.]))
+    Array([2., 4.], dtype=float32)
+    """
+    return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
+
+
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands):
+    """true_fun(*operands) if the bool scalar `pred` holds, else false_fun(*operands).
+
+    Both are traced and must return equal structures, shapes and dtypes; one runs. Under vmap with a
+    batched predicate both run.
+
+    >>> import functorch_core as fc
+    >>> fc.cond(fc.asarray(True), lambda x: x + 1, lambda x: x - 1, fc.asarray(1.))
+    Array(2., dtype=float32)
+    """
+    pred = as_value(pred)
+    a = aval_of(pred)
+    if a.shape != ():
+        raise TypeError(f"cond takes a scalar predicate, got {a}; reduce it with .any() or .all(), "
+                        "or choose elementwise with fc.where")
+    pred = pred if a.dtype == dt.bool_ else as_value(wrap(pred) != 0)
+    return _branches("cond", convert(pred, dtype=dt.int32), (false_fun, true_fun), operands)
+
+
+def switch(index, branches: Sequence[Callable], *operands):
+    """branches[index](*operands); the index is clamped. All branches return equal structures.
+
+    >>> import functorch_core as fc
+    >>> fc.switch(fc.asarray(1), [lambda x: x, lambda x: -x], fc.asarray(3.))
+    Array(-3., dtype=float32)
+    """
+    index = as_value(index)
+    if index.aval.shape != () or index.aval.dtype not in dt.INTEGER:
+        raise TypeError(f"switch takes an integer scalar as its index, got {index.aval}")
+    return _branches("switch", convert(index, dtype=dt.int32), tuple(branches), operands)
+
+
+def _branches(what: str, index, branches, operands):
+    values, in_tree = flatten_values(tuple(operands), "an operand", what)
+    flat = [FlatFunction(b, in_tree, what) for b in branches]
+
+    def checked(i: int):
+        def branch(*args):
+            out = flat[i](*args)
+            if i:
+                flat[i].check_tree(flat[0].out_tree, "All branches return the same structure.")
+            return out
+        return branch
+    outs = conds.switch(index, [checked(i) for i in range(len(flat))], values)
+    return rebuild(flat[0].out_tree, outs)
+
+
+def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int | None = None):
+    """val = body_fun(val) while cond_fun(val) holds.
+
+    Forward-mode derivatives exist; reverse mode needs `max_steps`, a static bound on the number of
+    steps. Under vmap with a batched condition the loop runs until the last example is done.
+
+    >>> import functorch_core as fc
+    >>> fc.while_loop(lambda x: x < 100, lambda x: x * 2, fc.asarray(1))
+    Array(128, dtype=int64)
+    """
+    values, treedef = flatten_values(init_val, "the initial value", "while_loop")
+
+    def predicate(*flat):
+        out = as_value(cond_fun(rebuild(treedef, flat)))
+        if out.aval.shape != () or out.aval.dtype != dt.bool_:
+            raise TypeError(f"while_loop: cond_fun must return a bool scalar, it returned {out.aval}")
+        return out
+
+    def body(*flat):
+        leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value",
+                                       "body_fun")
+        if found != treedef:
+            raise TypeError(f"while_loop: body_fun returned structure {found}, it takes {treedef}. "
+                            + SAME_CARRY)
+        return leaves
+    if max_steps is None:
+        return rebuild(treedef, whiles.while_loop(predicate, body, values))
+    return rebuild(treedef, whiles.bounded_while(predicate, body, values, max_steps=max_steps))
+
+
+def fori_loop(lower, upper, body_fun: Callable, init_val):
+    """val = body_fun(i, val) for i = lower, ..., upper - 1.
+
+    With Python ints as bounds the loop is a scan, and has reverse-mode derivatives.
+
+    >>> import functorch_core as fc
+    >>> fc.fori_loop(0, 5, lambda i, total: total + i, fc.asarray(0))
+    Array(10, dtype=int64)
+    """
+    values, treedef = flatten_values(init_val, "the initial value", "fori_loop")
+
+    def body(i, *flat):
+        leaves, found = flatten_values(body_fun(wrap(i), rebuild(treedef, flat)),
+                                       "fori_loop: a value", "body_fun")
+        if found != treedef:
+            raise TypeError(f"fori_loop: body_fun returned structure {found}, it takes {treedef}. "
+                            + SAME_CARRY)
+        return leaves
+    bounds = [b if isinstance(b, int) else as_value(b) for b in (lower, upper)]
+    return rebuild(treedef, whiles.fori_loop(*bounds, body, values))
+
+
+def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
+    """All prefixes of elems under an associative function, in parallel.
+
+    fn(a, b) -> c on pytrees like elems, elementwise along `axis`.
+
+    >>> import functorch_core as fc
+    >>> fc.associative_scan(fc.add, fc.asarray([1., 2., 3.]))
+    Array([1., 3., 6.], dtype=float32)
+    """
+    values, treedef = flatten_values(elems, "elems", "associative_scan")
+
+    def flat(a, b):
+        return flatten_values(fn(rebuild(treedef, a), rebuild(treedef, b)), "a result", "fn")[0]
+    ndim = min((v.aval.ndim for v in values), default=1)
+    outs = associative.associative_scan(flat, values, axis=axis % max(ndim, 1), reverse=reverse)
+    return rebuild(treedef, outs)

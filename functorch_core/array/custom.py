@@ -1,0 +1,281 @@
+"""custom_jvp, custom_vjp and checkpoint on pytrees; pure_callback, debug.print."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..core import dtypes as dt
+from ..core import tree
+from ..core.aval import aval
+from ..primitives import name as name_value
+from ..transforms import callback as callbacks, custom as rules, remat
+from .array import as_value, wrap
+from .tracing import name_of
+from .trees import FlatFunction, flatten_values, rebuild
+
+NO_RULE = ("`{name}` was declared with fc.{kind} but has no rule yet: use @{name}.{how} before "
+           "calling it")
+
+
+class _Custom:
+    """What custom_jvp and custom_vjp share: static arguments, and one rule per structure."""
+
+    kind = how = ""
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+        functools.update_wrapper(self, fun)
+        self.fun, self.nondiff, self.name = fun, frozenset(nondiff_argnums), name_of(fun)
+        self._rules: dict[tuple, object] = {}
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _bound(self, args, kwargs) -> tuple:
+        if not kwargs:
+            return args
+        bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args
+
+    def _split(self, args) -> tuple[tuple, tuple]:
+        return (tuple((i, args[i]) for i in sorted(self.nondiff) if i < len(args)),
+                tuple(a for i, a in enumerate(args) if i not in self.nondiff))
+
+    def _joined(self, static: tuple, dynamic: Sequence) -> list:
+        full = list(dynamic)
+        for i, value in static:
+            full.insert(i, value)
+        return full
+
+    def __call__(self, *args, **kwargs):
+        self._check_ready()
+        static, dynamic = self._split(self._bound(args, kwargs))
+        values, in_tree = flatten_values(dynamic, "an argument", self.name)
+        fun = FlatFunction(lambda *a: self.fun(*self._joined(static, a)), in_tree, self.name)
+        key = (in_tree, static)
+        found = self._rules.get(key)
+        if found is None:
+            found = self._rules[key] = self._rule(static, in_tree)
+        rule, cell = found
+
+        def flat(*vals):
+            outs = fun(*vals)
+            cell["out_tree"] = fun.out_tree
+            return outs
+        outs = self._apply(flat, rule, values)
+        return rebuild(cell["out_tree"], outs)
+
+
+class custom_jvp(_Custom):
+    """A function with a derivative of its own, for both modes.
+
+    @fc.custom_jvp
+    def f(x): ...
+    @f.defjvp
+    def _(primals, tangents): return f(*primals), tangent_of_the_result
+
+    `nondiff_argnums` are static arguments, which the rule gets first.
+
+    >>> import functorch_core as fc
+    >>> @fc.custom_jvp
+    ... def f(x):
+    ...     return fc.sin(x)
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     return f(*primals), 2 * tangents[0]
+    >>> fc.grad(f)(fc.asarray(0.))
+    Array(2., dtype=float32)
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+        super().__init__(fun, nondiff_argnums)
+        self.jvp: Callable | None = None
+
+    def defjvp(self, jvp: Callable) -> Callable:
+        """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result)."""
+        self.jvp = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None):
+        """Set the rule by one function an argument: jvp_i(tangent, result, *primals)."""
+        def jvp(primals, tangents):
+            out = self(*primals)
+            terms = [j(t, out, *primals) for j, t in zip(jvps, tangents) if j is not None]
+            return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms)
+        self.jvp = jvp
+
+    def _check_ready(self):
+        if self.jvp is None:
+            raise AttributeError(NO_RULE.format(name=self.name, kind="custom_jvp", how="defjvp"))
+
+    def _rule(self, static, in_tree):
+        cell: dict = {}
+
+        def flat(primals, tangents):
+            dots = [zero_tangent(v) if t is None else wrap(t) for v, t in zip(primals, tangents)]
+            args = rebuild(in_tree, primals), in_tree.unflatten(dots)
+            out, dot = self.jvp(*(s for _, s in static), *args)
+            outs, _ = flatten_values(out, "the jvp rule's result", self.name)
+            leaves = tree.leaves(dot)
+            return outs, [None if o.aval.dtype not in dt.INEXACT else as_value(x)
+                          for o, x in zip(outs, leaves, strict=True)]
+        return rules.JvpRule(flat, self.name), cell
+
+    def _apply(self, flat, rule, values):
+        return rules.custom_jvp(flat, rule, values)
+
+
+def zero_tangent(value):
+    """The tangent of an integer value, as a rule sees it: zeros of its shape."""
+    return wrap(as_value(np.zeros(value.aval.shape, value.aval.dtype)))
+
+
+class custom_vjp(_Custom):
+    """A function with a reverse-mode derivative of its own.
+
+    f.defvjp(fwd, bwd): fwd(*args) -> (result, residuals);
+    bwd(*static, residuals, cotangent) -> a tuple of cotangents, one an argument.
+
+    >>> import functorch_core as fc
+    >>> @fc.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda _, g: (fc.clip(g, -1, 1),))
+    >>> fc.grad(lambda x: 10 * clip_gradient(x))(fc.asarray(1.))
+    Array(1., dtype=float32)
+    """
+
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+        super().__init__(fun, nondiff_argnums)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+
+    def defvjp(self, fwd: Callable, bwd: Callable):
+        """Set the two halves of the rule."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def _check_ready(self):
+        if self.fwd is None:
+            raise AttributeError(NO_RULE.format(name=self.name, kind="custom_vjp", how="defvjp"))
+
+    def _rule(self, static, in_tree):
+        cell: dict = {}
+
+        def fwd(*primals):
+            out = self.fwd(*self._joined(static, rebuild(in_tree, primals)))
+            if not isinstance(out, tuple) or len(out) != 2:
+                raise TypeError(f"`{self.name}`: fwd must return (result, residuals), it returned "
+                                f"{type(out).__name__}")
+            outs, cell["fwd_tree"] = flatten_values(out[0], "fwd's result", self.name)
+            residuals, cell["residual_tree"] = flatten_values(out[1], "a residual", self.name)
+            return outs, residuals
+
+        def bwd(residuals, cotangents):
+            ct = cell["fwd_tree"].unflatten([None if c is None else wrap(c) for c in cotangents])
+            grads = self.bwd(*(s for _, s in static), rebuild(cell["residual_tree"], residuals), ct)
+            return _cotangents_of(grads, in_tree, self.name)
+        return rules.VjpRule(fwd, bwd, self.name), cell
+
+    def _apply(self, flat, rule, values):
+        return rules.custom_vjp(flat, rule, values)
+
+
+def _cotangents_of(grads, in_tree: tree.PyTreeDef, name: str) -> list:
+    n = len(in_tree.children())
+    if not isinstance(grads, (tuple, list)) or len(grads) != n:
+        found = f"{len(grads)}" if isinstance(grads, (tuple, list)) else type(grads).__name__
+        raise TypeError(f"`{name}`: bwd must return a tuple of {n} cotangents, one an argument; "
+                        f"got {found}\n    wrong: return g * x     right: return (g * x,)")
+    out: list = []
+    for grad, child in zip(grads, in_tree.children()):
+        if grad is None:
+            out += [None] * child.num_leaves
+        else:
+            out += [None if x is None else as_value(x) for x in child.flatten_up_to(grad)]
+    return out
+
+
+# ---- checkpoint --------------------------------------------------------------------------------------
+
+
+class checkpoint_policies:
+    """What fc.checkpoint may keep: everything, nothing, dots, named('a', 'b')."""
+
+    everything_saveable = staticmethod(remat.everything_saveable)
+    nothing_saveable = staticmethod(remat.nothing_saveable)
+    dots_saveable = staticmethod(remat.dots_saveable)
+    save_only_these_names = remat.save_only_these_names
+
+
+def checkpoint(fun: Callable | None = None, *, policy: Callable | None = None) -> Callable:
+    """fun, whose intermediate values are computed again in the backward pass instead of kept.
+
+    policy(primitive, params) -> bool says which values may be kept all the same; see
+    fc.checkpoint_policies. The default keeps nothing.
+
+    >>> import functorch_core as fc
+    >>> fc.grad(fc.checkpoint(lambda x: fc.sin(fc.sin(x))))(fc.asarray(0.))
+    Array(1., dtype=float32)
+    """
+    if fun is None:
+        return functools.partial(checkpoint, policy=policy)
+
+    @functools.wraps(fun)
+    def wrapped(*args, **kwargs):
+        values, in_tree = flatten_values((args, kwargs), "an argument", name_of(fun))
+        flat = FlatFunction(lambda a, k: fun(*a, **k), in_tree, f"checkpoint of {name_of(fun)}")
+        outs = remat.remat(flat, values, policy=policy or remat.nothing_saveable)
+        return rebuild(flat.out_tree, outs)
+    return wrapped
+
+
+def checkpoint_name(x, name: str):
+    """x, marked with a name that checkpoint_policies.save_only_these_names looks for."""
+    return tree.map(lambda leaf: wrap(name_value(as_value(leaf), name=name)), x)
+
+
+# ---- callbacks ---------------------------------------------------------------------------------------
+
+
+def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: str | None = None):
+    """callback(*numpy_arrays) called by the running program; its result has the declared shapes.
+
+    result_shape_dtypes is a pytree of fc.ShapeDtype (or arrays). The callback must be pure: it may
+    run any number of times. vmap_method: 'sequential', 'expand_dims' or 'broadcast_all'.
+
+    >>> import functorch_core as fc, numpy as np
+    >>> fc.pure_callback(np.sort, fc.ShapeDtype((3,), fc.float32), fc.asarray([3., 1., 2.]))
+    Array([1., 2., 3.], dtype=float32)
+    """
+    specs, out_tree = tree.flatten(result_shape_dtypes)
+    avals = [aval(tuple(s.shape), s.dtype) for s in specs]
+    values, in_tree = flatten_values(args, "an argument", "pure_callback")
+
+    def flat(*arrays):
+        return tuple(np.asarray(x) for x in tree.leaves(callback(*in_tree.unflatten(arrays))))
+    return rebuild(out_tree, callbacks.pure_callback(flat, avals, values, vmap_method=vmap_method))
+
+
+class debug:
+    """Looking into a traced function: fc.debug.print, fc.debug.callback."""
+
+    @staticmethod
+    def callback(callback: Callable, *args):
+        """Call callback(*numpy_arrays) when the program runs, for its effect."""
+        values, in_tree = flatten_values(args, "an argument", "debug.callback")
+        callbacks.debug_callback(lambda *arrays: callback(*in_tree.unflatten(arrays)), values)
+
+    @staticmethod
+    def print(text: str, *args, **kwargs):
+        """Print text.format(*args, **kwargs) with the values, when the program runs.
+
+        >>> import functorch_core as fc
+        >>> y = fc.jit(lambda x: (fc.debug.print("x = {}", x), x + 1)[1])(fc.asarray(1.))
+        x = 1.0
+        """
+        def show(positional, keywords):
+            print(text.format(*positional, **keywords))
+        debug.callback(show, args, kwargs)

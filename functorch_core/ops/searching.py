@@ -1,0 +1,439 @@
+"""Finding and ordering: extremes, sorting, places, sets."""
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import primitives as p
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..core.trace import state
+from ..engine import from_numpy
+from ..primitives import cumulative, sorting
+from .elementwise import check
+from .host import host_array, is_traced
+from .op import lift, op
+from .promotion import broadcast_shapes, broadcast_to, canonical_axis, promote
+
+SIZE_ADVICE = "Give the number of them: fc.{name}(x, size=n); or choose with fc.where(condition, x, y)"
+SET_ADVICE = "Sets have no static size; compute them outside of the transformed function"
+
+
+# ---- the places of extremes --------------------------------------------------------------------------------------
+
+
+def _extreme_place(x, axis, keepdims, name: str, apply):
+    a = aval_of(x)
+    check(name, x, dt.ORDERED)
+    if a.size == 0 and (axis is None or a.shape[canonical_axis(axis, a.ndim, name)] == 0):
+        raise ValueError(f"{name}(x, axis={axis}) of {a}: there is no element to choose from")
+    if axis is None:
+        out = apply(p.reshape(x, shape=(a.size,)), axis=0)
+        return p.reshape(out, shape=(1,) * a.ndim) if keepdims else out
+    axis = canonical_axis(axis, a.ndim, name)
+    out = apply(x, axis=axis)
+    return p.expand_dims(out, dims=(axis,)) if keepdims else out
+
+
+@op
+def argmax(x, /, axis=None, keepdims=False):
+    """The index of the greatest element along `axis` (None: of the flattened array), an int64.
+
+    The first where several are equal; of NaN the first. ValueError for no elements.
+
+    >>> import functorch_core as fc
+    >>> fc.argmax(fc.asarray([1., 3., 2.]))
+    @@
+    """
+    return _extreme_place(x, axis, keepdims, "argmax", p.argmax)
+
+
+@op
+def argmin(x, /, axis=None, keepdims=False):
+    """The index of the least element along `axis` (None: of the flattened array), an int64.
+
+    >>> import functorch_core as fc
+    >>> fc.argmin(fc.asarray([1., 3., 2.]))
+    @@
+    """
+    return _extreme_place(x, axis, keepdims, "argmin", p.argmin)
+
+
+# ---- taking ------------------------------------------------------------------------------------------------------
+
+
+def check_indices(indices, size: int, name: str, mode, axis):
+    """IndexError if concrete indices are out of bounds and no mode says what to do with them."""
+    if mode is not None or is_traced(indices):
+        return
+    host = np.asarray(indices)
+    if host.dtype.kind not in "iu":
+        raise TypeError(f"{name}: indices are integers, got {aval_of(indices)}")
+    bad = (host < -size) | (host >= size)
+    if bad.any():
+        raise IndexError(f"{name}: index {int(host[bad].flat[0])} is out of bounds for axis {axis} "
+                         f"of size {size}")
+
+
+def _from_front(indices, size: int):
+    indices = p.convert(indices, dtype=dt.int64)
+    return p.wrap_negative(indices, size)
+
+
+def _gather_mode(mode) -> str:
+    modes = {None: "clip", "clip": "clip", "fill": "fill", "promise_in_bounds": "promise_in_bounds"}
+    if mode not in modes:
+        raise ValueError(f"mode is None, 'clip', 'fill' or 'promise_in_bounds', got {mode!r}")
+    return modes[mode]
+
+
+@op
+def _take(x, indices, /, *, axis, mode, fill_value):
+    size = aval_of(x).shape[axis]
+    return p.take(x, _from_front(indices, size), axis=axis, mode=mode, fill_value=fill_value)
+
+
+def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
+    """x at integer indices along `axis`, whose dimension gives way to those of the indices.
+
+    Negative indices count from the end. Out of bounds, concrete indices are an IndexError and traced
+    ones are clipped; or by mode: 'clip', or 'fill' with fill_value (NaN by default).
+
+    >>> import functorch_core as fc
+    >>> fc.take(fc.asarray([10., 20., 30.]), fc.asarray([2, 0]))
+    @@
+    """
+    from .manipulation import ravel
+    if axis is None:
+        if aval_of(x).ndim != 1:
+            x = ravel(x)
+        axis = 0
+    axis = canonical_axis(axis, aval_of(x).ndim, "take")
+    check_indices(indices, aval_of(x).shape[axis], "take", mode, axis)
+    return _take(x, indices, axis=axis, mode=_gather_mode(mode), fill_value=fill_value)
+
+
+@op
+def _take_along_axis(x, indices, /, *, axis, mode, fill_value):
+    a, i = aval_of(x), aval_of(indices)
+
+    def at_axis(shape, n):
+        return shape[:axis] + (n,) + shape[axis + 1:]
+    shape = broadcast_shapes(at_axis(a.shape, 1), at_axis(i.shape, 1), name="take_along_axis")
+    x = broadcast_to(x, at_axis(shape, a.shape[axis]))
+    indices = broadcast_to(indices, at_axis(shape, i.shape[axis]))
+    return p.take_along_axis(x, _from_front(indices, a.shape[axis]), axis=axis, mode=mode,
+                             fill_value=fill_value)
+
+
+def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
+    """For every line of x along `axis` its elements at a line of indices, as argsort gives them.
+
+    The other dimensions are broadcast. Out of bounds: see take.
+
+    >>> import functorch_core as fc
+    >>> x = fc.asarray([[3., 1.], [2., 5.]])
+    >>> fc.take_along_axis(x, fc.argsort(x), axis=-1)
+    @@
+    """
+    a, i = aval_of(x), aval_of(indices)
+    if a.ndim != i.ndim:
+        raise ValueError(f"take_along_axis takes indices of as many dimensions as x, got {i} for {a}")
+    axis = canonical_axis(axis, a.ndim, "take_along_axis")
+    check_indices(indices, a.shape[axis], "take_along_axis", mode, axis)
+    return _take_along_axis(x, indices, axis=axis, mode=_gather_mode(mode), fill_value=fill_value)
+
+
+# ---- sorting -------------------------------------------------------------------------------------------------------
+
+
+@op
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """x sorted along `axis`; NaN comes last (first if descending).
+
+    >>> import functorch_core as fc
+    >>> fc.sort(fc.asarray([3., 1., 2.]))
+    @@
+    """
+    axis = canonical_axis(axis, aval_of(x).ndim, "sort")
+    return sorting.sort(x, dimension=axis, descending=bool(descending), stable=bool(stable))[0]
+
+
+@op
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The int64 indices that sort x along `axis`; equal elements stay in order.
+
+    >>> import functorch_core as fc
+    >>> fc.argsort(fc.asarray([3., 1., 2.]))
+    @@
+    """
+    axis = canonical_axis(axis, aval_of(x).ndim, "argsort")
+    return sorting.argsort(x, dimension=axis, descending=bool(descending), stable=bool(stable))
+
+
+class TopK(NamedTuple):
+    """The k greatest (or least) elements, in order, and their indices."""
+
+    values: object
+    indices: object
+
+
+@op
+def _top_k(x, /, *, k, axis, largest):
+    a = aval_of(x)
+    axis = canonical_axis(axis, a.ndim, "top_k")
+    if not 0 <= k <= a.shape[axis]:
+        raise ValueError(f"top_k: k={k} of {a.shape[axis]} elements along axis {axis} of {a}")
+    order = [d for d in range(a.ndim) if d != axis] + [axis]
+    back = tuple(order.index(d) for d in range(a.ndim))
+    out = sorting.top_k(p.transpose(x, permutation=tuple(order)), k=k, largest=bool(largest))
+    return TopK(*(p.transpose(v, permutation=back) for v in out))
+
+
+def top_k(x, k, /, *, axis=-1, largest=True):
+    """The k greatest (or least) elements along `axis`, in order, and their int64 indices.
+
+    Equal elements come by index. Returns TopK(values, indices). ValueError if there are fewer.
+
+    >>> import functorch_core as fc
+    >>> fc.top_k(fc.asarray([3., 1., 2.]), 2).values
+    @@
+    """
+    return TopK(*_top_k(x, k=k.__index__(), axis=axis, largest=largest))
+
+
+@op(arrays=("sorter",))
+def searchsorted(x1, x2, /, sorter=None, *, side="left"):
+    """Where each element of x2 would be inserted into the sorted 1-d x1 to keep it sorted, an int64.
+
+    side='left': in front of equal elements, 'right': behind. sorter: indices that sort x1.
+
+    >>> import functorch_core as fc
+    >>> fc.searchsorted(fc.asarray([1, 3, 5]), fc.asarray([3, 4]))
+    @@
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side is 'left' or 'right', got {side!r}")
+    if aval_of(x1).ndim != 1:
+        raise ValueError(f"searchsorted takes a sorted array of one dimension, got {aval_of(x1)}")
+    if sorter is not None:
+        x1 = p.take(x1, sorter, axis=0)
+    shape = aval_of(x2).shape
+    x1, x2 = cast_both(x1, x2)
+    n, flat = aval_of(x1).size, p.reshape(x2, shape=(aval_of(x2).size,))
+    low = p.full(aval_of(flat).shape, 0, dt.int64)
+    if n:
+        low = _bisect(x1, flat, low, n, p.lt if side == "left" else p.le)
+    return p.reshape(low, shape=shape)
+
+
+def cast_both(x1, x2):
+    """Two arrays in their common dtype."""
+    from .promotion import cast, result_dtype
+    dtype = result_dtype((x1, x2))
+    return cast(x1, dtype), cast(x2, dtype)
+
+
+def _bisect(x1, x2, low, n: int, before):
+    """Halve [low, high) as often as n elements need; NaN comes last."""
+    high = p.full(aval_of(x2).shape, n, dt.int64)
+    floats = aval_of(x1).dtype in dt.FLOATING
+    for _ in range(n.bit_length()):
+        middle = p.shift_right_logical(p.add(low, high), 1)
+        value = p.take(x1, middle, axis=0)
+        goes = before(value, x2)
+        if floats:
+            last = p.ne(x2, x2)
+            numbers = p.eq(value, value)
+            goes = p.or_(goes, p.and_(last, numbers if before is p.lt else p.or_(numbers, last)))
+        goes = p.and_(goes, p.lt(low, high))
+        low, high = p.select(goes, p.add(middle, 1), low), p.select(goes, high, middle)
+    return low
+
+
+# ---- places --------------------------------------------------------------------------------------------------------
+
+
+@op
+def _nonzero_sized(x, /, *, size, fill_value):
+    """The first `size` places: those whose running count is at or below each place's number."""
+    a = aval_of(x)
+    flat = p.reshape(p.convert(x, dtype=dt.bool_), shape=(a.size,))
+    seen = cumulative.cumsum(p.convert(flat, dtype=dt.int64), axis=0)
+    wanted = p.iota(shape=(size,), dtype=dt.int64, dimension=0)
+    at = _bisect(seen, wanted, p.full((size,), 0, dt.int64), a.size, p.le)
+    total = p.reshape(p.slice(seen, start=(a.size - 1,), limit=(a.size,)), shape=())
+    exists = p.lt(wanted, p.broadcast_in_dim(total, shape=(size,), dims=()))
+    out = []
+    for d in range(a.ndim):
+        stride = math.prod(a.shape[d + 1:])
+        place = p.rem(p.div(at, stride), a.shape[d])
+        fill = fill_value[d] if isinstance(fill_value, tuple) else fill_value
+        out.append(p.select(exists, place, p.full((size,), fill, dt.int64)))
+    return out
+
+
+def nonzero(x, /, *, size=None, fill_value=0):
+    """The places of elements that are not 0: a tuple of int64 arrays, one for each dimension.
+
+    How many there are depends on the data; under tracing give `size`: the first so many, the rest
+    `fill_value`. ValueError for a 0-d array.
+
+    >>> import functorch_core as fc
+    >>> fc.nonzero(fc.asarray([0, 3, 0, 4]))
+    @@
+    """
+    a = aval_of(x)
+    if not a.ndim:
+        raise ValueError("nonzero of a 0-d array; reshape it to (1,) first")
+    if size is None:
+        places = np.nonzero(host_array(x, "nonzero", SIZE_ADVICE.format(name="nonzero")))
+        return tuple(map(as_result, places))
+    if not a.size:
+        return tuple(as_result(np.full(size, fill_value, np.int64)) for _ in range(a.ndim))
+    return tuple(_nonzero_sized(x, size=size.__index__(), fill_value=fill_value))
+
+
+def argwhere(x, /, *, size=None, fill_value=0):
+    """The places of elements that are not 0, a row of indices each: see nonzero.
+
+    >>> import functorch_core as fc
+    >>> fc.argwhere(fc.asarray([[0, 3], [4, 0]]))
+    @@
+    """
+    from .manipulation import stack
+    return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
+
+
+def flatnonzero(x, /, *, size=None, fill_value=0):
+    """The places of elements that are not 0 in the flattened array: see nonzero.
+
+    >>> import functorch_core as fc
+    >>> fc.flatnonzero(fc.asarray([[0, 3], [4, 0]]))
+    @@
+    """
+    from .manipulation import ravel
+    return nonzero(ravel(x), size=size, fill_value=fill_value)[0]
+
+
+def as_result(array: np.ndarray):
+    """A host array as a value: a constant of the active trace, or an engine value."""
+    return lift(array) if state.builder is not None else from_numpy(np.ascontiguousarray(array))
+
+
+# ---- sets ----------------------------------------------------------------------------------------------------------
+
+
+class UniqueAll(NamedTuple):
+    """Distinct values, their first indices, where each element is among them, how often they occur."""
+
+    values: object
+    indices: object
+    inverse_indices: object
+    counts: object
+
+
+class UniqueCounts(NamedTuple):
+    """Distinct values and how often they occur."""
+
+    values: object
+    counts: object
+
+
+class UniqueInverse(NamedTuple):
+    """Distinct values and where each element is among them."""
+
+    values: object
+    inverse_indices: object
+
+
+def _unique(x, name: str) -> UniqueAll:
+    host = host_array(x, name, SET_ADVICE)
+    narrow = host.dtype.kind == "V"
+    found = np.unique(host.astype(np.float32) if narrow else host, return_index=True,
+                      return_inverse=True, return_counts=True, equal_nan=False)
+    values, indices, inverse, counts = found
+    if narrow:
+        values = values.astype(host.dtype)
+    return UniqueAll(*map(as_result, (values, indices, inverse.reshape(host.shape), counts)))
+
+
+def unique_all(x, /):
+    """The distinct elements, sorted, with their first indices, inverse indices and counts.
+
+    NaNs are all distinct. Their number depends on the data: not for traced arrays.
+
+    >>> import functorch_core as fc
+    >>> fc.unique_all(fc.asarray([3, 1, 3])).inverse_indices
+    @@
+    """
+    return _unique(x, "unique_all")
+
+
+def unique_counts(x, /):
+    """The distinct elements, sorted, and how often each occurs; see unique_all.
+
+    >>> import functorch_core as fc
+    >>> fc.unique_counts(fc.asarray([3, 1, 3])).counts
+    @@
+    """
+    found = _unique(x, "unique_counts")
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x, /):
+    """The distinct elements, sorted, and which of them each element is; see unique_all.
+
+    >>> import functorch_core as fc
+    >>> fc.unique_inverse(fc.asarray([3, 1, 3])).values
+    @@
+    """
+    found = _unique(x, "unique_inverse")
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x, /):
+    """The distinct elements, sorted; see unique_all.
+
+    >>> import functorch_core as fc
+    >>> fc.unique_values(fc.asarray([3, 1, 3]))
+    @@
+    """
+    return _unique(x, "unique_values").values
+
+
+@op
+def isin(x1, x2, /, *, invert=False):
+    """Whether each element of x1 is equal to one of x2.
+
+    >>> import functorch_core as fc
+    >>> fc.isin(fc.asarray([1, 2, 3]), fc.asarray([2, 4]))
+    @@
+    """
+    x1, x2 = cast_both(x1, x2)
+    shape, n = aval_of(x1).shape, aval_of(x2).size
+    all_pairs = (*shape, n)
+    same = p.eq(p.broadcast_in_dim(x1, shape=all_pairs, dims=tuple(range(len(shape)))),
+                p.broadcast_in_dim(p.reshape(x2, shape=(n,)), shape=all_pairs,
+                                   dims=(len(shape),)))
+    found = p.reduce_or(same, axes=(len(shape),))
+    return p.not_(found) if invert else found
+
+
+@op(arrays=("weights",))
+def bincount(x, /, weights=None, *, length):
+    """How often (or with which sum of weights) each of 0, ..., length - 1 occurs in x.
+
+    Numbers outside are left out.
+
+    >>> import functorch_core as fc
+    >>> fc.bincount(fc.asarray([0, 2, 2]), length=4)
+    @@
+    """
+    n = aval_of(x).size
+    x = p.convert(p.reshape(x, shape=(n,)), dtype=dt.int64)
+    ones = p.full((n,), 1, dt.int64) if weights is None else p.reshape(weights, shape=(n,))
+    start = p.full((length,), 0, aval_of(ones).dtype)
+    return p.scatter_axis(start, x, ones, axis=0, combine="add")

@@ -1,0 +1,444 @@
+"""Reductions and cumulative operations over axes."""
+from __future__ import annotations
+
+import builtins
+import math
+
+from .. import primitives as p
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..primitives import cumulative
+from .elementwise import BITS, check, like
+from .op import op
+from .promotion import canonical_axes, canonical_axis, promote
+
+NO_ELEMENTS = """{name}(x, axis={axis}) of {aval}: there is no element to choose from.
+    Give x at least one element along every reduced axis."""
+
+
+def axes_of(x, axis, name: str) -> tuple[int, ...]:
+    """The axes of a reduction; a 0-d array has none, which axis=None, 0, -1 and () name."""
+    ndim = aval_of(x).ndim
+    if not ndim and axis in (None, 0, -1, ()):
+        return ()
+    return canonical_axes(axis, ndim, name)
+
+
+def keep(reduced, x, axes, keepdims: bool):
+    """The reduced array, with dimensions of size 1 where `axes` were if keepdims."""
+    if not keepdims:
+        return reduced
+    shape = aval_of(x).shape
+    return p.reshape(reduced, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
+
+
+def count_over(x, axes) -> int:
+    """The number of elements reduced to one."""
+    return math.prod(aval_of(x).shape[d] for d in axes)
+
+
+def sum_dtype(dtype, wanted):
+    """The dtype of a sum: int64 (uint64) of narrower integers and bools, otherwise the operand's."""
+    if wanted is not None:
+        return dt.canonical(wanted)
+    if dtype in dt.UNSIGNED:
+        return dt.uint64
+    return dt.DEFAULT_INT if dtype in BITS else dtype
+
+
+def to_floats(x):
+    """Integers and bools as float32."""
+    return x if aval_of(x).dtype in dt.INEXACT else p.convert(x, dtype=dt.DEFAULT_FLOAT)
+
+
+# ---- sums and products -----------------------------------------------------------------------------------------
+
+
+@op
+def sum(x, /, axis=None, dtype=None, keepdims=False):
+    """The sum over `axis` (an int, several, or None for all). Of nothing it is 0.
+
+    Integers and bools are summed as int64 (unsigned ones as uint64) unless `dtype` is given; float16
+    and bfloat16 are summed in float32. IndexError for an axis out of range.
+
+    >>> import functorch_core as fc
+    >>> fc.sum(fc.asarray([[1., 2.], [3., 4.]]), axis=0)
+    @@
+    """
+    axes = axes_of(x, axis, "sum")
+    x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
+    return keep(p.reduce_sum(x, axes=axes), x, axes, keepdims)
+
+
+@op
+def prod(x, /, axis=None, dtype=None, keepdims=False):
+    """The product over `axis` (an int, several, or None for all). Of nothing it is 1.
+
+    Dtypes as for sum.
+
+    >>> import functorch_core as fc
+    >>> fc.prod(fc.asarray([[1., 2.], [3., 4.]]), axis=0)
+    @@
+    """
+    axes = axes_of(x, axis, "prod")
+    x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
+    return keep(p.reduce_prod(x, axes=axes), x, axes, keepdims)
+
+
+@op
+def mean(x, /, axis=None, dtype=None, keepdims=False):
+    """The mean over `axis` (an int, several, or None for all); NaN of nothing.
+
+    Integers and bools give float32; float16 and bfloat16 are summed in float32.
+
+    >>> import functorch_core as fc
+    >>> fc.mean(fc.asarray([[1., 2.], [3., 5.]]), axis=0)
+    @@
+    """
+    axes = axes_of(x, axis, "mean")
+    x = to_floats(x) if dtype is None else p.convert(x, dtype=dt.canonical(dtype))
+    return keep(_mean(x, axes), x, axes, keepdims)
+
+
+def _mean(x, axes):
+    """float16 and bfloat16 stay float32 until the quotient, where a sum could overflow."""
+    a = aval_of(x)
+    wide = dt.float32 if a.dtype.itemsize < 4 else a.dtype
+    total = p.reduce_sum(p.convert(x, dtype=wide), axes=axes)
+    return p.convert(p.div(total, float(count_over(x, axes))), dtype=a.dtype)
+
+
+def _variance(x, axes, correction, name: str):
+    """The mean squared distance from the mean, and x as floats."""
+    x = to_floats(x)
+    a = aval_of(x)
+    wide = dt.float32 if a.dtype.itemsize < 4 else a.dtype
+    x = p.convert(x, dtype=wide)
+    centre = keep(_mean(x, axes), x, axes, True)
+    off = p.sub(x, p.broadcast_in_dim(centre, shape=a.shape, dims=tuple(range(a.ndim))))
+    square = p.mul(off, off)
+    if wide in dt.COMPLEX:
+        square = p.real(p.mul(off, p.conj(off)))
+    n = builtins.max(count_over(x, axes) - correction, 0)
+    out = p.div(p.reduce_sum(square, axes=axes), float(n))
+    return p.convert(out, dtype=dt.real_of(a.dtype)), x
+
+
+@op
+def var(x, /, axis=None, correction=0., keepdims=False):
+    """The variance over `axis`: squared distances from the mean over n - correction.
+
+    Integers give float32; complex arrays a real variance. correction=1 is the sample variance.
+
+    >>> import functorch_core as fc
+    >>> fc.var(fc.asarray([1., 2., 4.]), correction=1)
+    @@
+    """
+    axes = axes_of(x, axis, "var")
+    return keep(_variance(x, axes, correction, "var")[0], x, axes, keepdims)
+
+
+@op
+def std(x, /, axis=None, correction=0., keepdims=False):
+    """The standard deviation over `axis`: the square root of var.
+
+    >>> import functorch_core as fc
+    >>> fc.std(fc.asarray([1., 2., 4.]))
+    @@
+    """
+    axes = axes_of(x, axis, "std")
+    return keep(p.sqrt(_variance(x, axes, correction, "std")[0]), x, axes, keepdims)
+
+
+# ---- extremes ------------------------------------------------------------------------------------------------
+
+
+def _extreme(x, axis, keepdims, name: str, reduce):
+    axes = axes_of(x, axis, name)
+    check(name, x, dt.ORDERED)
+    if axes and count_over(x, axes) == 0:
+        raise ValueError(NO_ELEMENTS.format(name=name, axis=axis, aval=aval_of(x)))
+    return keep(reduce(x, axes=axes), x, axes, keepdims)
+
+
+@op
+def max(x, /, axis=None, keepdims=False):
+    """The greatest element over `axis`; NaN if there is one.
+
+    The derivative is shared by elements that are equally great. ValueError for no elements.
+
+    >>> import functorch_core as fc
+    >>> fc.max(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
+    @@
+    """
+    return _extreme(x, axis, keepdims, "max", p.reduce_max)
+
+
+@op
+def min(x, /, axis=None, keepdims=False):
+    """The least element over `axis`; NaN if there is one. See max.
+
+    >>> import functorch_core as fc
+    >>> fc.min(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
+    @@
+    """
+    return _extreme(x, axis, keepdims, "min", p.reduce_min)
+
+
+@op
+def ptp(x, /, axis=None, keepdims=False):
+    """The range over `axis`: max - min.
+
+    >>> import functorch_core as fc
+    >>> fc.ptp(fc.asarray([1., 5., 3.]))
+    @@
+    """
+    return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max),
+                 _extreme(x, axis, keepdims, "ptp", p.reduce_min))
+
+
+@op
+def logsumexp(x, /, axis=None, keepdims=False):
+    """log(sum(exp(x))) over `axis` without overflow; -inf of nothing.
+
+    >>> import functorch_core as fc
+    >>> fc.logsumexp(fc.asarray([1000., 1000.]))
+    @@
+    """
+    axes = axes_of(x, axis, "logsumexp")
+    x = to_floats(x)
+    check("logsumexp", x, dt.FLOATING)
+    return keep(logsumexp_of(x, axes), x, axes, keepdims)
+
+
+def shifted_by_max(x, axes):
+    """(x - m, m) with m the greatest element over axes, 0 where that is infinite; m is constant."""
+    a = aval_of(x)
+    if not a.size or not axes:
+        return x, p.full(tuple(n for d, n in enumerate(a.shape) if d not in axes), 0, a.dtype)
+    top = stop_gradient(p.reduce_max(x, axes=axes))
+    top = p.select(p.is_finite(top), top, like(top, 0))
+    kept = tuple(d for d in range(a.ndim) if d not in axes)
+    return p.sub(x, p.broadcast_in_dim(top, shape=a.shape, dims=kept)), top
+
+
+def stop_gradient(x):
+    """x as a constant to derivatives."""
+    apply = getattr(p, "stop_gradient", None)
+    return x if apply is None else apply(x)
+
+
+def logsumexp_of(x, axes):
+    """logsumexp over canonical axes, without keepdims."""
+    shifted, top = shifted_by_max(x, axes)
+    return p.add(p.log(p.reduce_sum(p.exp(shifted), axes=axes)), top)
+
+
+# ---- truth -----------------------------------------------------------------------------------------------------
+
+
+def _truth(x):
+    return p.convert(x, dtype=dt.bool_)
+
+
+@op
+def all(x, /, axis=None, keepdims=False):
+    """Whether all elements over `axis` are true (not 0). Of nothing: True.
+
+    >>> import functorch_core as fc
+    >>> fc.all(fc.asarray([[True, False], [True, True]]), axis=0)
+    @@
+    """
+    axes = axes_of(x, axis, "all")
+    return keep(p.reduce_and(_truth(x), axes=axes), x, axes, keepdims)
+
+
+@op
+def any(x, /, axis=None, keepdims=False):
+    """Whether any element over `axis` is true (not 0). Of nothing: False.
+
+    >>> import functorch_core as fc
+    >>> fc.any(fc.asarray([[True, False], [False, False]]), axis=0)
+    @@
+    """
+    axes = axes_of(x, axis, "any")
+    return keep(p.reduce_or(_truth(x), axes=axes), x, axes, keepdims)
+
+
+@op
+def count_nonzero(x, /, axis=None, keepdims=False):
+    """The number of elements over `axis` that are not 0, an int64.
+
+    >>> import functorch_core as fc
+    >>> fc.count_nonzero(fc.asarray([0, 3, 0, 4]))
+    @@
+    """
+    axes = axes_of(x, axis, "count_nonzero")
+    counted = p.convert(_truth(x), dtype=dt.DEFAULT_INT)
+    return keep(p.reduce_sum(counted, axes=axes), x, axes, keepdims)
+
+
+@op
+def allclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements are close: see isclose.
+
+    >>> import functorch_core as fc
+    >>> fc.allclose(fc.asarray([1., 2.]), fc.asarray([1., 2.00001]))
+    @@
+    """
+    from .elementwise import isclose
+    close = isclose.fun(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return p.reduce_and(close, axes=tuple(range(aval_of(close).ndim)))
+
+
+@op
+def array_equal(x1, x2, /):
+    """Whether two arrays have one shape and equal elements.
+
+    >>> import functorch_core as fc
+    >>> fc.array_equal(fc.asarray([1, 2]), fc.asarray([1, 2]))
+    @@
+    """
+    if aval_of(x1).shape != aval_of(x2).shape:
+        return p.full((), False, dt.bool_)
+    same = p.eq(*promote(x1, x2, name="array_equal"))
+    return p.reduce_and(same, axes=tuple(range(aval_of(same).ndim)))
+
+
+# ---- cumulative ------------------------------------------------------------------------------------------------
+
+
+def _cumulative(x, axis, dtype, include_initial, name: str, apply, initial):
+    a = aval_of(x)
+    if axis is None:
+        if a.ndim > 1:
+            raise ValueError(f"{name} of {a} needs an axis; without one x has one dimension")
+        axis = 0
+    if not a.ndim:
+        x = p.reshape(x, shape=(1,))
+    axis = canonical_axis(axis, aval_of(x).ndim, name)
+    x = p.convert(x, dtype=sum_dtype(a.dtype, dtype))
+    out = apply(x, axis=axis)
+    if include_initial:
+        shape = aval_of(x).shape
+        first = p.full(shape[:axis] + (1,) + shape[axis + 1:], initial, aval_of(x).dtype)
+        out = p.concatenate(first, out, dimension=axis)
+    return out if a.ndim or include_initial else p.reshape(out, shape=())
+
+
+@op
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The running sums along `axis`, which may be left out for one dimension. Dtypes as for sum.
+
+    include_initial: with the sum of nothing, 0, in front. ValueError without an axis where x has
+    several.
+
+    >>> import functorch_core as fc
+    >>> fc.cumulative_sum(fc.asarray([1, 2, 3]))
+    @@
+    """
+    return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", cumulative.cumsum, 0)
+
+
+@op
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The running products along `axis`; see cumulative_sum.
+
+    >>> import functorch_core as fc
+    >>> fc.cumulative_prod(fc.asarray([1, 2, 3]))
+    @@
+    """
+    return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", cumulative.cumprod, 1)
+
+
+def _running(x, axis, name: str):
+    """For NumPy's cumsum and its kind, axis=None flattens."""
+    if axis is None:
+        return p.reshape(x, shape=(aval_of(x).size,)), 0
+    return x, canonical_axis(axis, aval_of(x).ndim, name)
+
+
+@op
+def cumsum(x, /, axis=None, dtype=None):
+    """The running sums along `axis` (None: of the flattened array). Dtypes as for sum.
+
+    >>> import functorch_core as fc
+    >>> fc.cumsum(fc.asarray([[1, 2], [3, 4]]), axis=0)
+    @@
+    """
+    x, axis = _running(x, axis, "cumsum")
+    return cumulative.cumsum(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
+
+
+@op
+def cumprod(x, /, axis=None, dtype=None):
+    """The running products along `axis` (None: of the flattened array). Dtypes as for sum.
+
+    >>> import functorch_core as fc
+    >>> fc.cumprod(fc.asarray([[1, 2], [3, 4]]), axis=0)
+    @@
+    """
+    x, axis = _running(x, axis, "cumprod")
+    return cumulative.cumprod(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
+
+
+@op
+def cummax(x, /, axis=None):
+    """The greatest element so far along `axis` (None: of the flattened array).
+
+    >>> import functorch_core as fc
+    >>> fc.cummax(fc.asarray([1, 3, 2]))
+    @@
+    """
+    x, axis = _running(x, axis, "cummax")
+    return cumulative.cummax(x, axis=axis)
+
+
+@op
+def cummin(x, /, axis=None):
+    """The least element so far along `axis` (None: of the flattened array).
+
+    >>> import functorch_core as fc
+    >>> fc.cummin(fc.asarray([3, 1, 2]))
+    @@
+    """
+    x, axis = _running(x, axis, "cummin")
+    return cumulative.cummin(x, axis=axis)
+
+
+@op
+def cumlogsumexp(x, /, axis=None):
+    """log(cumsum(exp(x))) along `axis` without overflow (None: of the flattened array).
+
+    >>> import functorch_core as fc
+    >>> fc.cumlogsumexp(fc.asarray([0., 0.]))
+    @@
+    """
+    x, axis = _running(to_floats(x), axis, "cumlogsumexp")
+    return cumulative.cumlogsumexp(x, axis=axis)
+
+
+@op(arrays=("prepend", "append"))
+def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
+    """The n-th differences of neighbours along `axis`; `prepend`, `append` are joined to x first.
+
+    >>> import functorch_core as fc
+    >>> fc.diff(fc.asarray([1, 4, 9]))
+    @@
+    """
+    from .manipulation import concat
+    a = aval_of(x)
+    axis = canonical_axis(axis, a.ndim, "diff")
+    if n < 0:
+        raise ValueError(f"diff: the order n is not negative, got {n}")
+    side = a.shape[:axis] + (1,) + a.shape[axis + 1:]
+    parts = [p.broadcast_in_dim(v, shape=side, dims=()) if v is not None and not aval_of(v).ndim
+             else v for v in (prepend, x, append)]
+    parts = [v for v in parts if v is not None]
+    x = concat.fun(parts, axis=axis) if len(parts) > 1 else x
+    for _ in range(n):
+        size = aval_of(x).shape[axis]
+        late = p.slice_in_dim(x, start=builtins.min(1, size), limit=size, dimension=axis)
+        early = p.slice_in_dim(x, start=0, limit=builtins.max(size - 1, 0), dimension=axis)
+        x = p.ne(late, early) if aval_of(x).dtype == dt.bool_ else p.sub(late, early)
+    return x
