@@ -1,0 +1,49 @@
+"""functorch-core: arrays, PyTorch's API and JAX's function transforms, on XLA.
+
+    import functorch_core as fc                the functional face: immutable arrays, transforms
+    import functorch_core.torch as torch       the PyTorch-compatible face
+
+The namespace implements the Python Array API standard, version 2024.12.
+"""
+from . import engine
+from .core import tree
+from .core.dtypes import (
+    bfloat16, bool_, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
+    float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, int8, int16, int32, int64, uint8,
+    uint16, uint32, uint64)
+from .core.dtypes import bool_ as bool
+from .array.array import Array
+from .array.creation import (
+    arange, asarray, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, logspace,
+    ones, ones_like, zeros, zeros_like)
+from .array.namespace import (
+    abs, acos, acosh, add, all, allclose, angle, any, argmax, argmin, argsort, argwhere,
+    array_equal, asin, asinh, astype, atan, atan2, atanh, bincount, bitwise_and, bitwise_count,
+    bitwise_invert, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor,
+    broadcast_arrays, broadcast_to, cbrt, ceil, clip, concat, conj, copysign, cos, cosh,
+    count_nonzero, cumlogsumexp, cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum,
+    diag, diff, divide, dot, dynamic_slice, dynamic_update_slice, einsum, equal, exp, exp2,
+    expand_dims, expm1, flatnonzero, flatten, flip, floor, floor_divide, fmod, greater,
+    greater_equal, hypot, imag, isclose, isfinite, isin, isinf, isnan, kron, less, less_equal, log,
+    log1p, log2, log10, logaddexp, logical_and, logical_not, logical_or, logical_xor, logsumexp,
+    matmul, matrix_transpose, max, maximum, mean, meshgrid, min, minimum, moveaxis, multiply,
+    nan_to_num, negative, nextafter, nonzero, not_equal, outer, pad, permute_dims, positive, pow,
+    prod, ptp, ravel, real, reciprocal, remainder, repeat, reshape, roll, round, rsqrt,
+    searchsorted, sign, signbit, sin, sinh, sort, split, sqrt, square, squeeze, stack, std,
+    subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile, top_k, transpose,
+    tril, triu, trunc, unique_all, unique_counts, unique_inverse, unique_values, unstack, var,
+    vecdot, view_as, where)
+from .array import methods as _methods
+from .array.derivatives import (
+    grad, hessian, jacfwd, jacrev, jvp, linear_transpose, linearize, stop_gradient, value_and_grad,
+    vjp)
+from .array.jit import ShapeDtype, eval_shape, jit, make_graph
+
+e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
+__array_api_version__ = "2024.12"
+__version__ = "0.1.0"
+
+try:
+    from .array.vmap import vmap
+except ImportError:  # collectives are being written
+    pass

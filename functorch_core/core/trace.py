@@ -264,7 +264,7 @@ def trace_closed(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -
 # ---- where the user was ----------------------------------------------------------------------------
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_INTERNAL = tuple(f"{p}/" for p in (_PACKAGE, *(_PACKAGE.parent / n for n in ("nn", "optim", "data"))))
+INTERNAL = tuple(f"{p}/" for p in (_PACKAGE, *(_PACKAGE.parent / n for n in ("nn", "optim", "data"))))
 _internal_code: dict[object, bool] = {}
 
 
@@ -275,7 +275,7 @@ def user_source() -> tuple[str, int, str] | None:
         code = frame.f_code
         internal = _internal_code.get(code)
         if internal is None:
-            internal = _internal_code[code] = code.co_filename.startswith(_INTERNAL)
+            internal = _internal_code[code] = code.co_filename.startswith(INTERNAL)
         if not internal:
             return code.co_filename, frame.f_lineno, code.co_name
         frame = frame.f_back

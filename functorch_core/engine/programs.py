@@ -93,10 +93,9 @@ def device_of(recording: Recording):
 
 def compute(recording: Recording, why: str):
     """Give every live result its data."""
-    for value in recording.inputs:
-        concrete(value)  # raises, before anything is lost, if an input is poisoned
+    _require(recording.inputs)
     live = live_results(recording.values)
-    if not live and not any(u.effect for u in recording.units):
+    if not live and not any(u.effect for u, _ in recording.calls()):
         return _forget(recording)
     try:
         _compute(recording, live, why)
@@ -109,6 +108,12 @@ def compute(recording: Recording, why: str):
     _forget(recording)
 
 
+def _require(inputs: list[Value]):
+    """Raise, before anything is lost, if an input is poisoned. (A function: no name lives on.)"""
+    for value in inputs:
+        concrete(value)
+
+
 def _compute(recording: Recording, live: tuple[int, ...], why: str):
     tier = settings.tier
     if xla.in_forked_child() or tier == "reference":
@@ -119,8 +124,9 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str):
     key = (tuple(recording.signature), live, donated, device)
     plan = _plan_of(key, recording)
     plan.sightings += 1
-    log(f"flush ({why}): {len(recording.units)} ops, {len(live)} live, sighting "
-        f"{plan.sightings} of key {hash(key) & 0xffffffff:08x}")
+    if settings.log:
+        log(f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
+            f"{plan.sightings} of key {hash(key) & 0xffffffff:08x}")
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings + 1 >= plan.threshold:
             _start_compiling(plan, recording, live, donated, device)
@@ -152,7 +158,7 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
 def _forget(recording: Recording):
     """Break the references that would keep inputs and dead results alive."""
     recording.inputs, recording.input_slots, recording.values = [], {}, []
-    recording.units, recording.sources, recording.signature = [], [], []
+    recording.sources, recording.signature = [], []
 
 
 def _poison(recording: Recording):
@@ -170,7 +176,7 @@ def _poison(recording: Recording):
 def _plan_of(key: tuple, recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
-        plan = Plan(threshold_of(recording.units))
+        plan = Plan(threshold_of([unit for unit, _ in recording.calls()]))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -201,8 +207,8 @@ def _start_compiling(plan, recording, live, donated, device):
 
 
 def _snapshot(recording: Recording):
-    return (list(recording.signature), list(recording.units),
-            [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
+    return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats),
+            len(recording.ints))
 
 
 def _join(plan, recording, live, donated, device) -> Program:
@@ -214,10 +220,10 @@ def _join(plan, recording, live, donated, device) -> Program:
     return plan.program
 
 
-def _compile(signature, units, avals, floats, ints, live, donated, device) -> Program:
-    graph = graph_of(signature, units, avals, floats, ints, live)
-    return compile_graph(graph, device, donate=donated, name=f"recording_of_{len(units)}_ops",
-                         why=_history.why(units))
+def _compile(calls, avals, floats, ints, live, donated, device) -> Program:
+    graph = graph_of(calls, avals, floats, ints, live)
+    return compile_graph(graph, device, donate=donated, name=f"recording_of_{len(calls)}_ops",
+                         why=_history.why([unit for unit, _ in calls]))
 
 
 class _History:
@@ -243,21 +249,18 @@ class _History:
 _history = _History()
 
 
-def graph_of(signature, units, avals, floats, ints, live) -> Graph:
-    """The recording as one graph; its scalars are unpacked from two vectors."""
+def graph_of(calls, avals, floats: int, ints: int, live) -> Graph:
+    """The recorded calls as one graph; its scalars are unpacked from two vectors."""
     builder = Builder("recording")
     with builder:
         inputs = [builder.input(a) for a in avals]
-        scalars = {kind: iter(_unpack(builder, kind, n))
-                   for kind, n in ((float, floats), (int, ints))}
-        values, position = [], 0
-        for unit in units:
-            n = len(unit.graph.inputs)
-            codes = signature[position + 1:position + 1 + n]
-            position += 1 + n
+        scalars = {SCALAR: iter(_unpack(builder, float, floats)),
+                   SCALAR - 1: iter(_unpack(builder, int, ints))}
+        values: list = []
+        for unit, codes in calls:
             values += builder.inline(unit.graph, [
-                values[c] if c >= 0 else next(scalars[float]) if c == SCALAR
-                else next(scalars[int]) if c == SCALAR - 1 else inputs[-1 - c] for c in codes])
+                values[c] if c >= 0 else next(scalars[c]) if c <= SCALAR else inputs[-1 - c]
+                for c in codes])
         graph = builder.finish([values[s] for s in live])
     return cse(dce(graph))
 
@@ -279,39 +282,36 @@ def run_units(recording: Recording, live: tuple[int, ...], run):
     env: list = []
     scalars = {SCALAR: iter(recording.floats), SCALAR - 1: iter(recording.ints)}
     kinds = {SCALAR: np.float64, SCALAR - 1: np.int64}
-    position = 0
-    for i, unit in enumerate(recording.units):
-        n = len(unit.graph.inputs)
-        codes = recording.signature[position + 1:position + 1 + n]
-        position += 1 + n
+    for i, (unit, codes) in enumerate(recording.calls()):
         args = [env[c] if c >= 0 else kinds[c](next(scalars[c])) if c <= SCALAR
                 else recording.inputs[-1 - c].data for c in codes]
         first = len(env)
         try:
             env.extend(run(unit, args, device))
         except Exception as error:
-            note(error, unit, recording.sources[i])
+            note(error, unit, recording.sources[2 * i:2 * i + 2])
             raise
         for slot in range(first, len(env)):
-            value = recording.values[slot]
-            if last[slot] >= len(recording.units):
+            if last[slot] == _LIVE:
+                value = recording.values[slot]
                 value.data, value.recording = env[slot], None
         for c in codes:
             if c >= 0 and last[c] == i:
                 env[c] = None
 
 
+_LIVE = sys.maxsize
+
+
 def _last_uses(recording: Recording, live: tuple[int, ...]) -> list[int]:
-    """For each result the index of the last unit that uses it; beyond the end if it is live."""
-    last, position = [-1] * len(recording.values), 0
-    for i, unit in enumerate(recording.units):
-        n = len(unit.graph.inputs)
-        for c in recording.signature[position + 1:position + 1 + n]:
+    """For each result the index of the last call that uses it; _LIVE if it outlives the flush."""
+    last = [-1] * len(recording.values)
+    for i, (_, codes) in enumerate(recording.calls()):
+        for c in codes:
             if c >= 0:
                 last[c] = i
-        position += 1 + n
     for slot in live:
-        last[slot] = len(recording.units)
+        last[slot] = _LIVE
     return last
 
 

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ..core.graph import Graph
-from ..core.trace import Traced, constant_p, set_engine
+from ..core.trace import INTERNAL, Traced, constant_p, set_engine
 from .modes import settings
 from .stats import count
-from .units import Unit, unit_of_primitive
+from .units import Unit, by_id, unit_of_primitive
 from .value import Value, from_numpy
 
 MAX_OPS = 1024        # a recording is cut here; see Recording.period
 SCALAR = -1 << 40     # marks a Python float operand in a signature; SCALAR - 1 an int
+_getframe = sys._getframe
 
 
 class _State(threading.local):
     recording: Recording | None = None
+    limit = MAX_OPS
 
 
 _state = _State()
@@ -33,18 +35,17 @@ _state = _State()
 class Recording:
     """Ops called but not computed yet, of one thread."""
 
-    __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "units", "values",
-                 "sources", "slots", "lock", "limit", "done")
+    __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "values", "sources",
+                 "lock", "limit", "done")
 
-    def __init__(self, limit: int = MAX_OPS):
+    def __init__(self, limit: int):
         self.signature: list[int] = []
         self.inputs: list[Value] = []
         self.input_slots: dict[Value, int] = {}
         self.floats: list[float] = []
         self.ints: list[int] = []
-        self.units: list[Unit] = []
         self.values: list[Value] = []      # every result, in slot order
-        self.sources: list = []            # (code, instruction) of the call, an op
+        self.sources: list = []            # for each op: code, instruction of the user's call
         self.lock = threading.RLock()
         self.limit, self.done = limit, False
 
@@ -67,6 +68,15 @@ class Recording:
         self.ints.append(x)
         return SCALAR - 1
 
+    def calls(self) -> Iterator[tuple[Unit, list[int]]]:
+        """The recorded calls: unit, and an integer for each of its operands."""
+        signature, position = self.signature, 0
+        while position < len(signature):
+            unit = by_id[signature[position]]
+            end = position + 1 + unit.n_inputs
+            yield unit, signature[position + 1:end]
+            position = end
+
     def flush(self, why: str = ""):
         """Compute everything recorded; live values have data afterwards."""
         from .programs import compute
@@ -76,41 +86,72 @@ class Recording:
             self.done = True
             if _state.recording is self:
                 _state.recording = None
-            if self.units:
+            if self.signature:
                 count("flushes")
                 compute(self, why)
 
 
+def start() -> Recording:
+    """This thread's next recording."""
+    limit = 1 if settings.tier == "immediate" else _state.limit
+    _state.recording = Recording(limit)
+    return _state.recording
+
+
 def record(unit: Unit, operands: Sequence):
     """Append a call; a new value for its result, a list of them if the unit is `multiple`."""
-    recording = _state.recording
-    if recording is None:
-        recording = _state.recording = Recording()
-    signature = recording.signature
-    signature.append(unit.id)
+    recording = _state.recording or start()
+    call = [unit.id]
     for x in operands:
         if x.__class__ is Value:
-            signature.append(x.slot if x.recording is recording else recording.input(x))
+            call.append(x.slot if x.recording is recording else recording.input(x))
         else:
-            signature.append(recording.scalar(x))
-    recording.units.append(unit)
-    frame = sys._getframe(2)
-    recording.sources.append((frame.f_code, frame.f_lasti))
+            call.append(recording.scalar(x))
+    recording.signature += call
+    frame = _getframe(1)
+    while is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    recording.sources += (frame.f_code, frame.f_lasti)
     values = recording.values
-    if unit.multiple:
-        result = []
-        for a in unit.out_avals:
-            value = Value()
-            value.aval, value.recording, value.slot = a, recording, len(values)
-            values.append(value)
-            result.append(value)
-    else:
-        result = Value()
-        result.aval, result.recording, result.slot = unit.out_avals[0], recording, len(values)
-        values.append(result)
-    if len(recording.units) >= recording.limit or settings.tier == "immediate":
+    result = []
+    for a in unit.out_avals:
+        value = Value()
+        value.aval, value.recording, value.slot = a, recording, len(values)
+        values.append(value)
+        result.append(value)
+    if len(values) >= recording.limit:
         _cut(recording)
-    return result
+    return result if unit.multiple else result[0]
+
+
+def record_pair(unit: Unit, x: Value, y: Value) -> Value:
+    """record(unit, (x, y)) for a unit of one result: the hot path of binary operators (0.5 us)."""
+    recording = _state.recording or start()
+    values = recording.values
+    recording.signature += (unit.id,
+                            x.slot if x.recording is recording else recording.input(x),
+                            y.slot if y.recording is recording else recording.input(y))
+    frame = _getframe(2)
+    while is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    recording.sources += (frame.f_code, frame.f_lasti)
+    value = Value()
+    value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
+    values.append(value)
+    if len(values) >= recording.limit:
+        _cut(recording)
+    return value
+
+
+class _Internal(dict):
+    """Whether a file is this library's, so that an error can name the user's line."""
+
+    def __missing__(self, filename: str) -> bool:
+        found = self[filename] = filename.startswith(INTERNAL)
+        return found
+
+
+is_internal = _Internal().__getitem__
 
 
 def _cut(recording: Recording):
@@ -119,10 +160,11 @@ def _cut(recording: Recording):
         recording.flush("immediate mode")
         return
     count("cut_recordings")
-    p = period([u.id for u in recording.units])
-    limit = recording.limit // p * p if p else MAX_OPS
+    ids = [unit.id for unit, _ in recording.calls()]
+    p = period(ids)
+    per_call = len(recording.values) / len(ids)
+    _state.limit = max(int(MAX_OPS // (p * per_call) * (p * per_call)), 1) if p else MAX_OPS
     recording.flush("the recording is long")
-    _state.recording = Recording(limit)
 
 
 def period(ids: Sequence[int]) -> int:

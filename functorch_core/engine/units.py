@@ -25,12 +25,14 @@ SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("floa
 class Unit:
     """A graph that is recorded as one entry. `multiple`: its results come as a list."""
 
-    __slots__ = ("id", "graph", "name", "out_avals", "multiple", "effect", "_cost", "_program")
+    __slots__ = ("id", "graph", "name", "n_inputs", "out_avals", "out_aval", "multiple", "effect",
+                 "_cost", "_program")
 
     def __init__(self, graph: Graph, name: str, multiple: bool):
         self.id = next(_ids)
         self.graph, self.name, self.multiple = graph, name, multiple
-        self.out_avals = graph.out_avals
+        self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
+        self.out_aval = self.out_avals[0] if self.out_avals else None
         self.effect = cost.has_effect(graph)
         self._cost = self._program = None
         by_id[self.id] = self

@@ -58,13 +58,12 @@ class Op:
         self.__signature__ = inspect.signature(fun)
         parameters = list(self.__signature__.parameters.values())
         bare = sum(p.kind is inspect.Parameter.POSITIONAL_ONLY for p in parameters)
-        self.n_arrays = bare + len(arrays)
-        if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
-            self.n_arrays = sys.maxsize
-        self.names = [p.name for p in parameters][self.n_arrays:]
         # name -> position and default of the arrays that may come by keyword
         self.by_keyword = {p.name: (i, p.default) for i, p in enumerate(parameters)
-                           if bare <= i < self.n_arrays}
+                           if p.name in arrays}
+        variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+        self.n_arrays = sys.maxsize if variadic else bare + len(arrays)
+        self.names = [p.name for p in parameters][bare + len(arrays):]
         self.units: dict[tuple, Unit] = {}
 
     def __repr__(self):

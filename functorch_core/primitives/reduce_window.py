@@ -95,7 +95,7 @@ def _check_window(name: str, x: Aval, window: Window):
                          "than there is")
 
 
-def _padded(x, fill, window: Window):
+def pad_for(x, fill, window: Window):
     """x dilated and padded as the window says, with primitives."""
     from .slicing import pad
     from .structure import constant
@@ -259,7 +259,7 @@ def _extreme_jvp(name: str):
         value, index, _, _ = _EXTREMES[name]
         places = bind(index, x, window=window)
         return bind(value.primitive, x, window=window), window_gather(
-            _padded(t, 0, window), places, window=window.unpadded())
+            pad_for(t, 0, window), places, window=window.unpadded())
     return rule
 
 
@@ -329,10 +329,10 @@ def _place_by_shifts(x, *, window, extreme):
     from .structure import full
     a, (value, _, identity, _) = aval_of(x), _EXTREMES[extreme]
     best = bind(value.primitive, x, window=window)
-    padded, inner = _padded(x, identity(a.dtype), window), window.unpadded()
+    padded, inner = pad_for(x, identity(a.dtype), window), window.unpadded()
     index = full(aval_of(best).shape, 0, dt.int32)
     for number, at in reversed(list(enumerate(window.offsets()))):
-        element = _taken(padded, at, inner)
+        element = taken(padded, at, inner)
         hit = eq(element, best)
         if a.dtype in dt.FLOATING:
             hit = or_(hit, ne(element, element))
@@ -342,7 +342,7 @@ def _place_by_shifts(x, *, window, extreme):
     return index
 
 
-def _taken(x, at, window: Window):
+def taken(x, at, window: Window):
     """The element at one offset of each window of a padded array."""
     from .slicing import slice
     shape = aval_of(x).shape
@@ -499,7 +499,7 @@ def _gather_by_shifts(x, places, *, window):
     from .structure import zeros
     out = zeros(aval_of(x).with_shape(aval_of(places).shape))
     for number, at in enumerate(window.offsets()):
-        out = select(eq(places, number), _taken(x, at, window), out)
+        out = select(eq(places, number), taken(x, at, window), out)
     return out
 
 

@@ -3,9 +3,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..engine.recorder import record_pair
+from . import _op
 from ._inplace import inplace
 from ._op import TorchOp, registry
+from ._parameter import Parameter
 from ._tensor_base import Tensor
+
+_new = object.__new__
 
 
 def install(namespace: dict):
@@ -72,7 +77,29 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
     """A dunder; NotImplemented for operands that are neither tensors nor numbers."""
     if len(op.parameters) == 1:
         return lambda self: op(self)
+    if not isinstance(op, TorchOp) or reflected:
+        return _slow_operator(op, reflected)
+    slow, units = _slow_operator(op, False), op.pairs
 
+    def operator(self, other):
+        # The hot path: two plain tensors whose avals were seen before, nothing to differentiate.
+        if other.__class__ in PLAIN and self._ge is None and other._ge is None:
+            x = self._value if self._view is None else self._read()
+            y = other._value if other._view is None else other._read()
+            unit = units.get((x.aval, y.aval))
+            if unit is not None and self._level is None and other._level is None and (
+                    _op.overrides is None):
+                tensor = _new(Tensor)
+                tensor._value = record_pair(unit, x, y)
+                return tensor
+        return slow(self, other)
+    return operator
+
+
+PLAIN = frozenset({Tensor, Parameter})
+
+
+def _slow_operator(op, reflected: bool) -> Callable:
     def operator(self, other):
         if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
             return NotImplemented

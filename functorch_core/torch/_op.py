@@ -55,6 +55,7 @@ class TorchOp:
         self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
         self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
         self.ops: dict[tuple, GraphOp] = {}
+        self.pairs: dict[tuple, object] = {}  # avals of two tensors -> unit, for operators
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__module__ = fun.__doc__, "torch"
         self.__signature__, self.__wrapped__ = signature, fun
@@ -141,7 +142,16 @@ class TorchOp:
                             f"{key}") from None
         if op is None:
             op = self.ops[key] = self._trace(bound)
+            if len(operands) == 2 and not op.multiple:
+                self._remember_pair(bound, op)
         return self.finish(apply(op, operands), op)
+
+    def _remember_pair(self, bound: list, op: GraphOp):
+        """Let operators find the unit by the avals of two tensors, if nothing else was given."""
+        plain = all(isinstance(x, Tensor) for x in bound[:2]) and bound[2:] == self.defaults[2:]
+        # Integers may become the default dtype, which can change; floating operands do not.
+        if plain and all(x._level is None and x.is_floating_point() for x in bound[:2]):
+            self.pairs[bound[0]._value.aval, bound[1]._value.aval] = op.unit
 
     def finish(self, result, op: GraphOp):
         """The result in the shape the op promises: a tensor, a tuple, a named tuple."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from ..core.aval import aval_of
 from ..primitives import concatenate, expand_dims, reshape, slice_in_dim
 from ..primitives import reverse as flip
+from .nested import avals_of, check_avals, listed
 
 
 def associative_scan(fun: Callable, xs: Sequence, *, axis: int = 0, reverse: bool = False) -> list:
@@ -18,8 +19,8 @@ def associative_scan(fun: Callable, xs: Sequence, *, axis: int = 0, reverse: boo
     xs = list(xs)
     lengths = {aval_of(x).shape[axis] if axis < aval_of(x).ndim else None for x in xs}
     if len(lengths) != 1 or None in lengths:
-        raise ValueError(f"associative_scan along axis {axis} takes arrays of one length there, got "
-                         + ", ".join(str(aval_of(x)) for x in xs))
+        raise ValueError(f"associative_scan along axis {axis} takes arrays of one length there, "
+                         f"got {listed(map(aval_of, xs))}")
     if reverse:
         return _flipped(associative_scan(fun, _flipped(xs, axis), axis=axis), axis)
     return _prefixes(fun, xs, axis)
@@ -48,10 +49,8 @@ def _prefixes(fun: Callable, xs: list, axis: int) -> list:
 
 def _apply(fun: Callable, a: list, b: list) -> list:
     out = list(fun(a, b))
-    if [aval_of(x) for x in out] != [aval_of(x) for x in a]:
-        raise TypeError("associative_scan: the function returned "
-                        f"{[aval_of(x) for x in out]} for operands {[aval_of(x) for x in a]}; it "
-                        "must keep shapes and dtypes")
+    check_avals("associative_scan: what the function returns", avals_of(out), avals_of(a),
+                "It must keep shapes and dtypes.")
     return out
 
 

@@ -26,7 +26,8 @@ VMAP_METHODS = ("sequential", "expand_dims", "broadcast_all")
 
 OPAQUE = Reason("""a Python callback is opaque, it has no derivative of its own.
     wrong: fc.grad(lambda x: fc.pure_callback(f, shape, x))
-    right: give the function around it a custom_jvp or custom_vjp rule, or stop_gradient its input""")
+    right: give the function around it a custom_jvp or custom_vjp rule, or
+           stop_gradient its input""")
 
 # ---- lowering ------------------------------------------------------------------------------------
 
@@ -36,15 +37,16 @@ def call_text(target: str, operands, out_avals, *, api_version: int = 4, backend
     """The text of a stablehlo.custom_call."""
     config = f", backend_config = {backend_config}" if backend_config else ""
     results = ", ".join(map(tensor_type, out_avals))
-    return (f"stablehlo.custom_call @{target}({', '.join(operands)}) {{api_version = {api_version} : "
-            f"i32, has_side_effect = {str(has_side_effect).lower()}{config}}} : "
+    attributes = (f"api_version = {api_version} : i32, "
+                  f"has_side_effect = {str(has_side_effect).lower()}{config}")
+    return (f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{attributes}}} : "
             f"({', '.join(o.type for o in operands)}) -> "
             + (f"({results})" if len(out_avals) != 1 else results))
 
 
 def _lower_callback(ctx, operands, fun: Callable, out_avals: Sequence[Aval], has_side_effect: bool):
     if ctx.platform not in TARGETS:
-        raise NotImplementedError(f"Python callbacks on platform {ctx.platform!r}; there are some on "
+        raise NotImplementedError(f"no Python callbacks on platform {ctx.platform!r}, only on "
                                   + ", ".join(TARGETS))
     index = ctx.callback(fun, out_avals)
     text = call_text(TARGETS[ctx.platform], operands, out_avals, has_side_effect=has_side_effect,
@@ -170,8 +172,8 @@ def custom_call(target: str, out_avals: Sequence[Aval], args: Sequence, *, backe
     """A function that was registered with XLA under a name, called on arrays.
 
     The call is pure: it may be dropped or merged with an equal one. `backend_config` is the text of
-    its attributes, '{lower = true}'. `reference` is what NumPy computes instead: without it the call
-    only runs compiled.
+    its attributes, '{lower = true}'. `reference` is what NumPy computes instead: without it the
+    call only runs compiled.
     """
     return list(bind(custom_call_p, *args, target=target, out_avals=tuple(out_avals),
                      backend_config=backend_config, api_version=api_version, reference=reference))

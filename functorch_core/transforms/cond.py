@@ -15,14 +15,13 @@ from ..core import dtypes as dt
 from ..core.aval import aval, aval_of
 from ..core.graph import Graph, memoised
 from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run
-from ..primitives import broadcast_in_dim, constant, convert, eq, select, zeros
+from ..core.trace import bind, evaluate, run, trace, trace_closed
+from ..primitives import broadcast_in_dim, constant, convert, eq, ge, le, select, zeros
 from .batch import batch, move_batch_axis
 from .jvp import jvp
 from .linearize import Split, partial_eval
 from .nested import (
     check_avals,
-    closed,
     either,
     is_linear,
     join_captures,
@@ -31,7 +30,7 @@ from .nested import (
     pick,
     present,
     spread,
-    traced,
+    avals_of,
 )
 from .custom import stop_gradient
 from .transpose import transpose
@@ -49,7 +48,7 @@ def switch(index, branches: Sequence[Callable], operands: Sequence) -> list:
     if not branches:
         raise ValueError("switch needs at least one branch, got none")
     operands = list(operands)
-    graphs = [traced(fun, operands, f"branch_{i}") for i, fun in enumerate(branches)]
+    graphs = [trace(fun, avals_of(operands), f"branch_{i}") for i, fun in enumerate(branches)]
     graphs, captures = join_captures(graphs, len(operands))
     return list(bind(cond_p, index, *operands, *captures, branches=tuple(graphs)))
 
@@ -161,7 +160,7 @@ def _known_branch(s: Split, avals, places) -> Graph:
         residuals = dict(zip(places, outs[s.known_outs:]))
         return outs[:s.known_outs] + [residuals[i] if i in residuals else zeros(a)
                                       for i, a in enumerate(avals)]
-    return closed(fun, s.known.in_avals, s.known.name)
+    return trace_closed(fun, s.known.in_avals, s.known.name)
 
 
 def _unknown_branch(s: Split, avals, places, kept) -> Graph:
@@ -172,7 +171,7 @@ def _unknown_branch(s: Split, avals, places, kept) -> Graph:
         return run(s.unknown, [*residuals, *args[len(kept) + len(avals):]])
     in_avals = [s.known.in_avals[i] for i in kept] + avals + list(
         s.unknown.in_avals[s.residuals:])
-    return closed(fun, in_avals, s.unknown.name)
+    return trace_closed(fun, in_avals, s.unknown.name)
 
 
 # ---- transpose -----------------------------------------------------------------------------------
@@ -220,7 +219,6 @@ def _select_branch(axis, index, operands, dims, branches):
 
 def _takes(index, i: int, last: int):
     """Which examples take branch i: the first also takes all before it, the last all after it."""
-    from ..primitives import ge, le
     compare = le if i == 0 else ge if i == last else eq
     return compare(index, broadcast_in_dim(constant(np.int32(i)), shape=index.shape, dims=()))
 

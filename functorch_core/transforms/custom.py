@@ -15,11 +15,11 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
 from ..core.primitive import Primitive, Reason
-from ..core.trace import bind, evaluate, run
+from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..primitives import reduce_sum, zeros
 from .batch import Axis, batch, move_batch_axis
 from .jvp import jvp_values
-from .nested import Mask, closed, is_linear, parts, pick, spread, traced
+from .nested import Mask, avals_of, is_linear, parts, pick, spread
 from .transpose import transpose_values
 
 # ---- messages ------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ from .transpose import transpose_values
 WRONG_RULE = """{rule} of `{name}`: {what}{index} is {found}, expected {expected}.
     {advice}"""
 
-WRONG_NUMBER = """{rule} of `{name}` returned {found} {what}, expected {expected}, one for each {of}.
+WRONG_NUMBER = """{rule} of `{name}` returned {found} {what}, expected {expected}, one per {of}.
     {advice}"""
 
 JVP_ADVICE = """The rule takes (primals, tangents) and returns (outputs, tangents of the outputs):
@@ -87,8 +87,8 @@ def _pair(returned, rule: str, name: str, advice: str) -> tuple[list, list]:
     """A rule's two lists; TypeError for anything else."""
     if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not all(
             isinstance(part, (tuple, list)) for part in returned):
-        raise TypeError(f"{rule} of `{name}` returned {type(returned).__name__}, expected a pair of "
-                        f"sequences.\n    {advice}")
+        raise TypeError(f"{rule} of `{name}` returned {type(returned).__name__}, expected a pair "
+                        f"of sequences.\n    {advice}")
     return list(returned[0]), list(returned[1])
 
 
@@ -153,7 +153,7 @@ class JvpRule(_Memo):
             _check_each(_filled(dots, out_avals), pick(out_avals, differentiable(out_avals)),
                         what="tangent", **about)
             return [*outs, *_filled(dots, out_avals)]
-        return closed(fun, [*in_avals, *pick(in_avals, mask)], f"jvp_of_{self.name}")
+        return trace_closed(fun, [*in_avals, *pick(in_avals, mask)], f"jvp_of_{self.name}")
 
 
 class BatchedJvpRule(JvpRule):
@@ -177,7 +177,7 @@ def custom_jvp(fun: Callable, rule: JvpRule, args: Sequence) -> list:
 
 
 def _own_graph(fun: Callable, args: Sequence, name: str):
-    graph, captures = traced(fun, args, name)
+    graph, captures = trace(fun, avals_of(args), name)
     if captures:
         raise TypeError(f"`{name}` has a derivative of its own and closes over {captures[0]}, a "
                         "traced value, which that derivative would not see.\n"
@@ -252,7 +252,7 @@ class VjpRule(_Memo):
             _check_number(outs, len(out_avals), "output of the function", what="outputs", **about)
             _check_each(outs, out_avals, what="output", **about)
             return [*outs, *residuals]
-        return closed(fun, in_avals, f"fwd_of_{self.name}")
+        return trace_closed(fun, in_avals, f"fwd_of_{self.name}")
 
     def _backward(self, in_avals, out_avals):
         residuals = self.forward(in_avals, out_avals).out_avals[len(out_avals):]
@@ -333,7 +333,7 @@ class UserBackward(Backward):
             found = _filled(found, self.all_in)
             _check_each(found, self.in_avals, what="cotangent", **about)
             return found
-        return closed(fun, [*self.residuals, *self.out_avals], f"bwd_of_{self.name}")
+        return trace_closed(fun, [*self.residuals, *self.out_avals], f"bwd_of_{self.name}")
 
 
 class BatchedBackward(Backward):
@@ -358,7 +358,7 @@ class BatchedBackward(Backward):
         def fun(*args):
             return [reduce_sum(c, axes=(0,)) if d is None else move_batch_axis(self.axis, c, 0, d)
                     for c, d in zip(run(batched, args), self.tangent_dims)]
-        return closed(fun, [*self.residuals, *self.out_avals], base.name)
+        return trace_closed(fun, [*self.residuals, *self.out_avals], base.name)
 
 
 def custom_vjp(fun: Callable, rule: VjpRule, args: Sequence) -> list:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
 from ..core.primitive import Linear
-from ..core.trace import Traced, trace, trace_closed
 
 Mask = tuple[bool, ...]
 
@@ -33,7 +32,7 @@ def unpick(values: Iterable, mask: Iterable[bool]) -> list:
 
 
 def merge(mask: Iterable[bool], chosen: Iterable, others: Iterable) -> list:
-    """The inverse of pick and unpick: the next of `chosen` where the mask holds, of `others` else."""
+    """The inverse of pick and unpick: the next of `chosen` under the mask, else of `others`."""
     chosen, others = iter(chosen), iter(others)
     return [next(chosen) if m else next(others) for m in mask]
 
@@ -60,7 +59,7 @@ def either(*masks: Mask) -> Mask:
 
 
 def fixpoint(step: Callable[[Mask], Iterable[bool]], mask: Iterable[bool]) -> Mask:
-    """The least mask from `mask` on that step(mask) adds nothing to: what a loop's carry becomes."""
+    """The least mask from `mask` on that step(mask) adds nothing to: a loop's carry in the end."""
     mask = tuple(mask)
     while True:
         grown = either(mask, tuple(step(mask)))
@@ -83,14 +82,9 @@ def sections(*sizes: int) -> list[list[int]]:
     return parts(range(sum(sizes)), *sizes)[:-1]
 
 
-def traced(fun: Callable, values: Sequence, name: str) -> tuple[Graph, list[Traced]]:
-    """The graph of a user's function of these values, and what it captured, its last inputs."""
-    return trace(fun, [aval_of(x) for x in values], name)
-
-
-def closed(fun: Callable, in_avals: Sequence[Aval], name: str) -> Graph:
-    """The graph of a rule's function of avals."""
-    return trace_closed(fun, in_avals, name)
+def avals_of(values: Iterable) -> list[Aval]:
+    """The aval of each."""
+    return [aval_of(x) for x in values]
 
 
 def join_captures(graphs: Sequence[tuple[Graph, list]], own: int) -> tuple[list[Graph], list]:

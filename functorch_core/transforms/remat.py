@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..core.graph import Graph, dce, memoised
-from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run
+from ..core.primitive import Linear, Primitive
+from ..core.trace import bind, evaluate, run, trace, trace_closed
 from .batch import batch
 from .jvp import jvp
 from .linearize import Split, partial_eval
-from .nested import closed, is_linear, merge, pick, present, spread, traced, unpick
+from .nested import avals_of, is_linear, merge, pick, present, spread, unpick
 from .transpose import transpose_mixed
 
 # ---- policies ------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable)
         raise TypeError(f"remat takes a policy(primitive, params) -> bool, got {policy!r}; see "
                         "everything_saveable, nothing_saveable, dots_saveable and "
                         "save_only_these_names")
-    graph, captures = traced(fun, args, getattr(fun, "__name__", "function"))
+    graph, captures = trace(fun, avals_of(args), getattr(fun, "__name__", "function"))
     return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
 
 
@@ -105,7 +105,7 @@ def _batch(axis, args, dims, *, graph, policy, differentiated):
 
 
 def _partial_eval(split, args, node):
-    """Known outputs are computed as ever; the rest stays one node, which computes residuals again."""
+    """Known outputs are computed as ever; the rest stays one node that makes residuals again."""
     graph, policy = node.params["graph"], node.params["policy"]
     unknown = tuple(not split.is_known(a) for a in args)
     known, later, needed, out_unknown = _split_graph(graph, unknown, policy)
@@ -136,7 +136,7 @@ def _split_graph(graph: Graph, unknown: tuple[bool, ...], policy: Callable):
         return run(s.unknown, [*run(residuals, args[:len(sources)]), *args[len(sources):]])
 
     in_avals = [*residuals.in_avals, *s.unknown.in_avals[s.residuals:]]
-    return dce(known), closed(later, in_avals, graph.name), needed, s.out_unknown
+    return dce(known), trace_closed(later, in_avals, graph.name), needed, s.out_unknown
 
 
 def _walk_back(s: Split, policy: Callable):
@@ -148,7 +148,6 @@ def _walk_back(s: Split, policy: Callable):
             continue
         if policy(node.primitive, node.params):
             kept.extend(slot for slot in node.outputs if slot in wanted)
-            wanted.difference_update(node.outputs)
         else:
             again.append(node)
             wanted.update(node.inputs)
@@ -172,7 +171,6 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
     found = []
 
     def fun(*args):
-        from ..core.primitive import Linear
         values, cts = args[:linear.count(False)], args[linear.count(False):]
         operands = merge(linear, (Linear(a) for a in pick(graph.in_avals, linear)), values)
         out = pick(transpose_mixed(graph, operands, spread(given, cts)), linear)
@@ -180,7 +178,7 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
         return [c for c in out if c is not None]
 
     in_avals = [*unpick(graph.in_avals, linear), *pick(graph.out_avals, given)]
-    back = closed(fun, in_avals, f"transpose_{graph.name}")
+    back = trace_closed(fun, in_avals, f"transpose_{graph.name}")
     return back, found[0]
 
 

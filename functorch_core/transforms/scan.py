@@ -19,7 +19,7 @@ from ..core.graph import Graph, dce, has_effect, memoised
 from ..core.lowering import Operand
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run
+from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..primitives import add, zeros
 from .batch import batch, move_batch_axis
 from .jvp import jvp
@@ -27,7 +27,6 @@ from .linearize import Split, partial_eval
 from .nested import (
     Mask,
     check_avals,
-    closed,
     fixpoint,
     is_linear,
     listed,
@@ -38,11 +37,15 @@ from .nested import (
     rearranged,
     sections,
     spread,
-    traced,
+    avals_of,
     unpick,
 )
 from .scan_dots import Deferred, defer_dots
 from .transpose import transpose, transpose_mixed
+
+WRONG_CARRY = "scan: the body returns another carry than it takes"
+CARRY_ADVICE = ("Let it return the carry's own shapes and dtypes: convert or broadcast the initial "
+                "carry.")
 
 # ---- wrappers ------------------------------------------------------------------------------------
 
@@ -56,22 +59,16 @@ def scan(body: Callable, init: Sequence, xs: Sequence, *, length: int | None = N
     """
     init, xs = list(init), list(xs)
     length = _length(xs, length)
-    n = len(init)
-    y_count = []
+    carry, n = avals_of(init), len(init)
 
     def flat(*args):
-        carry, ys = body(list(args[:n]), list(args[n:]))
-        y_count.append(len(ys))
-        return [*carry, *ys]
+        new, ys = body(list(args[:n]), list(args[n:]))
+        check_avals(WRONG_CARRY, avals_of(new), carry, CARRY_ADVICE)
+        return [*new, *ys]
 
-    slices = [aval_of(x).with_shape(aval_of(x).shape[1:]) for x in xs]
-    likes = [*map(aval_of, init), *slices]
-    graph, captures = traced(flat, [_Like(a) for a in likes], "body")
-    check_avals("scan: the body returns another carry than it takes",
-                graph.out_avals[:len(graph.outputs) - y_count[0]], likes[:n],
-                "Let it return the carry's own shapes and dtypes: convert or broadcast the initial "
-                "carry.")
-    own, caught = sections(len(likes), len(captures))
+    slices = [a.with_shape(a.shape[1:]) for a in avals_of(xs)]
+    graph, captures = trace(flat, [*carry, *slices], "body")
+    own, caught = sections(n + len(xs), len(captures))
     graph = rearranged(graph, caught + own, range(len(graph.outputs)))
     outs = bind(scan_p, *captures, *init, *xs, body=graph, n_consts=len(captures), n_carry=n,
                 length=length, reverse=reverse)
@@ -85,13 +82,6 @@ def _bind(operands: Sequence, body: Graph, n_consts: int, n_carry: int, **params
                 n_carry=n_carry, **params)
 
 
-class _Like:
-    """Something with an aval."""
-
-    def __init__(self, a: Aval):
-        self.aval = a
-
-
 def _length(xs: Sequence, length: int | None) -> int:
     shapes = [aval_of(x).shape for x in xs]
     if any(not s for s in shapes):
@@ -101,7 +91,7 @@ def _length(xs: Sequence, length: int | None) -> int:
     if not found:
         raise ValueError("scan needs xs or length=..., got neither")
     if len(found) > 1:
-        raise ValueError(f"scan: leading dimensions of the xs and length disagree: {sorted(found)}; "
+        raise ValueError(f"scan: leading dimensions of xs and length disagree, {sorted(found)}; "
                          f"xs are {listed(map(aval_of, xs))}, length={length}")
     return int(found.pop())
 
@@ -127,8 +117,7 @@ def _shape(*operands, body, n_consts, n_carry, length, reverse):
     check_avals("scan: xs", xs, [stacked(a, length) for a in want_xs],
                 f"They are what the body takes, with a leading dimension of {length}.")
     out_carry, ys = parts(body.out_avals, n_carry)
-    check_avals("scan: the body returns another carry than it takes", out_carry, carry,
-                "Let it return the carry's own shapes and dtypes.")
+    check_avals(WRONG_CARRY, out_carry, carry, CARRY_ADVICE)
     return (*out_carry, *(stacked(a, length) for a in ys))
 
 
@@ -195,8 +184,8 @@ def _start(ctx, array: Operand, at: Operand) -> list[Operand]:
 def _lower_slice(ctx, x: Operand, at: Operand) -> Operand:
     """x[at]"""
     rest = x.aval.shape[1:]
-    row = ctx.op("stablehlo.dynamic_slice", x, *_start(ctx, x, at), out=x.aval.with_shape((1, *rest)),
-                 attrs=f"slice_sizes = {dims_attr((1, *rest))}")
+    row = ctx.op("stablehlo.dynamic_slice", x, *_start(ctx, x, at),
+                 out=x.aval.with_shape((1, *rest)), attrs=f"slice_sizes = {dims_attr((1, *rest))}")
     return ctx.op("stablehlo.reshape", row, out=x.aval.with_shape(rest))
 
 
@@ -224,7 +213,7 @@ def _jvp(primals, tangents, *, body, n_consts, n_carry, length, reverse):
 
 @memoised
 def _jvp_body(body: Graph, n_consts: int, n_carry: int, mask: Mask):
-    """(dual body in scan's order, mask with the carries that get a tangent, those, the ys' mask)."""
+    """(dual body in scan's order, mask of the operands, of the carries and of the ys)."""
     consts_mask, carry_mask, xs_mask = map(tuple, parts(mask, n_consts, n_carry))
     carry_mask = fixpoint(
         lambda m: jvp(body, (*consts_mask, *m, *xs_mask))[1][:n_carry], carry_mask)
@@ -332,7 +321,8 @@ def _stacks(graph: Graph, n_outs: int, n_carry: int, first_x: int):
 
     A residual that is an x or a constant of the loop, or one of its ys, needs no stack of its own.
     """
-    place = {s: ("in", i) for i, s in enumerate(graph.inputs) if not first_x - n_carry <= i < first_x}
+    carry = range(first_x - n_carry, first_x)
+    place = {s: ("in", i) for i, s in enumerate(graph.inputs) if i not in carry}
     outputs = list(graph.outputs[:n_outs])
     for i in range(n_carry, n_outs):
         place.setdefault(graph.outputs[i], ("out", i))
@@ -398,7 +388,7 @@ def _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs):
 
 @memoised
 def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
-    """A graph of the same value whose scan is only linear, with nothing in it to do before the loop.
+    """A graph of the same value whose scan is only linear, with nothing to do before the loop.
 
     None if this scan is so already. What the constants alone determine (a weight's transpose, or
     its conversion) is done before the loop, and its transpose after: only so are cotangents that
@@ -407,10 +397,10 @@ def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
     lc, lk, lx = map(tuple, parts(linear, n_consts, n_carry))
     carry = fixpoint(lambda m: partial_eval(body, (*lc, *m, *lx)).out_unknown[:n_carry], lk)
     params = dict(length=length, reverse=reverse)
+    in_avals = _in_avals(body, n_consts + n_carry, length)
     if not all(carry):
         whole = dict(body=body, n_consts=n_consts, n_carry=n_carry, **params)
-        return closed(lambda *args: bind(scan_p, *args, **whole), _in_avals(body, n_consts + n_carry,
-                                                                           length), "scan")
+        return trace_closed(lambda *args: bind(scan_p, *args, **whole), in_avals, "scan")
     rest = len(body.inputs) - n_consts
     split = partial_eval(body, (False,) * n_consts + (True,) * rest, (True,) * len(body.outputs))
     if not split.known.nodes or any(map(has_effect, body.nodes)):
@@ -420,7 +410,7 @@ def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
         consts = run(split.known, args[:n_consts])
         return bind(scan_p, *consts, *args[n_consts:], body=split.unknown, n_consts=len(consts),
                     n_carry=n_carry, **params)
-    return closed(fun, _in_avals(body, n_consts + n_carry, length), "scan")
+    return trace_closed(fun, in_avals, "scan")
 
 
 def _in_avals(body: Graph, first_x: int, length: int) -> list[Aval]:
@@ -443,7 +433,8 @@ class _Backward:
 
 
 @memoised
-def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask, given: Mask) -> _Backward:
+def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask,
+                    given: Mask) -> _Backward:
     lc, _, lx = parts(linear, n_consts, n_carry)
     linear = (*lc, *(True,) * n_carry, *lx)
     given_carry, given_ys = parts(given, n_carry)
@@ -472,7 +463,7 @@ def _accumulating(back: Graph, n_values: int, n_xs: int, n_carry: int, accumulat
         return [*carry, *map(add, sums, steps), *stacks]
 
     values, xs, carry, ct_ys = parts(back.in_avals, n_values, n_xs, n_carry)
-    return closed(fun, [*values, *carry, *accumulated, *xs, *ct_ys], back.name)
+    return trace_closed(fun, [*values, *carry, *accumulated, *xs, *ct_ys], back.name)
 
 
 # ---- batch ---------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 The cotangent of a weight W that every step multiplies by is a sum over the steps of dots, one of
 them for each step: many small dots and a carried matrix. The operands of the dots are stacked
 instead and one dot, which sums over the steps too, is taken after the loop. The gradient of a
-2-layer LSTM (128 wide, 16 x 32) goes from 1.31 to 0.94 of PyTorch's time by it.
+2-layer LSTM, 128 wide, batch 16, 32 steps, float32, on 2 cores: 14.0 ms for 18.1 (medians of
+alternated runs; minima 10.7 and 15.2).
 """
 from __future__ import annotations
 

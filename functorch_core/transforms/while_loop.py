@@ -18,7 +18,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.graph import Graph, memoised
 from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run
+from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..primitives import add, and_, broadcast_in_dim, constant, lt, reduce_or, select, zeros
 from .batch import batch, move_batch_axis
 from .cond import cond as cond_of
@@ -27,7 +27,6 @@ from .linearize import partial_eval
 from .nested import (
     Mask,
     check_avals,
-    closed,
     fixpoint,
     merge,
     parts,
@@ -36,13 +35,13 @@ from .nested import (
     rearranged,
     sections,
     spread,
-    traced,
+    avals_of,
     unpick,
 )
 from .scan import scan
 
-REVERSE_MESSAGE = """reverse mode (grad, vjp) came to a while loop, whose number of steps is not known:
-    what is needed to go back through it cannot be stored.
+REVERSE_MESSAGE = """reverse mode (grad, vjp) came to a while loop, whose number of steps is not
+    known: what is needed to go back through it cannot be stored.
     wrong: fc.grad(lambda x: fc.while_loop(cond, body, x))
     right: fc.scan(body, x, length=n)              a known number of steps
            fc.fori_loop(0, n, body, x)             with n a Python int: it is a scan
@@ -61,8 +60,8 @@ def while_loop(cond: Callable, body: Callable, init: Sequence) -> list:
     is an operand of the loop.
     """
     init = list(init)
-    cond_graph, cond_caught = traced(lambda *carry: [cond(*carry)], init, "cond")
-    body_graph, body_caught = traced(body, init, "body")
+    cond_graph, cond_caught = trace(lambda *carry: [cond(*carry)], avals_of(init), "cond")
+    body_graph, body_caught = trace(body, avals_of(init), "body")
     n = len(init)
     caught_first = [_captures_first(g, n) for g in (cond_graph, body_graph)]
     return list(bind(while_p, *cond_caught, *body_caught, *init, cond=caught_first[0],
@@ -265,8 +264,8 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
         return [and_(going[0], run(cond, [*cond_consts, *new])[0]), *new]
 
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_body]]
-    return (closed(lambda going, *_: [reduce_or(going, axes=(0,))], [pred, *carry], cond.name),
-            closed(step, [*consts, pred, *carry], body.name))
+    return (trace_closed(lambda going, *_: [reduce_or(going, axes=(0,))], [pred, *carry], cond.name),
+            trace_closed(step, [*consts, pred, *carry], body.name))
 
 
 while_p = Primitive(

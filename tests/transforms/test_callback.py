@@ -93,7 +93,7 @@ def test_results_are_checked(host, error, match):
             execute(graph, [X])
 
 
-# ---- debug_callback -----------------------------------------------------------------------------------
+# ---- debug_callback ------------------------------------------------------------------------------
 
 
 def test_effects_survive_every_transform():
@@ -132,7 +132,7 @@ def test_effect_only_branches():
     assert seen == [3, 3]
 
 
-# ---- platforms, custom calls --------------------------------------------------------------------------
+# ---- platforms, custom calls ---------------------------------------------------------------------
 
 
 def test_platforms():

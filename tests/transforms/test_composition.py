@@ -36,7 +36,7 @@ def layer(a, x):
     return p.sin(p.add(p.mul(a, x), x))
 
 
-# ---- models: f(a, x) -> vector, written twice -----------------------------------------------------
+# ---- models: f(a, x) -> vector, written twice ----------------------------------------------------
 
 
 def repeated(a, x):
@@ -107,14 +107,15 @@ def layer_bwd(residuals, cotangents):
 
 
 by_custom_jvp = by_custom(custom_jvp, JvpRule(layer_rule, "layer"))
-by_custom_vjp = by_custom(custom_vjp, VjpRule(lambda a, x: ([layer(a, x)], [a, x]), layer_bwd, "layer"))
+by_custom_vjp = by_custom(
+    custom_vjp, VjpRule(lambda a, x: ([layer(a, x)], [a, x]), layer_bwd, "layer"))
 
 REVERSIBLE = [(by_scan, repeated), (by_fori, repeated), (by_bounded_while, repeated),
               (by_cond, positive_part), (by_remat_scan, repeated), (by_scan_in_remat, repeated),
               (by_scan_in_scan, repeated), (by_custom_jvp, repeated), (by_custom_vjp, repeated)]
 FORWARD = [m for m in REVERSIBLE if m[0] is not by_custom_vjp] + [(by_while, repeated)]
 
-# ---- transforms: of f(a, x) -> vector to a function of the same kind ------------------------------
+# ---- transforms: of f(a, x) -> vector to a function of the same kind -----------------------------
 
 
 def loss(f):
@@ -122,8 +123,11 @@ def loss(f):
 
 
 def rows(f, dims=(0, 0)):
-    return lambda a, x: vmap(f, dims)(*(p.broadcast_in_dim(v, shape=(2, 3), dims=(1,)) if d == 0 else v
-                                        for v, d in zip((a, x), dims)))
+    """f over two examples; one is twice the other, where it is batched."""
+    def twice(v, dim):
+        return v if dim is None else p.concatenate(
+            p.reshape(v, shape=(1, 3)), p.reshape(p.mul(v, 2.0), shape=(1, 3)), dimension=0)
+    return lambda a, x: vmap(f, dims)(*map(twice, (a, x), dims))
 
 
 REVERSE = {
@@ -152,7 +156,8 @@ FORWARDS = {
     "value": lambda f: f,
     "vmap": rows,
     "jvp": lambda f: lambda a, x: jvp(f, (a, x), (x, a)),
-    "jvp jvp": lambda f: lambda a, x: jvp(lambda a, x: jvp(f, (a, x), (x, a))[1], (a, x), (a, a))[1],
+    "jvp jvp": lambda f: lambda a, x: jvp(
+        lambda a, x: jvp(f, (a, x), (x, a))[1], (a, x), (a, a))[1],
     "jvp vmap": lambda f: lambda a, x: jvp(rows(f, (None, 0)), (a, x), (x, a))[1],
     "vmap jvp": lambda f: rows(lambda a, x: jvp(f, (a, x), (x, a))[1]),
 }
@@ -170,7 +175,7 @@ def test_forward(transform, f, flat):
     same(FORWARDS[transform](f), FORWARDS[transform](flat), A, X)
 
 
-# ---- against finite differences --------------------------------------------------------------------
+# ---- against finite differences ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("f", [by_scan, by_cond, by_bounded_while, by_scan_in_remat, by_custom_vjp])
@@ -180,7 +185,7 @@ def test_gradients_by_finite_differences(f):
     close(both(grad(loss(f), 1), A, X)[0], wanted, 1e-6)
 
 
-# ---- what does not fit the table --------------------------------------------------------------------
+# ---- what does not fit the table -----------------------------------------------------------------
 
 
 def test_batched_examples_take_their_own_way():
@@ -212,7 +217,8 @@ def test_named_axis_through_grad_and_scan():
     same(vmap(grad(one, (0, 1)), name="i"), grad(flat, (0, 1)), AS, XS)
 
 
-@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_remat], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_remat],
+                         ids=lambda f: f.__name__)
 @pytest.mark.parametrize("unknown", [(True, False), (False, True), (True, True), (False, False)])
 def test_partial_evaluation_of_any_inputs(f, unknown):
     """Not only of tangents: the two halves together are the whole, whatever is unknown."""

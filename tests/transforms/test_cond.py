@@ -19,7 +19,7 @@ BRANCHES = [lambda x, y: [p.mul(x, y), x],
             lambda x, y: [p.mul(p.mul(x, x), y), y],
             lambda x, y: [p.neg(x), p.sin(y)]]
 
-# ---- every rule ------------------------------------------------------------------------------------
+# ---- every rule ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("index", [-7, 0, 1, 2, 9])
@@ -73,7 +73,7 @@ def test_empty_arrays():
           np.zeros((0, 2)))
 
 
-# ---- partial evaluation -----------------------------------------------------------------------------
+# ---- partial evaluation --------------------------------------------------------------------------
 
 
 def test_only_the_taken_branch_is_differentiated():
@@ -101,7 +101,7 @@ def test_operands_are_not_copied_as_residuals():
     assert count(graph, "cond") == 1 or len(forward.outputs) == 1
 
 
-# ---- under vmap --------------------------------------------------------------------------------------
+# ---- under vmap ----------------------------------------------------------------------------------
 
 
 def per_example(q, x):
@@ -185,7 +185,7 @@ def test_cond_equals_select():
              grad(lambda *a: total(p.sin(by_select(*a))), (1, 2)), q, X, Y)
 
 
-# ---- errors ------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("call, error, match", [

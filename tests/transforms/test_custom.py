@@ -59,7 +59,7 @@ def loss(f):
     return lambda x, y: total(p.mul(f(x, y), f(x, y)))
 
 
-# ---- every composition ------------------------------------------------------------------------------
+# ---- every composition ---------------------------------------------------------------------------
 
 
 @BOTH
@@ -155,7 +155,7 @@ def test_rules_are_traced_once_and_only_when_needed():
     assert len(calls) == 1
 
 
-# ---- integers, zeros, several outputs ---------------------------------------------------------------
+# ---- integers, zeros, several outputs ------------------------------------------------------------
 
 
 def test_integer_arguments_and_outputs():
@@ -200,7 +200,7 @@ def test_stop_gradient():
     close(both(grad(lambda x: total(p.mul(x, stop_gradient(x)))), X)[0], X)
 
 
-# ---- what a rule may return ------------------------------------------------------------------------
+# ---- what a rule may return ----------------------------------------------------------------------
 
 WRONG = [
     (JvpRule(lambda ps, ts: ps[0], "f"), "expected a pair"),

@@ -80,8 +80,9 @@ def test_policies_keep_what_they_say():
 
 
 def test_recomputation_is_visible():
-    """Each layer's sine is in the forward pass and, behind a barrier, in the backward pass again."""
-    plain, again = (closed_graph(value_and_grad(f), (W, X)) for f in (loss(), loss(nothing_saveable)))
+    """Each layer's dot is in the forward pass and, behind a barrier, in the backward pass again."""
+    plain, again = (closed_graph(value_and_grad(f), (W, X))
+                    for f in (loss(), loss(nothing_saveable)))
     assert (count(plain, "dot_general"), count(again, "dot_general")) == (6, 8)
     assert count(again, "remat") == 2
     assert all(n.params["differentiated"] for n in nodes_of(again) if n.primitive.name == "remat")

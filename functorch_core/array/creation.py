@@ -1,0 +1,268 @@
+"""Arrays from other data: asarray, from_dlpack; arrays from shapes."""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from .. import xla
+from ..core import dtypes as dt
+from ..core.trace import Traced, state
+from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..ops import creation as ops
+from ..ops.manipulation import astype, stack
+from ..ops.op import lift
+from .array import Array, as_value, wrap
+from .expose import public
+
+NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {value!r:.60} ({kind}).
+    The dtypes are those of fc: bool, integers, floats and complex numbers."""
+
+
+# ---- devices -----------------------------------------------------------------------------------------------
+
+
+def on_device(array: Array, device) -> Array:
+    """The array on a device (None: where it is). Traced arrays have no device yet."""
+    if device is None or array._value.__class__ is not Value:
+        return array
+    if isinstance(device, str):
+        kind, _, index = device.partition(":")
+        device = xla.device(kind, int(index or 0))
+    return wrap(from_buffer(to_buffer(array._value, device)))
+
+
+def _creator(operation, *positional: str):
+    """The public function of a creation operation, whose `positional` parameters come by position."""
+    @functools.wraps(operation.fun)
+    def call(*args, device=None, **static):
+        if len(args) > len(positional):
+            raise TypeError(f"{operation.name}() takes {len(positional)} positional arguments, "
+                            f"got {len(args)}")
+        for name, value in zip(positional, args):
+            if name in static:
+                raise TypeError(f"{operation.name}() got multiple values for argument {name!r}")
+            static[name] = value
+        return on_device(wrap(operation(**static)), device)
+    call.__module__ = "functorch_core"
+    call.__signature__ = _signature(operation, positional)
+    return call
+
+
+def _signature(operation, positional):
+    """The operation's signature with positional parameters, and a device."""
+    found = operation.__signature__.parameters.values()
+    kinds = {name: p for p in found for name in [p.name]}
+    first = [kinds[n].replace(kind=kinds[n].POSITIONAL_OR_KEYWORD) for n in positional]
+    rest = [p for p in found if p.name not in positional]
+    device = first[0].replace(name="device", kind=first[0].KEYWORD_ONLY, default=None)
+    return operation.__signature__.replace(parameters=[*first, *rest, device])
+
+
+zeros = _creator(ops.zeros, "shape", "dtype")
+ones = _creator(ops.ones, "shape", "dtype")
+empty = _creator(ops.zeros, "shape", "dtype")
+eye = _creator(ops.eye, "n_rows", "n_cols")
+
+
+def _with_device(operation):
+    function = public(operation)
+
+    @functools.wraps(function)
+    def call(*args, device=None, **static):
+        return on_device(function(*args, **static), device)
+    return call
+
+
+zeros_like = _with_device(ops.zeros_like)
+ones_like = _with_device(ops.ones_like)
+empty_like = zeros_like
+full_like = _with_device(ops.full_like)
+_full = public(ops.full)
+
+
+def full(shape, fill_value, dtype=None, *, device=None) -> Array:
+    """An array of one repeated number; its dtype is the number's by default.
+
+    >>> import functorch_core as fc
+    >>> fc.full((2, 2), 7)
+    @@
+    """
+    return on_device(_full(fill_value, shape=shape, dtype=dtype), device)
+
+
+def _number(x, name: str):
+    """A Python number of a number or a concrete 0-d array."""
+    if isinstance(x, Array):
+        return to_numpy(as_value(x)).item() if x._value.__class__ is Value else _static(x, name)
+    if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and not x.ndim):
+        return x.item()
+    return x
+
+
+def _static(x: Array, name: str):
+    from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
+    raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
+
+
+def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
+    """The numbers start, start + step, ... below stop (from 0 to start if there is no stop).
+
+    int64 if all are integers, otherwise float32, by default. ValueError for a step of 0.
+
+    >>> import functorch_core as fc
+    >>> fc.arange(2, 8, 2)
+    @@
+    """
+    numbers = [None if v is None else _number(v, "arange") for v in (start, stop, step)]
+    return _from_host(ops.arange_array(*numbers, dtype), device)
+
+
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True) -> Array:
+    """`num` evenly spaced numbers from start to stop, which is the last one if `endpoint`.
+
+    float32 by default. ValueError for a negative num.
+
+    >>> import functorch_core as fc
+    >>> fc.linspace(0., 1., 5)
+    @@
+    """
+    start, stop = _number(start, "linspace"), _number(stop, "linspace")
+    return _from_host(ops.linspace_array(start, stop, num, dtype, endpoint), device)
+
+
+def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True) -> Array:
+    """`num` numbers from base**start to base**stop, evenly spaced on a logarithmic scale.
+
+    >>> import functorch_core as fc
+    >>> fc.logspace(0., 2., 3)
+    @@
+    """
+    exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num,
+                                   np.float64, endpoint)
+    return _from_host(np.power(base, exponents).astype(dt.canonical(dtype or float)), None)
+
+
+def _from_host(array: np.ndarray, device) -> Array:
+    """A host array, that nobody else has, as an Array."""
+    if state.builder is not None:
+        return wrap(lift(array))
+    return on_device(wrap(from_numpy(array)), device)
+
+
+# ---- asarray -----------------------------------------------------------------------------------------------
+
+
+def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
+    """An Array of a number, nested lists, a NumPy array, an Array, or anything with a buffer.
+
+    Python floats become float32, ints int64; arrays keep their dtype, unless `dtype` is given. The
+    data are always copied from NumPy arrays (copy=False is a ValueError there). TypeError for
+    anything else; ValueError for ragged lists.
+
+    >>> import functorch_core as fc
+    >>> fc.asarray([[1, 2], [3, 4]])
+    @@
+    """
+    dtype = None if dtype is None else dt.canonical(dtype)
+    if isinstance(obj, Array):
+        array = obj
+    elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
+        array = wrap(_stacked(obj))
+    elif copy is False:
+        raise ValueError("asarray(..., copy=False) of data outside of the library: they are copied; "
+                         "share memory with fc.from_dlpack")
+    else:
+        array = _from_host(_host(obj, dtype), None)
+    if dtype is not None and array.dtype != dtype:
+        if copy is False:
+            raise ValueError(f"asarray(..., copy=False): {array.aval} to {dtype.name} is a copy")
+        array = wrap(astype(array._value, dtype))
+    return on_device(array, device)
+
+
+def _holds_arrays(obj) -> bool:
+    return any(isinstance(x, (Array, Value, Traced)) or
+               (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in obj)
+
+
+def _stacked(obj):
+    """Nested sequences with Arrays among the leaves."""
+    if not isinstance(obj, (list, tuple)):
+        return as_value(obj)
+    return stack([_stacked(x) for x in obj])
+
+
+def _host(obj, dtype) -> np.ndarray:
+    """A fresh NumPy array of host data, Python numbers with the library's default dtypes."""
+    if isinstance(obj, (np.ndarray, np.generic)):
+        array = np.array(obj)
+    elif hasattr(obj, "__array__") or hasattr(obj, "__array_interface__"):
+        array = np.array(np.asarray(obj))
+    elif hasattr(obj, "__dlpack__"):
+        array = np.array(xla.to_numpy(xla.from_dlpack(obj)))
+    else:
+        return _host_numbers(obj, dtype)
+    if array.dtype not in dt.ALL:
+        raise TypeError(NOT_DATA.format(value=obj, kind=f"dtype {array.dtype}"))
+    return array
+
+
+def _host_numbers(obj, dtype) -> np.ndarray:
+    try:
+        array = np.array(obj)
+    except ValueError as error:
+        raise ValueError(f"asarray of {obj!r:.60}: the lists are ragged ({error})") from None
+    if array.dtype == object and dtype is None:
+        raise TypeError(NOT_DATA.format(value=obj, kind=type(obj).__name__))
+    if dtype is not None and array.dtype.kind in "biufcV" and array.dtype.kind != "V":
+        return _checked(array, obj, dtype)
+    if array.dtype not in dt.ALL:
+        raise TypeError(NOT_DATA.format(value=obj, kind=type(obj).__name__))
+    if array.size == 0 or not _has_numpy_scalars(obj):
+        default = {"f": dt.DEFAULT_FLOAT, "c": dt.DEFAULT_COMPLEX}.get(array.dtype.kind)
+        return array if default is None else array.astype(default)
+    return array
+
+
+def _checked(array: np.ndarray, obj, dtype) -> np.ndarray:
+    """Numbers in a given dtype; OverflowError for integers that do not fit."""
+    if dtype in dt.INTEGER and array.dtype.kind in "iu" and array.size:
+        info = np.iinfo(dtype)
+        if int(array.min()) < info.min or int(array.max()) > info.max:
+            raise OverflowError(f"asarray: {obj!r:.60} does not fit {dtype.name}")
+    return array.astype(dtype)
+
+
+def _has_numpy_scalars(obj) -> bool:
+    """Whether the leaves of nested lists are NumPy's: they keep their dtype."""
+    while isinstance(obj, (list, tuple)) and obj:
+        obj = obj[0]
+    return isinstance(obj, (np.ndarray, np.generic))
+
+
+def from_dlpack(x, /, *, device=None, copy=None) -> Array:
+    """An Array of another library's array, through DLPack; memory is shared where it can be.
+
+    Who shares must not write to the object afterwards; copy=True always copies. TypeError for
+    objects without __dlpack__.
+
+    >>> import functorch_core as fc, numpy as np
+    >>> fc.from_dlpack(np.arange(3))
+    @@
+    """
+    return on_device(wrap(from_buffer(xla.from_dlpack(x, copy=copy))), device)
+
+
+def copy(x, /) -> Array:
+    """x itself: Arrays are immutable. NumPy arrays and numbers become Arrays.
+
+    >>> import functorch_core as fc
+    >>> fc.copy(fc.asarray([1, 2]))
+    @@
+    """
+    return asarray(x)
+
+
+__all__ = ["arange", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "full",
+           "full_like", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]

@@ -1,0 +1,146 @@
+"""x[index] and x.at[index] of Arrays."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..ops import indexing as ops
+from ..ops import updating
+from ..ops.op import SCALARS
+from .array import Array, as_value, wrap
+
+
+def unwrapped(index):
+    """An index with values in place of Arrays, also in the bounds of slices."""
+    if index.__class__ is Array:
+        return index._value
+    if isinstance(index, tuple):
+        return tuple([unwrapped(i) for i in index])
+    if isinstance(index, list):
+        return [unwrapped(i) for i in index]
+    if isinstance(index, slice):
+        return slice(*[v._value if v.__class__ is Array else v
+                       for v in (index.start, index.stop, index.step)])
+    return index
+
+
+def getitem(self, index):
+    """x[index] as in NumPy: ints, slices, None, ..., integer arrays, boolean masks.
+
+    IndexError for an index out of bounds; a traced index array is clipped to the bounds instead.
+    Traced boolean masks are a ConcretizationError: the result's size would depend on them.
+    """
+    return wrap(ops.read(self._value, unwrapped(index)))
+
+
+class At:
+    """x.at[index]: the array with some elements changed, as a new array.
+
+    >>> import functorch_core as fc
+    >>> fc.zeros(3).at[1].set(5.)
+    @@
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Array):
+        self.array = array
+
+    def __getitem__(self, index) -> AtIndex:
+        return AtIndex(self.array, index)
+
+    def __repr__(self):
+        return f"At({self.array!r})"
+
+
+class AtIndex:
+    """x.at[index]: see its methods. Each returns a new array (`get` the elements).
+
+    Elements that index arrays name several times are updated several times (`set`: the last stays).
+    mode says what to do with index arrays out of bounds: by default concrete ones are an
+    IndexError and traced ones are left out; 'drop' leaves them out, 'clip' moves them inside.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Array, index):
+        self.array, self.index = array, index
+
+    def __repr__(self):
+        return f"AtIndex({self.array!r}, {ops.show(self.index)})"
+
+    def get(self, *, mode=None, fill_value=None) -> Array:
+        """x[index]; mode='fill' gives fill_value (NaN by default) out of bounds, 'clip' clips.
+
+        >>> import functorch_core as fc
+        >>> fc.asarray([1., 2.]).at[fc.asarray([1, 5])].get(mode="fill", fill_value=0.)
+        @@
+        """
+        return wrap(ops.read(self.array._value, unwrapped(self.index), mode=mode,
+                             fill_value=fill_value))
+
+    def set(self, values, *, mode=None) -> Array:
+        """The array with x[index] = values.
+
+        >>> import functorch_core as fc
+        >>> fc.zeros(3).at[1:].set(5.)
+        @@
+        """
+        return self._update("set", values, mode)
+
+    def add(self, values, *, mode=None) -> Array:
+        """The array with x[index] += values.
+
+        >>> import functorch_core as fc
+        >>> fc.zeros(3).at[fc.asarray([0, 0])].add(1.)
+        @@
+        """
+        return self._update("add", values, mode)
+
+    def subtract(self, values, *, mode=None) -> Array:
+        """The array with x[index] -= values."""
+        return self._update("add", -values, mode)
+
+    def multiply(self, values, *, mode=None) -> Array:
+        """The array with x[index] *= values."""
+        return self._update("multiply", values, mode)
+
+    mul = multiply
+
+    def divide(self, values, *, mode=None) -> Array:
+        """The array with x[index] /= values."""
+        return self._update("divide", values, mode)
+
+    def power(self, values, *, mode=None) -> Array:
+        """The array with x[index] **= values."""
+        return self._update("power", values, mode)
+
+    def min(self, values, *, mode=None) -> Array:
+        """The array with x[index] = minimum(x[index], values)."""
+        return self._update("min", values, mode)
+
+    def max(self, values, *, mode=None) -> Array:
+        """The array with x[index] = maximum(x[index], values)."""
+        return self._update("max", values, mode)
+
+    def apply(self, fun: Callable, *, mode=None) -> Array:
+        """The array with x[index] = fun(x[index]); an element named twice is replaced once.
+
+        >>> import functorch_core as fc
+        >>> fc.asarray([1., 4., 9.]).at[1:].apply(fc.sqrt)
+        @@
+        """
+        new = fun(self.get(mode=mode))
+        return self._update("set", new, mode)
+
+    def _update(self, name: str, values, mode) -> Array:
+        if isinstance(values, (list, tuple)):
+            from .creation import asarray
+            values = asarray(values)
+        values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) \
+            else as_value(values)
+        x, index = self.array._value, unwrapped(self.index)
+        return wrap(updating.update(x, index, values, name=name, mode=mode))
+
+
