@@ -16,6 +16,8 @@ from .array.array import Array
 from .array.creation import (
     arange, asarray, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, logspace,
     ones, ones_like, zeros, zeros_like)
+from .array.inspection import (
+    __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type)
 from .array.namespace import (
     abs, acos, acosh, add, all, allclose, angle, any, argmax, argmin, argsort, argwhere,
     array_equal, asin, asinh, astype, atan, atan2, atanh, bincount, bitwise_and, bitwise_count,
@@ -33,6 +35,8 @@ from .array.namespace import (
     subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile, top_k, transpose,
     tril, triu, trunc, unique_all, unique_counts, unique_inverse, unique_values, unstack, var,
     vecdot, view_as, where)
+from .array import fourier as fft
+from .array import linalg
 from .array import methods as _methods
 from .array.derivatives import (
     grad, hessian, jacfwd, jacrev, jvp, linear_transpose, linearize, stop_gradient, value_and_grad,

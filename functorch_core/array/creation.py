@@ -86,7 +86,8 @@ def full(shape, fill_value, dtype=None, *, device=None) -> Array:
 
     >>> import functorch_core as fc
     >>> fc.full((2, 2), 7)
-    @@
+    Array([[7, 7],
+           [7, 7]], dtype=int64)
     """
     return on_device(_full(fill_value, shape=shape, dtype=dtype), device)
 
@@ -112,7 +113,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
 
     >>> import functorch_core as fc
     >>> fc.arange(2, 8, 2)
-    @@
+    Array([2, 4, 6], dtype=int64)
     """
     numbers = [None if v is None else _number(v, "arange") for v in (start, stop, step)]
     return _from_host(ops.arange_array(*numbers, dtype), device)
@@ -125,7 +126,7 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True) 
 
     >>> import functorch_core as fc
     >>> fc.linspace(0., 1., 5)
-    @@
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     start, stop = _number(start, "linspace"), _number(stop, "linspace")
     return _from_host(ops.linspace_array(start, stop, num, dtype, endpoint), device)
@@ -136,7 +137,7 @@ def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True) -> 
 
     >>> import functorch_core as fc
     >>> fc.logspace(0., 2., 3)
-    @@
+    Array([  1.,  10., 100.], dtype=float32)
     """
     exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num,
                                    np.float64, endpoint)
@@ -162,7 +163,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
     >>> import functorch_core as fc
     >>> fc.asarray([[1, 2], [3, 4]])
-    @@
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
     """
     dtype = None if dtype is None else dt.canonical(dtype)
     if isinstance(obj, Array):
@@ -259,7 +261,7 @@ def copy(x, /) -> Array:
 
     >>> import functorch_core as fc
     >>> fc.copy(fc.asarray([1, 2]))
-    @@
+    Array([1, 2], dtype=int64)
     """
     return asarray(x)
 

@@ -39,7 +39,7 @@ class At:
 
     >>> import functorch_core as fc
     >>> fc.zeros(3).at[1].set(5.)
-    @@
+    Array([0., 5., 0.], dtype=float32)
     """
 
     __slots__ = ("array",)
@@ -75,7 +75,7 @@ class AtIndex:
 
         >>> import functorch_core as fc
         >>> fc.asarray([1., 2.]).at[fc.asarray([1, 5])].get(mode="fill", fill_value=0.)
-        @@
+        Array([2., 0.], dtype=float32)
         """
         return wrap(ops.read(self.array._value, unwrapped(self.index), mode=mode,
                              fill_value=fill_value))
@@ -85,7 +85,7 @@ class AtIndex:
 
         >>> import functorch_core as fc
         >>> fc.zeros(3).at[1:].set(5.)
-        @@
+        Array([0., 5., 5.], dtype=float32)
         """
         return self._update("set", values, mode)
 
@@ -94,7 +94,7 @@ class AtIndex:
 
         >>> import functorch_core as fc
         >>> fc.zeros(3).at[fc.asarray([0, 0])].add(1.)
-        @@
+        Array([2., 0., 0.], dtype=float32)
         """
         return self._update("add", values, mode)
 
@@ -129,7 +129,7 @@ class AtIndex:
 
         >>> import functorch_core as fc
         >>> fc.asarray([1., 4., 9.]).at[1:].apply(fc.sqrt)
-        @@
+        Array([1., 2., 3.], dtype=float32)
         """
         new = fun(self.get(mode=mode))
         return self._update("set", new, mode)

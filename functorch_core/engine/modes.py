@@ -9,6 +9,8 @@ import contextlib
 import os
 import sys
 
+from .. import xla
+
 # auto: by how often a recording was seen. reference: NumPy. per-op: one program an op.
 # fused: one program a recording, from its first sighting. immediate: per op, without recording.
 TIERS = ("auto", "reference", "per-op", "fused", "immediate")
@@ -16,6 +18,7 @@ TIERS = ("auto", "reference", "per-op", "fused", "immediate")
 
 class _Settings:
     tier = "auto"
+    direct = True  # programs may be run as they are: no tier is forced, and this is no forked child
     log = bool(os.environ.get("FUNCTORCH_LOG"))
     fail_on_recompile = 0
 
@@ -33,6 +36,10 @@ def set_tier(tier: str):
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
+    settings.direct = tier != "reference" and not xla.in_forked_child()
+
+
+os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))
 
 
 @contextlib.contextmanager
@@ -51,7 +58,7 @@ def forced_tier(tier: str):
         yield
         flush("the tier changes")
     finally:
-        settings.tier = saved
+        set_tier(saved)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,8 @@ def zeros(*, shape, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.zeros((2, 2))
-    @@
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
     """
     return p.full(canonical_shape(shape, "zeros"), 0, dt.canonical(dtype or float))
 
@@ -45,7 +46,8 @@ def ones(*, shape, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.ones((2, 2))
-    @@
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
     """
     return p.full(canonical_shape(shape, "ones"), 1, dt.canonical(dtype or float))
 
@@ -56,7 +58,8 @@ def full(fill_value, /, *, shape, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.full((2, 2), 7)
-    @@
+    Array([[7, 7],
+           [7, 7]], dtype=int64)
     """
     shape = canonical_shape(shape, "full")
     dtype = result_dtype((fill_value,)) if dtype is None else dt.canonical(dtype)
@@ -73,7 +76,7 @@ def zeros_like(x, /, *, dtype=None, shape=None):
 
     >>> import functorch_core as fc
     >>> fc.zeros_like(fc.asarray([1, 2]))
-    @@
+    Array([0, 0], dtype=int64)
     """
     return _constant_like(x, 0, dtype, shape)
 
@@ -84,7 +87,7 @@ def ones_like(x, /, *, dtype=None, shape=None):
 
     >>> import functorch_core as fc
     >>> fc.ones_like(fc.asarray([1, 2]))
-    @@
+    Array([1, 1], dtype=int64)
     """
     return _constant_like(x, 1, dtype, shape)
 
@@ -101,7 +104,7 @@ def full_like(x, fill_value, /, *, dtype=None, shape=None):
 
     >>> import functorch_core as fc
     >>> fc.full_like(fc.asarray([1, 2]), 7)
-    @@
+    Array([7, 7], dtype=int64)
     """
     x = cast(x, result_dtype((x,)))
     a = aval_of(x)
@@ -143,7 +146,8 @@ def eye(*, n_rows, n_cols=None, k=0, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.eye(2)
-    @@
+    Array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
     n_cols = n_rows if n_cols is None else n_cols
     shape = canonical_shape((n_rows, n_cols), "eye")
@@ -162,7 +166,8 @@ def meshgrid(*arrays, indexing="xy"):
 
     >>> import functorch_core as fc
     >>> fc.meshgrid(fc.asarray([1, 2]), fc.asarray([3, 4]))[0]
-    @@
+    Array([[1, 2],
+           [1, 2]], dtype=int64)
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', got {indexing!r}")
@@ -200,7 +205,8 @@ def tril(x, /, *, k=0):
 
     >>> import functorch_core as fc
     >>> fc.tril(fc.ones((2, 2)))
-    @@
+    Array([[1., 0.],
+           [1., 1.]], dtype=float32)
     """
     return _triangle(x, k, p.le, "tril")
 
@@ -213,6 +219,7 @@ def triu(x, /, *, k=0):
 
     >>> import functorch_core as fc
     >>> fc.triu(fc.ones((2, 2)))
-    @@
+    Array([[1., 1.],
+           [0., 1.]], dtype=float32)
     """
     return _triangle(x, k, p.ge, "triu")

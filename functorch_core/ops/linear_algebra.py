@@ -37,7 +37,7 @@ def matmul(x1, x2, /):
 
     >>> import functorch_core as fc
     >>> fc.matmul(fc.asarray([[1., 2.], [3., 4.]]), fc.asarray([1., 1.]))
-    @@
+    Array([3., 7.], dtype=float32)
     """
     x1, x2 = products("matmul", x1, x2)
     return matrix_product(x1, x2, "matmul")
@@ -71,7 +71,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 
     >>> import functorch_core as fc
     >>> fc.vecdot(fc.asarray([1., 2.]), fc.asarray([3., 4.]))
-    @@
+    Array(11., dtype=float32)
     """
     x1, x2 = products("vecdot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
@@ -99,7 +99,7 @@ def dot(x1, x2, /):
 
     >>> import functorch_core as fc
     >>> fc.dot(fc.asarray([1., 2.]), fc.asarray([3., 4.]))
-    @@
+    Array(11., dtype=float32)
     """
     x1, x2 = products("dot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
@@ -121,7 +121,8 @@ def tensordot(x1, x2, /, *, axes=2):
 
     >>> import functorch_core as fc
     >>> fc.tensordot(fc.ones((2, 3)), fc.ones((3, 2)), axes=1)
-    @@
+    Array([[3., 3.],
+           [3., 3.]], dtype=float32)
     """
     x1, x2 = products("tensordot", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
@@ -147,7 +148,8 @@ def outer(x1, x2, /):
 
     >>> import functorch_core as fc
     >>> fc.outer(fc.asarray([1., 2.]), fc.asarray([3., 4.]))
-    @@
+    Array([[3., 4.],
+           [6., 8.]], dtype=float32)
     """
     x1, x2 = products("outer", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
@@ -164,7 +166,7 @@ def kron(x1, x2, /):
 
     >>> import functorch_core as fc
     >>> fc.kron(fc.asarray([1, 10]), fc.asarray([1, 2]))
-    @@
+    Array([ 1,  2, 10, 20], dtype=int64)
     """
     x1, x2 = products("kron", x1, x2)
     a, b = aval_of(x1), aval_of(x2)
@@ -184,7 +186,7 @@ def cross(x1, x2, /, *, axis=-1):
 
     >>> import functorch_core as fc
     >>> fc.linalg.cross(fc.asarray([1., 0., 0.]), fc.asarray([0., 1., 0.]))
-    @@
+    Array([0., 0., 1.], dtype=float32)
     """
     x1, x2 = products("cross", x1, x2)
     shape = broadcast_shapes(aval_of(x1).shape, aval_of(x2).shape, name="cross")
@@ -225,7 +227,7 @@ def diagonal(x, /, *, offset=0):
 
     >>> import functorch_core as fc
     >>> fc.linalg.diagonal(fc.asarray([[1, 2], [3, 4]]))
-    @@
+    Array([1, 4], dtype=int64)
     """
     if aval_of(x).ndim < 2:
         raise ValueError(f"diagonal takes 2 or more dimensions, got {aval_of(x)}")
@@ -240,7 +242,8 @@ def diag(x, /, *, k=0):
 
     >>> import functorch_core as fc
     >>> fc.diag(fc.asarray([1, 2]))
-    @@
+    Array([[1, 0],
+           [0, 2]], dtype=int64)
     """
     a = aval_of(x)
     if a.ndim == 2:
@@ -265,7 +268,7 @@ def trace(x, /, *, offset=0, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.linalg.trace(fc.asarray([[1., 2.], [3., 4.]]))
-    @@
+    Array(5., dtype=float32)
     """
     from .statistics import sum_dtype
     if aval_of(x).ndim < 2:
@@ -364,7 +367,7 @@ def einsum(subscripts, /, *operands, optimize="auto"):
 
     >>> import functorch_core as fc
     >>> fc.einsum("ij,j->i", fc.ones((2, 3)), fc.asarray([1., 2., 3.]))
-    @@
+    Array([6., 6.], dtype=float32)
     """
     if not isinstance(subscripts, str):
         raise TypeError("einsum takes the subscripts first, as a string: "

@@ -39,7 +39,7 @@ def astype(x, /, dtype, *, copy=True, device=None):
 
     >>> import functorch_core as fc
     >>> fc.astype(fc.asarray([1.7, -1.7]), fc.int32)
-    @@
+    Array([ 1, -1], dtype=int32)
     """
     return p.convert(x, dtype=dt.canonical(dtype))
 
@@ -50,7 +50,7 @@ def view_as(x, /, dtype):
 
     >>> import functorch_core as fc
     >>> fc.view_as(fc.asarray([1.]), fc.uint32)
-    @@
+    Array([1065353216], dtype=uint32)
     """
     dtype, a = dt.canonical(dtype), aval_of(x)
     wide, narrow = a.dtype.itemsize, dtype.itemsize
@@ -91,7 +91,8 @@ def reshape(x, /, shape, *, copy=None):
 
     >>> import functorch_core as fc
     >>> fc.reshape(fc.arange(6), (2, -1))
-    @@
+    Array([[0, 1, 2],
+           [3, 4, 5]], dtype=int64)
     """
     a = aval_of(x)
     return p.reshape(x, shape=resolve_shape(shape, a.size, a.shape))
@@ -103,7 +104,7 @@ def ravel(x, /):
 
     >>> import functorch_core as fc
     >>> fc.ravel(fc.ones((2, 2)))
-    @@
+    Array([1., 1., 1., 1.], dtype=float32)
     """
     return p.reshape(x, shape=(aval_of(x).size,))
 
@@ -116,7 +117,7 @@ def expand_dims(x, /, *, axis=0):
 
     >>> import functorch_core as fc
     >>> fc.expand_dims(fc.asarray([1, 2]), axis=1).shape
-    @@
+    (2, 1)
     """
     n = 1 if hasattr(axis, "__index__") else len(axis)
     axes = canonical_axes(axis, aval_of(x).ndim + n, "expand_dims")
@@ -131,7 +132,7 @@ def squeeze(x, /, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.squeeze(fc.ones((1, 3)), axis=0).shape
-    @@
+    (3,)
     """
     shape = aval_of(x).shape
     if axis is None:
@@ -149,7 +150,7 @@ def flatten(x, /, start_axis=0, end_axis=-1):
 
     >>> import functorch_core as fc
     >>> fc.flatten(fc.ones((2, 3, 4)), 1).shape
-    @@
+    (2, 12)
     """
     shape = aval_of(x).shape
     if not shape:
@@ -167,7 +168,8 @@ def broadcast_to(x, /, shape):
 
     >>> import functorch_core as fc
     >>> fc.broadcast_to(fc.asarray([1, 2]), (2, 2))
-    @@
+    Array([[1, 2],
+           [1, 2]], dtype=int64)
     """
     shape = canonical_shape(shape, "broadcast_to")
     a = aval_of(x)
@@ -183,7 +185,7 @@ def broadcast_arrays(*arrays):
 
     >>> import functorch_core as fc
     >>> [x.shape for x in fc.broadcast_arrays(fc.ones((2, 1)), fc.ones(3))]
-    @@
+    [(2, 3), (2, 3)]
     """
     return broadcast_together(arrays, "broadcast_arrays") if arrays else []
 
@@ -197,7 +199,7 @@ def permute_dims(x, /, axes):
 
     >>> import functorch_core as fc
     >>> fc.permute_dims(fc.ones((2, 3, 4)), (2, 0, 1)).shape
-    @@
+    (4, 2, 3)
     """
     ndim = aval_of(x).ndim
     order = tuple(canonical_axis(a, ndim, "permute_dims") for a in ints(axes, "permute_dims"))
@@ -213,7 +215,8 @@ def matrix_transpose(x, /):
 
     >>> import functorch_core as fc
     >>> fc.matrix_transpose(fc.asarray([[1, 2], [3, 4]]))
-    @@
+    Array([[1, 3],
+           [2, 4]], dtype=int64)
     """
     ndim = aval_of(x).ndim
     if ndim < 2:
@@ -227,7 +230,7 @@ def transpose(x, /):
 
     >>> import functorch_core as fc
     >>> fc.transpose(fc.ones((2, 3, 4))).shape
-    @@
+    (4, 3, 2)
     """
     return p.transpose(x, permutation=tuple(range(aval_of(x).ndim))[::-1])
 
@@ -238,7 +241,7 @@ def swapaxes(x, /, axis1, axis2):
 
     >>> import functorch_core as fc
     >>> fc.swapaxes(fc.ones((2, 3, 4)), 0, -1).shape
-    @@
+    (4, 3, 2)
     """
     ndim = aval_of(x).ndim
     order = list(range(ndim))
@@ -267,7 +270,7 @@ def moveaxis(x, source, destination, /):
 
     >>> import functorch_core as fc
     >>> fc.moveaxis(fc.ones((2, 3, 4)), 0, -1).shape
-    @@
+    (3, 4, 2)
     """
     return _moveaxis(x, source=source, destination=destination)
 
@@ -278,7 +281,7 @@ def flip(x, /, *, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.flip(fc.asarray([1, 2, 3]))
-    @@
+    Array([3, 2, 1], dtype=int64)
     """
     ndim = aval_of(x).ndim
     return p.reverse(x, dims=canonical_axes(axis, ndim, "flip") if ndim else ())
@@ -292,7 +295,7 @@ def roll(x, /, shift, *, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.roll(fc.asarray([1, 2, 3]), 1)
-    @@
+    Array([3, 1, 2], dtype=int64)
     """
     a = aval_of(x)
     if axis is None:
@@ -337,7 +340,7 @@ def concat(arrays, /, *, axis=0):
 
     >>> import functorch_core as fc
     >>> fc.concat([fc.asarray([1, 2]), fc.asarray([3.])])
-    @@
+    Array([1., 2., 3.], dtype=float32)
     """
     arrays = _as_one_dtype(arrays, "concat")
     if axis is None:
@@ -359,7 +362,8 @@ def stack(arrays, /, *, axis=0):
 
     >>> import functorch_core as fc
     >>> fc.stack([fc.asarray([1, 2]), fc.asarray([3, 4])])
-    @@
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
     """
     arrays = _as_one_dtype(arrays, "stack")
     shapes = [aval_of(x).shape for x in arrays]
@@ -375,7 +379,7 @@ def unstack(x, /, *, axis=0):
 
     >>> import functorch_core as fc
     >>> fc.unstack(fc.asarray([[1, 2], [3, 4]]))[1]
-    @@
+    Array([3, 4], dtype=int64)
     """
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "unstack")
@@ -391,7 +395,7 @@ def split(x, /, indices_or_sections, *, axis=0):
 
     >>> import functorch_core as fc
     >>> fc.split(fc.arange(5), [2])
-    @@
+    (Array([0, 1], dtype=int64), Array([2, 3, 4], dtype=int64))
     """
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "split")
@@ -415,7 +419,8 @@ def tile(x, /, repetitions):
 
     >>> import functorch_core as fc
     >>> fc.tile(fc.asarray([1, 2]), (2, 2))
-    @@
+    Array([[1, 2, 1, 2],
+           [1, 2, 1, 2]], dtype=int64)
     """
     times, shape = canonical_shape(repetitions, "tile"), aval_of(x).shape
     ndim = max(len(times), len(shape))
@@ -459,7 +464,7 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
 
     >>> import functorch_core as fc
     >>> fc.repeat(fc.asarray([1, 2]), 2)
-    @@
+    Array([1, 1, 2, 2], dtype=int64)
     """
     from .host import host_array, is_traced
     if axis is None:
@@ -522,7 +527,7 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0):
 
     >>> import functorch_core as fc
     >>> fc.pad(fc.asarray([1, 2, 3]), (1, 2))
-    @@
+    Array([0, 1, 2, 3, 0, 0], dtype=int64)
     """
     a = aval_of(x)
     widths = _pad_widths(pad_width, a.ndim)
@@ -552,7 +557,7 @@ def dynamic_slice(x, start_indices, /, slice_sizes):
 
     >>> import functorch_core as fc
     >>> fc.dynamic_slice(fc.arange(5), (fc.asarray(3),), (2,))
-    @@
+    Array([3, 4], dtype=int64)
     """
     starts = [p.convert(s, dtype=dt.int64) for s in start_indices]
     return p.dynamic_slice(x, *starts, sizes=canonical_shape(slice_sizes, "dynamic_slice"))
@@ -564,7 +569,7 @@ def dynamic_update_slice(x, update, start_indices, /):
 
     >>> import functorch_core as fc
     >>> fc.dynamic_update_slice(fc.arange(4), fc.asarray([9, 9]), (1,))
-    @@
+    Array([0, 9, 9, 3], dtype=int64)
     """
     starts = [p.convert(s, dtype=dt.int64) for s in start_indices]
     return p.dynamic_update_slice(x, cast(update, aval_of(x).dtype), *starts)

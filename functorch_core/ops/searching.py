@@ -45,7 +45,7 @@ def argmax(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.argmax(fc.asarray([1., 3., 2.]))
-    @@
+    Array(1, dtype=int64)
     """
     return _extreme_place(x, axis, keepdims, "argmax", p.argmax)
 
@@ -56,7 +56,7 @@ def argmin(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.argmin(fc.asarray([1., 3., 2.]))
-    @@
+    Array(0, dtype=int64)
     """
     return _extreme_place(x, axis, keepdims, "argmin", p.argmin)
 
@@ -103,7 +103,7 @@ def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
 
     >>> import functorch_core as fc
     >>> fc.take(fc.asarray([10., 20., 30.]), fc.asarray([2, 0]))
-    @@
+    Array([30., 10.], dtype=float32)
     """
     from .manipulation import ravel
     if axis is None:
@@ -136,7 +136,8 @@ def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
     >>> import functorch_core as fc
     >>> x = fc.asarray([[3., 1.], [2., 5.]])
     >>> fc.take_along_axis(x, fc.argsort(x), axis=-1)
-    @@
+    Array([[1., 3.],
+           [2., 5.]], dtype=float32)
     """
     a, i = aval_of(x), aval_of(indices)
     if a.ndim != i.ndim:
@@ -155,7 +156,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
 
     >>> import functorch_core as fc
     >>> fc.sort(fc.asarray([3., 1., 2.]))
-    @@
+    Array([1., 2., 3.], dtype=float32)
     """
     axis = canonical_axis(axis, aval_of(x).ndim, "sort")
     return sorting.sort(x, dimension=axis, descending=bool(descending), stable=bool(stable))[0]
@@ -167,7 +168,7 @@ def argsort(x, /, *, axis=-1, descending=False, stable=True):
 
     >>> import functorch_core as fc
     >>> fc.argsort(fc.asarray([3., 1., 2.]))
-    @@
+    Array([1, 2, 0], dtype=int64)
     """
     axis = canonical_axis(axis, aval_of(x).ndim, "argsort")
     return sorting.argsort(x, dimension=axis, descending=bool(descending), stable=bool(stable))
@@ -199,7 +200,7 @@ def top_k(x, k, /, *, axis=-1, largest=True):
 
     >>> import functorch_core as fc
     >>> fc.top_k(fc.asarray([3., 1., 2.]), 2).values
-    @@
+    Array([3., 2.], dtype=float32)
     """
     return TopK(*_top_k(x, k=k.__index__(), axis=axis, largest=largest))
 
@@ -212,7 +213,7 @@ def searchsorted(x1, x2, /, sorter=None, *, side="left"):
 
     >>> import functorch_core as fc
     >>> fc.searchsorted(fc.asarray([1, 3, 5]), fc.asarray([3, 4]))
-    @@
+    Array([1, 2], dtype=int64)
     """
     if side not in ("left", "right"):
         raise ValueError(f"searchsorted: side is 'left' or 'right', got {side!r}")
@@ -283,7 +284,7 @@ def nonzero(x, /, *, size=None, fill_value=0):
 
     >>> import functorch_core as fc
     >>> fc.nonzero(fc.asarray([0, 3, 0, 4]))
-    @@
+    (Array([1, 3], dtype=int64),)
     """
     a = aval_of(x)
     if not a.ndim:
@@ -301,7 +302,8 @@ def argwhere(x, /, *, size=None, fill_value=0):
 
     >>> import functorch_core as fc
     >>> fc.argwhere(fc.asarray([[0, 3], [4, 0]]))
-    @@
+    Array([[0, 1],
+           [1, 0]], dtype=int64)
     """
     from .manipulation import stack
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
@@ -312,7 +314,7 @@ def flatnonzero(x, /, *, size=None, fill_value=0):
 
     >>> import functorch_core as fc
     >>> fc.flatnonzero(fc.asarray([[0, 3], [4, 0]]))
-    @@
+    Array([1, 2], dtype=int64)
     """
     from .manipulation import ravel
     return nonzero(ravel(x), size=size, fill_value=fill_value)[0]
@@ -367,7 +369,7 @@ def unique_all(x, /):
 
     >>> import functorch_core as fc
     >>> fc.unique_all(fc.asarray([3, 1, 3])).inverse_indices
-    @@
+    Array([1, 0, 1], dtype=int64)
     """
     return _unique(x, "unique_all")
 
@@ -377,7 +379,7 @@ def unique_counts(x, /):
 
     >>> import functorch_core as fc
     >>> fc.unique_counts(fc.asarray([3, 1, 3])).counts
-    @@
+    Array([1, 2], dtype=int64)
     """
     found = _unique(x, "unique_counts")
     return UniqueCounts(found.values, found.counts)
@@ -388,7 +390,7 @@ def unique_inverse(x, /):
 
     >>> import functorch_core as fc
     >>> fc.unique_inverse(fc.asarray([3, 1, 3])).values
-    @@
+    Array([1, 3], dtype=int64)
     """
     found = _unique(x, "unique_inverse")
     return UniqueInverse(found.values, found.inverse_indices)
@@ -399,7 +401,7 @@ def unique_values(x, /):
 
     >>> import functorch_core as fc
     >>> fc.unique_values(fc.asarray([3, 1, 3]))
-    @@
+    Array([1, 3], dtype=int64)
     """
     return _unique(x, "unique_values").values
 
@@ -410,7 +412,7 @@ def isin(x1, x2, /, *, invert=False):
 
     >>> import functorch_core as fc
     >>> fc.isin(fc.asarray([1, 2, 3]), fc.asarray([2, 4]))
-    @@
+    Array([False,  True, False], dtype=bool)
     """
     x1, x2 = cast_both(x1, x2)
     shape, n = aval_of(x1).shape, aval_of(x2).size
@@ -430,7 +432,7 @@ def bincount(x, /, weights=None, *, length):
 
     >>> import functorch_core as fc
     >>> fc.bincount(fc.asarray([0, 2, 2]), length=4)
-    @@
+    Array([1, 0, 2, 0], dtype=int64)
     """
     n = aval_of(x).size
     x = p.convert(p.reshape(x, shape=(n,)), dtype=dt.int64)

@@ -63,7 +63,7 @@ def sum(x, /, axis=None, dtype=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.sum(fc.asarray([[1., 2.], [3., 4.]]), axis=0)
-    @@
+    Array([4., 6.], dtype=float32)
     """
     axes = axes_of(x, axis, "sum")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
@@ -78,7 +78,7 @@ def prod(x, /, axis=None, dtype=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.prod(fc.asarray([[1., 2.], [3., 4.]]), axis=0)
-    @@
+    Array([3., 8.], dtype=float32)
     """
     axes = axes_of(x, axis, "prod")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
@@ -93,7 +93,7 @@ def mean(x, /, axis=None, dtype=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.mean(fc.asarray([[1., 2.], [3., 5.]]), axis=0)
-    @@
+    Array([2. , 3.5], dtype=float32)
     """
     axes = axes_of(x, axis, "mean")
     x = to_floats(x) if dtype is None else p.convert(x, dtype=dt.canonical(dtype))
@@ -132,7 +132,7 @@ def var(x, /, axis=None, correction=0., keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.var(fc.asarray([1., 2., 4.]), correction=1)
-    @@
+    Array(2.3333335, dtype=float32)
     """
     axes = axes_of(x, axis, "var")
     return keep(_variance(x, axes, correction, "var")[0], x, axes, keepdims)
@@ -144,7 +144,7 @@ def std(x, /, axis=None, correction=0., keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.std(fc.asarray([1., 2., 4.]))
-    @@
+    Array(1.2472192, dtype=float32)
     """
     axes = axes_of(x, axis, "std")
     return keep(p.sqrt(_variance(x, axes, correction, "std")[0]), x, axes, keepdims)
@@ -169,7 +169,7 @@ def max(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.max(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
-    @@
+    Array([3., 2.], dtype=float32)
     """
     return _extreme(x, axis, keepdims, "max", p.reduce_max)
 
@@ -180,7 +180,7 @@ def min(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.min(fc.asarray([[1., 2.], [3., 0.]]), axis=0)
-    @@
+    Array([1., 0.], dtype=float32)
     """
     return _extreme(x, axis, keepdims, "min", p.reduce_min)
 
@@ -191,7 +191,7 @@ def ptp(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.ptp(fc.asarray([1., 5., 3.]))
-    @@
+    Array(4., dtype=float32)
     """
     return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max),
                  _extreme(x, axis, keepdims, "ptp", p.reduce_min))
@@ -203,7 +203,7 @@ def logsumexp(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.logsumexp(fc.asarray([1000., 1000.]))
-    @@
+    Array(1000.6932, dtype=float32)
     """
     axes = axes_of(x, axis, "logsumexp")
     x = to_floats(x)
@@ -247,7 +247,7 @@ def all(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.all(fc.asarray([[True, False], [True, True]]), axis=0)
-    @@
+    Array([ True, False], dtype=bool)
     """
     axes = axes_of(x, axis, "all")
     return keep(p.reduce_and(_truth(x), axes=axes), x, axes, keepdims)
@@ -259,7 +259,7 @@ def any(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.any(fc.asarray([[True, False], [False, False]]), axis=0)
-    @@
+    Array([ True, False], dtype=bool)
     """
     axes = axes_of(x, axis, "any")
     return keep(p.reduce_or(_truth(x), axes=axes), x, axes, keepdims)
@@ -271,7 +271,7 @@ def count_nonzero(x, /, axis=None, keepdims=False):
 
     >>> import functorch_core as fc
     >>> fc.count_nonzero(fc.asarray([0, 3, 0, 4]))
-    @@
+    Array(2, dtype=int64)
     """
     axes = axes_of(x, axis, "count_nonzero")
     counted = p.convert(_truth(x), dtype=dt.DEFAULT_INT)
@@ -284,7 +284,7 @@ def allclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
 
     >>> import functorch_core as fc
     >>> fc.allclose(fc.asarray([1., 2.]), fc.asarray([1., 2.00001]))
-    @@
+    Array(True, dtype=bool)
     """
     from .elementwise import isclose
     close = isclose.fun(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
@@ -297,7 +297,7 @@ def array_equal(x1, x2, /):
 
     >>> import functorch_core as fc
     >>> fc.array_equal(fc.asarray([1, 2]), fc.asarray([1, 2]))
-    @@
+    Array(True, dtype=bool)
     """
     if aval_of(x1).shape != aval_of(x2).shape:
         return p.full((), False, dt.bool_)
@@ -335,7 +335,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
 
     >>> import functorch_core as fc
     >>> fc.cumulative_sum(fc.asarray([1, 2, 3]))
-    @@
+    Array([1, 3, 6], dtype=int64)
     """
     return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", cumulative.cumsum, 0)
 
@@ -346,7 +346,7 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
 
     >>> import functorch_core as fc
     >>> fc.cumulative_prod(fc.asarray([1, 2, 3]))
-    @@
+    Array([1, 2, 6], dtype=int64)
     """
     return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", cumulative.cumprod, 1)
 
@@ -364,7 +364,8 @@ def cumsum(x, /, axis=None, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.cumsum(fc.asarray([[1, 2], [3, 4]]), axis=0)
-    @@
+    Array([[1, 2],
+           [4, 6]], dtype=int64)
     """
     x, axis = _running(x, axis, "cumsum")
     return cumulative.cumsum(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
@@ -376,7 +377,8 @@ def cumprod(x, /, axis=None, dtype=None):
 
     >>> import functorch_core as fc
     >>> fc.cumprod(fc.asarray([[1, 2], [3, 4]]), axis=0)
-    @@
+    Array([[1, 2],
+           [3, 8]], dtype=int64)
     """
     x, axis = _running(x, axis, "cumprod")
     return cumulative.cumprod(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
@@ -388,7 +390,7 @@ def cummax(x, /, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.cummax(fc.asarray([1, 3, 2]))
-    @@
+    Array([1, 3, 3], dtype=int64)
     """
     x, axis = _running(x, axis, "cummax")
     return cumulative.cummax(x, axis=axis)
@@ -400,7 +402,7 @@ def cummin(x, /, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.cummin(fc.asarray([3, 1, 2]))
-    @@
+    Array([3, 1, 1], dtype=int64)
     """
     x, axis = _running(x, axis, "cummin")
     return cumulative.cummin(x, axis=axis)
@@ -412,7 +414,7 @@ def cumlogsumexp(x, /, axis=None):
 
     >>> import functorch_core as fc
     >>> fc.cumlogsumexp(fc.asarray([0., 0.]))
-    @@
+    Array([0.       , 0.6931472], dtype=float32)
     """
     x, axis = _running(to_floats(x), axis, "cumlogsumexp")
     return cumulative.cumlogsumexp(x, axis=axis)
@@ -424,7 +426,7 @@ def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
 
     >>> import functorch_core as fc
     >>> fc.diff(fc.asarray([1, 4, 9]))
-    @@
+    Array([3, 5], dtype=int64)
     """
     from .manipulation import concat
     a = aval_of(x)

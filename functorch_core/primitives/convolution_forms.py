@@ -272,13 +272,13 @@ _CHOICES: tuple[tuple[Callable, Callable], ...] = (
     # ---- groups
     # 16 x 96 x 28 x 28, 3 x 3: 65.7 -> 1.5; its gradient with stride 2: 97 -> 1.3 (PyTorch 1.5, 1.7)
     (_is_depthwise, depthwise),
-    # The gradient of that kernel: 25 -> 8.2, with two kernels a feature 1837 -> (PyTorch 1.9)
+    # The gradient of that kernel: 25 -> 9 (PyTorch 1.9); of two kernels a feature: 1837 -> 5 (3.8)
     (_is_depthwise_by_place, depthwise_by_place),
     # 16 x 64 x 28 x 28, 4 groups: 9.9 -> 6.0, the kernel's gradient 494 -> 7.3 (PyTorch 2.9, 3.3)
     (_has_few_groups, by_group),
-    # 16 x 128 x 14 x 14, 32 groups: 15.9 -> 6.1 (PyTorch 1.2)
+    # 16 x 128 x 14 x 14, 32 groups: 15.9 -> 6.8 (PyTorch 1.2)
     (_is_grouped, grouped_by_offset),
-    # The gradient of that kernel: 1824 -> 6.4 (PyTorch 3.3)
+    # The gradient of that kernel: 1824 -> 6.5 (PyTorch 3.3)
     (_is_grouped_by_place, grouped_by_place),
     (_has_batch_groups, by_group),
     # ---- one group

@@ -28,11 +28,14 @@ from ..engine.units import SCALAR_AVALS
 from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
 
 from ._apply import GraphOp, apply, node_class_of
+from ._parameter import Parameter
 from ._tensor_base import Tensor
 from . import _types
 
 OPERANDS = frozenset({"Tensor", "MaybeTensor", "Operand", "Tensors", "Number"})
 _EMPTY = inspect.Parameter.empty
+SIMPLE = frozenset({int, bool, str, type(None), _types.dtype})  # static arguments that are keys
+PLAIN = frozenset({Tensor, Parameter})
 
 overrides = None  # set by torch.overrides while a __torch_function__ class or mode exists
 autocast = None   # set by torch.amp while autocast is on
@@ -127,14 +130,17 @@ class TorchOp:
     def compute(self, bound: list):
         """Apply to bound arguments."""
         operands: list = []
-        key = []
+        key: list = [_types.defaults.dtype]
         for kind, value in zip(self.kinds, bound):
-            if kind:
-                key.append(self._operand(kind, value, operands))
+            cls = value.__class__
+            if not kind:
+                key.append(value if cls in SIMPLE else static_key(value))
+            elif cls in PLAIN and kind != "Number":
+                operands.append(value)
+                key.append(value._value.aval if value._level is None else value._level.aval)
             else:
-                key.append(value if value.__class__ in (int, bool, str) or value is None
-                           else static_key(value))
-        key = (*key, _types.defaults.dtype)
+                key.append(self._operand(kind, value, operands))
+        key = tuple(key)
         try:
             op = self.ops.get(key)
         except TypeError:
@@ -168,7 +174,7 @@ class TorchOp:
                 value = value.item()
                 return self._operand(kind, value, operands)
             operands.append(value)
-            return logical_aval(value).id
+            return logical_aval(value)
         cls = value.__class__
         if kind == "Tensors":
             if not isinstance(value, (list, tuple)):

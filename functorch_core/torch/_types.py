@@ -99,8 +99,8 @@ def numpy_dtype(d, fallback=None):
         return fallback
     if isinstance(d, dtype):
         return d.numpy
-    python = {builtins.float: defaults.dtype.numpy, builtins.int: dt.int64, builtins.bool: dt.bool_,
-              builtins.complex: complex_default()}
+    python = {builtins.float: dt.float64, builtins.int: dt.int64, builtins.bool: dt.bool_,
+              builtins.complex: dt.complex128}
     if d in python:
         return python[d]
     raise TypeError(f"dtype must be a torch.dtype, got {d!r}")

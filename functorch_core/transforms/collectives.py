@@ -19,7 +19,7 @@ from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
 from ..primitives import (
     broadcast_in_dim, constant, div, eq, iota, mul, reduce_max, reduce_sum, select, zeros)
-from ..primitives.batching import move_batch_axis
+from ..primitives.batching import Axis, move_batch_axis
 from ..primitives.declare import check_dtype, jointly_linear
 
 UNBOUND = """{what} over axis {name!r}, which no enclosing vmap has; it has {bound}.
@@ -44,6 +44,16 @@ def bound_axis(name, size: int) -> Iterator[None]:
         yield
     finally:
         _axes.sizes = saved
+
+
+def in_axis(axis: Axis):
+    """The scope of the axis of a batch, for what is traced only when it is batched."""
+    return contextlib.nullcontext() if axis.name is None else bound_axis(axis.name, axis.size)
+
+
+def axes_in_scope() -> tuple:
+    """The names and sizes in scope: what a trace may depend on."""
+    return tuple(_axes.sizes.items())
 
 
 def axis_size(name, what: str = "axis_size") -> int:

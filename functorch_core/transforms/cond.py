@@ -3,7 +3,7 @@
     cond index, *operands          params: branches, graphs of the same inputs and outputs
 
 The index, an int32, is clamped to 0 ... n - 1. With a batched index there is no one branch to take:
-all are computed and each example selects its own.
+all are computed, with all effects they have, and each example selects its own.
 """
 from __future__ import annotations
 

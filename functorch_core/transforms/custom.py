@@ -18,7 +18,7 @@ from ..core.primitive import Primitive, Reason
 from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..primitives import reduce_sum, zeros
 from .batch import Axis, batch, move_batch_axis
-from .jvp import jvp_values
+from .collectives import axes_in_scope, in_axis
 from .nested import Mask, avals_of, is_linear, parts, pick, spread
 from .transpose import transpose_values
 
@@ -134,7 +134,8 @@ class JvpRule(_Memo):
 
     def dual(self, in_avals: tuple[Aval, ...], out_avals: tuple[Aval, ...]) -> Graph:
         """primals, tangents of the differentiable ones -> outs, tangents of the differentiable."""
-        return self.remember((in_avals, out_avals), lambda: self._trace(in_avals, out_avals))
+        key = in_avals, out_avals, axes_in_scope()
+        return self.remember(key, lambda: self._trace(in_avals, out_avals))
 
     def batched(self, axis: Axis, dims: tuple) -> BatchedJvpRule:
         """This rule for a whole axis of inputs."""
@@ -164,8 +165,9 @@ class BatchedJvpRule(JvpRule):
         self.base, self.axis, self.dims = base, axis, dims
 
     def _trace(self, in_avals, out_avals):
-        base = self.base.dual(_one_example(in_avals, self.dims),
-                              _one_example(out_avals, (0,) * len(out_avals)))
+        with in_axis(self.axis):
+            base = self.base.dual(_one_example(in_avals, self.dims),
+                                  _one_example(out_avals, (0,) * len(out_avals)))
         dims = (*self.dims, *pick(self.dims, differentiable(in_avals)))
         return batch(base, self.axis, dims, (0,) * len(base.outputs))[0]
 
@@ -234,12 +236,13 @@ class VjpRule(_Memo):
 
     def forward(self, in_avals: tuple[Aval, ...], out_avals: tuple[Aval, ...]) -> Graph:
         """primals -> outs, residuals."""
-        return self.remember((in_avals, out_avals), lambda: self._forward(in_avals, out_avals))
+        key = in_avals, out_avals, axes_in_scope()
+        return self.remember(key, lambda: self._forward(in_avals, out_avals))
 
     def backward(self, in_avals: tuple[Aval, ...], out_avals: tuple[Aval, ...]) -> Backward:
         """What custom_lin transposes with."""
-        return self.remember(("backward", in_avals, out_avals),
-                             lambda: self._backward(in_avals, out_avals))
+        key = "backward", in_avals, out_avals, axes_in_scope()
+        return self.remember(key, lambda: self._backward(in_avals, out_avals))
 
     def batched(self, axis: Axis, dims: tuple) -> BatchedVjpRule:
         """This rule for a whole axis of inputs."""
@@ -271,7 +274,8 @@ class BatchedVjpRule(VjpRule):
                 _one_example(out_avals, (0,) * len(out_avals)))
 
     def _batched_forward(self, in_avals, out_avals):
-        base = self.base.forward(*self._example(in_avals, out_avals))
+        with in_axis(self.axis):
+            base = self.base.forward(*self._example(in_avals, out_avals))
         n = len(out_avals)
         want = (0,) * n + (None,) * (len(base.outputs) - n)
         return batch(base, self.axis, self.dims, want)
@@ -281,7 +285,8 @@ class BatchedVjpRule(VjpRule):
 
     def _backward(self, in_avals, out_avals):
         residual_dims = self._batched_forward(in_avals, out_avals)[1][len(out_avals):]
-        base = self.base.backward(*self._example(in_avals, out_avals))
+        with in_axis(self.axis):
+            base = self.base.backward(*self._example(in_avals, out_avals))
         return base.batched(self.axis, residual_dims, pick(self.dims, differentiable(in_avals)))
 
 
@@ -303,7 +308,7 @@ class Backward(_Memo):
 
     def graph(self) -> Graph:
         """The backward graph."""
-        return self.remember("graph", self._graph)
+        return self.remember(axes_in_scope(), self._graph)
 
     def batched(self, axis: Axis, residual_dims, tangent_dims) -> BatchedBackward:
         """The same for a whole axis of residuals, cotangents and inputs."""
@@ -351,7 +356,8 @@ class BatchedBackward(Backward):
         self.residual_dims, self.tangent_dims = residual_dims, tangent_dims
 
     def _graph(self):
-        base = self.base.graph()
+        with in_axis(self.axis):
+            base = self.base.graph()
         dims = (*self.residual_dims, *(0,) * len(self.base.out_avals))
         batched = batch(base, self.axis, dims, (0,) * len(base.outputs))[0]
 

@@ -179,7 +179,8 @@ def _ignoring(graph: Graph, more: Sequence[Aval]) -> Graph:
 def _partial_eval(split, args, node):
     """The known carry comes from a loop of its own; the whole loop is run again for the rest.
 
-    The steps cannot be stored, so the loop of the unknown half computes the known carry too.
+    The steps cannot be stored, so the loop of the unknown half computes the known carry too (and
+    has its effects once more).
     """
     params = node.params
     n_cond, n_body = params["n_cond"], params["n_body"]
@@ -264,7 +265,10 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
         return [and_(going[0], run(cond, [*cond_consts, *new])[0]), *new]
 
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_body]]
-    return (trace_closed(lambda going, *_: [reduce_or(going, axes=(0,))], [pred, *carry], cond.name),
+    def any_going(going, *_):
+        return [reduce_or(going, axes=(0,))]
+
+    return (trace_closed(any_going, [pred, *carry], cond.name),
             trace_closed(step, [*consts, pred, *carry], body.name))
 
 

@@ -114,8 +114,10 @@ def test_effects_survive_every_transform():
     assert n == 1
     assert calls(vmap(noisy), X)[1] == 4 and sorted(seen[:4]) == sorted(seen[4:])
     assert calls(vmap(grad(noisy)), X)[1] == 4
-    assert calls(lambda x: scan(lambda c, x: ([noisy(*x)], []), [p.constant(np.float64(0))], [x])[0],
-                 X)[1] == 4
+
+    def looped(x):
+        return scan(lambda c, x: ([noisy(*x)], []), [p.constant(np.float64(0))], [x])[0]
+    assert calls(looped, X)[1] == 4
 
     def branch(q, x):
         return cond(q, lambda x: [noisy(x)], lambda x: [total(x)], [x])[0]

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import functorch_core.primitives as p
+from functorch_core import xla
 from functorch_core.core.graph import cse, dce, validate
+from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.transforms.collectives import pmean
 from functorch_core.transforms.cond import cond
@@ -253,6 +255,12 @@ def test_derived_graphs_are_remembered(f, _):
     graph = cse(dce(closed(f, [A, X])))
     assert vjp(graph, (True, True)) is vjp(graph, (True, True))
     assert batch(graph, Axis(2), (0, None)) is batch(graph, Axis(2), (0, None))
+
+
+@pytest.mark.parametrize("f, _", REVERSIBLE, ids=lambda f: f.__name__)
+def test_lowers_for_cuda(f, _):
+    graph = closed_graph(REVERSE["vmap grad"](f), (A, X))
+    xla.verify(lower(graph, "cuda").text)
 
 
 def test_float32_and_complex_carries():

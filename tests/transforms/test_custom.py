@@ -6,13 +6,17 @@ import pytest
 
 import functorch_core.primitives as p
 from functorch_core.core.errors import LeakError
+from functorch_core.core.lowering import lower
+from functorch_core.core.trace import evaluate
+from functorch_core.transforms.collectives import pmean
 from functorch_core.transforms.custom import (
     JvpRule, VjpRule, custom_jvp, custom_vjp, stop_gradient)
 from functorch_core.transforms.remat import remat
 from functorch_core.transforms.scan import scan
+from functorch_core.transforms.transpose import transpose
 from tests.primitives.check import check, close
 from tests.transforms.flat import (
-    both, closed_graph, const_like, grad, graph_of, hessian, jvp, same, total, vmap)
+    both, closed_graph, grad, graph_of, hessian, jvp, same, total, vmap)
 
 rng = np.random.default_rng(0)
 X, Y, T = rng.standard_normal((3, 3))
@@ -82,17 +86,16 @@ def test_vmap_at_every_dimension(f):
 
 @BOTH
 def test_vmap_of_vmap(f):
-    xs, ys = rng.standard_normal((2, 2, 3, 4))
+    xs = rng.standard_normal((2, 3, 4))
 
     def twice(f):
         return vmap(vmap(f, (0, None)), (0, 1))
-    args = xs, ys[0].T.copy()
     args = xs, rng.standard_normal((4, 2))
     same(twice(f), twice(plain), *args)
     for transform in (lambda f: grad(lambda x, y: total(twice(loss(f))(x, y)), (0, 1)),
                       lambda f: twice(grad(loss(f), (0, 1))),
-                      lambda f: vmap(grad(lambda x, y: total(vmap(loss(f), (0, None))(x, y)), (0, 1)),
-                                     (0, 1))):
+                      lambda f: vmap(grad(lambda x, y: total(vmap(loss(f), (0, None))(x, y)),
+                                          (0, 1)), (0, 1))):
         same(transform(f), transform(plain), *args)
 
 
@@ -129,8 +132,6 @@ def test_forward_mode():
     found = both(lambda x, y, t: jvp(lambda x: by_jvp(x, y), (x,), (t,)), X, Y, T)
     close(found[1], 3 * np.cos(X) * Y * T)
     graph = closed_graph(lambda x, y, t: jvp(lambda x: by_vjp(x, y), (x,), (t,)), (X, Y, T))
-    from functorch_core.core.lowering import lower
-    from functorch_core.core.trace import evaluate
     for execute in (lambda: evaluate(graph, [X, Y, T]), lambda: lower(graph)):
         with pytest.raises(NotImplementedError, match="only knows reverse mode"):
             execute()
@@ -155,6 +156,34 @@ def test_rules_are_traced_once_and_only_when_needed():
     assert len(calls) == 1
 
 
+def test_collectives_in_a_rule():
+    """A rule that is traced after the vmap of its axis has ended still knows the axis."""
+    def mean(x):
+        return pmean(x, axis_name="i")
+
+    def backward(residuals, cotangents):
+        return [p.mul(pmean(cotangents[0], axis_name="i"), 2.0)]
+    rules = ((custom_jvp, JvpRule(lambda ps, ts: ([mean(*ps)], [p.mul(mean(*ts), 2.0)]), "mean")),
+             (custom_vjp, VjpRule(lambda x: ([mean(x)], []), backward, "mean")))
+    for custom, rule in rules:
+        def f(x, custom=custom, rule=rule):
+            out, = custom(lambda x: [mean(x)], rule, [x])
+            return total(p.mul(out, out))
+        for n in (4, 2):
+            xs = rng.standard_normal((n, 3))
+            wanted = np.broadcast_to(4 * xs.mean(0), xs.shape)
+            close(both(grad(lambda x: total(vmap(f, name="i")(x))), xs)[0], wanted)
+            close(both(vmap(grad(f), name="i"), xs)[0], wanted)
+
+
+def test_linear_functions_with_a_rule_are_transposed_as_computed():
+    rule = JvpRule(lambda ps, ts: ([p.mul(ps[0], 2.0)], [p.mul(ts[0], 7.0)]), "double")
+    graph, _, _ = graph_of(lambda x: custom_jvp(lambda x: [p.mul(x, 2.0)], rule, [x])[0], [X])
+    back, mask = transpose(graph, (True,), (True,))
+    assert mask == (True,)
+    close(evaluate(back, [T])[0], 2 * T)
+
+
 # ---- integers, zeros, several outputs ------------------------------------------------------------
 
 
@@ -171,7 +200,8 @@ def test_integer_arguments_and_outputs():
     def rule(primals, tangents):
         assert tangents[1] is None
         return primals, [p.mul(tangents[0], 5.0), None]
-    for custom, r in ((custom_vjp, VjpRule(forward, backward, "f")), (custom_jvp, JvpRule(rule, "f"))):
+    for custom, r in ((custom_vjp, VjpRule(forward, backward, "f")),
+                      (custom_jvp, JvpRule(rule, "f"))):
         def f(x, n, custom=custom, r=r):
             return total(custom(lambda x, n: [x, n] if custom is custom_jvp else [p.mul(x, 2.0), n],
                                 r, [x, n])[0])
@@ -190,8 +220,10 @@ def test_zero_cotangents_and_tangents_are_values():
     def linear(primals, tangents):
         return [p.add(*primals)], [p.add(*tangents)]
     both_ways = JvpRule(linear, "sum")
-    out, = both(grad(lambda x, y: total(custom_jvp(lambda x, y: [p.add(x, y)], both_ways, [x, y])[0])),
-                X, Y)
+
+    def plus(x, y):
+        return custom_jvp(lambda x, y: [p.add(x, y)], both_ways, [x, y])[0]
+    out, = both(grad(lambda x, y: total(plus(x, y))), X, Y)
     close(out, np.ones(3))
 
 

@@ -1,18 +1,37 @@
-"""Elementwise arithmetic, comparison and logic."""
+"""Elementwise arithmetic: sums, products, quotients, powers, the larger and the smaller."""
 from __future__ import annotations
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from .._op import torch_op
-from .._promotion import cast, promote
+from ...ops import elementwise as ew
+from ...transforms.custom import stop_gradient
+from .._op import composite, torch_op
+from .._promotion import broadcast, cast, promote, result_dtype
+from .._tensor_base import Tensor
+from .. import _types
+from . import declaring as d
+from .declaring import binary, kind_of, like, require, unary, widened
 
-# ---- arithmetic --------------------------------------------------------------------------------------
+# ---- sums and products -------------------------------------------------------------------------------
+
+_FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
+_BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
+_BOTH_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+              "`logical_xor()` operator instead.")
+_ONE_BOOL = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+             "to invert a mask, use the `~` or `logical_not()` operator instead.")
 
 
 def scaled(x, alpha):
     """alpha * x in x's dtype."""
-    return x if alpha == 1 and not hasattr(alpha, "kind") else p.mul(
-        x, p.broadcast_in_dim(cast(alpha, x.aval.dtype), shape=x.aval.shape, dims=()))
+    kind, dtype = kind_of(alpha), x.aval.dtype
+    if kind is bool and dtype != dt.bool_:
+        raise RuntimeError(_BOOL_ALPHA)
+    if kind is float and dtype not in dt.INEXACT:
+        raise RuntimeError(_FLOAT_ALPHA)
+    if alpha.__class__ in (int, float) and alpha == 1:
+        return x
+    return p.mul(x, like(x, cast(alpha, dtype)))
 
 
 @torch_op(inplace=True, dunder=("add", "radd"))
@@ -26,18 +45,37 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     return p.add(x, scaled(y, alpha))
 
 
-@torch_op(inplace=True, dunder=("sub",), aliases=("subtract",))
+def _check_subtraction(*operands):
+    bools = [x.aval.dtype == dt.bool_ if hasattr(x, "aval") else kind_of(x) is bool
+             for x in operands]
+    if all(bools):
+        raise RuntimeError(_BOTH_BOOL)
+    if any(b and hasattr(x, "aval") for x, b in zip(operands, bools)):
+        raise RuntimeError(_ONE_BOOL)
+
+
+@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
 
     >>> torch.sub(torch.tensor([1., 2.]), 1)
     tensor([0., 1.])
     """
+    _check_subtraction(input, other)
     x, y = promote(input, other)
-    if x.aval.dtype == dt.bool_:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. "
-                           "Use the `^` or `logical_xor()` operator instead.")
     return p.sub(x, scaled(y, alpha))
+
+
+@torch_op
+def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
+    """other - alpha * input, elementwise.
+
+    >>> torch.rsub(torch.tensor([1., 2.]), 1)
+    tensor([ 0., -1.])
+    """
+    _check_subtraction(input, other)
+    x, y = promote(input, other)
+    return p.sub(y, scaled(x, alpha))
 
 
 @torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",))
@@ -48,3 +86,418 @@ def mul(input: Operand, other: Operand, *, out=None):
     tensor([3., 6.])
     """
     return p.mul(*promote(input, other))
+
+
+@torch_op(inplace=True)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+    """input + value * tensor1 * tensor2, elementwise.
+
+    >>> torch.addcmul(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
+    tensor([3., 6.])
+    """
+    x, y, z = promote(input, tensor1, tensor2)
+    require(x, d.NUMERIC, "addcmul_cpu_out")
+    value = cast(value, x.aval.dtype)
+    return widened(lambda x, y, z: p.add(x, p.mul(_times(y, value), z)))(x, y, z)
+
+
+_INTEGER_ADDCDIV = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+    "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+    "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+    "dtypes.")
+
+
+@torch_op(inplace=True)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+    """input + value * tensor1 / tensor2, elementwise.
+
+    >>> torch.addcdiv(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
+    tensor([3.0000, 1.5000])
+    """
+    if result_dtype((tensor1, tensor2)) not in dt.INEXACT:
+        raise RuntimeError(_INTEGER_ADDCDIV)
+    x, y, z = promote(input, tensor1, tensor2)
+    value = cast(value, x.aval.dtype)
+    return widened(lambda x, y, z: p.add(x, p.div(_times(y, value), z)))(x, y, z)
+
+
+def _times(x, value):
+    """x times a traced scalar of its category."""
+    return p.mul(x, like(x, p.convert(value, dtype=x.aval.dtype)))
+
+
+def _same_dtypes(x, name: str, y, allow=()):
+    from .._types import of_numpy
+    if x.aval.dtype != y.aval.dtype:
+        names = [_CPP_NAMES.get(of_numpy(v.aval.dtype).name, of_numpy(v.aval.dtype).name)
+                 for v in (x, y)]
+        raise RuntimeError(f"expected dtype {names[0]} for `{name}` but got dtype {names[1]}")
+
+
+_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
+              "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+              "complex128": "c10::complex<double>", "int64": "long", "int32": "int"}
+
+
+def _lerp(x, end, weight):
+    """From the nearer end, so that both ends are met exactly."""
+    size = p.abs(weight) if weight.aval.dtype in dt.COMPLEX else weight
+    near = p.lt(size, .5) if size is weight else p.lt(p.mul(size, size), .25)
+    step = p.sub(end, x)
+    return p.select(near, p.add(x, p.mul(weight, step)),
+                    p.sub(end, p.mul(step, p.sub(1, weight))))
+
+
+@torch_op(inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
+    """input + weight * (end - input), elementwise.
+
+    >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    _same_dtypes(input, "end", end)
+    if hasattr(weight, "aval"):
+        _same_dtypes(input, "weight", weight)
+    require(input, d.INEXACT, "lerp_kernel_scalar")
+    weight = cast(weight, input.aval.dtype)
+    return widened(_lerp)(*broadcast([input, end, weight]))
+
+
+# ---- quotients ---------------------------------------------------------------------------------------
+
+
+def _floor_divided(x, y):
+    if x.aval.dtype in dt.INTEGER:
+        return ew.floor_divide(x, y)
+    return widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y)
+
+
+def _truncated(x, y):
+    q = p.div(x, y)
+    return q if x.aval.dtype in dt.INTEGER else p.trunc(q)
+
+
+@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
+def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
+    """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
+
+    Without rounding, integers become the default float. Integer division by zero gives -1.
+
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+                           f"found '{rounding_mode}'")
+    x, y = promote(input, other, to_float=rounding_mode is None)
+    if rounding_mode is None:
+        return p.div(x, y)
+    require(x, d.REAL, f"div_{rounding_mode}_cpu")
+    return (_floor_divided if rounding_mode == "floor" else widened(_truncated))(x, y)
+
+
+true_divide = binary("true_divide", p.div, "input / other, elementwise.", left="Operand",
+                     right="Operand", floats=True)
+floor_divide = binary("floor_divide", _floor_divided, "input / other, rounded down, elementwise.",
+                      left="Operand", right="Operand", dtypes=d.REAL, kernel="div_floor_cpu",
+                      dunder=("floordiv", "rfloordiv"))
+
+
+def _remainder(x, y):
+    """With the sign of the divisor; of integers x % 0 is x."""
+    r = p.rem(x, y)
+    if x.aval.dtype in dt.UNSIGNED:
+        return r
+    differ = p.xor(p.lt(r, 0), p.lt(y, 0))
+    return p.select(p.and_(p.ne(r, 0), differ), p.add(r, y), r)
+
+
+remainder = binary("remainder", widened(_remainder),
+                   "input - other * floor(input / other), elementwise: Python's %.",
+                   left="Operand", right="Operand", dtypes=d.REAL, dunder=("mod", "rmod"))
+fmod = binary("fmod", widened(p.rem), "The remainder of input / other with input's sign.",
+              right="Operand", dtypes=d.REAL)
+reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
+
+# ---- powers ------------------------------------------------------------------------------------------
+
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
+def _integer_power(x, exponent: int):
+    if x.aval.dtype in dt.INTEGER and exponent < 0:
+        raise RuntimeError(_NEGATIVE_POWER)
+    return p.integer_pow(x, y=exponent)
+
+
+@torch_op(name="_static_pow", node="pow", function=False, method=False)
+def _static_pow(input: Tensor, exponent):
+    """input to a power that is written into the graph: products, or a square root."""
+    x, = promote(input)
+    dtype = result_dtype((input, exponent))
+    x = cast(x, dtype)
+    if exponent == .5:
+        return p.sqrt(x)
+    return _integer_power(x, int(exponent))
+
+
+@torch_op(name="_general_pow", node="pow", function=False, method=False)
+def _general_pow(input: Operand, exponent: Operand):
+    """input to the power exponent."""
+    x, y = promote(input, exponent)
+    require(x, d.NUMERIC, "pow")
+    if kind_of(exponent) in (int, float) and x.aval.dtype in dt.INTEGER:
+        raise RuntimeError(_NEGATIVE_POWER)
+    return p.pow(x, y)
+
+
+@composite(inplace=True, dunder=("pow", "rpow"))
+def pow(input, exponent, *, out=None):
+    """input to the power exponent, elementwise; one of the two may be a number.
+
+    Exponents that are small whole numbers or 1/2 become products or square roots.
+
+    >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    if isinstance(input, Tensor) and _is_static_exponent(exponent, input):
+        result = _static_pow(input, exponent)
+    else:
+        result = _general_pow(input, exponent)
+    if out is None:
+        return result
+    from .._op import write_out
+    return write_out("pow", out, result)
+
+
+def _is_static_exponent(exponent, x) -> bool:
+    cls = exponent.__class__
+    if cls is int or cls is float and exponent.is_integer():
+        integers = not (x.is_floating_point() or x.is_complex())
+        return abs_(exponent) <= 32 or (integers and cls is int and abs_(exponent) < 2**31)
+    return cls is float and exponent == .5
+
+
+abs_ = abs  # Python's; below it is the op
+
+
+@composite(inplace=True)
+def float_power(input, exponent, *, out=None):
+    """input to the power exponent in double precision.
+
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
+    from .._op import write_out
+    complex_ = any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex)
+                   for x in (input, exponent))
+    dtype = _types.by_name["complex128" if complex_ else "float64"]
+    input, exponent = (x.to(dtype) if isinstance(x, Tensor) else
+                       (complex if complex_ else float)(x) for x in (input, exponent))
+    result = pow(input, exponent)
+    return result if out is None else write_out("float_power", out, result)
+
+
+square = unary("square", lambda x: p.integer_pow(x, y=2) if x.aval.dtype != dt.bool_ else
+               p.convert(x, dtype=dt.int64), "input * input, elementwise.", floats=False,
+               dtypes=d.NUMERIC | {dt.bool_})
+
+
+def _power_of_two_times(x, y):
+    return p.mul(x, p.pow(like(y, 2), y))
+
+
+@torch_op(inplace=True)
+def ldexp(input: Tensor, other: Operand, *, out=None):
+    """input * 2 ** other, elementwise.
+
+    >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
+    tensor([2., 4., 8.])
+    """
+    power, = promote(other, to_float=True)
+    power = p.exp2(power)
+    return p.mul(*promote(input, power))
+
+
+# ---- signs -------------------------------------------------------------------------------------------
+
+_BOOL_NEG = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+             "invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
+@torch_op(inplace=True, aliases=("negative",), dunder=("neg",))
+def neg(input: Tensor, *, out=None):
+    """-input, elementwise.
+
+    >>> torch.neg(torch.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
+    if input.aval.dtype == dt.bool_:
+        raise RuntimeError(_BOOL_NEG)
+    return p.neg(input)
+
+
+@composite(dunder=("pos",))
+def positive(input):
+    """input itself; bools raise."""
+    if input.dtype is _types.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@torch_op(inplace=True, aliases=("absolute",), dunder=("abs",))
+def abs(input: Tensor, *, out=None):
+    """The absolute value, elementwise; the magnitude of complex numbers.
+
+    >>> torch.abs(torch.tensor([-1., 2.]))
+    tensor([1., 2.])
+    """
+    require(input, d.NUMERIC, "abs_cpu")
+    return p.abs(input)
+
+
+def _sign(x):
+    if x.aval.dtype in dt.COMPLEX:
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
+                                  "numbers. Please use torch.sgn instead.")
+    return _sgn(x)
+
+
+def _sgn(x):
+    dtype = x.aval.dtype
+    if dtype == dt.bool_:
+        return x
+    if dtype in dt.FLOATING:  # NaN has sign 0
+        return p.select(p.ne(x, x), like(x, 0), p.sign(x))
+    return p.sign(x)
+
+
+sign = unary("sign", _sign, "-1, 0 or 1, elementwise.", floats=False, dtypes=d.NUMERIC | {dt.bool_})
+sgn = unary("sgn", _sgn, "-1, 0 or 1, elementwise; x / |x| of complex numbers.", floats=False,
+            dtypes=d.NUMERIC | {dt.bool_})
+
+
+def sign_bit(x):
+    """Whether the sign bit is set."""
+    if x.aval.dtype == dt.bool_:
+        return p.full(x.aval.shape, False, dt.bool_)
+    if x.aval.dtype in dt.COMPLEX:
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return ew.signbit(x)
+
+
+signbit = unary("signbit", sign_bit, "Whether the sign bit is set (also of -0.), elementwise.",
+                floats=False, dtypes=d.NUMERIC | {dt.bool_}, inplace=False)
+
+
+def _copysign(x, y):
+    """|x| times +-1: the derivative by x at 0 is 0."""
+    unit = p.select(sign_bit(y), like(x, -1), like(x, 1))
+    return p.mul(p.abs(x), unit)
+
+
+copysign = binary("copysign", _copysign, "The size of input with the sign of other, elementwise.",
+                  right="Operand", floats=True, dtypes=d.FLOATS)
+
+
+@torch_op(inplace=True)
+def heaviside(input: Tensor, values: Tensor, *, out=None):
+    """0 where input is negative, 1 where it is positive, values where it is 0.
+
+    >>> torch.heaviside(torch.tensor([-1.5, 0., 2.]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if dt.COMPLEX & {input.aval.dtype, values.aval.dtype}:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.aval.dtype != values.aval.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    x, v = broadcast([input, values])
+    zero = like(x, 0)
+    return p.select(p.eq(x, zero), v, p.convert(p.gt(x, zero), dtype=x.aval.dtype))
+
+
+# ---- the larger, the smaller -------------------------------------------------------------------------
+
+
+def _ordered(name: str, apply):
+    """A binary function that complex numbers have not."""
+    def checked(x, y):
+        if x.aval.dtype in dt.COMPLEX:
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+        return apply(x, y)
+    return checked
+
+
+def _is_nan(x):
+    return p.ne(x, x)
+
+
+def _fmax(x, y):
+    return p.select(p.or_(p.ge(x, y), _is_nan(y)), x, y)
+
+
+def _fmin(x, y):
+    return p.select(p.or_(p.le(x, y), _is_nan(y)), x, y)
+
+
+_ANY = d.NUMERIC | {dt.bool_}
+maximum = binary("maximum", _ordered("maximum", p.max), "The larger of two, elementwise; NaN wins.",
+                 dtypes=_ANY, inplace=False)
+minimum = binary("minimum", _ordered("minimum", p.min), "The smaller of two, elementwise; NaN wins.",
+                 dtypes=_ANY, inplace=False)
+fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.",
+              dtypes=_ANY, inplace=False)
+fmin = binary("fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.",
+              dtypes=_ANY, inplace=False)
+
+
+@torch_op(inplace=True, aliases=("clip",))
+def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
+    """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
+
+    >>> torch.clamp(torch.tensor([-1., .5, 3.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    given = promote(*[v for v in (input, min, max) if v is not None])
+    x, bounds = given[0], iter(given[1:])
+    require(x, d.ORDERED, "clamp_cpu")
+    if x.aval.dtype == dt.bool_:
+        low = x if min is None else p.max(x, next(bounds))
+        return low if max is None else p.min(low, next(bounds))
+    from ...primitives.reductions import highest, lowest
+    low = like(x, lowest(x.aval.dtype)) if min is None else next(bounds)
+    high = like(x, highest(x.aval.dtype)) if max is None else next(bounds)
+    return p.clamp(low, x, high)
+
+
+@torch_op(inplace=True)
+def clamp_min(input: Tensor, min: Operand, *, out=None):
+    """The larger of input and a bound, elementwise.
+
+    >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
+    tensor([0., 2.])
+    """
+    return clamp.fun(input, min)
+
+
+@torch_op(inplace=True)
+def clamp_max(input: Tensor, max: Operand, *, out=None):
+    """The smaller of input and a bound, elementwise.
+
+    >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
+    tensor([-1.,  0.])
+    """
+    return clamp.fun(input, None, max)
+
+
+# ---- lengths and steps -------------------------------------------------------------------------------
+
+hypot = binary("hypot", widened(lambda x, y: ew.hypot(x, y)),
+               "sqrt(input ** 2 + other ** 2), elementwise, without overflow.", dtypes=d.FLOATS)
+nextafter = binary("nextafter", p.nextafter, "The next number after input towards other.",
+                   dtypes=d.FLOATS)

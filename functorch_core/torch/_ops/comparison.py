@@ -1,0 +1,204 @@
+"""Comparison, logic, bits, and choice."""
+from __future__ import annotations
+
+import math
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...ops import elementwise as ew
+from .._op import composite, torch_op, write_out
+from .._inplace import scalar_name
+from .._promotion import broadcast, cast, promote, result_dtype
+from .._tensor_base import Tensor
+from . import declaring as d
+from .declaring import binary, like, require, unary
+
+ANY = dt.ALL
+
+# ---- comparisons -------------------------------------------------------------------------------------
+
+eq = binary("eq", p.eq, "Whether input == other, elementwise.", right="Operand", dtypes=ANY,
+            dunder=("eq",))
+ne = binary("ne", p.ne, "Whether input != other, elementwise.", right="Operand", dtypes=ANY,
+            dunder=("ne",), aliases=("not_equal",))
+lt = binary("lt", p.lt, "Whether input < other, elementwise.", right="Operand", dtypes=dt.ORDERED,
+            dunder=("lt",), aliases=("less",))
+le = binary("le", p.le, "Whether input <= other, elementwise.", right="Operand", dtypes=dt.ORDERED,
+            dunder=("le",), aliases=("less_equal",))
+gt = binary("gt", p.gt, "Whether input > other, elementwise.", right="Operand", dtypes=dt.ORDERED,
+            dunder=("gt",), aliases=("greater",))
+ge = binary("ge", p.ge, "Whether input >= other, elementwise.", right="Operand", dtypes=dt.ORDERED,
+            dunder=("ge",), aliases=("greater_equal",))
+
+
+def _check_match(x, y):
+    if x.aval.dtype != y.aval.dtype:
+        raise RuntimeError(f"{scalar_name(x.aval.dtype)} did not match "
+                           f"{scalar_name(y.aval.dtype)}")
+
+
+@torch_op
+def isclose(input: Tensor, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol |other|, elementwise.
+
+    >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1. + 1e-7, 2.1]))
+    tensor([ True, False])
+    """
+    _check_match(input, other)
+    if rtol < 0 or atol < 0:
+        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value:g}")
+    x, y = broadcast([input, other])
+    close = p.eq(x, y)
+    if equal_nan and x.aval.dtype in dt.INEXACT:
+        close = p.or_(close, p.and_(p.ne(x, x), p.ne(y, y)))
+    if rtol == 0 and atol == 0:
+        return close
+    if x.aval.dtype not in dt.INEXACT:
+        x, y = (p.convert(v, dtype=dt.float64) for v in (x, y))
+    error, allowed = p.abs(p.sub(x, y)), p.add(p.mul(p.abs(y), rtol), atol)
+    return p.or_(close, p.and_(p.is_finite(error), p.le(error, allowed)))
+
+
+@composite
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether all elements are close.
+
+    >>> torch.allclose(torch.tensor([1.]), torch.tensor([1. + 1e-7]))
+    True
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@composite
+def equal(input, other) -> bool:
+    """Whether two tensors have one shape and equal elements.
+
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not "
+                        f"{type(other).__name__}")
+    return input.shape == other.shape and bool(eq(input, other).all())
+
+
+# ---- kinds of numbers --------------------------------------------------------------------------------
+
+
+def _test(name: str, apply, doc: str):
+    return unary(name, apply, doc, floats=False, dtypes=ANY, inplace=False)
+
+
+def _signed_infinity(name: str, sign: float):
+    def apply(x):
+        if x.aval.dtype in dt.COMPLEX:
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        if x.aval.dtype not in dt.FLOATING:
+            return p.full(x.aval.shape, False, dt.bool_)
+        return p.eq(x, sign * math.inf)
+    return apply
+
+
+def _is_real(x):
+    if x.aval.dtype in dt.COMPLEX:
+        return p.eq(p.imag(x), 0)
+    return p.full(x.aval.shape, True, dt.bool_)
+
+
+isnan = _test("isnan", lambda x: ew.isnan(x), "Whether input is not a number, elementwise.")
+isinf = _test("isinf", lambda x: ew.isinf(x), "Whether input is infinite, elementwise.")
+isfinite = _test("isfinite", lambda x: ew.isfinite(x), "Whether input is finite, elementwise.")
+isreal = _test("isreal", _is_real, "Whether the imaginary part is 0, elementwise.")
+isposinf = unary("isposinf", _signed_infinity("isposinf", 1), "Whether input is inf, elementwise.",
+                 floats=False, dtypes=ANY, inplace=False)
+isneginf = unary("isneginf", _signed_infinity("isneginf", -1), "Whether input is -inf, elementwise.",
+                 floats=False, dtypes=ANY, inplace=False)
+
+# ---- logic -------------------------------------------------------------------------------------------
+
+
+def truth(x):
+    """Whether elements are not 0."""
+    return p.convert(x, dtype=dt.bool_)
+
+
+def _logical(name: str, combine, doc: str):
+    def fun(input, other, *, out=None):
+        return combine(*broadcast([truth(input), truth(other)]))
+    fun.__annotations__ = {"input": "Tensor", "other": "Tensor"}
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return torch_op(name=name, inplace=True)(fun)
+
+
+logical_and = _logical("logical_and", p.and_, "Whether both are not 0, elementwise.")
+logical_or = _logical("logical_or", p.or_, "Whether one or both are not 0, elementwise.")
+logical_xor = _logical("logical_xor", p.xor, "Whether exactly one is not 0, elementwise.")
+logical_not = unary("logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.",
+                    floats=False, dtypes=ANY)
+
+# ---- bits --------------------------------------------------------------------------------------------
+
+
+def _right_shift(x, y):
+    arithmetic = x.aval.dtype in dt.SIGNED
+    return (p.shift_right_arithmetic if arithmetic else p.shift_right_logical)(x, y)
+
+
+bitwise_and = binary("bitwise_and", p.and_, "input & other, elementwise.", left="Operand",
+                     right="Operand", dtypes=d.BITS, dunder=("and", "rand"))
+bitwise_or = binary("bitwise_or", p.or_, "input | other, elementwise.", left="Operand",
+                    right="Operand", dtypes=d.BITS, dunder=("or", "ror"))
+bitwise_xor = binary("bitwise_xor", p.xor, "input ^ other, elementwise.", left="Operand",
+                     right="Operand", dtypes=d.BITS, dunder=("xor", "rxor"))
+bitwise_not = unary("bitwise_not", p.not_, "~input, elementwise.", floats=False, dtypes=d.BITS)
+bitwise_left_shift = binary("bitwise_left_shift", p.shift_left, "input << other, elementwise.",
+                            left="Operand", right="Operand", dtypes=dt.INTEGER,
+                            kernel="lshift_cpu", dunder=("lshift", "rlshift"))
+bitwise_right_shift = binary("bitwise_right_shift", _right_shift, "input >> other, elementwise.",
+                             left="Operand", right="Operand", dtypes=dt.INTEGER,
+                             kernel="rshift_cpu", dunder=("rshift", "rrshift"))
+
+
+def _invert(self):
+    """~self for integers and bools."""
+    if self.is_floating_point() or self.is_complex():
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
+
+# ---- choice ------------------------------------------------------------------------------------------
+
+
+@torch_op(name="_where", node="where", function=False, method=False)
+def _where(condition: Tensor, input: Operand, other: Operand):
+    """input where the condition holds, other elsewhere."""
+    if condition.aval.dtype not in (dt.bool_, dt.uint8):
+        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with "
+                           f"dtype {scalar_name(condition.aval.dtype)}")
+    dtype = result_dtype((input, other))
+    return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
+
+
+@composite(method=False)
+def where(condition, input=None, other=None, *, out=None):
+    """input where the condition holds, other elsewhere; with one argument the places it holds.
+
+    >>> torch.where(torch.tensor([True, False]), 1., torch.tensor([2., 3.]))
+    tensor([1., 3.])
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    result = _where(condition, input, other)
+    return result if out is None else write_out("where", out, result)
+
+
+def _where_method(self, condition, other):
+    """self where the condition holds, other elsewhere."""
+    return _where(condition, self, other)
+
+
+Tensor.where = _where_method

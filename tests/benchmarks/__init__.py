@@ -1,0 +1,1 @@
+"""Speed, always as a ratio to a peer that runs alternately in the same process."""

@@ -1,0 +1,202 @@
+"""Reductions over axes: every rule, every dtype, NaN, empty axes, ties."""
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+from functorch_core import xla
+from functorch_core.core.lowering import lower
+from functorch_core.core.trace import evaluate
+from functorch_core.primitives import (
+    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum,
+    reduce_xor)
+from functorch_core.transforms.transpose import vjp
+
+from .check import check, compiled, graph_of
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTS = ("int8", "uint8", "int16", "uint32", "int64")
+NUMBERS = (*INTS, *FLOATS, "complex64", "complex128")
+EXTREMES = (reduce_max, reduce_min)
+
+
+def named(name: str) -> np.dtype:
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def reference(fun, *arrays):
+    """What the NumPy reference gives."""
+    return evaluate(graph_of(fun, arrays), arrays)[0]
+
+
+def some(shape, dtype, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape) * 3
+    if dtype == "bool":
+        return x > 0
+    if dtype.startswith("complex"):
+        x = x + 1j * rng.standard_normal(shape)
+    return (np.abs(x) if dtype.startswith("u") else x).astype(named(dtype))
+
+
+# ---- every rule ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("fun", (reduce_sum, reduce_prod))
+def test_sums_and_products(fun, dtype):
+    for axes in ((0,), (0, 2)):
+        check(lambda x: fun(x, axes=axes), some((2, 3, 2), dtype), tol=0.05 if dtype == "float16"
+              else None)
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTS, *FLOATS, "float8_e4m3fn"))
+@pytest.mark.parametrize("fun", EXTREMES)
+def test_extremes(fun, dtype):
+    for axes in ((1,), (0, 1, 2)):
+        check(lambda x: fun(x, axes=axes), some((2, 3, 4), dtype))
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTS))
+@pytest.mark.parametrize("fun", (reduce_and, reduce_or, reduce_xor))
+def test_logic(fun, dtype):
+    for shape, axes in (((2, 3, 4), (0, 2)), ((0, 3), (0,))):
+        check(lambda x: fun(x, axes=axes), some(shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", ("bool", *INTS, *FLOATS, "float8_e5m2"))
+@pytest.mark.parametrize("fun", (argmax, argmin))
+def test_places_of_extremes(fun, dtype):
+    x = np.round(some((3, 5, 2), dtype).astype(np.float64)).astype(named(dtype))
+    for axis, index in ((0, np.int64), (1, np.int8)):
+        check(lambda x: fun(x, axis=axis, index_dtype=index), x)
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(reference(lambda x: fun(x, axis=1), x),
+                                  getattr(np, fun.__name__)(wide, 1))
+
+
+def test_no_axes_is_the_array_itself():
+    x = some((2, 3), "float32")
+    assert reduce_sum(x, axes=()) is x and reduce_max(x, axes=()) is x
+
+
+# ---- products with zeros -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zeros", ([], [1], [1, 2], [0, 3, 5]))
+def test_product_derivatives_at_zeros(zeros):
+    x = some((6,), "float64")
+    x[zeros] = 0
+    check(lambda x: reduce_prod(x, axes=(0,)), x, rules=("jvp", "transpose", "second"))
+    check(lambda x: reduce_prod(x, axes=(0, 1)), x.reshape(2, 3), rules=("jvp", "second"))
+
+
+# ---- ties ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fun, oracle", ((reduce_max, torch.amax), (reduce_min, torch.amin)))
+def test_ties_share_the_gradient(fun, oracle):
+    x = np.array([[1., 3, 3, 0, 0], [2, 2, 2, 2, 2]])
+    for axes in ((1,), (0, 1), (0,)):
+        t = torch.tensor(x, requires_grad=True)
+        out = oracle(t, axes)
+        wanted, = torch.autograd.grad(out, t, torch.ones_like(out))
+        np.testing.assert_allclose(gradient(lambda x: fun(x, axes=axes), x), wanted.numpy())
+
+
+def gradient(fun, x):
+    v = vjp(graph_of(fun, [x]), (True,))
+    out, *residuals = compiled(v.forward, [x])
+    return compiled(v.backward, [*residuals, np.ones_like(out)])[0]
+
+
+# ---- NaN -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape, axes", (
+    ((4, 5), (0,)), ((4, 5), (1,)), ((1000, 10), (1,)), ((10, 1000), (0,)), ((1, 3000), (1,)),
+    ((64, 64), (0, 1)), ((64, 64), (1,))))
+def test_extremes_keep_nan(shape, axes, dtype):
+    x = some(shape, dtype)
+    x[shape[0] // 2, shape[1] // 3] = np.nan
+    check(lambda x: (reduce_max(x, axes=axes), reduce_min(x, axes=axes)), x, rules=("lower",))
+    check(lambda x: (argmax(x, axis=axes[0]), argmin(x, axis=axes[0])), x, rules=("lower",))
+
+
+def test_first_nan_is_the_extreme():
+    x = np.array([[1, np.nan, 5, np.nan], [np.nan, 0, -1, 2]], np.float32)
+    for fun, oracle in ((argmax, torch.argmax), (argmin, torch.argmin)):
+        graph = graph_of(lambda x: fun(x, axis=1), [x])
+        np.testing.assert_array_equal(compiled(graph, [x])[0], [1, 0])
+        np.testing.assert_array_equal(oracle(torch.tensor(x), 1), [1, 0])
+
+
+def test_infinities():
+    x = np.array([[np.inf, -np.inf], [-np.inf, -np.inf], [np.inf, np.inf]], np.float32)
+    check(lambda x: (reduce_max(x, axes=(1,)), argmax(x, axis=1), reduce_min(x, axes=(1,)),
+                     argmin(x, axis=1)), x, rules=("lower", "batch"))
+
+
+# ---- precision -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ("float16", "bfloat16"))
+def test_narrow_floats_are_summed_in_float32(dtype):
+    x = np.full((3, 4000), 1.25, named(dtype))  # a running sum in 16 bits sticks long before 5000
+    graph = graph_of(lambda x: reduce_sum(x, axes=(1,)), [x])
+    for run in (compiled, evaluate):
+        out, = run(graph, [x])
+        np.testing.assert_array_equal(out.astype(np.float32), np.float32(5000).astype(named(dtype)))
+
+
+def test_integers_wrap():
+    x = np.full((5,), 100, np.int8)
+    check(lambda x: (reduce_sum(x, axes=(0,)), reduce_prod(x, axes=(0,))), x)
+    assert reference(lambda x: reduce_sum(x, axes=(0,)), x) == np.int8(-12)
+
+
+# ---- empty axes and errors -----------------------------------------------------------------------
+
+
+def test_identities_of_empty_axes():
+    x = np.zeros((2, 0), np.float32)
+    for fun, identity in ((reduce_sum, 0), (reduce_prod, 1)):
+        check(lambda x: fun(x, axes=(1,)), x)
+        np.testing.assert_array_equal(reference(lambda x: fun(x, axes=(1,)), x), [identity] * 2)
+    check(lambda x: reduce_max(x, axes=(0,)), x)  # the empty axis stays
+
+
+@pytest.mark.parametrize("fun", EXTREMES)
+def test_extremes_of_nothing(fun):
+    with pytest.raises(ValueError, match=f"{fun.__name__} of .* no elements"):
+        fun(np.zeros((2, 0), np.float32), axes=(1,))
+
+
+@pytest.mark.parametrize("fun", (argmax, argmin))
+def test_places_in_nothing(fun):
+    with pytest.raises(ValueError, match=f"{fun.__name__} of .* no elements"):
+        fun(np.zeros((2, 0), np.float32), axis=1)
+
+
+def test_errors():
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(ValueError, match="axes"):
+        reduce_sum(x, axes=(2,))
+    with pytest.raises(ValueError, match="axes"):
+        reduce_max(x, axes=(0, 0))
+    with pytest.raises(TypeError, match="reduce_and"):
+        reduce_and(x, axes=(0,))
+    with pytest.raises(TypeError, match="reduce_max"):
+        reduce_max(x.astype(np.complex64), axes=(0,))
+    with pytest.raises(TypeError, match="integer dtype"):
+        argmax(x, axis=0, index_dtype=np.float32)
+
+
+def test_lowers_for_cuda():
+    x = some((3, 4), "bfloat16")
+    graph = graph_of(lambda x: (reduce_max(x, axes=(0,)), reduce_sum(x, axes=(1,)),
+                                argmin(x, axis=0)), [x])
+    xla.verify(lower(graph, "cuda").text)
