@@ -38,16 +38,15 @@ from .array.namespace import (
 from .array import fourier as fft
 from .array import linalg
 from .array import methods as _methods
+from .array.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+from .array.custom import (
+    checkpoint, checkpoint_name, checkpoint_policies, custom_jvp, custom_vjp, debug, pure_callback)
 from .array.derivatives import (
     grad, hessian, jacfwd, jacrev, jvp, linear_transpose, linearize, stop_gradient, value_and_grad,
     vjp)
 from .array.jit import ShapeDtype, eval_shape, jit, make_graph
+from .array.vmap import vmap
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
-
-try:
-    from .array.vmap import vmap
-except ImportError:  # collectives are being written
-    pass

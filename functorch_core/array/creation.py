@@ -7,8 +7,9 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
+from ..core.aval import aval
 from ..core.trace import Traced, state
-from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..engine import Value, from_numpy, to_buffer, to_numpy
 from ..ops import creation as ops
 from ..ops.manipulation import astype, stack
 from ..ops.op import lift
@@ -19,7 +20,15 @@ NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {valu
     The dtypes are those of fc: bool, integers, floats and complex numbers."""
 
 
-# ---- devices -----------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def from_buffer(buffer) -> Value:
+    """A computed value of a device buffer."""
+    value = Value()
+    value.aval = aval(tuple(buffer.aval.shape), np.dtype(buffer.aval.dtype))
+    value.data, value.recording = buffer, None
+    return value
 
 
 def on_device(array: Array, device) -> Array:
@@ -151,7 +160,7 @@ def _from_host(array: np.ndarray, device) -> Array:
     return on_device(wrap(from_numpy(array)), device)
 
 
-# ---- asarray -----------------------------------------------------------------------------------------------
+# ---- asarray -------------------------------------------------------------------------------------
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
@@ -251,7 +260,7 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Array:
 
     >>> import functorch_core as fc, numpy as np
     >>> fc.from_dlpack(np.arange(3))
-    @@
+    Array([0, 1, 2], dtype=int64)
     """
     return on_device(wrap(from_buffer(xla.from_dlpack(x, copy=copy))), device)
 

@@ -100,7 +100,7 @@ def _public_function(function: Callable) -> Callable:
     return call
 
 
-# ---- operators ---------------------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 # The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record.
 
 

@@ -16,7 +16,7 @@ ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
     wrong: x[i] = y                right: x = x.at[i].set(y)
     wrong: x[i] += y               right: x = x.at[i].add(y)"""
 
-# ---- operators ---------------------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 
 OPERATORS = {
     "add": el.add, "sub": el.subtract, "mul": el.multiply, "truediv": el.divide,
@@ -70,7 +70,7 @@ Array.__getitem__ = getitem
 Array.__setitem__ = _setitem
 Array.__hash__ = None
 
-# ---- methods -----------------------------------------------------------------------------------------------
+# ---- methods -------------------------------------------------------------------------------------
 
 
 def _reshape(self, *shape):

@@ -9,7 +9,7 @@ from ..ops import searching as se
 from ..ops import statistics as st
 from .expose import public
 
-# ---- elementwise -------------------------------------------------------------------------------------------
+# ---- elementwise ---------------------------------------------------------------------------------
 
 abs = public(el.abs)
 acos = public(el.acos)
@@ -88,7 +88,7 @@ tanh = public(el.tanh)
 trunc = public(el.trunc)
 where = public(el.where)
 
-# ---- shapes ------------------------------------------------------------------------------------------------
+# ---- shapes --------------------------------------------------------------------------------------
 
 astype = public(ma.astype)
 broadcast_arrays = public(ma.broadcast_arrays)
@@ -119,7 +119,7 @@ triu = public(cr.triu)
 unstack = public(ma.unstack)
 view_as = public(ma.view_as)
 
-# ---- reductions --------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 all = public(st.all)
 allclose = public(st.allclose)
@@ -144,7 +144,7 @@ std = public(st.std)
 sum = public(st.sum)
 var = public(st.var)
 
-# ---- searching, sorting, sets ------------------------------------------------------------------------------
+# ---- searching, sorting, sets --------------------------------------------------------------------
 
 argmax = public(se.argmax)
 argmin = public(se.argmin)
@@ -164,7 +164,7 @@ unique_counts = public(se.unique_counts)
 unique_inverse = public(se.unique_inverse)
 unique_values = public(se.unique_values)
 
-# ---- products ----------------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 
 diag = public(la.diag)
 dot = public(la.dot)

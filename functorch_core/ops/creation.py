@@ -25,7 +25,7 @@ def canonical_shape(shape, name: str) -> tuple[int, ...]:
     return sizes
 
 
-# ---- filled ------------------------------------------------------------------------------------------------
+# ---- filled --------------------------------------------------------------------------------------
 
 
 @op
@@ -111,7 +111,7 @@ def full_like(x, fill_value, /, *, dtype=None, shape=None):
     return full.fun(fill_value, shape=a.shape if shape is None else shape, dtype=dtype or a.dtype)
 
 
-# ---- counting ----------------------------------------------------------------------------------------------
+# ---- counting ------------------------------------------------------------------------------------
 
 
 def arange_array(start, stop, step, dtype) -> np.ndarray:
@@ -183,7 +183,7 @@ def meshgrid(*arrays, indexing="xy"):
             for i, (a, n) in enumerate(zip(arrays, sizes))]
 
 
-# ---- triangles -----------------------------------------------------------------------------------------------
+# ---- triangles -----------------------------------------------------------------------------------
 
 
 def _triangle(x, k: int, keep, name: str):

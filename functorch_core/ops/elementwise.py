@@ -10,7 +10,7 @@ from ..core.aval import aval_of
 from .op import SCALARS, Op, op
 from .promotion import cast, promote, result_dtype
 
-# ---- how they are declared ---------------------------------------------------------------------------
+# ---- how they are declared -----------------------------------------------------------------------
 
 BITS = dt.INTEGER | {dt.bool_}
 NOT_DEFINED = "{name} is not defined for {dtype} arrays, only for {what}; convert first with astype"
@@ -65,7 +65,7 @@ def like(x, value):
     return p.full(a.shape, value, a.dtype)
 
 
-# ---- arithmetic --------------------------------------------------------------------------------------
+# ---- arithmetic ----------------------------------------------------------------------------------
 
 add = binary(
     "add", p.add, "The sum of two arrays, elementwise.",
@@ -80,16 +80,19 @@ divide = binary(
     "divide", p.div, "The quotient of two arrays, elementwise.",
     "fc.divide(fc.asarray([1, 2]), 4)", "Array([0.25, 0.5 ], dtype=float32)", to_inexact=True)
 negative = unary(
-    "negative", p.neg, "-x, elementwise.", "fc.negative(fc.asarray([1, -2]))", "Array([-1,  2], dtype=int64)",
+    "negative", p.neg, "-x, elementwise.", "fc.negative(fc.asarray([1, -2]))",
+    "Array([-1,  2], dtype=int64)",
     allowed=dt.NUMERIC)
 positive = unary(
-    "positive", lambda x: x, "+x, elementwise: x itself.", "fc.positive(fc.asarray([1, -2]))", "Array([ 1, -2], dtype=int64)",
+    "positive", lambda x: x, "+x, elementwise: x itself.", "fc.positive(fc.asarray([1, -2]))",
+    "Array([ 1, -2], dtype=int64)",
     allowed=dt.NUMERIC)
 abs = unary(
     "abs", p.abs, "The absolute value, elementwise; of complex numbers the real magnitude.",
     "fc.abs(fc.asarray([1., -2.]))", "Array([1., 2.], dtype=float32)", allowed=dt.NUMERIC)
 square = unary(
-    "square", lambda x: p.mul(x, x), "x * x, elementwise.", "fc.square(fc.asarray([1, -2]))", "Array([1, 4], dtype=int64)",
+    "square", lambda x: p.mul(x, x), "x * x, elementwise.", "fc.square(fc.asarray([1, -2]))",
+    "Array([1, 4], dtype=int64)",
     allowed=dt.NUMERIC)
 reciprocal = unary(
     "reciprocal", lambda x: p.div(1, x), "1 / x, elementwise.",
@@ -98,10 +101,12 @@ sqrt = unary(
     "sqrt", p.sqrt, "The square root, elementwise; NaN for negative real numbers.",
     "fc.sqrt(fc.asarray([4., 9.]))", "Array([2., 3.], dtype=float32)", to_inexact=True)
 rsqrt = unary(
-    "rsqrt", p.rsqrt, "1 / sqrt(x), elementwise.", "fc.rsqrt(fc.asarray([4., 16.]))", "Array([0.5 , 0.25], dtype=float32)",
+    "rsqrt", p.rsqrt, "1 / sqrt(x), elementwise.", "fc.rsqrt(fc.asarray([4., 16.]))",
+    "Array([0.5 , 0.25], dtype=float32)",
     to_inexact=True)
 cbrt = unary(
-    "cbrt", p.cbrt, "The cube root, elementwise.", "fc.cbrt(fc.asarray([8., -27.]))", "Array([ 2.       , -2.9999998], dtype=float32)",
+    "cbrt", p.cbrt, "The cube root, elementwise.", "fc.cbrt(fc.asarray([8., -27.]))",
+    "Array([ 2.       , -2.9999998], dtype=float32)",
     to_inexact=True, allowed=dt.FLOATING)
 
 
@@ -166,10 +171,11 @@ def _hypot(x, y):
 
 hypot = binary(
     "hypot", _hypot, "sqrt(x1**2 + x2**2) without overflow, elementwise.",
-    "fc.hypot(fc.asarray([3., 5.]), fc.asarray([4., 12.]))", "Array([ 5., 13.], dtype=float32)", to_inexact=True,
+    "fc.hypot(fc.asarray([3., 5.]), fc.asarray([4., 12.]))",
+    "Array([ 5., 13.], dtype=float32)", to_inexact=True,
     allowed=dt.FLOATING)
 
-# ---- powers ------------------------------------------------------------------------------------------
+# ---- powers --------------------------------------------------------------------------------------
 
 
 @op(scalars=True)
@@ -207,22 +213,27 @@ def pow(x1, x2, /):
     return _pow(x1, x2)
 
 
-# ---- exponentials and logarithms -----------------------------------------------------------------------
+# ---- exponentials and logarithms -----------------------------------------------------------------
 
-exp = unary("exp", p.exp, "e to the power x, elementwise.", "fc.exp(fc.asarray([0., 1.]))", "Array([1.      , 2.718282], dtype=float32)",
+exp = unary("exp", p.exp, "e to the power x, elementwise.", "fc.exp(fc.asarray([0., 1.]))",
+            "Array([1.      , 2.718282], dtype=float32)",
             to_inexact=True)
-exp2 = unary("exp2", p.exp2, "2 to the power x, elementwise.", "fc.exp2(fc.asarray([0., 3.]))", "Array([1., 8.], dtype=float32)",
+exp2 = unary("exp2", p.exp2, "2 to the power x, elementwise.", "fc.exp2(fc.asarray([0., 3.]))",
+             "Array([1., 8.], dtype=float32)",
              to_inexact=True)
 expm1 = unary("expm1", p.expm1, "exp(x) - 1 with full precision near 0, elementwise.",
-              "fc.expm1(fc.asarray([0., 1e-6]))", "Array([0.0000000e+00, 1.0000005e-06], dtype=float32)", to_inexact=True)
+              "fc.expm1(fc.asarray([0., 1e-6]))",
+              "Array([0.0000000e+00, 1.0000005e-06], dtype=float32)", to_inexact=True)
 log = unary("log", p.log, "The natural logarithm, elementwise.", "fc.log(fc.asarray([1., 10.]))",
             "Array([0.       , 2.3025851], dtype=float32)", to_inexact=True)
 log1p = unary("log1p", p.log1p, "log(1 + x) with full precision near 0, elementwise.",
-              "fc.log1p(fc.asarray([0., 1e-6]))", "Array([0.000000e+00, 9.999995e-07], dtype=float32)", to_inexact=True)
+              "fc.log1p(fc.asarray([0., 1e-6]))",
+              "Array([0.000000e+00, 9.999995e-07], dtype=float32)", to_inexact=True)
 log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.",
              "fc.log2(fc.asarray([1., 8.]))", "Array([0., 3.], dtype=float32)", to_inexact=True)
 log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.",
-              "fc.log10(fc.asarray([1., 1000.]))", "Array([0.       , 3.0000002], dtype=float32)", to_inexact=True)
+              "fc.log10(fc.asarray([1., 1000.]))",
+              "Array([0.       , 3.0000002], dtype=float32)", to_inexact=True)
 
 
 def _logaddexp(x, y):
@@ -232,10 +243,11 @@ def _logaddexp(x, y):
 
 
 logaddexp = binary("logaddexp", _logaddexp, "log(exp(x1) + exp(x2)) without overflow, elementwise.",
-                   "fc.logaddexp(fc.asarray([0., 1000.]), 0.)", "Array([6.931472e-01, 1.000000e+03], dtype=float32)", to_inexact=True,
+                   "fc.logaddexp(fc.asarray([0., 1000.]), 0.)",
+                   "Array([6.931472e-01, 1.000000e+03], dtype=float32)", to_inexact=True,
                    allowed=dt.FLOATING)
 
-# ---- trigonometric and hyperbolic ------------------------------------------------------------------------
+# ---- trigonometric and hyperbolic ----------------------------------------------------------------
 
 sin = unary("sin", p.sin, "The sine of x radians, elementwise.", "fc.sin(fc.asarray([0., 1.]))",
             "Array([0.      , 0.841471], dtype=float32)", to_inexact=True)
@@ -244,28 +256,36 @@ cos = unary("cos", p.cos, "The cosine of x radians, elementwise.", "fc.cos(fc.as
 tan = unary("tan", p.tan, "The tangent of x radians, elementwise.", "fc.tan(fc.asarray([0., 1.]))",
             "Array([0.       , 1.5574077], dtype=float32)", to_inexact=True)
 asin = unary("asin", p.asin, "The angle in [-pi/2, pi/2] whose sine is x, elementwise.",
-             "fc.asin(fc.asarray([0., 1.]))", "Array([0.       , 1.5707964], dtype=float32)", to_inexact=True)
+             "fc.asin(fc.asarray([0., 1.]))",
+             "Array([0.       , 1.5707964], dtype=float32)", to_inexact=True)
 acos = unary("acos", p.acos, "The angle in [0, pi] whose cosine is x, elementwise.",
-             "fc.acos(fc.asarray([0., 1.]))", "Array([1.5707964, 0.       ], dtype=float32)", to_inexact=True)
+             "fc.acos(fc.asarray([0., 1.]))",
+             "Array([1.5707964, 0.       ], dtype=float32)", to_inexact=True)
 atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is x, elementwise.",
-             "fc.atan(fc.asarray([0., 1.]))", "Array([0.       , 0.7853982], dtype=float32)", to_inexact=True)
+             "fc.atan(fc.asarray([0., 1.]))",
+             "Array([0.       , 0.7853982], dtype=float32)", to_inexact=True)
 sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.", "fc.sinh(fc.asarray([0., 1.]))",
              "Array([0.       , 1.1752012], dtype=float32)", to_inexact=True)
 cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.", "fc.cosh(fc.asarray([0., 1.]))",
              "Array([1.       , 1.5430807], dtype=float32)", to_inexact=True)
 tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.",
-             "fc.tanh(fc.asarray([0., 1.]))", "Array([0.       , 0.7615942], dtype=float32)", to_inexact=True)
+             "fc.tanh(fc.asarray([0., 1.]))",
+             "Array([0.       , 0.7615942], dtype=float32)", to_inexact=True)
 asinh = unary("asinh", p.asinh, "The inverse of sinh, elementwise.",
-              "fc.asinh(fc.asarray([0., 1.]))", "Array([0.       , 0.8813736], dtype=float32)", to_inexact=True)
+              "fc.asinh(fc.asarray([0., 1.]))",
+              "Array([0.       , 0.8813736], dtype=float32)", to_inexact=True)
 acosh = unary("acosh", p.acosh, "The inverse of cosh, elementwise; NaN below 1.",
-              "fc.acosh(fc.asarray([1., 2.]))", "Array([0.      , 1.316958], dtype=float32)", to_inexact=True)
+              "fc.acosh(fc.asarray([1., 2.]))",
+              "Array([0.      , 1.316958], dtype=float32)", to_inexact=True)
 atanh = unary("atanh", p.atanh, "The inverse of tanh, elementwise.",
-              "fc.atanh(fc.asarray([0., .5]))", "Array([0.        , 0.54930615], dtype=float32)", to_inexact=True)
+              "fc.atanh(fc.asarray([0., .5]))",
+              "Array([0.        , 0.54930615], dtype=float32)", to_inexact=True)
 atan2 = binary("atan2", p.atan2, "The angle of the point (x2, x1) in radians, elementwise.",
-               "fc.atan2(fc.asarray([1., -1.]), fc.asarray([1., -1.]))", "Array([ 0.7853981, -2.3561945], dtype=float32)", to_inexact=True,
+               "fc.atan2(fc.asarray([1., -1.]), fc.asarray([1., -1.]))",
+               "Array([ 0.7853981, -2.3561945], dtype=float32)", to_inexact=True,
                allowed=dt.FLOATING)
 
-# ---- rounding ------------------------------------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 
 
 def _whole(round_floats: Callable) -> Callable:
@@ -279,11 +299,14 @@ def _whole(round_floats: Callable) -> Callable:
 
 
 floor = unary("floor", _whole(p.floor), "The greatest whole number not above x, elementwise.",
-              "fc.floor(fc.asarray([1.5, -1.5]))", "Array([ 1., -2.], dtype=float32)", allowed=dt.REAL)
+              "fc.floor(fc.asarray([1.5, -1.5]))",
+              "Array([ 1., -2.], dtype=float32)", allowed=dt.REAL)
 ceil = unary("ceil", _whole(p.ceil), "The least whole number not below x, elementwise.",
-             "fc.ceil(fc.asarray([1.5, -1.5]))", "Array([ 2., -1.], dtype=float32)", allowed=dt.REAL)
+             "fc.ceil(fc.asarray([1.5, -1.5]))",
+             "Array([ 2., -1.], dtype=float32)", allowed=dt.REAL)
 trunc = unary("trunc", _whole(p.trunc), "The whole part of x, elementwise.",
-              "fc.trunc(fc.asarray([1.5, -1.5]))", "Array([ 1., -1.], dtype=float32)", allowed=dt.REAL)
+              "fc.trunc(fc.asarray([1.5, -1.5]))",
+              "Array([ 1., -1.], dtype=float32)", allowed=dt.REAL)
 
 
 @op(scalars=True)
@@ -307,7 +330,7 @@ def round(x, /, *, decimals=0):
     return p.div(_whole(p.round)(p.mul(x, 10. ** decimals)), 10. ** decimals)
 
 
-# ---- sign --------------------------------------------------------------------------------------------
+# ---- sign ----------------------------------------------------------------------------------------
 
 
 def _signbit(x):
@@ -323,21 +346,27 @@ def _copysign(x, y):
 
 
 sign = unary("sign", p.sign, "-1, 0 or 1, elementwise; x / |x| of complex numbers.",
-             "fc.sign(fc.asarray([-2., 0., 3.]))", "Array([-1.,  0.,  1.], dtype=float32)", allowed=dt.NUMERIC)
+             "fc.sign(fc.asarray([-2., 0., 3.]))",
+             "Array([-1.,  0.,  1.], dtype=float32)", allowed=dt.NUMERIC)
 signbit = unary("signbit", _signbit, "Whether the sign bit is set (also of -0. and -nan).",
-                "fc.signbit(fc.asarray([-1., -0., 0.]))", "Array([ True,  True, False], dtype=bool)", allowed=dt.REAL)
+                "fc.signbit(fc.asarray([-1., -0., 0.]))",
+                "Array([ True,  True, False], dtype=bool)", allowed=dt.REAL)
 copysign = binary("copysign", _copysign, "The magnitude of x1 with the sign of x2, elementwise.",
-                  "fc.copysign(fc.asarray([1., 2.]), fc.asarray([-0., 3.]))", "Array([-1.,  2.], dtype=float32)", to_inexact=True,
+                  "fc.copysign(fc.asarray([1., 2.]), fc.asarray([-0., 3.]))",
+                  "Array([-1.,  2.], dtype=float32)", to_inexact=True,
                   allowed=dt.FLOATING)
 nextafter = binary("nextafter", p.nextafter, "The next number after x1 towards x2, elementwise.",
-                   "fc.nextafter(fc.asarray([0.]), 1.)", "Array([1.e-45], dtype=float32)", allowed=dt.FLOATING)
+                   "fc.nextafter(fc.asarray([0.]), 1.)",
+                   "Array([1.e-45], dtype=float32)", allowed=dt.FLOATING)
 
-# ---- the larger, the smaller -----------------------------------------------------------------------------
+# ---- the larger, the smaller ---------------------------------------------------------------------
 
 maximum = binary("maximum", p.max, "The larger of two, elementwise; NaN wins.",
-                 "fc.maximum(fc.asarray([1., 5.]), 3.)", "Array([3., 5.], dtype=float32)", allowed=dt.ORDERED)
+                 "fc.maximum(fc.asarray([1., 5.]), 3.)",
+                 "Array([3., 5.], dtype=float32)", allowed=dt.ORDERED)
 minimum = binary("minimum", p.min, "The smaller of two, elementwise; NaN wins.",
-                 "fc.minimum(fc.asarray([1., 5.]), 3.)", "Array([1., 3.], dtype=float32)", allowed=dt.ORDERED)
+                 "fc.minimum(fc.asarray([1., 5.]), 3.)",
+                 "Array([1., 3.], dtype=float32)", allowed=dt.ORDERED)
 
 
 @op(scalars=True, arrays=("min", "max"))
@@ -361,20 +390,24 @@ def clip(x, /, min=None, max=None):
     return p.clamp(low, x, high)
 
 
-# ---- comparison ----------------------------------------------------------------------------------------
+# ---- comparison ----------------------------------------------------------------------------------
 
 equal = binary("equal", p.eq, "x1 == x2, elementwise; NaN equals nothing.",
                "fc.equal(fc.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool)")
 not_equal = binary("not_equal", p.ne, "x1 != x2, elementwise.",
                    "fc.not_equal(fc.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool)")
-less = binary("less", p.lt, "x1 < x2, elementwise.", "fc.less(fc.asarray([1, 2]), 2)", "Array([ True, False], dtype=bool)",
+less = binary("less", p.lt, "x1 < x2, elementwise.", "fc.less(fc.asarray([1, 2]), 2)",
+              "Array([ True, False], dtype=bool)",
               allowed=dt.ORDERED)
 less_equal = binary("less_equal", p.le, "x1 <= x2, elementwise.",
-                    "fc.less_equal(fc.asarray([1, 2]), 2)", "Array([ True,  True], dtype=bool)", allowed=dt.ORDERED)
-greater = binary("greater", p.gt, "x1 > x2, elementwise.", "fc.greater(fc.asarray([1, 3]), 2)", "Array([False,  True], dtype=bool)",
+                    "fc.less_equal(fc.asarray([1, 2]), 2)",
+                    "Array([ True,  True], dtype=bool)", allowed=dt.ORDERED)
+greater = binary("greater", p.gt, "x1 > x2, elementwise.", "fc.greater(fc.asarray([1, 3]), 2)",
+                 "Array([False,  True], dtype=bool)",
                  allowed=dt.ORDERED)
 greater_equal = binary("greater_equal", p.ge, "x1 >= x2, elementwise.",
-                       "fc.greater_equal(fc.asarray([1, 2]), 2)", "Array([False,  True], dtype=bool)", allowed=dt.ORDERED)
+                       "fc.greater_equal(fc.asarray([1, 2]), 2)",
+                       "Array([False,  True], dtype=bool)", allowed=dt.ORDERED)
 
 
 @op(scalars=True)
@@ -393,7 +426,7 @@ def isclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
     return close
 
 
-# ---- kinds of numbers ------------------------------------------------------------------------------------
+# ---- kinds of numbers ----------------------------------------------------------------------------
 
 
 def _of_parts(test: Callable, combine: Callable, otherwise: bool) -> Callable:
@@ -413,11 +446,14 @@ _isnan = _of_parts(lambda x: p.ne(x, x), p.or_, False)
 _isinf = _of_parts(lambda x: p.eq(p.abs(x), like(x, math.inf)), p.or_, False)
 
 isfinite = unary("isfinite", _isfinite, "Whether x is neither infinite nor NaN, elementwise.",
-                 "fc.isfinite(fc.asarray([1., fc.inf, fc.nan]))", "Array([ True, False, False], dtype=bool)")
+                 "fc.isfinite(fc.asarray([1., fc.inf, fc.nan]))",
+                 "Array([ True, False, False], dtype=bool)")
 isinf = unary("isinf", _isinf, "Whether x is inf or -inf, elementwise.",
-              "fc.isinf(fc.asarray([1., fc.inf, fc.nan]))", "Array([False,  True, False], dtype=bool)")
+              "fc.isinf(fc.asarray([1., fc.inf, fc.nan]))",
+              "Array([False,  True, False], dtype=bool)")
 isnan = unary("isnan", _isnan, "Whether x is not a number, elementwise.",
-              "fc.isnan(fc.asarray([1., fc.inf, fc.nan]))", "Array([False, False,  True], dtype=bool)")
+              "fc.isnan(fc.asarray([1., fc.inf, fc.nan]))",
+              "Array([False, False,  True], dtype=bool)")
 
 
 @op(scalars=True)
@@ -443,7 +479,7 @@ def nan_to_num(x, /, *, nan=0., posinf=None, neginf=None):
     return x
 
 
-# ---- logic and bits --------------------------------------------------------------------------------------
+# ---- logic and bits ------------------------------------------------------------------------------
 
 
 def _truth(x):
@@ -455,23 +491,32 @@ def _logical(combine: Callable) -> Callable:
 
 
 logical_and = binary("logical_and", _logical(p.and_), "Whether both are true (not 0), elementwise.",
-                     "fc.logical_and(fc.asarray([True, False]), True)", "Array([ True, False], dtype=bool)")
+                     "fc.logical_and(fc.asarray([True, False]), True)",
+                     "Array([ True, False], dtype=bool)")
 logical_or = binary("logical_or", _logical(p.or_), "Whether one or both are true, elementwise.",
-                    "fc.logical_or(fc.asarray([True, False]), False)", "Array([ True, False], dtype=bool)")
+                    "fc.logical_or(fc.asarray([True, False]), False)",
+                    "Array([ True, False], dtype=bool)")
 logical_xor = binary("logical_xor", _logical(p.xor), "Whether exactly one is true.",
-                     "fc.logical_xor(fc.asarray([True, False]), True)", "Array([False,  True], dtype=bool)")
+                     "fc.logical_xor(fc.asarray([True, False]), True)",
+                     "Array([False,  True], dtype=bool)")
 logical_not = unary("logical_not", lambda x: p.not_(_truth(x)), "Whether x is false (0).",
-                    "fc.logical_not(fc.asarray([True, False]))", "Array([False,  True], dtype=bool)")
+                    "fc.logical_not(fc.asarray([True, False]))",
+                    "Array([False,  True], dtype=bool)")
 bitwise_and = binary("bitwise_and", p.and_, "x1 & x2, elementwise.",
-                     "fc.bitwise_and(fc.asarray([5, 6]), 3)", "Array([1, 2], dtype=int64)", allowed=BITS)
+                     "fc.bitwise_and(fc.asarray([5, 6]), 3)",
+                     "Array([1, 2], dtype=int64)", allowed=BITS)
 bitwise_or = binary("bitwise_or", p.or_, "x1 | x2, elementwise.",
-                    "fc.bitwise_or(fc.asarray([5, 6]), 3)", "Array([7, 7], dtype=int64)", allowed=BITS)
+                    "fc.bitwise_or(fc.asarray([5, 6]), 3)",
+                    "Array([7, 7], dtype=int64)", allowed=BITS)
 bitwise_xor = binary("bitwise_xor", p.xor, "x1 ^ x2, elementwise.",
-                     "fc.bitwise_xor(fc.asarray([5, 6]), 3)", "Array([6, 5], dtype=int64)", allowed=BITS)
+                     "fc.bitwise_xor(fc.asarray([5, 6]), 3)",
+                     "Array([6, 5], dtype=int64)", allowed=BITS)
 bitwise_invert = unary("bitwise_invert", p.not_, "~x, elementwise.",
-                       "fc.bitwise_invert(fc.asarray([0, 5]))", "Array([-1, -6], dtype=int64)", allowed=BITS)
+                       "fc.bitwise_invert(fc.asarray([0, 5]))",
+                       "Array([-1, -6], dtype=int64)", allowed=BITS)
 bitwise_left_shift = binary("bitwise_left_shift", p.shift_left, "x1 << x2, elementwise.",
-                            "fc.bitwise_left_shift(fc.asarray([1, 5]), 2)", "Array([ 4, 20], dtype=int64)",
+                            "fc.bitwise_left_shift(fc.asarray([1, 5]), 2)",
+                            "Array([ 4, 20], dtype=int64)",
                             allowed=dt.INTEGER)
 
 
@@ -482,12 +527,14 @@ def _shift_right(x1, x2):
 
 bitwise_right_shift = binary("bitwise_right_shift", _shift_right,
                              "x1 >> x2, elementwise; the sign stays.",
-                             "fc.bitwise_right_shift(fc.asarray([8, -8]), 2)", "Array([ 2, -2], dtype=int64)",
+                             "fc.bitwise_right_shift(fc.asarray([8, -8]), 2)",
+                             "Array([ 2, -2], dtype=int64)",
                              allowed=dt.INTEGER)
 bitwise_count = unary("bitwise_count", p.population_count, "The number of bits that are 1.",
-                      "fc.bitwise_count(fc.asarray([5, 255]))", "Array([2, 8], dtype=int64)", allowed=dt.INTEGER)
+                      "fc.bitwise_count(fc.asarray([5, 255]))",
+                      "Array([2, 8], dtype=int64)", allowed=dt.INTEGER)
 
-# ---- complex numbers ---------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 
 
 def _if_complex(apply: Callable, otherwise: Callable) -> Callable:
@@ -500,7 +547,8 @@ imag = unary("imag", _if_complex(p.imag, lambda x: like(x, 0)),
              "The imaginary part, elementwise: 0 of real numbers.",
              "fc.imag(fc.asarray([1 + 2j]))", "Array([2.], dtype=float32)", allowed=dt.NUMERIC)
 conj = unary("conj", _if_complex(p.conj, lambda x: x), "The complex conjugate, elementwise.",
-             "fc.conj(fc.asarray([1 + 2j]))", "Array([1.-2.j], dtype=complex64)", allowed=dt.NUMERIC)
+             "fc.conj(fc.asarray([1 + 2j]))",
+             "Array([1.-2.j], dtype=complex64)", allowed=dt.NUMERIC)
 
 
 def _angle(x):
@@ -512,7 +560,7 @@ def _angle(x):
 angle = unary("angle", _angle, "The angle of a complex number in radians, elementwise.",
               "fc.angle(fc.asarray([1j]))", "Array([1.5707964], dtype=float32)", to_inexact=True)
 
-# ---- choice ------------------------------------------------------------------------------------------------
+# ---- choice --------------------------------------------------------------------------------------
 
 
 @op(scalars=True)

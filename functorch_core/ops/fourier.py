@@ -16,7 +16,7 @@ NORMS = ("backward", "ortho", "forward")
 LENGTHS = "{name}: the length of a transform is 1 or more, got {lengths}"
 
 
-# ---- what they share ---------------------------------------------------------------------------------------
+# ---- what they share -----------------------------------------------------------------------------
 
 
 def _axes_and_lengths(x, s, axes, name: str):
@@ -120,7 +120,7 @@ def _one(n):
     return None if n is None else (n,)
 
 
-# ---- complex -----------------------------------------------------------------------------------------------
+# ---- complex -------------------------------------------------------------------------------------
 
 
 @op
@@ -172,7 +172,7 @@ def ifftn(x, /, *, s=None, axes=None, norm="backward"):
     return _complex(x, s, axes, norm, "ifftn", "ifft")
 
 
-# ---- real --------------------------------------------------------------------------------------------------
+# ---- real ----------------------------------------------------------------------------------------
 
 
 @op
@@ -247,7 +247,7 @@ def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
     return p.conj(_real(x, _one(n), (axis,), _TURNED.get(norm, norm), "ihfft"))
 
 
-# ---- frequencies and order -----------------------------------------------------------------------------------
+# ---- frequencies and order -----------------------------------------------------------------------
 
 
 def fftfreq_array(n: int, d: float, dtype) -> np.ndarray:

@@ -17,6 +17,7 @@ from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
 from ..core.trace import Traced, state
 from ..engine import Value, from_numpy, to_numpy
+from ..primitives.indexing import default_fill
 from .op import Packed, lift, op
 from .promotion import broadcast_shapes, broadcast_to
 
@@ -37,7 +38,7 @@ TRACED_SLICE = """x[start:stop]: the bounds of a slice are static, and {value} i
     wrong: x[i:i + n]              right: fc.dynamic_slice(x, (i, ...), (n, ...))"""
 
 
-# ---- the normalised index --------------------------------------------------------------------------------
+# ---- the normalised index ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _layout(entries, cuts, common, advanced: bool) -> tuple[int, tuple[int, ...]
     return place, (*before, *(common if advanced else ()), *after)
 
 
-# ---- the elements of an index ------------------------------------------------------------------------------
+# ---- the elements of an index --------------------------------------------------------------------
 
 
 def _classify(item, index) -> _Entry:
@@ -318,7 +319,7 @@ def _widen(value, /):
     return p.convert(value, dtype=dt.int64)
 
 
-# ---- reading -----------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def cut(x, plan: Plan):
@@ -352,7 +353,7 @@ def take_arrays(x, arrays, plan: Plan, mode: str, fill_value=None):
     if out.size == 0 or _nothing_to_index(plan):
         if out.size and mode != "fill":
             raise IndexError(f"x[...]: cannot take {out} from a dimension of size 0")
-        return p.full(out.shape, p.default_fill(out.dtype) if fill_value is None else fill_value,
+        return p.full(out.shape, default_fill(out.dtype) if fill_value is None else fill_value,
                       out.dtype)
     sizes = tuple(1 if d in plan.indexed else n for d, n in enumerate(plan.basic))
     return p.gather(x, _vectors(arrays, plan), offset_dims=_window_dims(plan),

@@ -30,7 +30,7 @@ def ints(values, name: str) -> tuple[int, ...]:
     return tuple(v.__index__() for v in values)
 
 
-# ---- dtype -------------------------------------------------------------------------------------------------
+# ---- dtype ---------------------------------------------------------------------------------------
 
 
 @op
@@ -66,7 +66,7 @@ def view_as(x, /, dtype):
     return p.reshape(out, shape=a.shape[:-1] + (a.shape[-1] * wide // narrow,))
 
 
-# ---- shape -------------------------------------------------------------------------------------------------
+# ---- shape ---------------------------------------------------------------------------------------
 
 
 def resolve_shape(shape, size: int, old, name: str = "reshape") -> tuple[int, ...]:
@@ -190,7 +190,7 @@ def broadcast_arrays(*arrays):
     return broadcast_together(arrays, "broadcast_arrays") if arrays else []
 
 
-# ---- order of dimensions and elements ------------------------------------------------------------------------
+# ---- order of dimensions and elements ------------------------------------------------------------
 
 
 @op
@@ -322,7 +322,7 @@ def _roll(x, shift: int, axis: int):
                          p.slice_in_dim(x, start=0, limit=at, dimension=axis), dimension=axis)
 
 
-# ---- joining -------------------------------------------------------------------------------------------------
+# ---- joining -------------------------------------------------------------------------------------
 
 
 def _as_one_dtype(arrays, name: str) -> list:
@@ -488,7 +488,7 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     return _repeat_each(x, places, axis=axis)
 
 
-# ---- padding -------------------------------------------------------------------------------------------------
+# ---- padding -------------------------------------------------------------------------------------
 
 
 def _pad_widths(pad_width, ndim: int) -> tuple[tuple[int, int], ...]:
@@ -546,7 +546,7 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0):
     return x
 
 
-# ---- parts at computed places -----------------------------------------------------------------------------------
+# ---- parts at computed places --------------------------------------------------------------------
 
 
 @op

@@ -21,7 +21,7 @@ SIZE_ADVICE = "Give the number of them: fc.{name}(x, size=n); or choose with fc.
 SET_ADVICE = "Sets have no static size; compute them outside of the transformed function"
 
 
-# ---- the places of extremes --------------------------------------------------------------------------------------
+# ---- the places of extremes ----------------------------------------------------------------------
 
 
 def _extreme_place(x, axis, keepdims, name: str, apply):
@@ -61,7 +61,7 @@ def argmin(x, /, axis=None, keepdims=False):
     return _extreme_place(x, axis, keepdims, "argmin", p.argmin)
 
 
-# ---- taking ------------------------------------------------------------------------------------------------------
+# ---- taking --------------------------------------------------------------------------------------
 
 
 def check_indices(indices, size: int, name: str, mode, axis):
@@ -147,7 +147,7 @@ def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
     return _take_along_axis(x, indices, axis=axis, mode=_gather_mode(mode), fill_value=fill_value)
 
 
-# ---- sorting -------------------------------------------------------------------------------------------------------
+# ---- sorting -------------------------------------------------------------------------------------
 
 
 @op
@@ -254,7 +254,7 @@ def _bisect(x1, x2, low, n: int, before):
     return low
 
 
-# ---- places --------------------------------------------------------------------------------------------------------
+# ---- places --------------------------------------------------------------------------------------
 
 
 @op
@@ -325,7 +325,7 @@ def as_result(array: np.ndarray):
     return lift(array) if state.builder is not None else from_numpy(np.ascontiguousarray(array))
 
 
-# ---- sets ----------------------------------------------------------------------------------------------------------
+# ---- sets ----------------------------------------------------------------------------------------
 
 
 class UniqueAll(NamedTuple):

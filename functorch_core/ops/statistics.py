@@ -51,7 +51,7 @@ def to_floats(x):
     return x if aval_of(x).dtype in dt.INEXACT else p.convert(x, dtype=dt.DEFAULT_FLOAT)
 
 
-# ---- sums and products -----------------------------------------------------------------------------------------
+# ---- sums and products ---------------------------------------------------------------------------
 
 
 @op
@@ -150,7 +150,7 @@ def std(x, /, axis=None, correction=0., keepdims=False):
     return keep(p.sqrt(_variance(x, axes, correction, "std")[0]), x, axes, keepdims)
 
 
-# ---- extremes ------------------------------------------------------------------------------------------------
+# ---- extremes ------------------------------------------------------------------------------------
 
 
 def _extreme(x, axis, keepdims, name: str, reduce):
@@ -234,7 +234,7 @@ def logsumexp_of(x, axes):
     return p.add(p.log(p.reduce_sum(p.exp(shifted), axes=axes)), top)
 
 
-# ---- truth -----------------------------------------------------------------------------------------------------
+# ---- truth ---------------------------------------------------------------------------------------
 
 
 def _truth(x):
@@ -305,7 +305,7 @@ def array_equal(x1, x2, /):
     return p.reduce_and(same, axes=tuple(range(aval_of(same).ndim)))
 
 
-# ---- cumulative ------------------------------------------------------------------------------------------------
+# ---- cumulative ----------------------------------------------------------------------------------
 
 
 def _cumulative(x, axis, dtype, include_initial, name: str, apply, initial):

@@ -92,7 +92,7 @@ def _check(a, index, values, plan: Plan, name: str):
         raise TypeError(BAD_DTYPE.format(index=show(index), name=name, found=found.name, wanted=a))
 
 
-# ---- the operations ----------------------------------------------------------------------------------------
+# ---- the operations ------------------------------------------------------------------------------
 
 
 @op(scalars=True)
@@ -163,7 +163,7 @@ def _put_back(x, part, plan: Plan):
     return p.select(p.pad(p.full(plan.cut, True, dt.bool_), no, **pads), spread, x)
 
 
-# ---- apply -------------------------------------------------------------------------------------------------
+# ---- apply ---------------------------------------------------------------------------------------
 
 
 def apply(x, index, fun: Callable, *, mode=None):

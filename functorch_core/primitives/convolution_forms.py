@@ -62,7 +62,7 @@ def depthwise(x, w, *, conv):
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     window = _window(plain, kernel)
-    x, inner = pad_for(x, 0, window), window.unpadded()
+    x, inner = pad_for(x, fill=0, window=window), window.unpadded()
     places = inner.places(aval_of(x).shape)[2:]
     shape = (batch, features, made // features, *places)
 
@@ -92,7 +92,7 @@ def grouped_by_offset(x, w, *, conv):
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     groups, window = conv.feature_groups, _window(plain, kernel)
-    x, inner = pad_for(x, 0, window), window.unpadded()
+    x, inner = pad_for(x, fill=0, window=window), window.unpadded()
     places = inner.places(aval_of(x).shape)[2:]
 
     def term(at, matrix):
@@ -125,7 +125,7 @@ def grouped_by_place(x, w, *, conv):
     x, w, plain = _canonical(x, w, conv)
     groups, (made, features, *kernel) = conv.batch_groups, aval_of(w).shape
     window = _window(plain, kernel)
-    padded, batch = pad_for(x, 0, window), aval_of(x).shape[0] // groups
+    padded, batch = pad_for(x, fill=0, window=window), aval_of(x).shape[0] // groups
     inner = features * math.prod(kernel)
     matrix = reshape(w, shape=(groups, made // groups, inner))
     columns = [dot_general(reshape(part, shape=(groups, batch, inner)), matrix,
@@ -153,7 +153,7 @@ def depthwise_by_place(x, w, *, conv):
     def total(part):
         spread = broadcast_in_dim(part, shape=shape, dims=(0, *rest))
         return reshape(reduce_sum(mul(spread, w), axes=rest), shape=(1, made, 1))
-    parts = _shifted_to_place(pad_for(x, 0, window), plain, kernel)
+    parts = _shifted_to_place(pad_for(x, fill=0, window=window), plain, kernel)
     out = concatenate(*map(total, parts), dimension=2)
     return _in_order(reshape(out, shape=(1, made, *places)), conv)
 

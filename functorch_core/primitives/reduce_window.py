@@ -95,7 +95,7 @@ def _check_window(name: str, x: Aval, window: Window):
                          "than there is")
 
 
-def pad_for(x, fill, window: Window):
+def pad_for(x, *, fill, window: Window):
     """x dilated and padded as the window says, with primitives."""
     from .slicing import pad
     from .structure import constant
@@ -137,16 +137,29 @@ def _window_attributes(window: Window) -> str:
 
 
 def _window_lower(combine, identity):
+    """XLA's reduce_window, but padded beforehand where that is negative, and a slice where windows
+    have one element: of both at once its simplifier makes a wrong shape, and aborts."""
     def rule(ctx, x, *, window):
         a, wide = x.aval, accumulator(x.aval.dtype)
         out = aval(window.places(a.shape), wide)
+        fill = identity(wide)
         if 0 in (a.size, out.size):
             return ctx.full(out.with_dtype(a.dtype), identity(a.dtype))
-        init = ctx.full(aval((), wide), identity(wide))
+        if window.count == 1:
+            return ctx.call(_single_elements, x, window=window, fill=identity(a.dtype))[0]
+        if any(n < 0 for sides in window.padding for n in sides):
+            x, = ctx.call(pad_for, x, window=window, fill=identity(a.dtype))
+            window = window.unpadded()
+        init = ctx.full(aval((), wide), fill)
         result = ctx.op("stablehlo.reduce_window", convert_operand(ctx, x, wide), init, out=out,
-                        attrs=_window_attributes(window), regions=[ctx.region((init.aval, init.aval), combine)])
+                        attrs=_window_attributes(window),
+                        regions=[ctx.region((init.aval, init.aval), combine)])
         return convert_operand(ctx, result, a.dtype)
     return rule
+
+
+def _single_elements(x, *, window, fill):
+    return taken(pad_for(x, fill=fill, window=window), (0,) * len(window.size), window.unpadded())
 
 
 def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp,
@@ -259,7 +272,7 @@ def _extreme_jvp(name: str):
         value, index, _, _ = _EXTREMES[name]
         places = bind(index, x, window=window)
         return bind(value.primitive, x, window=window), window_gather(
-            pad_for(t, 0, window), places, window=window.unpadded())
+            pad_for(t, fill=0, window=window), places, window=window.unpadded())
     return rule
 
 
@@ -329,7 +342,7 @@ def _place_by_shifts(x, *, window, extreme):
     from .structure import full
     a, (value, _, identity, _) = aval_of(x), _EXTREMES[extreme]
     best = bind(value.primitive, x, window=window)
-    padded, inner = pad_for(x, identity(a.dtype), window), window.unpadded()
+    padded, inner = pad_for(x, fill=identity(a.dtype), window=window), window.unpadded()
     index = full(aval_of(best).shape, 0, dt.int32)
     for number, at in reversed(list(enumerate(window.offsets()))):
         element = taken(padded, at, inner)

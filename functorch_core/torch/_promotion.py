@@ -13,7 +13,9 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..ops.op import SCALARS, Weak
-from ..ops.promotion import broadcast_together, cast
+from ..ops import promotion as strict
+from ..ops.promotion import broadcast_together
+from ..primitives import constant
 from . import _types
 
 _FLOAT_PAIR = frozenset({dt.float16, dt.bfloat16})
@@ -88,6 +90,13 @@ def _lifted(result: np.dtype, lower: np.dtype) -> np.dtype:
     if dt.category(lower) == 3 and dt.category(result) == 2:
         return dt.complex128 if result == dt.float64 else dt.complex64
     return lower
+
+
+def cast(x, dtype: np.dtype):
+    """An operand as a value of this dtype; integers that do not fit wrap, as in PyTorch."""
+    if isinstance(x, int) and dtype in dt.INTEGER and -2**63 <= x < 2**63:
+        return constant(np.asarray(x, np.int64).astype(dtype))
+    return strict.cast(x, dtype)
 
 
 def promote(*operands, to_float: bool = False, name: str = "") -> list:

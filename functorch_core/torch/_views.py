@@ -44,19 +44,22 @@ class Lens(NamedTuple):
 
 class Kind(NamedTuple):
     """get(x, *params, *ints); put(base, new, *params, *ints) or None for the general one, which
-    takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset."""
+    takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.
+    `node` names the op for grad_fn, from the params."""
 
     get: Callable
     put: Callable | None
     layout: Callable
+    node: Callable | None = None
 
 
-KINDS: dict[str, Kind] = {}
+KINDS: dict[str, Kind] = {}  # declared in _view_kinds
 
 
-def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | None = None):
+def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | None = None,
+              node: Callable | None = None):
     """Declare a kind of view."""
-    KINDS[name] = Kind(get, put, layout)
+    KINDS[name] = Kind(get, put, layout, node)
 
 
 class Cell:
@@ -131,10 +134,15 @@ INT = aval((), np.dtype("int64"))
 @functools.lru_cache(4096)
 def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
-    name = chain[-1][0] if chain else "alias"
+    name = _node_name(*chain[-1]) if chain else "alias"
     ints = [INT] * sum(n for _, _, n in chain)
     return GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name,
                    False)
+
+
+def _node_name(kind: str, params: tuple, n_ints: int) -> str:
+    node = KINDS[kind].node
+    return kind if node is None else node(*params)
 
 
 @functools.lru_cache(4096)
@@ -289,7 +297,7 @@ def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
     """(shape, strides, storage offset) of a tensor."""
     if tensor._view is not None:
         return tensor._view.layout()
-    shape = tensor._value.aval.shape
+    shape = current_aval(tensor).shape
     return shape, tensor._strides or contiguous_strides(shape), 0
 
 
@@ -329,204 +337,3 @@ def _contiguous_chunks(dims) -> list[tuple[int, int]]:
             chunks.append((n, s))
         outer = s
     return chunks
-
-
-# ---- the kinds -----------------------------------------------------------------------------------------
-
-
-def _reshape_layout(shape, strides, offset, new_shape):
-    return new_shape, view_strides(shape, strides, new_shape) or contiguous_strides(new_shape), offset
-
-
-view_kind("view", get=lambda x, shape: p.reshape(x, shape=shape),
-          put=lambda base, new, shape: p.reshape(new, shape=base.aval.shape),
-          layout=_reshape_layout)
-
-view_kind("permute", get=lambda x, order: p.transpose(x, permutation=order),
-          put=lambda base, new, order: p.transpose(
-              new, permutation=tuple(int(i) for i in np.argsort(order))),
-          layout=lambda shape, strides, offset, order: (
-              tuple(shape[i] for i in order), tuple(strides[i] for i in order), offset))
-
-
-def _slice_get(x, dim, size, step, start):
-    span = (size - 1) * step + 1 if size else 0
-    if isinstance(start, int):
-        return p.slice_in_dim(x, start=start, limit=start + span, stride=step, dimension=dim)
-    part = p.dynamic_slice(x, *_starts(x, dim, start), sizes=_with(x.aval.shape, dim, span))
-    return part if step == 1 else p.slice_in_dim(
-        part, start=0, limit=span, stride=step, dimension=dim)
-
-
-def _slice_put(base, new, dim, size, step, start):
-    if step != 1 and size:
-        span = (size - 1) * step + 1
-        whole = _slice_get(base, dim, span, 1, start)
-        new = put_by_index(whole, new, Lens("slice", (dim, size, step, 0)))
-    return p.dynamic_update_slice(base, new, *_starts(base, dim, start))
-
-
-def _starts(x, dim: int, start) -> list:
-    """The start of each dimension, zero but in `dim`."""
-    start = p.constant(np.int64(start)) if isinstance(start, int) else start
-    return [start if i == dim else p.constant(np.int64(0)) for i in range(x.aval.ndim)]
-
-
-def _with(shape, dim: int, size: int) -> tuple[int, ...]:
-    return shape[:dim] + (size,) + shape[dim + 1:]
-
-
-def _slice_layout(shape, strides, offset, dim, size, step, start):
-    return (_with(shape, dim, size), _with(strides, dim, strides[dim] * step),
-            offset + start * strides[dim] * bool(size))
-
-
-view_kind("slice", get=_slice_get, put=_slice_put, layout=_slice_layout)
-
-
-def _expand_layout(shape, strides, offset, new_shape):
-    lead = len(new_shape) - len(shape)
-    moved = tuple(0 if n == 1 and m != 1 else s for n, m, s in zip(shape, new_shape[lead:], strides))
-    return new_shape, (0,) * lead + moved, offset
-
-
-view_kind("expand", get=lambda x, shape: p.broadcast_in_dim(
-              x, shape=shape, dims=tuple(range(len(shape) - x.aval.ndim, len(shape)))),
-          layout=_expand_layout)
-
-
-def _squeeze_layout(shape, strides, offset, dims):
-    keep = [i for i in range(len(shape)) if i not in dims]
-    return tuple(shape[i] for i in keep), tuple(strides[i] for i in keep), offset
-
-
-def _without(shape, dims):
-    return tuple(n for i, n in enumerate(shape) if i not in dims)
-
-
-view_kind("squeeze", get=lambda x, dims: p.reshape(x, shape=_without(x.aval.shape, dims)),
-          put=lambda base, new, dims: p.reshape(new, shape=base.aval.shape),
-          layout=_squeeze_layout)
-
-
-def _unsqueeze_layout(shape, strides, offset, dim):
-    stride = shape[dim] * strides[dim] if dim < len(shape) else 1
-    return shape[:dim] + (1,) + shape[dim:], strides[:dim] + (stride,) + strides[dim:], offset
-
-
-view_kind("unsqueeze",
-          get=lambda x, dim: p.reshape(x, shape=x.aval.shape[:dim] + (1,) + x.aval.shape[dim:]),
-          put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
-          layout=_unsqueeze_layout)
-
-
-def _select_get(x, dim, index):
-    return p.reshape(_slice_get(x, dim, 1, 1, index), shape=_without(x.aval.shape, (dim,)))
-
-
-def _select_put(base, new, dim, index):
-    part = p.reshape(new, shape=_with(base.aval.shape, dim, 1))
-    return p.dynamic_update_slice(base, part, *_starts(base, dim, index))
-
-
-view_kind("select", get=_select_get, put=_select_put,
-          layout=lambda shape, strides, offset, dim, index: (
-              _without(shape, (dim,)), _without(strides, (dim,)), offset + index * strides[dim]))
-
-
-def _strided_places(size, stride, offset) -> np.ndarray:
-    places = np.full(size, offset, np.int64)
-    for d, (n, s) in enumerate(zip(size, stride)):
-        shape = [1] * len(size)
-        shape[d] = n
-        places += (np.arange(n) * s).reshape(shape)
-    return places
-
-
-def _as_strided_get(x, size, stride, offset):
-    flat = p.reshape(x, shape=(x.aval.size,))
-    places = _strided_places(size, stride, offset)
-    taken = p.take(flat, p.constant(places.reshape(-1)), axis=0, mode="promise_in_bounds")
-    return p.reshape(taken, shape=size)
-
-
-# as_strided addresses the storage itself: it is always the first lens of a chain.
-view_kind("as_strided", get=_as_strided_get,
-          layout=lambda shape, strides, offset, size, stride, start: (size, stride, start))
-
-
-def _diagonal_get(x, offset, dim1, dim2):
-    rest = [i for i in range(x.aval.ndim) if i not in (dim1, dim2)]
-    x = p.transpose(x, permutation=(*rest, dim1, dim2))
-    lead, (rows, cols) = x.aval.shape[:-2], x.aval.shape[-2:]
-    n = diagonal_length(rows, cols, offset)
-    first = max(offset, 0) - cols * min(offset, 0)
-    flat = p.reshape(x, shape=(*lead, rows * cols))
-    if n == 0:
-        return p.slice_in_dim(flat, start=0, limit=0, dimension=len(lead))
-    return p.slice_in_dim(flat, start=first, limit=first + (n - 1) * (cols + 1) + 1,
-                          stride=cols + 1, dimension=len(lead))
-
-
-def diagonal_length(rows: int, cols: int, offset: int) -> int:
-    """The number of elements of a diagonal."""
-    return max(0, min(rows, cols - offset) if offset >= 0 else min(rows + offset, cols))
-
-
-def _diagonal_layout(shape, strides, start, offset, dim1, dim2):
-    rest = [i for i in range(len(shape)) if i not in (dim1, dim2)]
-    n = diagonal_length(shape[dim1], shape[dim2], offset)
-    if n:
-        start += max(offset, 0) * strides[dim2] - min(offset, 0) * strides[dim1]
-    return (tuple(shape[i] for i in rest) + (n,),
-            tuple(strides[i] for i in rest) + (strides[dim1] + strides[dim2],), start)
-
-
-view_kind("diagonal", get=_diagonal_get, layout=_diagonal_layout)
-
-
-def _unfold_get(x, dim, size, step):
-    n = (x.aval.shape[dim] - size) // step + 1
-    places = (np.arange(n) * step)[:, None] + np.arange(size)
-    taken = p.take(x, p.constant(places.reshape(-1)), axis=dim, mode="promise_in_bounds")
-    shape = x.aval.shape
-    taken = p.reshape(taken, shape=shape[:dim] + (n, size) + shape[dim + 1:])
-    order = [i for i in range(taken.aval.ndim) if i != dim + 1] + [dim + 1]
-    return p.transpose(taken, permutation=tuple(order))
-
-
-def _unfold_layout(shape, strides, offset, dim, size, step):
-    n = (shape[dim] - size) // step + 1
-    return (shape[:dim] + (n,) + shape[dim + 1:] + (size,),
-            strides[:dim] + (strides[dim] * step,) + strides[dim + 1:] + (strides[dim],), offset)
-
-
-view_kind("unfold", get=_unfold_get, layout=_unfold_layout)
-
-view_kind("real", get=lambda x: p.real(x), put=lambda base, new: p.complex(new, p.imag(base)),
-          layout=lambda shape, strides, offset: (
-              shape, tuple(2 * s for s in strides), 2 * offset))
-view_kind("imag", get=lambda x: p.imag(x), put=lambda base, new: p.complex(p.real(base), new),
-          layout=lambda shape, strides, offset: (
-              shape, tuple(2 * s for s in strides), 2 * offset + 1))
-
-
-def _as_real_get(x):
-    parts = [p.expand_dims(part, dims=(x.aval.ndim,)) for part in (p.real(x), p.imag(x))]
-    return p.concatenate(*parts, dimension=x.aval.ndim)
-
-
-def _as_complex_get(x):
-    last = x.aval.ndim - 1
-    parts = [p.reshape(p.slice_in_dim(x, start=i, limit=i + 1, dimension=last),
-                       shape=x.aval.shape[:-1])
-             for i in (0, 1)]
-    return p.complex(*parts)
-
-
-view_kind("view_as_real", get=_as_real_get, put=lambda base, new: _as_complex_get(new),
-          layout=lambda shape, strides, offset: (
-              shape + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset))
-view_kind("view_as_complex", get=_as_complex_get, put=lambda base, new: _as_real_get(new),
-          layout=lambda shape, strides, offset: (
-              shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2))

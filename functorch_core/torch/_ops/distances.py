@@ -7,7 +7,7 @@ import math
 from .._op import composite, torch_op
 from .._promotion import promote
 from .values import (
-    Derived, aval_of, broadcast, cast, dt, full_like, like, np, p, require_floating, total, where, wide,
+    Derived, aval_of, dt, full_like, like, np, p, require_floating, total, where, wide,
     wrap_dim)
 
 # ---- norms -------------------------------------------------------------------------------------------
@@ -173,5 +173,3 @@ def _normalized(input: Tensor, power, dim, eps, *, out=None):
     kept = tuple(i for i in range(len(shape)) if i not in axes)
     return like(p.div(x, p.broadcast_in_dim(length, shape=shape, dims=kept)), input)
 
-
-__all__ = ["broadcast", "cast"]

@@ -8,8 +8,8 @@ from ...ops.linear_algebra import diagonal_of, einsum_plan
 from .._op import composite, torch_op
 from .._promotion import promote
 from .values import (
-    aval_of, broadcast, cast, dt, expanded, iota_along, name_of, np, p, permuted, require_same_dtype,
-    scalar, total, wrap_dim)
+    aval_of, broadcast, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, total,
+    wrap_dim)
 
 SAME_DTYPE = "{name} expected both operands to have the same dtype, but got {x} and {y}"
 
@@ -733,5 +733,3 @@ def _pair_distances(x, y, power):
     x, y = promote(x, y)
     return norm_of_difference(p.sub(x, y), power)
 
-
-__all__ = ["cast", "np", "permuted"]

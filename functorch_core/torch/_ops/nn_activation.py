@@ -7,10 +7,9 @@ import warnings
 
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
-from .._promotion import broadcast
 from .values import (
-    Derived, along, aval_of, cast, computed_wide, derived, dt, floated, full_like, like, np, p,
-    require_floating, require_same_dtype, spread, stop_gradient, total, where, wide, wrap_dim)
+    Derived, along, aval_of, cast, derived, dt, floated, full_like, like, np, p, require_floating,
+    require_same_dtype, spread, stop_gradient, wide, wrap_dim)
 
 
 def _either(op, input, inplace: bool, *args):
@@ -214,7 +213,6 @@ def _tanhshrink(input: Tensor):
     tensor([0.])
     """
     if aval_of(input).dtype not in dt.INEXACT:
-        input = floated(input, None)
         input = p.convert(input, dtype=np.dtype("float32"))
     return p.sub(input, p.tanh(input))
 
@@ -349,8 +347,7 @@ def _mish(input: Tensor):
     """
     require_floating("mish_cpu", input)
     x = wide(input)
-    return like(p.mul(x, p.tanh(softened(1., math.inf)(p.min(x, full_like(x, 80.)))))
-                if False else p.mul(x, p.tanh(softened(1., 20.)(x))), input)
+    return like(p.mul(x, p.tanh(softened(1., 20.)(x))), input)
 
 
 mish = _activation(_mish)
@@ -560,5 +557,3 @@ def _straight_through(input: Tensor, dim):
     hard = p.convert(p.eq(places, spread(best, a.shape, (d,))), dtype=a.dtype)
     return p.add(p.sub(hard, stop_gradient(input)), input)
 
-
-__all__ = ["broadcast", "computed_wide", "total", "where"]

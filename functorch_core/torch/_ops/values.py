@@ -52,7 +52,8 @@ def mean(x, axes: Sequence[int] | None = None):
     """The mean over axes; NaN of nothing."""
     shape = aval_of(x).shape
     n = math.prod(shape if axes is None else [shape[d] for d in axes])
-    return p.div(total(x, axes), full_like(total(x, axes), n))
+    summed = total(x, axes)
+    return p.div(summed, full_like(summed, n))
 
 
 def where(pred, x, y):

@@ -1,0 +1,550 @@
+"""Reductions: sums, means, extremes, logic, variances, norms."""
+from __future__ import annotations
+
+import math
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...primitives.reductions import accumulator
+from ...transforms.custom import stop_gradient
+from .. import _types, return_types
+from .._inplace import scalar_name
+from .._op import composite, torch_op, write_out
+from .._promotion import broadcast, cast, promote
+from .._tensor import wrap_dim
+from .._tensor_base import Tensor
+from . import declaring as d
+from .declaring import like, require
+from .comparison import truth
+from .pointwise import maximum, minimum
+
+# ---- dimensions --------------------------------------------------------------------------------------
+
+
+def axes_of(x, dim) -> tuple[int, ...]:
+    """The axes a `dim` argument names: all for None and for the empty tuple."""
+    ndim = x.aval.ndim
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims = (dim,) if not isinstance(dim, tuple) else dim
+    axes = [wrap_dim(i, ndim) for i in dims]
+    for a in axes:
+        if axes.count(a) > 1:
+            raise RuntimeError(f"dim {a} appears multiple times in the list of dims")
+    return tuple(sorted(axes)) if ndim else ()
+
+
+def kept(out, x, axes, keepdim: bool):
+    """The reduced value, with the reduced axes as ones of size 1 if `keepdim`."""
+    if not keepdim or not axes:
+        return out
+    shape = tuple(1 if i in axes else n for i, n in enumerate(x.aval.shape))
+    return p.reshape(out, shape=shape)
+
+
+def spread(out, x, axes):
+    """A reduced value broadcast to x's shape again."""
+    a = x.aval
+    dims = tuple(i for i in range(a.ndim) if i not in axes)
+    return p.broadcast_in_dim(out, shape=a.shape, dims=dims)
+
+
+def count_over(x, axes) -> int:
+    """The number of elements a reduction over these axes takes together."""
+    return math.prod(x.aval.shape[i] for i in axes)
+
+
+def wide(x):
+    """Half precision as float32, in which sums are kept."""
+    return p.convert(x, dtype=accumulator(x.aval.dtype))
+
+
+def summable(x, dtype):
+    """x in the dtype its sum has: `dtype`, or int64 for integers and bools."""
+    found = x.aval.dtype
+    default = dt.int64 if found in dt.INTEGER or found == dt.bool_ else found
+    return p.convert(x, dtype=_types.numpy_dtype(dtype, default))
+
+
+# ---- sums and products -------------------------------------------------------------------------------
+
+
+@torch_op
+def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum over dimensions (all by default); integers are summed in int64.
+
+    >>> torch.sum(torch.tensor([[1., 2.], [3., 4.]]), dim=0)
+    tensor([4., 6.])
+    """
+    axes, x = axes_of(input, dim), summable(input, dtype)
+    if x.aval.dtype == dt.bool_:
+        return kept(p.reduce_or(x, axes=axes), x, axes, keepdim)
+    return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
+
+
+@torch_op
+def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum over dimensions of the elements that are not NaN.
+
+    >>> torch.nansum(torch.tensor([1., float("nan"), 2.]))
+    tensor(3.)
+    """
+    if input.aval.dtype in dt.COMPLEX:
+        raise RuntimeError("nansum does not support complex inputs")
+    axes, x = axes_of(input, dim), summable(input, dtype)
+    if x.aval.dtype in dt.FLOATING:
+        x = p.select(p.ne(x, x), like(x, 0), x)
+    return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
+
+
+@torch_op
+def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The product over a dimension (all by default); integers are multiplied in int64.
+
+    >>> torch.prod(torch.tensor([1., 2., 3.]))
+    tensor(6.)
+    """
+    axes, x = axes_of(input, dim), summable(input, dtype)
+    if x.aval.dtype == dt.bool_:
+        return kept(p.reduce_and(x, axes=axes), x, axes, keepdim)
+    return kept(p.reduce_prod(x, axes=axes), x, axes, keepdim)
+
+
+_MEAN_DTYPE = ("mean(): could not infer output dtype. {what} dtype must be either a floating point "
+               "or complex dtype. Got: {dtype}")
+
+
+def mean_of(x, axes):
+    """The mean over axes, half precision summed in float32."""
+    total = p.reduce_sum(wide(x), axes=axes)
+    n = count_over(x, axes)
+    out = p.div(total, like(total, n)) if n else like(total, math.nan)
+    return p.convert(out, dtype=x.aval.dtype)
+
+
+def _check_mean(x, dtype):
+    what, found = ("Input", x.aval.dtype) if dtype is None else ("Optional", dtype.numpy)
+    if found not in dt.INEXACT:
+        raise RuntimeError(_MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
+
+
+@torch_op
+def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean over dimensions (all by default), of floating or complex tensors.
+
+    >>> torch.mean(torch.tensor([[1., 2.], [3., 4.]]), dim=0)
+    tensor([2., 3.])
+    """
+    _check_mean(input, dtype)
+    x = p.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
+    axes = axes_of(x, dim)
+    return kept(mean_of(x, axes), x, axes, keepdim)
+
+
+@torch_op
+def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean over dimensions of the elements that are not NaN.
+
+    >>> torch.nanmean(torch.tensor([1., float("nan"), 3.]))
+    tensor(2.)
+    """
+    if input.aval.dtype not in dt.INEXACT:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but "
+                           f"got {scalar_name(input.aval.dtype)}")
+    axes = axes_of(input, dim)
+    x = p.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
+    valid = p.eq(x, x)
+    w = wide(p.select(valid, x, like(x, 0)))
+    total = p.reduce_sum(w, axes=axes)
+    n = p.reduce_sum(p.convert(valid, dtype=w.aval.dtype), axes=axes)
+    return kept(p.convert(p.div(total, n), dtype=x.aval.dtype), x, axes, keepdim)
+
+
+@torch_op
+def count_nonzero(input: Tensor, dim=None):
+    """How many elements are not 0, over dimensions (all by default).
+
+    >>> torch.count_nonzero(torch.tensor([0., 1., 2.]))
+    tensor(2)
+    """
+    return p.reduce_sum(p.convert(truth(input), dtype=dt.int64), axes=axes_of(input, dim))
+
+
+# ---- logic -------------------------------------------------------------------------------------------
+
+
+def _quantifier(name: str, reduce, doc: str):
+    def fun(input, dim=None, keepdim=False, *, out=None):
+        axes = axes_of(input, dim)
+        found = kept(reduce(truth(input), axes=axes), input, axes, keepdim)
+        return p.convert(found, dtype=dt.uint8) if input.aval.dtype == dt.uint8 else found
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return torch_op(name=name)(fun)
+
+
+all = _quantifier("all", p.reduce_and, "Whether all elements over dimensions are not 0.")
+any = _quantifier("any", p.reduce_or, "Whether some element over dimensions is not 0.")
+
+# ---- extremes ----------------------------------------------------------------------------------------
+
+_EMPTY_DIM = "{name}(): Expected reduction dim {dim} to have non-zero size."
+_EMPTY = ("{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+          "reduction dim with the 'dim' argument.")
+
+
+def check_nonempty(x, axes, name: str, full: bool):
+    """The error of reductions that have no value for no elements."""
+    if full and x.aval.size == 0:
+        raise RuntimeError(_EMPTY.format(name=name))
+    for i in axes:
+        if x.aval.shape[i] == 0:
+            raise IndexError(_EMPTY_DIM.format(name=name, dim=i))
+
+
+def extreme_of(x, axes, keepdim: bool, largest: bool):
+    """The greatest or least element over axes; equal ones share the gradient."""
+    reduce = p.reduce_max if largest else p.reduce_min
+    return kept(reduce(x, axes=axes) if axes else x, x, axes, keepdim)
+
+
+def _extreme(name: str, largest: bool, doc: str):
+    def fun(input, dim=(), keepdim=False, *, out=None):
+        require(input, dt.ORDERED, f"{name}_cpu")
+        axes = axes_of(input, dim)
+        if input.aval.size == 0 and dim == ():
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() "
+                             "== 0. Specify the reduction dim with the 'dim' argument.")
+        check_nonempty(input, axes, name, False)
+        return extreme_of(input, axes, keepdim, largest)
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return torch_op(name=name)(fun)
+
+
+amax = _extreme("amax", True, "The greatest element over dimensions (all by default).")
+amin = _extreme("amin", False, "The least element over dimensions (all by default).")
+
+
+@torch_op(returns=return_types.aminmax)
+def aminmax(input: Tensor, *, dim=None, keepdim=False, out=None):
+    """The least and the greatest element over a dimension (all by default).
+
+    >>> torch.aminmax(torch.tensor([1., 3., 2.])).max
+    tensor(3.)
+    """
+    require(input, dt.ORDERED, "aminmax_cpu")
+    axes = axes_of(input, dim)
+    if dim is None and not input.aval.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
+                           "operation has no identity.")
+    check_nonempty(input, axes, "aminmax", False)
+    return [extreme_of(input, axes, keepdim, largest) for largest in (False, True)]
+
+
+def place_of(x, dim, keepdim: bool, largest: bool):
+    """The index of the extreme along one dimension, or in the flat tensor for None."""
+    flat = dim is None
+    y = p.reshape(x, shape=(x.aval.size,)) if flat or not x.aval.ndim else x
+    axis = 0 if flat else wrap_dim(dim, x.aval.ndim)
+    if y.aval.dtype == dt.bool_:
+        y = p.convert(y, dtype=dt.uint8)
+    index = (p.argmax if largest else p.argmin)(y, axis=axis)
+    if flat:
+        shape = (1,) * x.aval.ndim if keepdim else ()
+        return p.reshape(index, shape=shape)
+    return kept(index, x, (axis,) if x.aval.ndim else (), keepdim)
+
+
+def _arg_extreme(name: str, largest: bool, doc: str):
+    def fun(input, dim=None, keepdim=False, *, out=None):
+        require(input, d.ORDERED - {dt.bool_}, f"{name}_cpu")
+        if dim is None and not input.aval.size:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for "
+                             "input.numel() == 0.")
+        if dim is not None and input.aval.ndim:
+            check_nonempty(input, axes_of(input, dim), name, False)
+        return place_of(input, dim, keepdim, largest)
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return torch_op(name=name)(fun)
+
+
+argmax = _arg_extreme("argmax", True, "The index of the greatest element along a dimension.")
+argmin = _arg_extreme("argmin", False, "The index of the least element along a dimension.")
+
+
+def at_index(x, index, axis: int, keepdim: bool):
+    """[the element at each index (which has the axis with size 1), the index]; x not 0-d."""
+    values = p.take_along_axis(x, index, axis=axis, mode="promise_in_bounds")
+    if not keepdim:
+        shape = tuple(n for i, n in enumerate(x.aval.shape) if i != axis)
+        values, index = p.reshape(values, shape=shape), p.reshape(index, shape=shape)
+    return [values, index]
+
+
+def _extreme_along(name: str, largest: bool):
+    def fun(input, dim, keepdim=False):
+        require(input, dt.ORDERED, f"{name}_cpu")
+        axis = wrap_dim(dim, input.aval.ndim)
+        if not input.aval.ndim:
+            return [input, p.full((), 0, dt.int64)]
+        check_nonempty(input, (axis,), name, False)
+        return at_index(input, place_of(input, axis, True, largest), axis, keepdim)
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__doc__ = f"{name} along one dimension: values and indices."
+    return torch_op(name=f"_{name}_dim", node=name, method=False, function=False,
+                    returns=getattr(return_types, name))(fun)
+
+
+def _extreme_overall(name: str, largest: bool):
+    def fun(input):
+        require(input, dt.ORDERED, f"{name}_cpu")
+        check_nonempty(input, (), name, True)
+        return extreme_of(input, axes_of(input, None), False, largest)
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__doc__ = f"{name} over all elements."
+    return torch_op(name=f"_{name}_overall", node=name, method=False, function=False)(fun)
+
+
+def _three_forms(name: str, largest: bool, pairwise, doc: str):
+    """max(x), max(x, dim), max(x, other)."""
+    overall, along = _extreme_overall(name, largest), _extreme_along(name, largest)
+
+    def fun(input, dim=None, keepdim=False, *, other=None, axis=None, out=None):
+        dim = axis if dim is None else dim
+        if other is None and isinstance(dim, Tensor) and dim.__class__ is not int:
+            dim, other = None, dim
+        if other is not None:
+            result = pairwise(input, other)
+        elif dim is None:
+            result = overall(input)
+        else:
+            result = along(input, dim, keepdim)
+        return result if out is None else write_out(name, out, result)
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return composite(fun, name=name)
+
+
+max = _three_forms("max", True, maximum, """The greatest element; along a dimension the values and indices; of two tensors the larger.
+
+    >>> torch.max(torch.tensor([1., 3., 2.]))
+    tensor(3.)
+    """)
+min = _three_forms("min", False, minimum, """The least element; along a dimension the values and indices; of two tensors the smaller.
+
+    >>> torch.min(torch.tensor([1., 3., 2.]))
+    tensor(1.)
+    """)
+
+# ---- variance ----------------------------------------------------------------------------------------
+
+
+def mean_and_variance(x, axes, correction):
+    """The mean and the mean square deviation over axes, in the accumulator's dtype."""
+    x = wide(x)
+    average = mean_of(x, axes)
+    apart = p.sub(x, spread(average, x, axes))
+    if x.aval.dtype in dt.COMPLEX:
+        parts = p.real(apart), p.imag(apart)
+        square = p.add(p.mul(parts[0], parts[0]), p.mul(parts[1], parts[1]))
+    else:
+        square = p.mul(apart, apart)
+    total = p.reduce_sum(square, axes=axes)
+    freedom = count_over(x, axes) - correction
+    return average, p.div(total, like(total, freedom if freedom > 0 else 0))
+
+
+def safe_sqrt(x):
+    """The square root, whose derivative at 0 is 0."""
+    zero = p.eq(x, 0)
+    return p.select(zero, x, p.sqrt(p.select(zero, like(x, 1), x)))
+
+
+def _deviation(name: str, of: str):
+    """Declare the op that computes std or var, with the mean or without."""
+    with_mean = of.endswith("_mean")
+
+    def fun(input, dim=None, keepdim=False, correction=1):
+        if input.aval.dtype not in dt.INEXACT:
+            raise RuntimeError(f"{of} only support floating point and complex dtypes"
+                               if with_mean else
+                               "std and var only support floating point and complex dtypes")
+        axes = axes_of(input, dim)
+        average, out = mean_and_variance(input, axes, 1 if correction is None else correction)
+        out = safe_sqrt(out) if of.startswith("std") else out
+        narrow = dt.real_of(input.aval.dtype)
+        out = kept(p.convert(out, dtype=narrow), input, axes, keepdim)
+        if not with_mean:
+            return out
+        return [out, kept(p.convert(average, dtype=input.aval.dtype), input, axes, keepdim)]
+    fun.__annotations__ = {"input": "Tensor"}
+    fun.__doc__ = f"{of} over dimensions."
+    return torch_op(name=name, node=of, method=False, function=False)(fun)
+
+
+def _declare_deviation(name: str, doc: str):
+    """std, var and their kin: std(x), std(x, unbiased), std(x, dim, unbiased, keepdim),
+    std(x, dim, correction=1, keepdim=False)."""
+    op = _deviation(f"_{name}", name)
+
+    def fun(input, dim=None, unbiased=None, keepdim=False, *, correction=1, axis=None, out=None):
+        dim = axis if dim is None else dim
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = int(unbiased)
+        result = op(input, dim, keepdim, correction)
+        return result if out is None else write_out(name, out, result)
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return composite(fun, name=name, method=not name.endswith("_mean"))
+
+
+std = _declare_deviation("std", """The standard deviation over dimensions, by n - correction.
+
+    >>> torch.std(torch.tensor([1., 2., 3.]))
+    tensor(1.)
+    """)
+var = _declare_deviation("var", """The variance over dimensions, by n - correction.
+
+    >>> torch.var(torch.tensor([1., 2., 3.]))
+    tensor(1.)
+    """)
+std_mean = _declare_deviation("std_mean", "The standard deviation and the mean over dimensions.")
+var_mean = _declare_deviation("var_mean", "The variance and the mean over dimensions.")
+
+# ---- sums of exponentials ----------------------------------------------------------------------------
+
+
+def logsumexp_of(x, axes):
+    """log(sum(exp(x))) over axes; the largest is taken out first."""
+    w = wide(x)
+    if not count_over(x, axes):
+        reduced = p.reduce_sum(w, axes=axes)
+        return p.convert(like(reduced, -math.inf), dtype=x.aval.dtype)
+    sizes = p.real(w) if w.aval.dtype in dt.COMPLEX else w
+    top = stop_gradient(p.reduce_max(sizes, axes=axes) if axes else sizes)
+    top = p.select(p.is_finite(top), top, like(top, 0))
+    top = p.convert(top, dtype=w.aval.dtype)
+    total = p.reduce_sum(p.exp(p.sub(w, spread(top, w, axes))), axes=axes)
+    return p.convert(p.add(p.log(total), top), dtype=x.aval.dtype)
+
+
+@torch_op
+def logsumexp(input: Tensor, dim, keepdim=False, *, out=None):
+    """log(sum(exp(input))) over dimensions, without overflow.
+
+    >>> torch.logsumexp(torch.tensor([0., 0.]), 0)
+    tensor(0.6931)
+    """
+    x = d.to_float(input)
+    axes = axes_of(x, dim)
+    return kept(logsumexp_of(x, axes), x, axes, keepdim)
+
+
+# ---- norms -------------------------------------------------------------------------------------------
+
+
+def vector_norm_of(x, axes, ord):
+    """The p-norm of floating or complex x over axes; its derivative at 0 is 0."""
+    x = wide(x)
+    size = p.abs(x)
+    if ord == 0:
+        return p.reduce_sum(p.convert(p.ne(x, 0), dtype=size.aval.dtype), axes=axes)
+    if ord in (math.inf, -math.inf):
+        reduce = p.reduce_max if ord > 0 else p.reduce_min
+        if ord > 0 and not count_over(x, axes):
+            return p.reduce_sum(size, axes=axes)
+        return reduce(size, axes=axes) if axes else size
+    if ord == 1 or count_over(x, axes) == 1 and not axes:
+        return p.reduce_sum(size, axes=axes)
+    if ord == 2:
+        parts = (p.real(x), p.imag(x)) if x.aval.dtype in dt.COMPLEX else (x,)
+        squares = [p.mul(v, v) for v in parts]
+        total = squares[0] if len(squares) == 1 else p.add(*squares)
+        return safe_sqrt(p.reduce_sum(total, axes=axes))
+    return safe_power(p.reduce_sum(safe_power(size, ord), axes=axes), 1 / ord)
+
+
+def safe_power(x, exponent: float):
+    """x ** exponent for x >= 0, whose derivative at 0 is 0."""
+    zero = p.eq(x, 0)
+    at_zero = like(x, 0 if exponent > 0 else math.inf)
+    return p.select(zero, at_zero, p.pow(p.select(zero, like(x, 1), x), like(x, exponent)))
+
+
+@torch_op(name="_vector_norm", node="norm", method=False, function=False)
+def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
+    """The p-norm over dimensions."""
+    if input.aval.dtype not in dt.INEXACT and dtype is None:
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
+                           f"input. Got {scalar_name(input.aval.dtype)}")
+    x = primitives.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
+    axes = axes_of(x, dim)
+    out = vector_norm_of(x, axes, p)
+    return kept(primitives.convert(out, dtype=dt.real_of(x.aval.dtype)), x, axes, keepdim)
+
+
+primitives = p  # `p` is also PyTorch's name for the order of a norm
+
+
+@composite
+def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
+    """The p-norm of a tensor, over all its elements or dimensions; "fro" is 2, "nuc" nuclear.
+
+    >>> torch.norm(torch.tensor([3., 4.]))
+    tensor(5.)
+    """
+    if p == "nuc":
+        from .. import linalg
+        result = linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim,
+                                    dtype=dtype)
+    else:
+        order = 2. if p is None or p == "fro" else float(p)
+        result = _vector_norm(input, order, dim, keepdim, dtype)
+    return result if out is None else write_out("norm", out, result)
+
+
+@torch_op
+def dist(input: Tensor, other: Tensor, p=2):
+    """The p-norm of input - other.
+
+    >>> torch.dist(torch.tensor([3., 4.]), torch.zeros(2))
+    tensor(5.)
+    """
+    x, y = promote(input, other)
+    if x.aval.dtype not in dt.INEXACT:
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
+                           f"{scalar_name(x.aval.dtype)} instead.")
+    apart = primitives.sub(x, y)
+    out = vector_norm_of(apart, axes_of(apart, None), float(p))
+    return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
+
+
+@torch_op(inplace=True)
+def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
+    """input with those slices along dim scaled down whose p-norm exceeds maxnorm.
+
+    >>> torch.renorm(torch.tensor([[1., 0.], [3., 4.]]), 2, 0, 2.5)
+    tensor([[1.0000, 0.0000],
+            [1.5000, 2.0000]])
+    """
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.aval.ndim < 2:
+        raise RuntimeError("renorm: input needs at least 2 dimensions, got "
+                           f"{input.aval.ndim} dimensions")
+    kept_dim = wrap_dim(dim, input.aval.ndim)
+    axes = tuple(i for i in range(input.aval.ndim) if i != kept_dim)
+    size = vector_norm_of(input, axes, float(p))
+    scale = primitives.div(float(maxnorm), primitives.add(size, 1e-7))
+    factor = primitives.select(primitives.gt(size, float(maxnorm)), scale, like(size, 1))
+    factor = primitives.convert(factor, dtype=input.aval.dtype)
+    return primitives.mul(input, spread(factor, input, axes))

@@ -1,0 +1,55 @@
+"""The named tuples that ops with several results return: torch.return_types."""
+from __future__ import annotations
+
+from collections import namedtuple
+
+
+def _named(name: str, *fields: str) -> type:
+    """A named tuple class that prints as PyTorch's."""
+    base = namedtuple(name, fields)
+
+    def __repr__(self):
+        parts = ",\n".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
+        return f"torch.return_types.{name}(\n{parts})"
+
+    return type(name, (base,), {"__slots__": (), "__module__": "torch.return_types",
+                                "__repr__": __repr__, "__str__": __repr__})
+
+
+aminmax = _named("aminmax", "min", "max")
+cummax = _named("cummax", "values", "indices")
+cummin = _named("cummin", "values", "indices")
+frexp = _named("frexp", "mantissa", "exponent")
+histogram = _named("histogram", "hist", "bin_edges")
+histogramdd = _named("histogramdd", "hist", "bin_edges")
+kthvalue = _named("kthvalue", "values", "indices")
+max = _named("max", "values", "indices")
+median = _named("median", "values", "indices")
+min = _named("min", "values", "indices")
+mode = _named("mode", "values", "indices")
+nanmedian = _named("nanmedian", "values", "indices")
+sort = _named("sort", "values", "indices")
+topk = _named("topk", "values", "indices")
+
+# ---- linear algebra ----------------------------------------------------------------------------------
+
+geqrf = _named("geqrf", "a", "tau")
+linalg_cholesky_ex = _named("linalg_cholesky_ex", "L", "info")
+linalg_eig = _named("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_eigh = _named("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_inv_ex = _named("linalg_inv_ex", "inverse", "info")
+linalg_ldl_factor = _named("linalg_ldl_factor", "LD", "pivots")
+linalg_ldl_factor_ex = _named("linalg_ldl_factor_ex", "LD", "pivots", "info")
+linalg_lstsq = _named("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_lu = _named("linalg_lu", "P", "L", "U")
+linalg_lu_factor = _named("linalg_lu_factor", "LU", "pivots")
+linalg_lu_factor_ex = _named("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_qr = _named("linalg_qr", "Q", "R")
+linalg_slogdet = _named("linalg_slogdet", "sign", "logabsdet")
+linalg_solve_ex = _named("linalg_solve_ex", "result", "info")
+linalg_svd = _named("linalg_svd", "U", "S", "Vh")
+lu_unpack = _named("lu_unpack", "P", "L", "U")
+qr = _named("qr", "Q", "R")
+slogdet = _named("slogdet", "sign", "logabsdet")
+svd = _named("svd", "U", "S", "V")
+triangular_solve = _named("triangular_solve", "solution", "cloned_coefficient")

@@ -1,0 +1,139 @@
+"""dot_general: every rule, every arrangement of dimensions, dtypes, accumulation."""
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from functorch_core import xla
+from functorch_core.core.lowering import lower
+from functorch_core.core.trace import evaluate
+from functorch_core.primitives import dot_general
+
+from .check import check, compiled, graph_of
+
+NONE = ((), ())
+CASES = {
+    # ---- one free dimension each
+    "matmul": ((2, 3), (3, 4), ((1,), (0,)), NONE),
+    "both_transposed": ((3, 2), (4, 3), ((0,), (1,)), NONE),
+    "batched": ((5, 2, 3), (5, 3, 4), ((2,), (1,)), ((0,), (0,))),
+    "inner": ((3,), (3,), ((0,), (0,)), NONE),
+    # ---- several
+    "linear": ((2, 5, 3), (4, 3), ((2,), (1,)), NONE),
+    "kernel_gradient": ((2, 5, 3), (2, 5, 4), ((0, 1), (0, 1)), NONE),
+    "pairs_out_of_order": ((2, 5, 3, 4), (4, 6, 3), ((2, 3), (2, 0)), NONE),
+    "pairs_apart": ((2, 3, 4), (4, 2, 5), ((0, 2), (1, 0)), NONE),
+    "batch_in_the_middle": ((2, 3, 5, 4), (3, 4, 5, 6), ((2,), (2,)), ((1,), (0,))),
+    "batch_out_of_order": ((3, 2, 4, 5), (5, 3, 2, 7), ((3,), (0,)), ((0, 1), (1, 2))),
+    "free_around": ((2, 3, 4, 5), (2, 5, 4, 3), ((1,), (3,)), ((0,), (0,))),
+    # ---- odd
+    "outer": ((2,), (3,), NONE, NONE),
+    "with_a_scalar": ((), (3,), NONE, NONE),
+    "only_batch": ((3,), (3,), NONE, ((0,), (0,))),
+    "nothing_summed": ((2, 0), (0, 2), ((1,), (0,)), NONE),
+    "no_rows": ((0, 3), (3, 2), ((1,), (0,)), NONE),
+}
+
+
+def some(shape, dtype="float64", seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal(shape) * 3
+    if dtype.startswith("complex"):
+        x = x + 1j * rng.standard_normal(shape)
+    return (np.abs(x) if dtype.startswith("u") else x).astype(getattr(ml_dtypes, dtype, dtype))
+
+
+def by_einsum(x, y, contract, batch):
+    """The same in another notation."""
+    letters = iter("abcdefghijkl")
+    of_x, of_y = [next(letters) for _ in x.shape], [next(letters) for _ in y.shape]
+    for i, j in zip((*contract[0], *batch[0]), (*contract[1], *batch[1])):
+        of_y[j] = of_x[i]
+    out = [of_x[d] for d in batch[0]]
+    out += [c for d, c in enumerate(of_x) if d not in contract[0] + batch[0]]
+    out += [c for d, c in enumerate(of_y) if d not in contract[1] + batch[1]]
+    return np.einsum(f"{''.join(of_x)},{''.join(of_y)}->{''.join(out)}", x, y)
+
+
+# ---- every rule ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ("float64", "complex128"))
+def test_rules(case, dtype):
+    sx, sy, contract, batch = CASES[case]
+    x, y = some(sx, dtype), some(sy, dtype, seed=1)
+    rules = ("lower", "jvp", "transpose", "second", *(("batch",) if dtype == "float64" else ()))
+    check(lambda x, y: dot_general(x, y, contract=contract, batch=batch), x, y, rules=rules)
+    graph = graph_of(lambda x, y: dot_general(x, y, contract=contract, batch=batch), [x, y])
+    np.testing.assert_allclose(evaluate(graph, [x, y])[0], by_einsum(x, y, contract, batch))
+
+
+@pytest.mark.parametrize("dtype", ("int8", "uint8", "int32", "int64", "float16", "bfloat16",
+                                   "float8_e4m3fn", "float32", "complex64"))
+@pytest.mark.parametrize("case", ("matmul", "linear", "batch_out_of_order"))
+def test_dtypes(case, dtype):
+    sx, sy, contract, batch = CASES[case]
+    check(lambda x, y: dot_general(x, y, contract=contract, batch=batch),
+          some(sx, dtype), some(sy, dtype, seed=1), rules=("lower", "batch"))
+
+
+# ---- accumulation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype, out", (
+    ("int8", "int32"), ("uint8", "int32"), ("float16", "float32"), ("bfloat16", "float32"),
+    ("float32", "float64"), ("int8", "float32"), ("float32", "complex64")))
+def test_wider_results(dtype, out):
+    out = np.dtype(out)
+    x, y = some((3, 4), dtype) * np.asarray(9).astype(getattr(ml_dtypes, dtype, dtype)), some(
+        (4, 2), dtype, seed=1)
+    fun = lambda x, y: dot_general(x, y, contract=((1,), (0,)), out_dtype=out)  # noqa: E731
+    check(fun, x, y, rules=("lower",))
+    wide = np.promote_types(out, np.float32) if out.kind not in "iu" else out
+    wanted = x.astype(wide) @ y.astype(wide)
+    np.testing.assert_allclose(evaluate(graph_of(fun, [x, y]), [x, y])[0], wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ("float16", "bfloat16"))
+def test_narrow_floats_are_summed_in_float32(dtype):
+    x = np.full((2, 5000), 0.5, getattr(ml_dtypes, dtype, dtype))
+    graph = graph_of(lambda x: dot_general(x, x, contract=((1,), (1,))), [x])
+    for run in (compiled, evaluate):
+        assert (run(graph, [x])[0] == np.float32(1250).astype(x.dtype)).all()
+
+
+def test_gradient_of_mixed_dtypes():
+    x, y = some((3, 4), "bfloat16"), some((4, 2), "bfloat16", seed=1)
+    from functorch_core.transforms.transpose import vjp
+    graph = graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,)),
+                                              out_dtype=np.dtype("float32")), [x, y])
+    v = vjp(graph, (True, True))
+    first = evaluate(v.forward, [x, y])
+    grads = evaluate(v.backward, [*first[1:], np.ones((3, 2), np.float32)])
+    assert [g.dtype for g in grads] == [x.dtype, y.dtype]
+
+
+# ---- errors and platforms ------------------------------------------------------------------------
+
+
+def test_errors():
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(TypeError, match="one dtype"):
+        dot_general(x, x.astype(np.float64), contract=((1,), (1,)))
+    with pytest.raises(ValueError, match="differ in size"):
+        dot_general(x, x, contract=((1,), (0,)))
+    with pytest.raises(ValueError, match="do not fit"):
+        dot_general(x, x, contract=((2,), (1,)))
+    with pytest.raises(ValueError, match="one of them"):
+        dot_general(x, x, contract=((1,), (1,)), batch=((1,), (1,)))
+    with pytest.raises(TypeError, match="cannot give int32"):
+        dot_general(x, x, contract=((1,), (1,)), out_dtype=np.int32)
+
+
+@pytest.mark.parametrize("dtype", ("bfloat16", "float32", "complex64"))
+def test_lowers_for_cuda(dtype):
+    x, y = some((2, 3), dtype), some((3, 4), dtype)
+    xla.verify(lower(graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,))), [x, y]),
+                     "cuda").text)
