@@ -35,8 +35,14 @@ from .array.namespace import (
     subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile, top_k, transpose,
     tril, triu, trunc, unique_all, unique_counts, unique_inverse, unique_values, unstack, var,
     vecdot, view_as, where)
+from .array.nn import (
+    avg_pool, celu, conv, deg2rad, digamma, dot_product_attention, elu, erf, erf_inv, erfc, gelu,
+    glu, hard_sigmoid, hard_silu, hard_tanh, igamma, igammac, layer_norm, leaky_relu, lgamma,
+    log_sigmoid, log_softmax, logit, max_pool, mish, one_hot, rad2deg, relu, relu6, rms_norm, selu,
+    sigmoid, sigmoid_binary_cross_entropy, silu, sinc, soft_sign, softmax, softmax_cross_entropy,
+    softmax_cross_entropy_with_integer_labels, softplus, standardize, swish, xlogy)
 from .array import fourier as fft
-from .array import linalg
+from .array import linalg, random
 from .array import methods as _methods
 from .array.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from .array.custom import (

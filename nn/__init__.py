@@ -1,0 +1,2 @@
+"""torch.nn: neural networks."""
+from . import functional

@@ -70,8 +70,16 @@ class Array:
     def __array__(self, dtype=None, copy=None):
         array = to_numpy(concrete_value(self, "np.asarray"))
         if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"np.asarray(..., dtype={dtype}, copy=False) of {self.aval}: "
+                                 "another dtype is a copy")
             return array.astype(dtype)
-        return array.copy() if copy else array
+        if copy:
+            return array.copy()
+        if array.flags.writeable:  # the values are shared and must not change
+            array = array.view()
+            array.flags.writeable = False
+        return array
 
     def item(self):
         """The only element, as a Python number."""

@@ -42,7 +42,7 @@ def on_device(array: Array, device) -> Array:
 
 
 def _creator(operation, *positional: str):
-    """The public function of a creation operation, whose `positional` parameters come by position."""
+    """The public function of a creation operation; `positional` parameters come by position."""
     @functools.wraps(operation.fun)
     def call(*args, device=None, **static):
         if len(args) > len(positional):
@@ -181,8 +181,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
         array = wrap(_stacked(obj))
     elif copy is False:
-        raise ValueError("asarray(..., copy=False) of data outside of the library: they are copied; "
-                         "share memory with fc.from_dlpack")
+        raise ValueError("asarray(..., copy=False) of data outside of the library: they are "
+                         "copied; share memory with fc.from_dlpack")
     else:
         array = _from_host(_host(obj, dtype), None)
     if dtype is not None and array.dtype != dtype:

@@ -233,7 +233,12 @@ def checkpoint(fun: Callable | None = None, *, policy: Callable | None = None) -
 
 
 def checkpoint_name(x, name: str):
-    """x, marked with a name that checkpoint_policies.save_only_these_names looks for."""
+    """x, marked with a name that checkpoint_policies.save_only_these_names looks for.
+
+    >>> import functorch_core as fc
+    >>> fc.checkpoint_name(fc.asarray(1.), "hidden")
+    Array(1., dtype=float32)
+    """
     return tree.map(lambda leaf: wrap(name_value(as_value(leaf), name=name)), x)
 
 

@@ -401,7 +401,7 @@ def stop_gradient(x):
     >>> fc.grad(lambda x: x * fc.stop_gradient(x))(fc.asarray(3.))
     Array(3., dtype=float32)
     """
-    from ..primitives import stop_gradient as stop
+    from ..transforms.custom import stop_gradient as stop
     return tree.map(lambda leaf: wrap(stop(as_value(leaf))), x)
 
 

@@ -2,26 +2,32 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.trace import Traced, state
-from ..engine import Value, from_numpy, record
-from ..ops.op import Op
+from ..engine import Unit, Value, from_numpy, record
+from ..ops.op import Op, fits
 from .array import Array, _new, wrap
 
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
-DOES_NOT_FIT = """{name}: the Python integer {value} does not fit {dtype}, the dtype of the array it meets.
+DOES_NOT_FIT = """{name}: the Python integer {value} does not fit {dtype}, the array's dtype.
     Convert the array to a wider dtype first: x.astype(fc.int64)."""
 
+NOT_A_SEQUENCE = """{name} takes a sequence of arrays, got {kind}: {name}([x, y, ...])"""
+
+# Parameters that are arrays, and that are sequences of them; all others are static.
+ARRAYS = frozenset({"x", "x1", "x2", "indices", "key", "logits"})
+SEQUENCES = frozenset({"arrays", "start_indices"})
 PLAIN = (float, int, bool, complex, str, type(None), Value, Traced)
 
 
 def operand(x, name: str):
-    """What an operation gets for an argument: a value, a number, None, or a sequence of them."""
+    """What an operation gets for an array argument: a value, a number or None."""
     cls = x.__class__
     if cls is Array:
         return x._value
@@ -34,9 +40,16 @@ def operand(x, name: str):
         return from_numpy(np.array(x))
     if isinstance(x, int):
         return int(x)
-    if isinstance(x, (list, tuple)):
-        return [operand(y, name) for y in x]
     raise TypeError(NOT_AN_OPERAND.format(name=name, kind=cls.__name__, value=x))
+
+
+def operands(sequence, name: str):
+    """What an operation gets for a sequence of arrays; an Array is a sequence of its parts."""
+    if isinstance(sequence, Array) and sequence.ndim:
+        return [x._value for x in sequence]
+    if not isinstance(sequence, (list, tuple)):
+        raise TypeError(NOT_A_SEQUENCE.format(name=name, kind=type(sequence).__name__))
+    return [operand(x, name) for x in sequence]
 
 
 def check_integers(name: str, args):
@@ -69,11 +82,17 @@ def public(operation: Op | Callable) -> Callable:
 
 def _public_op(operation: Op) -> Callable:
     name, scalars = operation.name, operation.scalars
+    sequences = {i for i, p in enumerate(operation.__signature__.parameters.values())
+                 if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY}
 
     @functools.wraps(operation.fun)
     def call(*args, **static):
         args, static = operation.bind(args, static)
-        args = [a._value if a.__class__ is Array else operand(a, name) for a in args]
+        if sequences:
+            args = [operands(a, name) if i in sequences else operand(a, name)
+                    for i, a in enumerate(args)]
+        else:
+            args = [a._value if a.__class__ is Array else operand(a, name) for a in args]
         if scalars:
             for a in args:
                 if a.__class__ is int and not 0 <= a < 128:
@@ -90,91 +109,95 @@ def _public_op(operation: Op) -> Callable:
 
 def _public_function(function: Callable) -> Callable:
     name = function.__name__
+    parameters = inspect.signature(function).parameters.values()
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    arrays = [p.name in ARRAYS for p in parameters if p.kind in (p.POSITIONAL_ONLY,
+                                                                 p.POSITIONAL_OR_KEYWORD)]
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        args = [operand(a, name) for a in args]
-        kwargs = {k: v._value if v.__class__ is Array else v for k, v in kwargs.items()}
-        return wrap_result(function(*args, **kwargs))
+        values = [operand(a, name) if is_array else _value_of(a)
+                  for a, is_array in zip(args, arrays)]
+        values += [operand(a, name) if variadic else a for a in args[len(arrays):]]
+        return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
     call.__module__ = "functorch_core"
     return call
 
 
+def _value_of(x):
+    """The value of an Array among static arguments; anything else as it is."""
+    return x._value if x.__class__ is Array else x
+
+
 # ---- operators -----------------------------------------------------------------------------------
-# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record.
+# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record. A number is
+# part of the key where it is part of the graph (x ** 2, x * -1), and a packed input otherwise.
 
 
-def binary_operator(operation: Op | Callable, literals: frozenset) -> Callable:
+def binary_operator(operation: Op, reflected: bool = False) -> Callable:
     """The method of a binary operator: self, other -> Array, or NotImplemented."""
     function = public(operation)
-    units: dict[tuple, object] = {}
+    units: dict[tuple, Unit] = {}
 
     def method(self, other):
         x, cls = self._value, other.__class__
+        if x.__class__ is not Value or state.builder is not None:
+            return call(self, other)
         if cls is Array:
             y = other._value
-            if x.__class__ is Value and y.__class__ is Value and state.builder is None:
-                unit = units.get((x.aval.id, y.aval.id))
-                if unit is None:
-                    return first_call(self, other)
-                out = _new(Array)
-                out._value = record(unit, (x, y))
-                return out
-            return function(self, other)
-        if cls is float or cls is int:
-            if x.__class__ is Value and state.builder is None:
-                if other in literals:
-                    unit, operands = units.get((x.aval.id, cls, other)), (x,)
-                elif other:
-                    unit, operands = units.get((x.aval.id, cls)), (x, other)
-                else:
-                    return function(self, other)
-                if unit is None or cls is int and not -2**63 <= other < 2**63:
-                    return first_call(self, other)
-                out = _new(Array)
-                out._value = record(unit, operands)
-                return out
-            return function(self, other)
-        return function(self, other) if is_operand(other) else NotImplemented
-
-    def first_call(self, other):
-        """Remember the unit; not where each call is to be checked."""
-        out = function(self, other)
-        if isinstance(operation, Op):
-            remember(operation, units, self._value, other, literals)
+            unit, operands = units.get((x.aval.id, y.aval.id)), (x, y)
+            if y.__class__ is not Value:
+                return call(self, other)
+        elif cls is float or cls is int:
+            unit, operands = units.get((x.aval.id, cls, other)), (x,)
+            if unit is None:
+                unit = units.get((x.aval.id, cls))
+                operands = (other, x) if reflected else (x, other)
+        else:
+            return call(self, other)
+        if unit is None:
+            remember(operation, units, x, operands, other)
+            return call(self, other)
+        out = _new(Array)
+        out._value = record(unit, operands)
         return out
+
+    def call(self, other):
+        if not is_operand(other):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
     return _named(method, operation)
 
 
-def remember(operation: Op, units: dict, x: Value, other, literals: frozenset):
-    """Keep the unit of a call by what the hot path can look up."""
-    y = other._value if other.__class__ is Array else other
-    unit, operands = operation.resolve([x, y], {})
-    if y.__class__ is Value:
-        units[x.aval.id, y.aval.id] = unit
-    elif y in literals:
-        if len(operands) == 1:
-            units[x.aval.id, y.__class__, y] = unit
-    elif len(operands) == 2 and (y.__class__ is float or x.aval.dtype not in dt.INTEGER
-                                 or x.aval.dtype == dt.int64):
-        units[x.aval.id, y.__class__] = unit
-
-
-def reflected_operator(operation: Op | Callable) -> Callable:
-    """The method of a reflected binary operator: other op self."""
-    function = public(operation)
-
-    def method(self, other):
-        return function(other, self) if is_operand(other) else NotImplemented
-    return _named(method, operation)
+def remember(operation: Op, units: dict, x: Value, operands: tuple, other):
+    """Keep the unit of a call by what the hot path looks up, if that decides it."""
+    if other.__class__ is Array:
+        units[x.aval.id, other._value.aval.id] = operation.resolve(operands, {})[0]
+        return
+    if other.__class__ is int and (not fits(other) or x.aval.dtype in dt.INTEGER - {dt.int64}):
+        return  # each is checked
+    unit, found = operation.resolve(operands, {})
+    if len(found) == 2:
+        units[x.aval.id, other.__class__] = unit
+    elif other or other.__class__ is int:  # 0.0 and -0.0 are one key
+        units[x.aval.id, other.__class__, other] = unit
 
 
 def unary_operator(operation: Op) -> Callable:
     """The method of a unary operator."""
     function = public(operation)
+    units: dict[int, Unit] = {}
 
     def method(self):
-        return function(self)
+        x = self._value
+        unit = units.get(x.aval.id)
+        if unit is None or x.__class__ is not Value or state.builder is not None:
+            if x.__class__ is Value:
+                units[x.aval.id] = operation.resolve((x,), {})[0]
+            return function(self)
+        out = _new(Array)
+        out._value = record(unit, (x,))
+        return out
     return _named(method, operation)
 
 
@@ -183,11 +206,6 @@ def is_operand(x) -> bool:
     return isinstance(x, (Array, bool, int, float, complex, np.ndarray, np.generic))
 
 
-def _named(method, operation):
-    name = operation.name if isinstance(operation, Op) else operation.__name__
-    method.__name__, method.__doc__ = name, f"See fc.{name}."
+def _named(method, operation: Op):
+    method.__name__, method.__doc__ = operation.name, f"See fc.{operation.name}."
     return method
-
-
-__all__ = ["binary_operator", "operand", "public", "reflected_operator", "unary_operator",
-           "wrap_result"]

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core.trace import state
+from ..engine import Value, record
 from ..ops import indexing as ops
 from ..ops import updating
 from ..ops.op import SCALARS
@@ -31,7 +33,12 @@ def getitem(self, index):
     IndexError for an index out of bounds; a traced index array is clipped to the bounds instead.
     Traced boolean masks are a ConcretizationError: the result's size would depend on them.
     """
-    return wrap(ops.read(self._value, unwrapped(index)))
+    x = self._value
+    if x.__class__ is Value and state.builder is None:
+        call = ops.basic_call(x, index)
+        if call is not None:
+            return wrap(record(*call))
+    return wrap(ops.read(x, unwrapped(index)))
 
 
 class At:

@@ -120,7 +120,7 @@ def promote_types(type1, type2) -> np.dtype:
 
 
 def can_cast(from_, to, /) -> bool:
-    """Whether promotion turns one dtype (or an array's) into another: no information of kind is lost.
+    """Whether promotion turns one dtype (or an array's) into another.
 
     >>> import functorch_core as fc
     >>> fc.can_cast(fc.float32, fc.int32)

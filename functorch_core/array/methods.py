@@ -6,10 +6,10 @@ import numpy as np
 from ..engine import to_numpy
 from ..ops import elementwise as el
 from ..ops import linear_algebra as la
-from ..ops.op import LITERALS
 from . import namespace as fc
 from .array import Array, concrete_value
-from .expose import binary_operator, is_operand, reflected_operator, unary_operator
+from .display import repr_html
+from .expose import binary_operator, is_operand, unary_operator
 from .indexing import At, getitem
 
 ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
@@ -31,10 +31,10 @@ UNARY = {"neg": el.negative, "pos": el.positive, "abs": el.abs, "invert": el.bit
 
 def _attach_operators():
     for name, operation in OPERATORS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation, LITERALS))
-        setattr(Array, f"__r{name}__", reflected_operator(operation))
+        setattr(Array, f"__{name}__", binary_operator(operation))
+        setattr(Array, f"__r{name}__", binary_operator(operation, reflected=True))
     for name, operation in COMPARISONS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation, LITERALS))
+        setattr(Array, f"__{name}__", binary_operator(operation))
     for name, operation in UNARY.items():
         setattr(Array, f"__{name}__", unary_operator(operation))
 
@@ -62,13 +62,18 @@ def _format(self, spec):
                   else np.asarray(self), spec)
 
 
+def _contains(self, value):
+    return bool(fc.any(self == value))
+
+
 _attach_operators()
 Array.__divmod__, Array.__rdivmod__ = _divmod, _rdivmod
 Array.__round__ = _round
 Array.__format__ = _format
 Array.__getitem__ = getitem
 Array.__setitem__ = _setitem
-Array.__hash__ = None
+Array.__contains__ = _contains
+Array._repr_html_ = repr_html
 
 # ---- methods -------------------------------------------------------------------------------------
 

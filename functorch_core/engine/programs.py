@@ -180,7 +180,7 @@ def _plan_of(key: tuple, recording: Recording) -> Plan:
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
-            if len(_plans) > MAX_PLANS:
+            while len(_plans) > MAX_PLANS:
                 _plans.popitem(last=False)
     else:
         _plans.move_to_end(key)
@@ -277,7 +277,7 @@ def _unpack(builder: Builder, kind: type, n: int) -> list:
 
 def run_units(recording: Recording, live: tuple[int, ...], run):
     """Compute op by op with run(unit, arrays or buffers, device); name the op that fails."""
-    device = device_of(recording)
+    device = None if run is _by_reference else device_of(recording)
     last = _last_uses(recording, live)
     env: list = []
     scalars = {SCALAR: iter(recording.floats), SCALAR - 1: iter(recording.ints)}

@@ -83,12 +83,24 @@ class Recording:
         with self.lock:
             if self.done:
                 return
-            self.done = True
+            self.done, self.limit = True, 0
             if _state.recording is self:
                 _state.recording = None
+            else:
+                self._drop_unfinished_call()
             if self.signature:
                 count("flushes")
                 compute(self, why)
+
+    def _drop_unfinished_call(self):
+        """If another thread is in the middle of recording a call here, it will do so again."""
+        results, position = 0, 0
+        for unit, codes in self.calls():
+            results += len(unit.out_avals)
+            if results > len(self.values):
+                self.signature = self.signature[:position]
+                return
+            position += 1 + len(codes)
 
 
 def start() -> Recording:
@@ -119,9 +131,8 @@ def record(unit: Unit, operands: Sequence):
         value.aval, value.recording, value.slot = a, recording, len(values)
         values.append(value)
         result.append(value)
-    if len(values) >= recording.limit:
-        _cut(recording)
-    return result if unit.multiple else result[0]
+    result = result if unit.multiple else result[0]
+    return result if len(values) < recording.limit else _full(recording, unit, operands, result)
 
 
 def record_pair(unit: Unit, x: Value, y: Value) -> Value:
@@ -138,9 +149,7 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
     value = Value()
     value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
     values.append(value)
-    if len(values) >= recording.limit:
-        _cut(recording)
-    return value
+    return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
 
 
 class _Internal(dict):
@@ -152,6 +161,15 @@ class _Internal(dict):
 
 
 is_internal = _Internal().__getitem__
+
+
+def _full(recording: Recording, unit: Unit, operands: Sequence, result):
+    """The result of a call that filled its recording, or came too late for it."""
+    if recording.done:  # another thread has flushed it meanwhile, perhaps without this call
+        _state.recording = None
+        return record(unit, operands)
+    _cut(recording)
+    return result
 
 
 def _cut(recording: Recording):

@@ -178,26 +178,7 @@ hypot = binary(
 # ---- powers --------------------------------------------------------------------------------------
 
 
-@op(scalars=True)
-def _pow(x1, x2, /):
-    static = x2 if isinstance(x2, (int, float)) and not isinstance(x2, bool) else None
-    x1, x2 = promote(x1, x2, name="pow")
-    check("pow", x1, dt.NUMERIC)
-    if isinstance(static, float) and static in (1., 2., -1.):
-        return p.integer_pow(x1, y=int(static))
-    return p.pow(x1, x2)
-
-
-@op(scalars=True)
-def _integer_pow(x, /, *, exponent):
-    x, = promote(x, name="pow")
-    check("pow", x, dt.NUMERIC)
-    if exponent < 0 and aval_of(x).dtype in dt.INTEGER:
-        raise ValueError(f"pow: {aval_of(x)} to the negative integer power {exponent} is not an "
-                         "integer; convert the base to floats first")
-    return p.integer_pow(x, y=exponent)
-
-
+@op(scalars=True, static_ints=True)
 def pow(x1, x2, /):
     """x1 to the power x2, elementwise.
 
@@ -208,9 +189,15 @@ def pow(x1, x2, /):
     >>> fc.pow(fc.asarray([2., 3.]), 2)
     Array([4., 9.], dtype=float32)
     """
-    if x2.__class__ is int and -1024 <= x2 <= 1024 and not isinstance(x1, SCALARS):
-        return _integer_pow(x1, exponent=x2)
-    return _pow(x1, x2)
+    whole = x2.__class__ is int or (x2.__class__ is float and x2 in (1., 2., -1.))
+    base, power = promote(x1, x2, name="pow")
+    check("pow", base, dt.NUMERIC)
+    if not whole:
+        return p.pow(base, power)
+    if x2 < 0 and aval_of(base).dtype in dt.INTEGER:
+        raise ValueError(f"pow: {aval_of(base)} to the negative integer power {x2} is not an "
+                         "integer; convert the base to floats first")
+    return p.integer_pow(base, y=int(x2))
 
 
 # ---- exponentials and logarithms -----------------------------------------------------------------

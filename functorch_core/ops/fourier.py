@@ -127,8 +127,8 @@ def _one(n):
 def fft(x, /, *, n=None, axis=-1, norm="backward"):
     """The Fourier transform along `axis`, of length n (x is cut or padded with zeros).
 
-    norm: which direction is divided by n, 'backward' (the inverse) or 'forward', or both by sqrt(n),
-    'ortho'. float32 gives complex64.
+    norm: which direction is divided by n, 'backward' (the inverse) or 'forward', or both by
+    sqrt(n), 'ortho'. float32 gives complex64.
 
     >>> import functorch_core as fc
     >>> fc.fft.fft(fc.asarray([1., 0., 0., 0.]))

@@ -7,7 +7,8 @@ from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
 from ..core.trace import Traced
 
-DATA_DEPENDENT = """{name}: the shape of its result depends on the values of x, and x is traced ({aval}).
+DATA_DEPENDENT = """{name}: the shape of its result depends on the values of x, which is traced,
+    {aval}.
     {advice}."""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,16 +21,18 @@ from ..primitives.indexing import default_fill
 from .op import Packed, lift, op
 from .promotion import broadcast_shapes, broadcast_to
 
-TOO_MANY = """x[{index}]: too many indices: {given} for an array of shape {shape} ({ndim} dimensions).
-    Each int, slice, array and boolean dimension takes one dimension of x; None and ... take none."""
+TOO_MANY = """x[{index}]: too many indices: {given} for the {ndim} dimensions of shape {shape}.
+    Each int, slice, array and boolean dimension takes one of them; None and ... take none."""
 BAD_INDEX = """x[{index}]: {value!r:.60} ({kind}) is not an index.
     An index is an int, a slice, None, ..., an integer or boolean array, or a tuple of these."""
 FLOAT_INDEX = """x[{index}]: an index array is {aval}; only integer and boolean arrays are indices.
     Convert it first: index.astype(fc.int64)."""
 OUT_OF_BOUNDS = "x[{index}]: index {value} is out of bounds for dimension {dim} of size {size}"
-MASK_SHAPE = """x[{index}]: a boolean mask of shape {mask} does not fit x of shape {shape} at dimension {dim}.
+MASK_SHAPE = """x[{index}]: a boolean mask of shape {mask} does not fit x of shape {shape},
+    at dimension {dim}.
     A mask's shape must be that of the dimensions it selects from: {wanted}."""
-TRACED_MASK = """x[mask]: how many elements a boolean mask selects depends on its values, and {mask} is traced.
+TRACED_MASK = """x[mask]: how many elements a boolean mask selects depends on its values, and
+    {mask} is traced.
     wrong: x[x > 0].sum()          right: fc.where(x > 0, x, 0.).sum()
     wrong: x[x > 0]                right: fc.nonzero(x > 0, size=n) gives places of a static number
 To write: x.at[mask].set(0.) works with a 0-d value, as does fc.where(mask, 0., x)."""
@@ -219,7 +221,7 @@ def _static_slice(item: slice, index) -> slice:
 
 
 def _expand_ellipsis(entries: list[_Entry], index, shape) -> list[_Entry]:
-    """With full slices for ... (at the end, if there is none), and masks as index arrays."""
+    """With full slices behind the ... (at the end, if there is none)."""
     dots = [i for i, e in enumerate(entries) if e.kind == "ellipsis"]
     if len(dots) > 1:
         raise IndexError(f"x[{show(index)}]: an index has at most one ...")
@@ -229,8 +231,8 @@ def _expand_ellipsis(entries: list[_Entry], index, shape) -> list[_Entry]:
         raise IndexError(TOO_MANY.format(index=show(index), given=taken, shape=tuple(shape),
                                          ndim=len(shape)))
     full = [_Entry("slice", slice(None)) for _ in range(len(shape) - taken)]
-    at = dots[0] if dots else len(entries)
-    return entries[:at] + full + entries[at + 1:]
+    at = dots[0] + 1 if dots else len(entries)  # the ... stays: it keeps arrays apart
+    return entries[:at] + full + entries[at:]
 
 
 def _assign(entries: list[_Entry], index, shape) -> list[_Entry]:
@@ -372,8 +374,8 @@ MODES = {None: "clip", "clip": "clip", "fill": "fill", "drop": "fill",
 
 def _gather_mode(mode) -> str:
     if mode not in MODES:
-        raise ValueError(f"an indexing mode is None, 'clip', 'fill', 'drop' or 'promise_in_bounds', "
-                         f"got {mode!r}")
+        raise ValueError("an indexing mode is None, 'clip', 'fill', 'drop' or "
+                         f"'promise_in_bounds', got {mode!r}")
     return MODES[mode]
 
 
@@ -382,34 +384,88 @@ def read(x, index, *, mode=None, fill_value=None):
     or read as `fill_value` where they are out of bounds."""
     wanted = _gather_mode(mode)
     plan, arrays = normalize(index, aval_of(x).shape, check=mode is None)
-    if state.builder is None and _movable(plan):
-        return _read_moving(x, arrays, plan, wanted, fill_value)
+    if state.builder is None and _movable(plan, aval_of(x).shape):
+        plan, start = settle(plan)
+        return _read_at(x, Packed(start), arrays, plan=plan, mode=wanted, fill_value=fill_value)
     return _read(x, arrays, plan=plan, mode=wanted, fill_value=fill_value)
+
+
+# -- the hot path: ints, slices, None and ... outside of traces, by what the index looks like
+
+_basic: dict[tuple, tuple] = {}
+MAX_BASIC = 1 << 14
+
+
+def basic_call(x: Value, index) -> tuple | None:
+    """(unit, operands) of x[index] for a basic index; None if it is none, or out of bounds."""
+    a = x.aval
+    if index.__class__ is int and a.shape:
+        size = a.shape[0]
+        if not -size <= index < size:
+            return None
+        unit = _basic.get((a.id, int))
+        if unit is None:
+            plan, _ = normalize(0, a.shape)
+            unit = _basic[a.id, int] = _read_at.resolve(
+                (x, Packed(0), ()), dict(plan=settle(plan)[0], mode="clip", fill_value=None))[0]
+        return unit, (x, index if index >= 0 else index + size)
+    key = _basic_key(index)
+    if key is None:
+        return None
+    try:
+        found = _basic.get((a.id, key))
+    except TypeError:  # an array among the bounds of a slice
+        return None
+    if found is None:
+        found = _basic_unit(x, index)
+        if len(_basic) > MAX_BASIC:
+            _basic.clear()
+        _basic[a.id, key] = found
+    unit, start = found
+    return unit, ((x,) if start is None else (x, start))
+
+
+def _basic_key(index):
+    """What a basic index looks like, hashable; None for another."""
+    if index.__class__ is slice:
+        return index.start, index.stop, index.step
+    if index.__class__ is not tuple:
+        return None
+    key = []
+    for item in index:
+        cls = item.__class__
+        if cls is slice:
+            key.append((item.start, item.stop, item.step))
+        elif cls is int or item is None or item is Ellipsis:
+            key.append(item)
+        else:
+            return None
+    return tuple(key), None
+
+
+def _basic_unit(x: Value, index) -> tuple:
+    plan, _ = normalize(index, x.aval.shape)
+    static = dict(plan=plan, mode="clip", fill_value=None)
+    if not _movable(plan, x.aval.shape):
+        return _read.resolve((x, ()), static)[0], None
+    static["plan"], start = settle(plan)
+    return _read_at.resolve((x, Packed(start), ()), static)[0], start
 
 
 # -- outside of traces the place of a part along the first dimension is an input, not a constant:
 # -- x[i] and x[i:i + 64] of a loop are one unit, and the loop's recordings have one key
 
 
-def _movable(plan: Plan) -> bool:
-    return bool(plan.start) and plan.strides[0] == 1 and plan.limit[0] > plan.start[0]
+def _movable(plan: Plan, shape) -> bool:
+    """Whether the index takes some neighbouring rows, not all."""
+    return bool(shape) and plan.strides[0] == 1 and 0 < plan.limit[0] - plan.start[0] < shape[0]
 
 
-def settle(plan: Plan, size: int) -> tuple[Plan, int | None]:
-    """The plan with its first dimension cut beforehand, and where that cut starts (None: nowhere)."""
+def settle(plan: Plan) -> tuple[Plan, int]:
+    """The plan for an array of which only the wanted rows are left, and where these start."""
     start, count = plan.start[0], plan.limit[0] - plan.start[0]
-    if count == size:
-        return plan, None
-    rest = Plan((0, *plan.start[1:]), (count, *plan.limit[1:]), plan.strides, plan.flipped,
-                plan.dropped, plan.indexed, plan.common, plan.place, plan.shape)
+    rest = replace(plan, start=(0, *plan.start[1:]), limit=(count, *plan.limit[1:]))
     return rest, start
-
-
-def _read_moving(x, arrays, plan, mode, fill_value):
-    rest, start = settle(plan, aval_of(x).shape[0])
-    if start is None:
-        return _read(x, arrays, plan=rest, mode=mode, fill_value=fill_value)
-    return _read_at(x, Packed(start), arrays, plan=rest, mode=mode, fill_value=fill_value)
 
 
 def starts_of(x, start) -> list:

@@ -55,7 +55,7 @@ class SVDResult(NamedTuple):
 
 
 def matrices(x, name: str, square: bool = False):
-    """x as float32, float64, complex64 or complex128 matrices; ValueError or TypeError otherwise."""
+    """x as float32, float64, complex64 or complex128 matrices; ValueError, TypeError otherwise."""
     x = to_floats(x)
     a = aval_of(x)
     check(name, x, DECOMPOSED)
@@ -207,7 +207,8 @@ def _stacked(x, y, name: str, square: bool):
         y = p.expand_dims(y, dims=(1,))
     a, b = aval_of(x), aval_of(y)
     if a.shape[-2] != b.shape[-2]:
-        raise ValueError(f"{name}: {a} has {a.shape[-2]} rows, the right side {b} has {b.shape[-2]}")
+        raise ValueError(f"{name}: {a} has {a.shape[-2]} rows, the right side {b} has "
+                         f"{b.shape[-2]}; they must be equal")
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], name=name)
     return (broadcast_to(x, lead + a.shape[-2:]), broadcast_to(y, lead + b.shape[-2:]), vector)
 
@@ -448,7 +449,8 @@ def _matrix_norm(x, last, order):
         reduce = {"nuc": p.reduce_sum, 2: p.reduce_max, -2: p.reduce_min}[order]
         return reduce(s, axes=(aval_of(s).ndim - 1,))
     if order not in (1, -1, math.inf, -math.inf):
-        raise ValueError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {order!r}")
+        raise ValueError("matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got "
+                         f"{order!r}")
     summed = last[0] if abs(order) == 1 else last[1]
     sums = p.reduce_sum(p.abs(x), axes=(summed,))
     reduce = p.reduce_max if order > 0 else p.reduce_min
@@ -474,7 +476,8 @@ def norm(x, /, ord=None, *, axis=None, keepdims=False):
     if len(axes) == 1:
         return keep(_vector_norm(x, axes, 2 if ord is None else ord), x, axes, keepdims)
     if len(axes) != 2:
-        raise ValueError(f"norm: ord={ord!r} is for one axis (vectors) or two (matrices), got {axes}")
+        raise ValueError(f"norm: ord={ord!r} is for one axis (vectors) or two (matrices), got "
+                         f"{axes}")
     kept = [d for d in range(a.ndim) if d not in axes]
     moved = p.transpose(x, permutation=(*kept, *axes))
     last = (a.ndim - 2, a.ndim - 1)

@@ -12,8 +12,8 @@ from .elementwise import check
 from .op import op
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
 
-MATMUL = """{name}: shapes {x} and {y} do not fit: the last dimension of the first, {n}, must equal the
-    {which} of the second, {m}."""
+MATMUL = """{name}: shapes {x} and {y} do not fit: the last dimension of the first, {n},
+    must equal the {which} of the second, {m}."""
 
 
 def products(name: str, *operands) -> list:
@@ -32,8 +32,8 @@ def products(name: str, *operands) -> list:
 def matmul(x1, x2, /):
     """The matrix product over the last two dimensions; the others are broadcast.
 
-    A 1-d operand is a row (first) or a column (second), whose dimension then goes. ValueError if the
-    sizes do not fit, or for 0-d operands.
+    A 1-d operand is a row (first) or a column (second), whose dimension then goes. ValueError if
+    the sizes do not fit, or for 0-d operands.
 
     >>> import functorch_core as fc
     >>> fc.matmul(fc.asarray([[1., 2.], [3., 4.]]), fc.asarray([1., 1.]))

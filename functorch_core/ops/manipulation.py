@@ -11,7 +11,6 @@ from ..core.aval import aval_of
 from .creation import canonical_shape
 from .op import op
 from .promotion import (
-    broadcast_shapes,
     broadcast_together,
     canonical_axes,
     canonical_axis,
@@ -173,7 +172,8 @@ def broadcast_to(x, /, shape):
     """
     shape = canonical_shape(shape, "broadcast_to")
     a = aval_of(x)
-    if len(shape) < a.ndim or broadcast_shapes(a.shape, shape, name="broadcast_to") != shape:
+    aligned = shape[len(shape) - a.ndim:] if len(shape) >= a.ndim else None
+    if aligned is None or any(n not in (1, m) for n, m in zip(a.shape, aligned)):
         raise ValueError(f"broadcast_to: {a} does not broadcast to shape {shape}: each dimension, "
                          "from the last, must be equal or 1")
     return broadcast_value(x, shape)
@@ -351,8 +351,8 @@ def concat(arrays, /, *, axis=0):
     def others(a):
         return a.shape[:axis] + a.shape[axis + 1:]
     if any(a.ndim != avals[0].ndim or others(a) != others(avals[0]) for a in avals):
-        raise ValueError(f"concat along axis {axis} takes arrays that agree in the other dimensions,"
-                         f" got shapes {', '.join(str(a.shape) for a in avals)}")
+        raise ValueError(f"concat along axis {axis} takes arrays that agree in the other "
+                         f"dimensions, got shapes {', '.join(str(a.shape) for a in avals)}")
     return p.concatenate(*arrays, dimension=axis)
 
 

@@ -52,8 +52,9 @@ class Op:
     """A declared operation; call it with values, get values."""
 
     def __init__(self, fun: Callable, scalars: bool = False, name: str | None = None,
-                 arrays: tuple[str, ...] = ()):
+                 arrays: tuple[str, ...] = (), static_ints: bool = False):
         self.fun, self.name, self.scalars = fun, name or fun.__name__, scalars
+        self.static_ints = static_ints
         self.__doc__, self.__wrapped__ = fun.__doc__, fun
         self.__signature__ = inspect.signature(fun)
         parameters = list(self.__signature__.parameters.values())
@@ -118,7 +119,7 @@ class Op:
             operands.append(x)
             return x.aval.id
         if cls is float or cls is int:
-            if not self.scalars or x in LITERALS or is_literal_zero(x) or not fits(x):
+            if not self._is_packed(x):
                 return cls, x, math.copysign(1, x)
             operands.append(x)
             return cls
@@ -137,6 +138,11 @@ class Op:
             as_value(x)  # raises: a traced value outside of its trace
         raise TypeError(f"{self.name} takes arrays and numbers, got {cls.__name__}; "
                         "convert it first, for example with fc.asarray")
+
+    def _is_packed(self, x) -> bool:
+        """Whether a Python number is an input of the graph, and not a constant in it."""
+        return (self.scalars and x not in LITERALS and not is_literal_zero(x) and fits(x)
+                and not (self.static_ints and x.__class__ is int))
 
     def inline(self, args, static):
         """Run the function in the active trace."""
@@ -165,20 +171,21 @@ class Op:
         if isinstance(x, SCALARS):
             if not self.scalars:
                 return lift(x)
-            if (cls is float or cls is int) and fits(x) and not (
-                    x in LITERALS or is_literal_zero(x)):
+            if (cls is float or cls is int) and self._is_packed(x):
                 return Weak(builder.input(SCALAR_AVALS[cls]), cls)
         return x
 
 
-def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = ()):
+def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = (),
+       static_ints: bool = False):
     """Declare an operation. `scalars`: the function takes Python numbers as they are (promote()).
 
     `arrays`: the parameters right behind the positional-only ones that are arrays, too.
+    `static_ints`: Python ints among the operands are constants of the graph (exponents).
     """
     if fun is None:
-        return lambda f: Op(f, scalars, arrays=arrays)
-    return Op(fun, scalars, arrays=arrays)
+        return lambda f: Op(f, scalars, arrays=arrays, static_ints=static_ints)
+    return Op(fun, scalars, arrays=arrays, static_ints=static_ints)
 
 
 def _aval_of(x):

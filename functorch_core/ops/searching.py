@@ -17,7 +17,8 @@ from .host import host_array, is_traced
 from .op import lift, op
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, promote
 
-SIZE_ADVICE = "Give the number of them: fc.{name}(x, size=n); or choose with fc.where(condition, x, y)"
+SIZE_ADVICE = ("Give the number of them: fc.{name}(x, size=n); "
+               "or choose with fc.where(condition, x, y)")
 SET_ADVICE = "Sets have no static size; compute them outside of the transformed function"
 
 
@@ -98,8 +99,8 @@ def _take(x, indices, /, *, axis, mode, fill_value):
 def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
     """x at integer indices along `axis`, whose dimension gives way to those of the indices.
 
-    Negative indices count from the end. Out of bounds, concrete indices are an IndexError and traced
-    ones are clipped; or by mode: 'clip', or 'fill' with fill_value (NaN by default).
+    Negative indices count from the end. Out of bounds, concrete indices are an IndexError and
+    traced ones are clipped; or by mode: 'clip', or 'fill' with fill_value (NaN by default).
 
     >>> import functorch_core as fc
     >>> fc.take(fc.asarray([10., 20., 30.]), fc.asarray([2, 0]))
@@ -141,7 +142,8 @@ def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
     """
     a, i = aval_of(x), aval_of(indices)
     if a.ndim != i.ndim:
-        raise ValueError(f"take_along_axis takes indices of as many dimensions as x, got {i} for {a}")
+        raise ValueError("take_along_axis takes indices of as many dimensions as x, "
+                         f"got {i} for {a}")
     axis = canonical_axis(axis, a.ndim, "take_along_axis")
     check_indices(indices, a.shape[axis], "take_along_axis", mode, axis)
     return _take_along_axis(x, indices, axis=axis, mode=_gather_mode(mode), fill_value=fill_value)
@@ -207,7 +209,7 @@ def top_k(x, k, /, *, axis=-1, largest=True):
 
 @op(arrays=("sorter",))
 def searchsorted(x1, x2, /, sorter=None, *, side="left"):
-    """Where each element of x2 would be inserted into the sorted 1-d x1 to keep it sorted, an int64.
+    """Where each element of x2 would be inserted into the sorted 1-d x1, an int64.
 
     side='left': in front of equal elements, 'right': behind. sorter: indices that sort x1.
 
@@ -329,7 +331,7 @@ def as_result(array: np.ndarray):
 
 
 class UniqueAll(NamedTuple):
-    """Distinct values, their first indices, where each element is among them, how often they occur."""
+    """Distinct values, their first indices, where each element is among them, their counts."""
 
     values: object
     indices: object

@@ -8,6 +8,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..primitives import cumulative
+from ..transforms.custom import stop_gradient
 from .elementwise import BITS, check, like
 from .op import op
 from .promotion import canonical_axes, canonical_axis, promote
@@ -38,7 +39,7 @@ def count_over(x, axes) -> int:
 
 
 def sum_dtype(dtype, wanted):
-    """The dtype of a sum: int64 (uint64) of narrower integers and bools, otherwise the operand's."""
+    """The dtype of a sum: int64 (uint64) of integers and bools, otherwise the operand's."""
     if wanted is not None:
         return dt.canonical(wanted)
     if dtype in dt.UNSIGNED:
@@ -58,8 +59,8 @@ def to_floats(x):
 def sum(x, /, axis=None, dtype=None, keepdims=False):
     """The sum over `axis` (an int, several, or None for all). Of nothing it is 0.
 
-    Integers and bools are summed as int64 (unsigned ones as uint64) unless `dtype` is given; float16
-    and bfloat16 are summed in float32. IndexError for an axis out of range.
+    Integers and bools are summed as int64 (unsigned ones as uint64) unless `dtype` is given;
+    float16 and bfloat16 are summed in float32. IndexError for an axis out of range.
 
     >>> import functorch_core as fc
     >>> fc.sum(fc.asarray([[1., 2.], [3., 4.]]), axis=0)
@@ -220,12 +221,6 @@ def shifted_by_max(x, axes):
     top = p.select(p.is_finite(top), top, like(top, 0))
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     return p.sub(x, p.broadcast_in_dim(top, shape=a.shape, dims=kept)), top
-
-
-def stop_gradient(x):
-    """x as a constant to derivatives."""
-    apply = getattr(p, "stop_gradient", None)
-    return x if apply is None else apply(x)
 
 
 def logsumexp_of(x, axes):

@@ -26,8 +26,9 @@ from .indexing import (
 from .op import Packed, op
 from .promotion import broadcast_to, cast
 
-BAD_SHAPE = """x.at[{index}].{name}(y): y of shape {found} does not broadcast to the shape of x[{index}], {wanted}"""
-BAD_DTYPE = """x.at[{index}].{name}(y): y is {found} and x is {wanted}; the update would lose information.
+BAD_SHAPE = """x.at[{index}].{name}(y): y of shape {found} does not broadcast to {wanted}, the shape
+    of x[{index}]."""
+BAD_DTYPE = """x.at[{index}].{name}(y): y is {found} and x is {wanted}: it would lose information.
     Convert one of them first: x.astype(...) or y.astype(...)."""
 SCATTER_MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip",
                  "promise_in_bounds": "promise_in_bounds"}
@@ -45,7 +46,7 @@ FROM_FACTORS: dict[str, Callable] = {"divide": p.div, "power": p.pow}
 
 
 def update(x, index, values, *, name: str, mode=None):
-    """x with x[index] updated by `values`: 'set', 'add', 'multiply', 'divide', 'power', 'min', 'max'.
+    """x with x[index] updated by `values`, in the way `name` says: see COMBINE and FROM_FACTORS.
 
     Where an element is updated several times all updates count ('set': the last). Index arrays that
     are out of bounds are an IndexError if concrete, and dropped (or by `mode` clipped) if traced.
@@ -61,10 +62,9 @@ def update(x, index, values, *, name: str, mode=None):
     if not math.prod(plan.shape):
         return x
     static = dict(name=name, mode=SCATTER_MODES[mode])
-    if state.builder is None and _movable(plan):
-        plan, start = settle(plan, a.shape[0])
-        if start is not None:
-            return _update_at(x, values, Packed(start), arrays, plan=plan, **static)
+    if state.builder is None and _movable(plan, a.shape):
+        plan, start = settle(plan)
+        return _update_at(x, values, Packed(start), arrays, plan=plan, **static)
     return _update(x, values, arrays, plan=plan, **static)
 
 

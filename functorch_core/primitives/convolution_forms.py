@@ -142,7 +142,7 @@ def depthwise_by_place(x, w, *, conv):
     from .arithmetic import mul
     from .reductions import reduce_sum
     from .slicing import concatenate
-    from .structure import broadcast_in_dim, reshape, transpose
+    from .structure import broadcast_in_dim, reshape
     x, w, plain = _canonical(x, w, conv)
     groups, (made, _, *kernel) = conv.batch_groups, aval_of(w).shape
     window, times = _window(plain, kernel), made // groups
@@ -270,7 +270,7 @@ def _taps_of(conv, w: Aval) -> int:
 # The first line that applies.
 _CHOICES: tuple[tuple[Callable, Callable], ...] = (
     # ---- groups
-    # 16 x 96 x 28 x 28, 3 x 3: 65.7 -> 1.5; its gradient with stride 2: 97 -> 1.3 (PyTorch 1.5, 1.7)
+    # 16 x 96 x 28 x 28, 3 x 3: 65.7 -> 1.5; gradient with stride 2: 97 -> 1.3 (PyTorch 1.5, 1.7)
     (_is_depthwise, depthwise),
     # The gradient of that kernel: 25 -> 9 (PyTorch 1.9); of two kernels a feature: 1837 -> 5 (3.8)
     (_is_depthwise_by_place, depthwise_by_place),
@@ -284,8 +284,9 @@ _CHOICES: tuple[tuple[Callable, Callable], ...] = (
     # ---- one group
     # 32 x 256 x 14 x 14 to 64: 5.4 -> 5.0, and compiled in a third of the time
     (_is_pointwise, pointwise),
-    # 1 x 1 with stride 2, its gradient: 5.6 -> 3.7; 2 x 2 with stride 2, transposed: 6.3 -> 4.9. Where
-    # taps overlap XLA's own is as good (29.0, 28.0) or, with few out features, better (6.9, 25.8).
+    # 1 x 1 with stride 2, its gradient: 5.6 -> 3.7; 2 x 2 with stride 2, transposed: 6.3 -> 4.9.
+    # Where taps overlap XLA's own is as good (29.0, 28.0) or, with few out features, better
+    # (6.9, 25.8).
     (_has_single_taps, by_residue),
 )
 

@@ -9,9 +9,9 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import dense_int
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import NOT_LINEAR, Linear, Primitive
+from ..core.primitive import NOT_LINEAR, Primitive
 from ..core.trace import bind
-from .declare import check_dtype, jointly_linear, no_tangent
+from .declare import check_dtype, jointly_linear
 from .reductions import accumulator, combine_by, convert_operand, highest, lowest
 
 # ---- what they share -----------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def _cumulative(name: str, fun, combine, identity, *, dtypes, what: str, jvp,
 
 
 def previous(x, fill, *, axis, reverse=False):
-    """What stands before each element along the axis (after it if `reverse`); `fill` at the start."""
+    """What is before each element along the axis (after it if `reverse`); `fill` at the start."""
     from .slicing import pad
     from .structure import constant
     a = aval_of(x)
@@ -263,7 +263,7 @@ cummin = _cumulative(
 
 
 def _log_add_exp(ctx, a, b):
-    """log(exp a + exp b) = max + log1p(exp(-|a - b|)); a + b where a - b is NaN (equal infinities)."""
+    """log(exp a + exp b) = max + log1p(exp(-|a - b|)); a + b where a - b is NaN (infinities)."""
     from .reductions import compare_operands
     greater = ctx.op("stablehlo.maximum", a, b, out=a.aval)
     apart = ctx.op("stablehlo.subtract", a, b, out=a.aval)

@@ -136,8 +136,8 @@ def _collapse(ctx, operands, contract, batch):
 
 
 def _dot_cpu(ctx, x, y, *, contract, batch, out_dtype):
-    """Runs of dimensions collapsed to one before the dot: 2.05 ms for 4.6 in a GELU MLP block
-    with its gradient, 12 x 64 x 128."""
+    """Runs of dimensions collapsed to one before the dot: 8.8 ms of CPU for 10.2 in an MLP of 128,
+    512, 128 with its gradient, on 12 x 64. 16-bit floats in float32."""
     out = _dot_shape(x.aval, y.aval, contract=contract, batch=batch, out_dtype=out_dtype)
     wide = sum_dtype(x.aval.dtype, out_dtype)
     x, y = convert_operand(ctx, x, wide), convert_operand(ctx, y, wide)

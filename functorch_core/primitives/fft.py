@@ -25,7 +25,7 @@ _REFERENCES = {"fft": np.fft.fftn, "ifft": np.fft.ifftn, "rfft": np.fft.rfftn,
 def fft(x, *, kind, lengths):
     """The transform of x over its last len(lengths) dimensions, 1 to 3.
 
-    kind: 'fft' and 'ifft' (complex to complex), 'rfft' (real to complex), 'irfft' (complex to real).
+    kind: 'fft', 'ifft' (complex to complex), 'rfft' (real to complex), 'irfft' (complex to real).
     lengths: the sizes of those dimensions before 'fft', 'ifft', 'rfft', or after 'irfft'.
     """
     return bind(fft_p, x, kind=kind, lengths=tuple(map(int, lengths)))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import Aval, aval, aval_of
+from ..core.aval import aval, aval_of
 from ..core.primitive import NOT_LINEAR, Linear, Primitive
 from ..core.trace import bind
 from .arithmetic import abs, add, mul, neg, sign, sub
@@ -22,12 +22,12 @@ from .declare import no_tangent
 from .indexing import gather, index_vectors
 from .linalg_matrices import (
     as_diagonal, check_matrix, check_stack, cuda_call, diagonal, identity, info_aval, lapack,
-    lower_triangle, matmul, per_column, per_row, resized, rows_columns, scipy_routine, stacked,
+    lower_triangle, matmul, per_row, resized, rows_columns, scipy_routine, stacked,
     swapped, unless_empty, unavailable, upper_triangle)
 from .linalg_triangular import solve_as_columns, triangular_solve
 from .reductions import reduce_max, reduce_prod, reduce_sum
 from .slicing import dynamic_slice
-from .structure import broadcast_in_dim, full, iota, reshape, zeros
+from .structure import broadcast_in_dim, full, iota, zeros
 from .transcendental import log
 
 # ---- permutations of rows ------------------------------------------------------------------------
@@ -304,7 +304,7 @@ solve_p = Primitive(
 
 
 def det(a):
-    """The determinants of matrices [..., n, n]. Singular ones have derivatives too: see `_det_jvp`."""
+    """The determinants of matrices [..., n, n], singular ones with their derivatives."""
     check_matrix("det", aval_of(a), square=True)
     return _det_factored(a, *lu(a))
 

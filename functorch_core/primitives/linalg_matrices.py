@@ -16,10 +16,11 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import Operand
 from ..core.primitive import Reason
 from .arithmetic import add, div, mul, sub
-from .comparison import eq, ge, le, select
+from .bitwise import and_, not_
+from .comparison import eq, ge, is_finite, le, select
 from .convert import complex, conj, convert, imag, real
 from .dot import dot_general
-from .reductions import reduce_sum
+from .reductions import reduce_and, reduce_sum
 from .slicing import pad
 from .structure import broadcast_in_dim, full, iota, transpose, zeros
 
@@ -31,8 +32,8 @@ DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 def check_matrix(name: str, a: Aval, square: bool = False):
     """TypeError or ValueError unless the aval is a stack of (square) matrices LAPACK can take."""
     if a.dtype not in DTYPES:
-        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; "
-                        "convert it first")
+        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got "
+                        f"{a}; convert it first")
     if a.ndim < 2:
         raise ValueError(f"{name} takes matrices: at least 2 dimensions, got {a}")
     if square and a.shape[-1] != a.shape[-2]:
@@ -173,15 +174,15 @@ def differences(w):
     return sub(per_column(w, shape), per_row(w, shape))
 
 
-def reciprocal_or_zero(x):
-    """1 / x, and 0 where x is 0.
+def reciprocal_off_diagonal(x):
+    """1 / x, and 0 on the diagonal, where x is 0.
 
-    Of the gaps between eigenvalues: a function that does not depend on the choice of eigenvectors
-    has nothing there to multiply, and gets the finite derivative that it has.
+    Not 0 for other zeros, the gaps between equal eigenvalues: where a is the identity matrix,
+    v diag(w) v^H = a has ones for a gradient, and 0 would lose some. It is NaN there, as PyTorch's.
     """
     a = aval_of(x)
-    zero = eq(x, 0)
-    return select(zero, zeros(a), div(1, select(zero, full(a.shape, 1, a.dtype), x)))
+    one = identity(shape=a.shape, dtype=a.dtype)
+    return sub(div(1, add(x, one)), one)
 
 
 # ---- calls of LAPACK and cuSOLVER ----------------------------------------------------------------
@@ -229,6 +230,25 @@ def nan_where_failed(ctx, info: Operand, *xs: Operand) -> list[Operand]:
     return ctx.call(_nan_unless_zero, info, *xs)
 
 
+def _only_finite(a):
+    """The matrices with 0 for those that hold inf or NaN, and 1 (int32) for each of these."""
+    parts = (real(a), imag(a)) if a.dtype in dt.COMPLEX else (a,)
+    fine = functools.reduce(and_, map(is_finite, parts))
+    fine = reduce_and(fine, axes=(a.ndim - 2, a.ndim - 1))
+    kept = broadcast_in_dim(fine, shape=a.shape, dims=tuple(range(a.ndim - 2)))
+    return select(kept, a, zeros(a.aval)), convert(not_(fine), dtype=dt.int32)
+
+
+def on_finite(ctx, a: Operand, call: Callable) -> list[Operand]:
+    """In a lowering: the results of call(matrices) -> (info, *results), NaN where that fails.
+
+    Matrices that hold inf or NaN give NaN and never reach it: gesdd's iteration has no end on inf.
+    """
+    safe, spoilt = ctx.call(_only_finite, a)
+    info, *results = call(safe)
+    return nan_where_failed(ctx, ctx.op("stablehlo.or", info, spoilt, out=info.aval), *results)
+
+
 def nan(dtype: np.dtype):
     """NaN, in both parts if complex."""
     return math.nan * (1 + 1j) if dtype in dt.COMPLEX else math.nan
@@ -248,7 +268,7 @@ def unless_empty(shape: Callable, lower: Callable) -> Callable:
 
 def unavailable(name: str) -> Reason:
     """Stands for the lowering on platforms without one of its own."""
-    return Reason(f"{name} is LAPACK's on CPU and cuSOLVER's on CUDA; no other platform has it here")
+    return Reason(f"{name} is LAPACK's on CPU and cuSOLVER's on CUDA; no other platform has one")
 
 
 def _of_nothing(*, shape, dtype):
@@ -317,6 +337,12 @@ def _nothing(shape, dtype) -> np.ndarray:
     return np.broadcast_to(np.eye(*shape[-2:], dtype=dtype), shape)
 
 
-def failed(*arrays) -> list[np.ndarray]:
-    """NaN in place of these arrays."""
-    return [np.full(a.shape, nan(a.dtype), a.dtype) for a in arrays]
+def finite_reference(shape: Callable, one: Callable) -> Callable:
+    """As `on_finite`, for the reference of single matrices, one(a) -> (info, *results)."""
+    def rule(a, **params):
+        if np.isfinite(a).all():
+            info, *results = one(a, **params)
+            if not info:
+                return results
+        return [np.full(o.shape, nan(o.dtype), o.dtype) for o in shape(aval_of(a), **params)]
+    return stacked(shape, rule)

@@ -66,8 +66,8 @@ geqrf_p = Primitive(
     transpose=NOT_LINEAR, batch=front_batch(geqrf))
 
 # ---- householder_product -------------------------------------------------------------------------
-# With V the unit lower trapezoid of the vectors, D the taus and M = I + D triu(V^H V, 1), the product
-# of the reflectors I - tau v v^H is I - V T V^H, T = M^-1 D.
+# With V the unit lower trapezoid of the vectors, D the taus and M = I + D triu(V^H V, 1), the
+# product of the reflectors I - tau v v^H is I - V T V^H, T = M^-1 D.
 
 
 def householder_product(a, taus):
@@ -150,7 +150,8 @@ householder_product_p = Primitive(
     "householder_product", family="linalg", feature="linalg",
     shape=_householder_shape, reference=stacked(_householder_shape, _householder_one),
     lower=unavailable("householder_product"),
-    lower_on={"cpu": _householder_cpu, "cuda": _householder_cuda},
+    lower_on={"cpu": unless_empty(_householder_shape, _householder_cpu),
+              "cuda": unless_empty(_householder_shape, _householder_cuda)},
     jvp=_householder_jvp, transpose=NOT_LINEAR, batch=front_batch(householder_product))
 
 
@@ -215,8 +216,8 @@ def _qr_jvp(primals, tangents, *, full_matrices):
     m, n = rows_columns(a)
     if full_matrices and m > n:
         raise NotImplementedError(
-            f"qr of {a.aval} with full_matrices=True has no derivative: the columns that complete q "
-            "are any orthonormal ones; use full_matrices=False")
+            f"qr of {a.aval} with full_matrices=True has no derivative: the columns that complete "
+            "q are any orthonormal ones; use full_matrices=False")
     q, r = qr(a, full_matrices=False)
     if m >= n:
         return [q, r], _tall_qr_tangents(q, r, t)
@@ -249,7 +250,7 @@ qr_p = Primitive(
 
 
 def lstsq(a, b):
-    """x that minimises |a x - b|, of least norm, for a [..., m, n] of full rank and b [..., m, k]."""
+    """x of least norm that minimises |a x - b|, for a [..., m, n] of full rank, b [..., m, k]."""
     check_matrix("lstsq", aval_of(a))
     check_stack("lstsq", aval_of(a), aval_of(b))
     m, n = rows_columns(aval_of(a))

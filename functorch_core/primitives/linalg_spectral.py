@@ -1,10 +1,11 @@
 """Eigenvalues and singular values: eigh, svd, eig, schur.
 
-Vectors are defined up to a sign (a phase, a rotation where values are equal), and LAPACK's choice has
-no derivative. Functions that do not depend on the choice have one, and the rules here give it: Giles,
-"Collected matrix derivative results", 2008; Seeger, Hetzel, Dai, Meissner and Lawrence,
-"Auto-differentiating linear algebra", 2017; Townsend, "Differentiating the singular value
-decomposition", 2016.
+Vectors are defined up to a sign (a phase, a rotation where values are equal), and LAPACK's choice
+has no derivative. Functions that do not depend on the choice have one, and the rules here give it:
+Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008; Seeger, Hetzel, Dai, Meissner and Lawrence, "Auto-differentiating linear
+algebra", 2017. Where values are equal, functions of the vectors have NaN for a derivative; those of
+the values alone have theirs.
 """
 from __future__ import annotations
 
@@ -12,22 +13,22 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, Reason
+from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
 from ..xla import flag
-from .arithmetic import add, div, mul, neg, sub
+from .arithmetic import add, div, mul, neg, sqrt, sub
 from .batching import front_batch
-from .comparison import eq, gt, lt, select
+from .comparison import gt, lt, select
 from .convert import complex, convert, imag, real
 from .linalg_lu import inv, solve
 from .linalg_matrices import (
-    adjoint, check_matrix, conjugate, cuda_call, diagonal, differences, failed, hermitian_part,
-    imaginary, info_aval, lapack, matmul, nan_where_failed, per_column, real_part,
-    reciprocal_or_zero, resized, scale_columns, scale_rows, scipy_routine, stacked, swapped,
-    unavailable, unless_empty)
+    adjoint, check_matrix, conjugate, cuda_call, diagonal, differences, finite_reference,
+    hermitian_part, imaginary, info_aval, lapack, lower_triangle, matmul, on_finite, per_column,
+    real_part, reciprocal_off_diagonal, scale_columns, scale_rows, scipy_routine, swapped,
+    unavailable, unless_empty, upper_triangle)
 from .reductions import reduce_sum
-from .arithmetic import abs, sqrt
-from .structure import zeros
+from .slicing import pad
+from .structure import full, zeros
 
 # ---- eigh ----------------------------------------------------------------------------------------
 
@@ -35,8 +36,8 @@ from .structure import zeros
 def eigh(a, *, lower=True):
     """[w, v] with a v = v diag(w), w ascending and v^H v = 1, for Hermitian matrices [..., n, n].
 
-    Reads the triangle named by `lower` only. NaN where LAPACK fails. The derivative is that of
-    Hermitian matrices, by the Hermitian part of a tangent; of equal eigenvalues' vectors it is 0.
+    Reads the triangle named by `lower` only. NaN where it holds inf or NaN, or LAPACK fails. The
+    derivative is that of Hermitian matrices: it takes the Hermitian part of a tangent.
     """
     return _eigh(a, lower=bool(lower), vectors=True)
 
@@ -63,23 +64,33 @@ def _eigh_shape(a, *, lower, vectors):
 
 def _eigh_one(a, *, lower, vectors):
     w, v, info = scipy_routine("syevd", a.dtype)(a, compute_v=vectors, lower=lower)
-    outs = [w, v] if vectors else [w]
-    return failed(*outs) if info else outs
+    return [info, w, v][:2 + vectors]
 
 
-def _eigh_cpu(ctx, a, *, lower, vectors):
+def _eigh_reference(a, *, lower, vectors):
+    return _eigh_finite(np.tril(a) if lower else np.triu(a), lower=lower, vectors=vectors)
+
+
+def _eigh_lower(call):
+    """The lowering by call(ctx, a, outs, lower, vectors) -> v, w, info."""
+    def rule(ctx, a, *, lower, vectors):
+        outs = [a.aval, _values(a.aval, dt.real_of(a.aval.dtype)), info_aval(a.aval)]
+
+        def run(a):
+            v, w, info = call(ctx, a, outs, lower, vectors)
+            return [info, w, v][:2 + vectors]
+        return on_finite(ctx, ctx.call(lower_triangle if lower else upper_triangle, a)[0], run)
+    return unless_empty(_eigh_shape, rule)
+
+
+def _syevd_cpu(ctx, a, outs, lower, vectors):
     flags = f"{flag('mode', 'V' if vectors else 'N')}, {flag('uplo', 'L' if lower else 'U')}"
-    w = _values(a.aval, dt.real_of(a.aval.dtype))
-    v, w, info = lapack(ctx, "syevd", [a], [a.aval, w, info_aval(a.aval)], flags)
-    return nan_where_failed(ctx, info, w, v) if vectors else nan_where_failed(ctx, info, w)
+    return lapack(ctx, "syevd", [a], outs, flags)
 
 
-def _eigh_cuda(ctx, a, *, lower, vectors):
-    w = _values(a.aval, dt.real_of(a.aval.dtype))
-    v, w, info = cuda_call(ctx, "cusolver_syevd_ffi", [a], [a.aval, w, info_aval(a.aval)],
-                           f"lower = {str(lower).lower()}, algorithm = 0 : ui8",
-                           matrices=("M", "Mvv"))
-    return nan_where_failed(ctx, info, w, v) if vectors else nan_where_failed(ctx, info, w)
+def _syevd_cuda(ctx, a, outs, lower, vectors):
+    return cuda_call(ctx, "cusolver_syevd_ffi", [a], outs,
+                     f"lower = {str(lower).lower()}, algorithm = 0 : ui8", matrices=("M", "Mvv"))
 
 
 def _eigh_jvp(primals, tangents, *, lower, vectors):
@@ -89,15 +100,16 @@ def _eigh_jvp(primals, tangents, *, lower, vectors):
     dw = real_part(diagonal(inner))
     if not vectors:
         return [w], [dw]
-    turn = mul(inner, convert(reciprocal_or_zero(differences(w)), dtype=v.dtype))
+    turn = mul(inner, convert(reciprocal_off_diagonal(differences(w)), dtype=v.dtype))
     return [w, v], [dw, matmul(v, turn)]
 
 
+_eigh_finite = finite_reference(_eigh_shape, _eigh_one)
+
 eigh_p = Primitive(
     "eigh", family="linalg", feature="linalg", multiple=True,
-    shape=_eigh_shape, reference=stacked(_eigh_shape, _eigh_one), lower=unavailable("eigh"),
-    lower_on={"cpu": unless_empty(_eigh_shape, _eigh_cpu),
-              "cuda": unless_empty(_eigh_shape, _eigh_cuda)},
+    shape=_eigh_shape, reference=_eigh_reference, lower=unavailable("eigh"),
+    lower_on={"cpu": _eigh_lower(_syevd_cpu), "cuda": _eigh_lower(_syevd_cuda)},
     jvp=_eigh_jvp, transpose=NOT_LINEAR, batch=front_batch(_eigh))
 
 # ---- svd -----------------------------------------------------------------------------------------
@@ -107,7 +119,7 @@ def svd(a, *, full_matrices=False, compute_uv=True):
     """[u, s, vh] with a = u diag(s) vh, s descending; s alone if not `compute_uv`.
 
     For a [..., m, n] and k = min(m, n): u [..., m, k], s [..., k], vh [..., k, n], or u [..., m, m]
-    and vh [..., n, n] with `full_matrices`. NaN where LAPACK fails.
+    and vh [..., n, n] with `full_matrices`. NaN where a holds inf or NaN, or LAPACK fails.
     """
     outs = _svd(a, full_matrices=bool(full_matrices and compute_uv), compute_uv=bool(compute_uv))
     return outs if compute_uv else outs[0]
@@ -136,32 +148,37 @@ def _svd_shape(a, *, full_matrices, compute_uv):
 def _svd_one(a, *, full_matrices, compute_uv):
     u, s, vh, info = scipy_routine("gesdd", a.dtype)(
         a, compute_uv=compute_uv, full_matrices=full_matrices)
-    outs = [u, s, vh] if compute_uv else [s]
-    return failed(*outs) if info else outs
+    return [info, u, s, vh] if compute_uv else [info, s]
 
 
-def _svd_cpu(ctx, a, *, full_matrices, compute_uv):
-    u, vh = _svd_vectors(a.aval, full_matrices)
-    s = _values(a.aval, dt.real_of(a.aval.dtype))
+def _svd_lower(call):
+    """The lowering by call(ctx, a, s, u, vh, full_matrices, compute_uv) -> s, u, vh, info."""
+    def rule(ctx, a, *, full_matrices, compute_uv):
+        u, vh = _svd_vectors(a.aval, full_matrices)
+        s = _values(a.aval, dt.real_of(a.aval.dtype))
+
+        def run(a):
+            found = call(ctx, a, s, u, vh, full_matrices, compute_uv)
+            return [found[3], found[1], found[0], found[2]] if compute_uv else [found[3], found[0]]
+        return on_finite(ctx, a, run)
+    return unless_empty(_svd_shape, rule)
+
+
+def _gesdd_cpu(ctx, a, s, u, vh, full_matrices, compute_uv):
     mode = "N" if not compute_uv else "A" if full_matrices else "S"
-    _, s, u, vh, info = lapack(ctx, "gesdd", [a], [a.aval, s, u, vh, info_aval(a.aval)],
-                               flag("mode", mode))
-    return nan_where_failed(ctx, info, *([u, s, vh] if compute_uv else [s]))
+    return lapack(ctx, "gesdd", [a], [a.aval, s, u, vh, info_aval(a.aval)], flag("mode", mode))[1:]
 
 
-def _svd_cuda(ctx, a, *, full_matrices, compute_uv):
-    """cuSOLVER takes tall matrices; a wide one, row-major, is its transpose: u and vh change places."""
-    u, vh = _svd_vectors(a.aval, full_matrices)
-    s = _values(a.aval, dt.real_of(a.aval.dtype))
+def _gesvd_cuda(ctx, a, s, u, vh, full_matrices, compute_uv):
+    """cuSOLVER takes tall matrices; a wide one, row-major, is one transposed: u and vh swap."""
     wide = a.aval.shape[-2] < a.aval.shape[-1]
     flags = {"full_matrices": full_matrices, "compute_uv": True, "transposed": wide}
+    attributes = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
     first, second = (vh, u) if wide else (u, vh)
     _, s, first, second, info = cuda_call(
-        ctx, "cusolver_gesvd_ffi", [a], [a.aval, s, first, second, info_aval(a.aval)],
-        ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items()),
+        ctx, "cusolver_gesvd_ffi", [a], [a.aval, s, first, second, info_aval(a.aval)], attributes,
         matrices=("v", "vvvvv") if wide else ("M", "MvMMv"))
-    u, vh = (second, first) if wide else (first, second)
-    return nan_where_failed(ctx, info, *([u, s, vh] if compute_uv else [s]))
+    return (s, second, first, info) if wide else (s, first, second, info)
 
 
 def _svd_jvp(primals, tangents, *, full_matrices, compute_uv):
@@ -182,11 +199,10 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv):
 
 def _singular_vector_tangents(u, s, vh, t, inner):
     """U^H dU and V^H dV divide by differences of squares; what is outside of the spans, by s."""
-    m, n, over_s = u.shape[-2], vh.shape[-1], reciprocal_or_zero(s)
+    m, n, over_s = u.shape[-2], vh.shape[-1], div(1, s)
     shape = (*s.shape, s.shape[-1])
     sums = add(per_column(s, shape), swapped(per_column(s, shape)))
-    gaps = mul(reciprocal_or_zero(differences(s)), reciprocal_or_zero(sums))
-    gaps = convert(gaps, dtype=u.dtype)
+    gaps = convert(reciprocal_off_diagonal(mul(differences(s), sums)), dtype=u.dtype)
     of_u, of_v = scale_columns(inner, s), scale_rows(s, inner)
     turn_u = mul(gaps, add(of_u, adjoint(of_u)))
     turn_v = mul(gaps, add(of_v, adjoint(of_v)))
@@ -205,9 +221,8 @@ def _singular_vector_tangents(u, s, vh, t, inner):
 
 svd_p = Primitive(
     "svd", family="linalg", feature="linalg", multiple=True,
-    shape=_svd_shape, reference=stacked(_svd_shape, _svd_one), lower=unavailable("svd"),
-    lower_on={"cpu": unless_empty(_svd_shape, _svd_cpu),
-              "cuda": unless_empty(_svd_shape, _svd_cuda)},
+    shape=_svd_shape, reference=finite_reference(_svd_shape, _svd_one), lower=unavailable("svd"),
+    lower_on={"cpu": _svd_lower(_gesdd_cpu), "cuda": _svd_lower(_gesvd_cuda)},
     jvp=_svd_jvp, transpose=NOT_LINEAR, batch=front_batch(_svd))
 
 # ---- eig -----------------------------------------------------------------------------------------
@@ -240,7 +255,7 @@ def _eig_one(a, *, left, right):
     vectors = [v for v, wanted in ((vl, left), (vr, right)) if wanted]
     if a.dtype not in dt.COMPLEX:
         vectors = [_pairs_reference(w, v) for v in vectors]
-    return failed(w, *vectors) if info else [w, *vectors]
+    return [info, w, *vectors]
 
 
 def _pairs_reference(w, v):
@@ -252,9 +267,15 @@ def _pairs_reference(w, v):
     return out
 
 
-def _eig_cpu(ctx, a, *, left, right):
-    wide = dt.complex_of(a.aval.dtype)
-    v = a.aval.with_dtype(wide)
+def _eig_lower(call):
+    """The lowering by call(ctx, a, left, right) -> info, w, [vl], [vr]."""
+    def rule(ctx, a, *, left, right):
+        return on_finite(ctx, a, lambda a: call(ctx, a, left, right))
+    return unless_empty(_eig_shape, rule)
+
+
+def _geev_cpu(ctx, a, left, right):
+    v = a.aval.with_dtype(dt.complex_of(a.aval.dtype))
     is_complex = a.aval.dtype in dt.COMPLEX
     values = [_values(a.aval, a.aval.dtype)] * (1 if is_complex else 2)
     flags = [flag(f"compute_{side}", "V" if wanted else "N")
@@ -262,24 +283,25 @@ def _eig_cpu(ctx, a, *, left, right):
     *w, vl, vr, info = lapack(ctx, "geev", [a], [*values, v, v, info_aval(a.aval)],
                               ", ".join(flags))
     w = w[0] if is_complex else ctx.call(complex, *w)[0]
-    return nan_where_failed(ctx, info, w, *[vl] * left, *[vr] * right)
+    return [info, w, *[vl] * left, *[vr] * right]
 
 
-def _eig_cuda(ctx, a, *, left, right):
+def _geev_cuda(ctx, a, left, right):
     """cuSOLVER has right eigenvectors only; the left ones are the inverse's rows."""
-    is_complex = a.aval.dtype in dt.COMPLEX
+    vectors = left or right
     w = _values(a.aval, dt.complex_of(a.aval.dtype))
     _, w, _, vr, info = cuda_call(
         ctx, "cusolver_geev_ffi", [a], [a.aval, w, a.aval, a.aval, info_aval(a.aval)],
-        f"left = false, right = {str(left or right).lower()}", matrices=("M", "MvMMv"))
-    vr = vr if is_complex or not (left or right) else ctx.call(_unpacked_pairs, w, vr)[0]
+        f"left = false, right = {str(vectors).lower()}", matrices=("M", "MvMMv"))
+    if vectors and a.aval.dtype not in dt.COMPLEX:
+        vr, = ctx.call(_unpacked_pairs, w, vr)
     vl = ctx.call(_left_of_right, vr) if left else []
-    return nan_where_failed(ctx, info, w, *vl, *[vr] * right)
+    return [info, w, *vl, *[vr] * right]
 
 
 def _unpacked_pairs(w, v):
     """Complex eigenvectors of a real matrix: a conjugate pair has its parts in two real columns."""
-    turn, last = imag(w), v.ndim - 1
+    turn = imag(w)
     zero = zeros(aval_of(turn))
     first, second = (per_column(test(turn, zero), v.shape) for test in (gt, lt))
     before, after = _shifted(v, 1), _shifted(v, -1)
@@ -289,8 +311,6 @@ def _unpacked_pairs(w, v):
 
 def _shifted(x, by: int):
     """The columns moved to the right (left) by one, with zeros where none comes."""
-    from .slicing import pad
-    from .structure import full
     low = (0,) * (x.ndim - 1) + (by,)
     high = (0,) * (x.ndim - 1) + (-by,)
     return pad(x, full((), 0, x.dtype), low=low, high=high)
@@ -307,7 +327,7 @@ def _left_of_right(vr):
 def _eigenvector_tangents(w, v, t):
     """(dw, dv) for right eigenvectors v of norm 1: V^-1 dA V, and dV at right angles to V."""
     inner = solve(v, matmul(t, v))
-    dv = matmul(v, mul(inner, reciprocal_or_zero(differences(w))))
+    dv = matmul(v, mul(inner, reciprocal_off_diagonal(differences(w))))
     along = reduce_sum(real(mul(conjugate(v), dv)), axes=(v.ndim - 2,))
     return diagonal(inner), sub(dv, scale_columns(v, along))
 
@@ -329,11 +349,9 @@ def _eig_jvp(primals, tangents, *, left, right):
 
 eig_p = Primitive(
     "eig", family="linalg", feature="linalg", multiple=True,
-    shape=_eig_shape, reference=stacked(_eig_shape, _eig_one), lower=unavailable("eig"),
-    lower_on={"cpu": unless_empty(_eig_shape, _eig_cpu),
-              "cuda": unless_empty(_eig_shape, _eig_cuda)},
-    jvp=_eig_jvp, transpose=NOT_LINEAR,
-    batch=front_batch(eig))
+    shape=_eig_shape, reference=finite_reference(_eig_shape, _eig_one), lower=unavailable("eig"),
+    lower_on={"cpu": _eig_lower(_geev_cpu), "cuda": _eig_lower(_geev_cuda)},
+    jvp=_eig_jvp, transpose=NOT_LINEAR, batch=front_batch(eig))
 
 # ---- schur ---------------------------------------------------------------------------------------
 
@@ -341,8 +359,8 @@ eig_p = Primitive(
 def schur(a):
     """[t, z] with a = z t z^H and z^H z = 1, for matrices [..., n, n].
 
-    t is upper triangular if complex; if real, with 2 x 2 blocks on the diagonal for pairs of complex
-    eigenvalues. NaN where LAPACK fails.
+    t is upper triangular if complex; if real, with 2 x 2 blocks on the diagonal for pairs of
+    complex eigenvalues. NaN where a holds inf or NaN, or LAPACK fails.
     """
     return bind(schur_p, a)
 
@@ -354,21 +372,23 @@ def _schur_shape(a):
 
 def _schur_one(a):
     found = scipy_routine("gees", a.dtype)(lambda *w: None, a)
-    t, z, info = found[0], found[-3], found[-1]
-    return failed(t, z) if info else [t, z]
+    return [found[-1], found[0], found[-3]]
 
 
 def _schur_cpu(ctx, a):
     w = [_values(a.aval, a.aval.dtype)] * (1 if a.aval.dtype in dt.COMPLEX else 2)
     outs = [a.aval, a.aval, *w, info_aval(a.aval), info_aval(a.aval)]
-    t, z, *_, info = lapack(ctx, "gees", [a], outs, f"{flag('mode', 'V')}, {flag('sort', 'N')}")
-    return nan_where_failed(ctx, info, t, z)
+
+    def run(a):
+        t, z, *_, info = lapack(ctx, "gees", [a], outs, f"{flag('mode', 'V')}, {flag('sort', 'N')}")
+        return [info, t, z]
+    return on_finite(ctx, a, run)
 
 
 schur_p = Primitive(
     "schur", family="linalg", feature="linalg", multiple=True,
-    shape=_schur_shape, reference=stacked(_schur_shape, _schur_one),
+    shape=_schur_shape, reference=finite_reference(_schur_shape, _schur_one),
     lower=Reason("it is LAPACK's on CPU; cuSOLVER has none"),
     lower_on={"cpu": unless_empty(_schur_shape, _schur_cpu)},
-    jvp=Reason("the order of the eigenvalues and the blocks are LAPACK's choice; differentiate eig"),
+    jvp=Reason("the order of eigenvalues and the blocks are LAPACK's choice; differentiate eig"),
     transpose=NOT_LINEAR, batch=front_batch(schur))

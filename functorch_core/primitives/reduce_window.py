@@ -89,7 +89,8 @@ def _check_window(name: str, x: Aval, window: Window):
         raise ValueError(f"{name} of {x} takes a window over all {x.ndim} dimensions, got {window}")
     positive = (window.size, window.strides, window.base_dilation, window.window_dilation)
     if any(n < 1 for field in positive for n in field):
-        raise ValueError(f"{name} of {x}: sizes, strides and dilations are at least 1, got {window}")
+        raise ValueError(f"{name} of {x}: sizes, strides and dilations are at least 1, "
+                         f"got {window}")
     if any(n < 0 for n in window.padded(x.shape)):
         raise ValueError(f"{name} of {x}: the negative padding {window.padding} takes away more "
                          "than there is")
@@ -105,6 +106,7 @@ def pad_for(x, *, fill, window: Window):
 
 
 def padded_array(x: np.ndarray, fill, window: Window) -> np.ndarray:
+    """A NumPy array dilated and padded as the window says."""
     if window == window.unpadded():
         return x
     from .slicing import pad_p
@@ -290,14 +292,14 @@ reduce_window_min = _window_reduction(
 
 def reduce_window_argmax(x, *, window, strides=None, padding=None, base_dilation=None,
                          window_dilation=None):
-    """The int32 number within each window of its greatest element, the first one; NaN is greatest."""
+    """The int32 number in each window of its greatest element, the first one; NaN is greatest."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmax_p, x, window=made)
 
 
 def reduce_window_argmin(x, *, window, strides=None, padding=None, base_dilation=None,
                          window_dilation=None):
-    """The int32 number within each window of its least element, the first one; NaN is least."""
+    """The int32 number in each window of its least element, the first one; NaN is least."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmin_p, x, window=made)
 

@@ -40,7 +40,7 @@ def _extreme(dtype: np.dtype, sign: int):
         return (np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min)
     infinity = np.asarray(sign * math.inf, np.float32).astype(dtype)
     if np.isinf(infinity.astype(np.float32)):
-        return infinity
+        return infinity[()]
     return dt.finfo(dtype).max if sign > 0 else dt.finfo(dtype).min
 
 
@@ -111,7 +111,7 @@ def _reduction(name: str, reference, lower, *, dtypes, what: str, jvp=None,
         jvp=jvp or no_tangent(apply), transpose=transpose, batch=reduction_batch(apply),
         lower_on=lower_on)
     apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"{name} of {what} arrays over `axes` (distinct, non-negative), which disappear."
+    apply.__doc__ = f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear."
     return apply
 
 
@@ -167,7 +167,8 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
     from .cumulative import exclusive_cumprod
     flat, t = _flatten_reduced(primals[0], axes), _flatten_reduced(tangents[0], axes)
     last = aval_of(flat).ndim - 1
-    others = mul(exclusive_cumprod(flat, axis=last), exclusive_cumprod(flat, axis=last, reverse=True))
+    others = mul(exclusive_cumprod(flat, axis=last),
+                 exclusive_cumprod(flat, axis=last, reverse=True))
     return reduce_prod(primals[0], axes=axes), reduce_sum(mul(t, others), axes=(last,))
 
 
@@ -177,7 +178,8 @@ reduce_prod = _reduction(
 
 # ---- reduce_max, reduce_min ----------------------------------------------------------------------
 # NaN is the greatest and the least. XLA:CPU's library fusions lose it in a reduction by maximum or
-# minimum, so there the choice is spelled out: 0.49 ms for 0.35 over 1000 x 1000, softmax excepted.
+# minimum, so there the choice is spelled out: 0.49 ms for 0.35 over 1000 x 1000; a softmax over
+# 4096 x 1024 takes 5.9 ms for 4.5, because it is no longer one library fusion.
 
 
 def choose_keeping_nan(direction: str):

@@ -1,10 +1,11 @@
 """Applying a graph to tensors: record it, and put a node on the tape if a gradient is wanted.
 
 This is where everything ends that an op, a view or a backward pass does. Tensors inside func
-transforms (batched, dual) are taken one level down first: see `_levels`.
+transforms (batched, dual, taped) are taken one level down first: see `_levels`.
 """
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Sequence
 
@@ -13,19 +14,25 @@ from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
-from .autograd.node import Node, Taped, conjugate
+from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate
 
-levels = None  # set by torch.func when a transform is entered for the first time
+levels = None            # the module `_levels`, set when a transform is entered for the first time
+marks_inference = False  # set when inference mode is entered for the first time
 
 _MODIFIED = ("one of the variables needed for gradient computation has been modified by an inplace "
-             "operation: [{kind} {shape}], which is {what}, is at version {now}; expected version "
+             "operation: [{kind} {shape}]{what} is at version {now}; expected version "
              "{then} instead. Hint: enable anomaly detection to find the operation that failed to "
-             "compute its gradient, with torch.autograd.set_detect_anomaly(True).")
-_FREED = ("Trying to backward through the graph a second time (or directly access saved tensors "
-          "after they have already been freed). Saved intermediate values of the graph are freed "
-          "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-          "backward through the graph a second time or if you need to access saved tensors after "
-          "calling backward.")
+             "compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+             "check_nan=False).")
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors "
+         "after they have already been freed). Saved intermediate values of the graph are freed "
+         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+         "backward through the graph a second time or if you need to access saved tensors after "
+         "calling backward.")
+SAVED_INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors "
+                   "created in inference mode in computation tracked by autograd. To work around "
+                   "this, you can make a clone to get a normal tensor and use it in autograd, or "
+                   "use `torch.no_grad()` instead of `torch.inference_mode()`.")
 
 
 class GraphOp:
@@ -57,80 +64,123 @@ class GraphOp:
 
 
 class OpNode(Node):
-    """The node of an ordinary op."""
+    """The node of an ordinary op.
 
-    __slots__ = ("op", "taped", "saved", "versions", "outputs")
+    `saved` are values (and packed Python numbers), `versions` (tensor or a weak reference to it,
+    the version its value was saved at).
+    """
+
+    __slots__ = ("op", "taped", "saved", "versions")
 
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradients of the inputs, None where there is no edge."""
         saved, taped = self.saved, self.taped
         if saved is None:
-            raise RuntimeError(_FREED)
-        self._check_versions()
-        if create_graph:
-            found = self._apply_taped(grads)
+            raise RuntimeError(FREED)
+        if self.versions:
+            self._check_versions()
+        given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+        if True not in given:
+            return (None,) * len(taped.mask)
+        if create_graph or (levels is not None and _any_level(grads)):
+            found = self._differentiably(grads, given, create_graph)
         else:
-            given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
-            unit = taped.backward(given)[1]
-            values = [unpack(v) for v in saved]
+            values = [v if v.__class__ is Value else unpacked_value(v) for v in saved]
             values += [g._read() for g, use in zip(grads, given) if use]
-            if levels is not None and any(g is not None and g._level is not None for g in grads):
-                found = self._apply_taped(grads)
-            else:
-                found = [new_tensor(v) for v in record(unit, values)]
+            found = [new_tensor(v) for v in record(taped.backward(given)[1], values)]
         outs = iter(found)
         return tuple([next(outs) if m else None for m in taped.mask])
 
-    def _apply_taped(self, grads: Sequence) -> list:
-        """The same by ops that are themselves on the tape."""
+    def _differentiably(self, grads: Sequence, given: tuple, create_graph: bool) -> list:
+        """The same by an op that can itself be on the tape, or batched."""
+        taped = self.taped
+        cts = [g for g, use in zip(grads, given) if use]
+        tensors = [self._saved_tensor(k, v, create_graph) for k, v in enumerate(self.saved)]
+        if create_graph and taped.n_kept:
+            return apply(second_order_op(taped, given), tensors[:len(taped.saved_inputs)] + cts)
+        return apply(first_order_op(taped, given), tensors + cts)
+
+    def _saved_tensor(self, k: int, saved, create_graph: bool):
+        """Saved item k as an operand, with its place on the tape if `create_graph`."""
+        if saved.__class__ is Packed:
+            saved = saved.unpack()._read()
+        if saved.__class__ is not Value:
+            return saved
+        return new_tensor(saved, self.saved_edge(k) if create_graph else None)
+
+    def saved_edge(self, k: int):
+        """The edge of saved item k: that of an input, or of an output of this node."""
         taped = self.taped
         n = len(taped.saved_inputs)
-        inputs = [self._saved_input(i, unpack(v))
-                  for i, v in zip(taped.saved_inputs, self.saved[:n])]
-        cts = [g for g in grads if g is not None]
-        given = tuple(g is not None and m for g, m in zip(grads, taped.out_mask))
-        cts = [g for g, use in zip(grads, given) if use]
-        if taped.n_kept:
-            key, graph = ("second", given), taped.second_order
-            from .autograd.node import _with_zeros
-            make = lambda: _with_zeros(graph, given)  # noqa: E731
-            operands = inputs + cts
-        else:
-            outs = [new_tensor(unpack(v), (self, i))
-                    for i, v in zip(taped.saved_outputs, self.saved[n:])]
-            key, operands = ("first", given), inputs + outs + cts
-            make = lambda: taped.backward(given)[0]  # noqa: E731
-        op = taped.graph.memo.get((key, taped.mask))
-        if op is None:
-            op = taped.graph.memo[key, taped.mask] = GraphOp(make(), f"{self.op.name}_backward", True)
-        return apply(op, operands)
-
-    def _saved_input(self, i: int, value):
-        if value.__class__ is not Value:
-            return value
-        edge = self.edges[i]
-        variable = getattr(edge[0], "variable", None) if edge is not None else None
-        return variable if variable is not None else new_tensor(value, edge)
+        if k < n:
+            return self.edges[taped.saved_inputs[k]]
+        k -= n
+        return (self, taped.saved_outputs[k]) if k < len(taped.saved_outputs) else None
 
     def _check_versions(self):
-        for tensor, version, what in self.versions:
-            tensor = tensor() if isinstance(tensor, weakref.ref) else tensor
+        for tensor, version in self.versions:
+            tensor = tensor() if tensor.__class__ is weakref.ref else tensor
             if tensor is not None and tensor._version != version:
-                raise RuntimeError(_MODIFIED.format(
-                    kind=tensor.type(), shape=list(tensor.shape), now=tensor._version,
-                    then=version, what=what or f"output {0} of {self.name()}"))
+                raise RuntimeError(modified(tensor, version))
+
+    def forget(self, tensor, new):
+        """After tensor.op_(): PyTorch saves a copy of what an in-place op overwrites."""
+        versions = []
+        for saved, version in self.versions:
+            if saved.__class__ is weakref.ref and saved() is new:
+                versions.append((weakref.ref(tensor), tensor._version))
+            elif saved is not tensor:
+                versions.append((saved, version))
+        self.versions = versions
 
     def release(self):
         """Free the saved values."""
-        self.saved, self.versions = None, ()
+        if self.saved:
+            self.saved, self.versions = None, ()
 
 
-def unpack(saved):
-    """A saved value or number, through the user's unpack hook if it was packed."""
-    return saved.unpack() if hasattr(saved, "unpack") else saved
+def modified(tensor: Tensor, version: int) -> str:
+    """The message for a saved tensor that has been written to since."""
+    node = tensor.grad_fn
+    what = "" if node is None else (f", which is output {tensor.output_nr} of "
+                                    f"{re.sub('Backward[0-9]*$', '', node.name())},")
+    return _MODIFIED.format(kind=tensor.type(), shape=list(tensor.shape), what=what,
+                            now=tensor._version, then=version)
 
+
+def _any_level(tensors: Sequence) -> bool:
+    return any([x is not None and x._level is not None for x in tensors])
+
+
+def unpacked_value(saved):
+    """A saved number, or a value that the user's hooks have packed."""
+    return saved.unpack()._read() if saved.__class__ is Packed else saved
+
+
+def first_order_op(taped: Taped, given: tuple) -> GraphOp:
+    """saved inputs, saved outputs, kept values, cotangents -> gradients."""
+    op = taped.ops.get(given)
+    if op is None:
+        name = f"{taped.forward.name}_backward"
+        op = taped.ops[given] = GraphOp(taped.backward(given)[0], name, True)
+    return op
+
+
+def second_order_op(taped: Taped, given: tuple) -> GraphOp:
+    """inputs, cotangents -> gradients, the kept values computed again from the inputs."""
+    op = taped.ops.get(("second", given))
+    if op is None:
+        graph = _with_zeros(taped.second_order, given)
+        name = f"{taped.forward.name}_backward"
+        op = taped.ops["second", given] = GraphOp(graph, name, True)
+    return op
+
+
+# ---- classes of nodes --------------------------------------------------------------------------------
 
 _node_classes: dict[str, type] = {}
+NODE_NAMES = {"CopySlices": "CopySlices", "permute": "PermuteBackward0", "t": "TBackward0", "clone": "CloneBackward0",
+              "CopySlices": "CopySlices"}
 
 
 def node_class_of(name: str) -> type:
@@ -144,15 +194,18 @@ def node_class_of(name: str) -> type:
     return found
 
 
-NODE_NAMES = {"permute": "PermuteBackward0", "t": "TBackward0", "clone": "CloneBackward0"}
+# ---- applying ----------------------------------------------------------------------------------------
 
 
 def apply(op: GraphOp, operands: Sequence):
     """Apply to tensors (and packed Python numbers): a tensor, or a list if the op is multiple."""
     if levels is not None:
         for x in operands:
-            if isinstance(x, Tensor) and x._level is not None:
-                return levels.apply(op, operands)
+            if isinstance(x, Tensor):
+                if x._view is not None:
+                    levels.refresh(x)
+                if x._level is not None:
+                    return levels.apply(op, operands)
     values, taped = [], False
     for x in operands:
         if isinstance(x, Tensor):
@@ -166,7 +219,16 @@ def apply(op: GraphOp, operands: Sequence):
         if how is not None:
             return _apply_taped(op, how, operands, values)
     out = record(op.unit, values)
+    if marks_inference and state.inference:
+        return _inference_tensors(out, op.multiple)
     return [new_tensor(v) for v in out] if op.multiple else new_tensor(out)
+
+
+def _inference_tensors(out, multiple: bool):
+    tensors = [new_tensor(v) for v in (out if multiple else [out])]
+    for x in tensors:
+        x._is_inference = True
+    return tensors if multiple else tensors[0]
 
 
 def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
@@ -175,19 +237,35 @@ def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
         outs = [outs]
     node = op.node_class([x._ge if m else None for x, m in zip(operands, how.mask)], how.n_out)
     saved = [values[i] for i in how.saved_inputs]
-    versions = [(operands[i], operands[i]._version, "") for i in how.saved_inputs
-                if isinstance(operands[i], Tensor)]
+    versions = []
+    for i in how.checked:
+        x = operands[i]
+        if isinstance(x, Tensor):
+            versions.append((x, x._own_version if x._view is None else x._view.cell.version))
     tensors = [new_tensor(v, (node, i) if m else None)
                for i, (v, m) in enumerate(zip(outs, how.out_mask))]
     for i in how.saved_outputs:
         saved.append(outs[i])
-        versions.append((weakref.ref(tensors[i]), 0, f"output {i} of {node.name()}"))
+        versions.append((weakref.ref(tensors[i]), 0))
     saved += outs[how.n_out:]
-    if state.saved_hooks:
-        from .autograd.saved import pack_all
-        saved = pack_all(saved, how, operands)
     node.op, node.taped, node.saved, node.versions = op, how, saved, versions
+    if marks_inference or state.watched:
+        watch(node, operands)
     return tensors if op.multiple else tensors[0]
+
+
+def watch(node: OpNode, operands: Sequence):
+    """What a new node needs if anomaly mode, saved-tensor hooks or inference tensors are about."""
+    if marks_inference:
+        for i in node.taped.checked:
+            if getattr(operands[i], "_is_inference", False):
+                raise RuntimeError(SAVED_INFERENCE)
+    if state.anomaly:
+        from .autograd.anomaly_mode import remember
+        remember(node)
+    if state.saved_hooks:
+        from .autograd.saved import pack_node
+        pack_node(node)
 
 
 __all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]

@@ -1,36 +1,91 @@
 """Levels: tensors inside torch.func transforms, and in forward-mode AD.
 
-A wrapper is a Tensor whose `_level` says what it stands for: one example of a batch, or a primal
-with its tangent. An op on wrappers runs the batched (or jvp) graph of the op on what they wrap, one
-level down, where wrappers of outer levels are treated alike: they nest without limit. Reverse mode
-needs no level: the tape records whatever happens at the bottom.
+A wrapper is a Tensor whose `_level` says what it stands for: one example of a batch (`Batched`), a
+primal with its tangent (`Dual`), or a tensor with a tape of its own (`Taped`). An op on wrappers
+takes the deepest level among its operands off: it runs the batched graph of the op, its jvp graph,
+or the op itself with a node on that level's tape, on what they wrap, where wrappers of outer levels
+are treated alike. They nest without limit.
+
+Reverse mode needs a level of its own only inside vmap and forward mode: elsewhere the tape at the
+bottom records what happens, and gradients of gradients come from it.
 """
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..core.aval import Aval
-from ..transforms.batch import Axis, batch
+from ..transforms.batch import Axis, batch, move_batch_axis
 from ..transforms.jvp import jvp
+from ..core.trace import trace_closed
 from . import _apply
-from ._apply import GraphOp
+from ._apply import GraphOp, OpNode, first_order_op, second_order_op
 from ._tensor_base import Tensor, new_tensor
-from ._views import Alias, Cell, Lens, contiguous_strides, look, put
+from .autograd.modes import state
 
 NO_DATA = ("vmap: It looks like you're calling {what} on a Tensor. We don't support vmap over "
            "calling {what} on a Tensor, please try to rewrite what you're doing with other "
            "operations. If error is occurring somewhere inside PyTorch internals, please file a "
            "bug report.")
-INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
-           "Tensor `other` in extra_args that has more elements than `self`. This happened due to "
-           "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try to "
-           "use out-of-place operators instead of inplace arithmetic.")
+CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+                "control flow. We don't support that yet, please shout over at "
+                "https://github.com/pytorch/functorch/issues/257 .")
+RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the "
+          "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
+          "of vmap")
+
+
+# ---- the levels being computed -----------------------------------------------------------------------
+
+
+class Frame:
+    """A level that has been entered: its depth, its kind (vmap, jvp, grad); of a vmap also the
+    number of examples and its randomness (error, different, same)."""
+
+    __slots__ = ("depth", "kind", "size", "randomness")
+
+    def __init__(self, kind: str, size: int | None = None, randomness: str = "error"):
+        self.depth, self.kind = next(_depths), kind
+        self.size, self.randomness = size, randomness
+
+
+class _Stack(threading.local):
+    frames: tuple[Frame, ...] = ()
+
 
 _depths = itertools.count(1)
-active: list[int] = []  # depths of the levels entered, outermost first
+stack = _Stack()
+
+
+class enter:
+    """Context: a new level; gives its frame."""
+
+    def __init__(self, kind: str, size: int | None = None, randomness: str = "error"):
+        self.args = kind, size, randomness
+
+    def __enter__(self) -> Frame:
+        from . import _levels
+        _apply.levels = _levels
+        self.frame = Frame(*self.args)
+        self.saved = stack.frames
+        stack.frames = (*self.saved, self.frame)
+        state.transforms += 1
+        return self.frame
+
+    def __exit__(self, *exc):
+        stack.frames = self.saved
+        state.transforms -= 1
+
+
+def needs_own_tape() -> bool:
+    """Whether reverse mode entered now is inside vmap or forward mode."""
+    return any(f.kind != "grad" for f in stack.frames)
+
+
+# ---- kinds -------------------------------------------------------------------------------------------
 
 
 class Batched:
@@ -47,6 +102,15 @@ class Batched:
         a = self.inner._aval
         return a.with_shape(a.shape[:self.dim] + a.shape[self.dim + 1:])
 
+    @property
+    def below(self) -> Tensor:
+        """The tensor one level down."""
+        return self.inner
+
+    def around(self, inner: Tensor) -> Tensor:
+        """The same level around another tensor of the shape and batch dimension of `inner`."""
+        return wrap(Batched(self.depth, self.size, inner, self.dim))
+
 
 class Dual:
     """A primal and its tangent at one level of forward mode."""
@@ -61,56 +125,47 @@ class Dual:
         """The aval of the primal."""
         return self.primal._aval
 
-
-class enter:
-    """Context: a new level; gives its depth."""
-
-    def __enter__(self) -> int:
-        from . import _levels
-        _apply.levels = _levels
-        self.depth = next(_depths)
-        active.append(self.depth)
-        return self.depth
-
-    def __exit__(self, *exc):
-        active.remove(self.depth)
+    @property
+    def below(self) -> Tensor:
+        """The tensor one level down."""
+        return self.primal
 
 
-def wrap(level) -> Tensor:
+class Taped:
+    """A tensor that a tape above some vmap or forward-mode level tracks; the wrapper has its
+    edge."""
+
+    __slots__ = ("depth", "inner")
+
+    def __init__(self, depth: int, inner: Tensor):
+        self.depth, self.inner = depth, inner
+
+    @property
+    def aval(self) -> Aval:
+        """The aval of the tensor."""
+        return self.inner._aval
+
+    @property
+    def below(self) -> Tensor:
+        """The tensor one level down."""
+        return self.inner
+
+
+def wrap(level, edge=None) -> Tensor:
     """A tensor that stands for a level's content."""
-    tensor = new_tensor(_bottom(level)._value)
+    tensor = new_tensor(level.below._value)
     tensor._level = level
-    tensor._ge = _bottom(level)._ge
+    if edge is not None:
+        tensor._ge = edge
+    elif level.__class__ is Dual:
+        tensor._ge = level.primal._ge
     return tensor
 
 
-def _bottom(level) -> Tensor:
-    tensor = level.inner if isinstance(level, Batched) else level.primal
-    return tensor
-
-
-def refresh(x: Tensor):
-    """Derive a wrapped view anew if its base has been written to."""
-    alias = x._view
-    if alias is not None and alias.seen != alias.cell.version and alias.base is not None:
-        fresh = look(alias.base, alias.chain)
-        x._level, x._value, x._ge = fresh._level, fresh._value, fresh._ge
-        alias.seen = alias.cell.version
-
-
-# ---- ops on wrappers -----------------------------------------------------------------------------------
-
-
-def apply(op: GraphOp, operands: Sequence):
-    """Apply an op to operands of which some are wrappers, at the innermost level among them."""
-    for x in operands:
-        if isinstance(x, Tensor):
-            refresh(x)
-    depth = max(x._level.depth for x in operands if is_wrapper(x))
-    level = next(x._level for x in operands if is_wrapper(x) and x._level.depth == depth)
-    rule = _apply_batched if isinstance(level, Batched) else _apply_dual
-    outs = rule(op, operands, level)
-    return outs if op.multiple else outs[0]
+def peel(x, depth: int):
+    """What x wraps at this depth; x itself if it is of an outer level."""
+    level = getattr(x, "_level", None)
+    return level.below if level is not None and level.depth == depth else x
 
 
 def is_wrapper(x) -> bool:
@@ -118,8 +173,51 @@ def is_wrapper(x) -> bool:
     return isinstance(x, Tensor) and x._level is not None
 
 
+def at_depth(x, depth: int):
+    """The level of x if it is of this depth, else None."""
+    if isinstance(x, Tensor):
+        refresh(x)
+        level = x._level
+        if level is not None and level.depth == depth:
+            return level
+    return None
+
+
+def refresh(x: Tensor):
+    """Derive a view anew if its base has been written to at some level."""
+    alias = x._view
+    if alias is not None and alias.seen != alias.cell.version \
+            and alias.base is not None:
+        from ._views import look
+        fresh = look(alias.base, alias.chain)
+        x._level, x._value, x._ge = fresh._level, fresh._value, fresh._ge
+        alias.seen = alias.cell.version
+
+
+# ---- ops on wrappers ---------------------------------------------------------------------------------
+
+
+def apply(op: GraphOp, operands: Sequence):
+    """Apply an op to operands of which some are wrappers, at the deepest level among them."""
+    deepest = None
+    for x in operands:
+        if isinstance(x, Tensor):
+            level = x._level
+            if level is not None and (deepest is None or level.depth > deepest.depth):
+                deepest = level
+    outs = _RULES[deepest.__class__](op, operands, deepest)
+    return outs if op.multiple else outs[0]
+
+
+def _down(op: GraphOp, operands: Sequence) -> list:
+    """The op one level down, as a list of results."""
+    found = _apply.apply(op, operands)
+    return found if op.multiple else [found]
+
+
 def _apply_batched(op: GraphOp, operands, level: Batched) -> list:
-    at = [x._level if is_wrapper(x) and x._level.depth == level.depth else None for x in operands]
+    depth = level.depth
+    at = [at_depth(x, depth) for x in operands]
     dims = tuple([None if lv is None else lv.dim for lv in at])
     key = ("batched_op", level.size, dims)
     found = op.graph.memo.get(key)
@@ -129,103 +227,242 @@ def _apply_batched(op: GraphOp, operands, level: Batched) -> list:
     batched, out_dims = found
     inner = [x if lv is None else lv.inner for x, lv in zip(operands, at)]
     outs = _apply.apply(batched, inner)
-    return [o if d is None else wrap(Batched(level.depth, level.size, o, d))
+    return [o if d is None else wrap(Batched(depth, level.size, o, d))
             for o, d in zip(outs, out_dims)]
 
 
 def _apply_dual(op: GraphOp, operands, level: Dual) -> list:
-    at = [x._level if is_wrapper(x) and x._level.depth == level.depth else None for x in operands]
+    depth = level.depth
+    at = [at_depth(x, depth) for x in operands]
     mask = tuple([lv is not None and d for lv, d in zip(at, op.differentiable)])
+    primals = [x if lv is None else lv.primal for x, lv in zip(operands, at)]
+    if not state.forward or True not in mask:
+        return _down(op, primals)
     key = ("dual_op", mask)
     found = op.graph.memo.get(key)
     if found is None:
         graph, out_mask = jvp(op.graph, mask)
         found = op.graph.memo[key] = GraphOp(graph, f"{op.name}_jvp", True), out_mask
     dual, out_mask = found
-    primals = [x if lv is None else lv.primal for x, lv in zip(operands, at)]
     outs = _apply.apply(dual, primals + [lv.tangent for lv, m in zip(at, mask) if m])
     tangents = iter(outs[len(out_mask):])
-    return [wrap(Dual(level.depth, o, next(tangents))) if m else o
+    return [wrap(Dual(depth, o, next(tangents))) if m else o
             for o, m in zip(outs, out_mask)]
 
 
-# ---- views and in-place --------------------------------------------------------------------------------
+# ---- a tape above other levels -----------------------------------------------------------------------
 
 
-def make_view(tensor: Tensor, lens: Lens) -> Tensor:
-    """A view of a wrapper; writing to it writes to the wrapper."""
-    refresh(tensor)
-    out = look(tensor, (lens,))
-    if tensor._view is None:
-        cell = Cell.__new__(Cell)
-        cell.value, cell.version, cell.shape = None, tensor._own_version, tensor._aval.shape
-        cell.strides = contiguous_strides(cell.shape)
-        tensor._view = Alias(cell, (), None)
-    alias = tensor._view
-    out._view = Alias(alias.cell, alias.chain + (lens,), alias.base or tensor)
-    out._view.seen = alias.cell.version
-    return out
+def _apply_taped(op: GraphOp, operands, level: Taped) -> list:
+    depth = level.depth
+    at = [at_depth(x, depth) for x in operands]
+    inner = [x if lv is None else lv.inner for x, lv in zip(operands, at)]
+    how = None
+    if state.enabled:
+        how = op.taped(tuple([lv is not None for lv in at]))
+    if how is None:
+        return _down(op, inner)
+    forward = how.ops.get("forward")
+    if forward is None:
+        forward = how.ops["forward"] = GraphOp(how.forward.graph, op.name, True, op.node_class)
+    outs = _apply.apply(forward, inner)
+    edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
+    node = level_node_class(op.node_class)(edges, how.n_out)
+    saved = [inner[i] for i in how.saved_inputs]
+    saved += [outs[i] for i in how.saved_outputs]
+    saved += outs[how.n_out:]
+    node.op, node.taped, node.saved, node.versions, node.depth = op, how, saved, (), depth
+    return [wrap(Taped(depth, o), (node, i)) if m else o
+            for i, (o, m) in enumerate(zip(outs, how.out_mask))]
 
 
-def assign(tensor: Tensor, new: Tensor) -> Tensor:
-    """tensor.op_() where one of the two is a wrapper."""
-    refresh(tensor)
-    new = _at_level_of(tensor, new)
-    alias = tensor._view
-    if alias is not None and alias.chain:
-        base = alias.base
-        changed = put(base, new, alias.chain)
-        base._level, base._value, base._ge = changed._level, changed._value, changed._ge
-    tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
-    tensor._own_version += 1
-    if alias is not None:
-        alias.cell.version += 1
-        alias.seen = alias.cell.version
-        if alias.base is not None:
-            alias.base._view.seen = alias.cell.version
-    return tensor
+class LevelNode(OpNode):
+    """The node of an op on a tape above other levels: it saves tensors of those."""
+
+    __slots__ = ("depth",)
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """The gradients of the inputs: tensors one level down, taped if `create_graph`."""
+        taped = self.taped
+        if self.saved is None:
+            raise RuntimeError(_apply.FREED)
+        given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+        if True not in given:
+            return (None,) * len(taped.mask)
+        cts = [g for g, use in zip(grads, given) if use]
+        if create_graph:
+            saved = [self._taped(k, t) for k, t in enumerate(self.saved)]
+        else:
+            saved = self.saved
+            cts = [peel(g, self.depth) for g in cts]
+        if create_graph and taped.n_kept:
+            op = second_order_op(taped, given)
+            saved = saved[:len(taped.saved_inputs)]
+        else:
+            op = first_order_op(taped, given)
+        outs = iter(_apply.apply(op, [*saved, *cts]))
+        return tuple([next(outs) if m else None for m in taped.mask])
+
+    def _taped(self, k: int, tensor):
+        edge = self.saved_edge(k)
+        if edge is None or not isinstance(tensor, Tensor):
+            return tensor
+        return wrap(Taped(self.depth, tensor), edge)
 
 
-def _at_level_of(tensor: Tensor, new: Tensor) -> Tensor:
-    mine = tensor._level.depth if tensor._level is not None else 0
-    theirs = new._level.depth if new._level is not None else 0
-    if theirs > mine and isinstance(new._level, Batched):
-        raise RuntimeError(INPLACE)
-    if mine > theirs and isinstance(tensor._level, Batched):
-        shape = (tensor._level.size, *new.shape)
-        return wrap(Batched(mine, tensor._level.size, new.expand(shape), 0))
-    return new
+_level_classes: dict[type, type] = {}
+
+
+def level_node_class(cls: type) -> type:
+    """The class of an op's nodes above other levels; it has the name of the ordinary one."""
+    found = _level_classes.get(cls)
+    if found is None:
+        found = _level_classes[cls] = type(cls.__name__, (LevelNode,), {
+            "__slots__": (), "__module__": cls.__module__})
+    return found
+
+
+_RULES = {Batched: _apply_batched, Dual: _apply_dual, Taped: _apply_taped}
+
+
+# ---- without history, data, printing -----------------------------------------------------------------
 
 
 def detach(tensor: Tensor) -> Tensor:
-    """Without history on the tape, at every level; tangents are dropped."""
+    """Without history on any tape; tangents are dropped."""
+    refresh(tensor)
     level = tensor._level
+    if isinstance(level, Batched):
+        return level.around(level.inner.detach())
+    return level.below.detach()
+
+
+def untaped(x: Tensor) -> Tensor:
+    """Without history on any tape; tangents stay (as they do in no_grad)."""
+    refresh(x)
+    level = x._level
+    if level is None:
+        return x if x._edge() is None else x.detach()
+    if isinstance(level, Batched):
+        return level.around(untaped(level.inner))
     if isinstance(level, Dual):
-        return level.primal.detach()
-    return wrap(Batched(level.depth, level.size, level.inner.detach(), level.dim))
+        return wrap(Dual(level.depth, untaped(level.primal), untaped(level.tangent)))
+    return untaped(level.inner)
 
 
 def ones_like(tensor: Tensor) -> Tensor:
     """Ones in the shape of one example, batched like the tensor."""
-    level = tensor._level
-    if isinstance(level, Dual):
-        from ._tensor import ones_like_detached
-        return ones_like_detached(level.primal)
     from ._tensor import ones_like_detached
-    return wrap(Batched(level.depth, level.size, ones_like_detached(level.inner), level.dim))
+    level = tensor._level
+    if isinstance(level, Batched):
+        return level.around(ones_like_detached(level.inner))
+    return ones_like_detached(level.below)
 
 
 def concrete(tensor: Tensor, what: str) -> np.ndarray:
     """The data of a wrapper: that of the primal; an error for one example of a batch."""
+    refresh(tensor)
     level = tensor._level
     if isinstance(level, Batched):
-        raise RuntimeError(NO_DATA.format(what=what))
-    return level.primal._array()
+        raise RuntimeError(CONTROL_FLOW if what == "bool" else NO_DATA.format(what=what))
+    return level.below._array()
+
+
+def number(depth: int) -> int:
+    """How deep a level is among those being computed, from 1; 0 if it is over."""
+    depths = [f.depth for f in stack.frames]
+    return depths.index(depth) + 1 if depth in depths else 0
 
 
 def describe(tensor: Tensor) -> str:
     """How a wrapper prints."""
+    refresh(tensor)
     level = tensor._level
+    lvl = number(level.depth)
+    inner = repr(level.below).replace("\n", "\n    ")
     if isinstance(level, Batched):
-        return f"BatchedTensor(lvl={active.index(level.depth) + 1 if level.depth in active else '?'}, bdim={level.dim}, value=\n    {level.inner!r}\n)"
-    return f"DualTensor(primal={level.primal!r}, tangent={level.tangent!r})"
+        return f"BatchedTensor(lvl={lvl}, bdim={level.dim}, value=\n    {inner}\n)"
+    if isinstance(level, Taped):
+        return f"GradTrackingTensor(lvl={lvl}, value=\n    {inner}\n)"
+    from .autograd.forward_ad import describe as describe_dual, is_dual_level
+    if is_dual_level(level.depth):
+        return describe_dual(level)
+    return f"GradTrackingTensor(lvl={lvl}, value=\n    {inner}\n)"
+
+
+# ---- batches -----------------------------------------------------------------------------------------
+
+
+def batched_at(x: Tensor, frame_depth: int, size: int, dim: int) -> Tensor:
+    """The tensor one level down whose dimension `dim` is the batch of this level: x moved, or
+    expanded if it is not batched there."""
+    level = at_depth(x, frame_depth)
+    if level is None:
+        dim = dim % (x.ndim + 1)
+        return move_dim(x, None, dim, size)
+    dim = dim % level.inner.ndim
+    return level.inner if level.dim == dim else move_dim(level.inner, level.dim, dim, size)
+
+
+def move_dim(x: Tensor, source: int | None, target: int, size: int) -> Tensor:
+    """x with its batch dimension moved (from None: made by repetition)."""
+    a = x._aval
+    key = ("move_dim", a, source, target, size)
+    op = _moves.get(key)
+    if op is None:
+        graph = trace_closed(lambda v: [move_batch_axis(Axis(size), v, source, target)], [a],
+                             "movedim")
+        op = _moves[key] = GraphOp(graph, "permute", False)
+    return _apply.apply(op, [x])
+
+
+_moves: dict[tuple, GraphOp] = {}
+
+
+def drawn(draw, shape: Sequence[int], *parameters: Tensor) -> Tensor:
+    """A random tensor of this shape inside whatever vmaps are active.
+
+    `draw(shape, *parameters)` draws an unbatched one. Levels with randomness 'different' (and any
+    level a parameter is batched at) get their batch in front of `shape`; 'same' shares the draw;
+    'error' raises RuntimeError.
+    """
+    frames = [f for f in stack.frames if f.kind == "vmap"]
+    if not frames:
+        return draw(tuple(shape), *parameters)
+    if any(f.randomness == "error" for f in frames):
+        raise RuntimeError(RANDOM)
+    parameters = [x.detach() for x in parameters]
+    lead = [f for f in frames if f.randomness == "different" or
+            any(has_level(x, f.depth) for x in parameters)]
+    full = [f.size for f in lead] + list(shape)
+    for frame in reversed(lead):
+        parameters = [batched_at(x, frame.depth, frame.size, 0) for x in parameters]
+    out = draw(tuple(full), *parameters)
+    for frame in lead:
+        out = wrap(Batched(frame.depth, frame.size, out, 0))
+    return out
+
+
+def has_level(x: Tensor, depth: int) -> bool:
+    """Whether x is, somewhere down, a wrapper of this depth."""
+    level = x._level
+    while level is not None:
+        if level.depth == depth:
+            return True
+        level = level.below._level
+    return False
+
+
+# ---- views and in-place: see `_level_writes` ---------------------------------------------------------
+
+
+def make_view(tensor, lens):
+    """A view of a wrapper; writing to it writes to the wrapper."""
+    from ._level_writes import make_view as make
+    return make(tensor, lens)
+
+
+def assign(tensor, new):
+    """tensor.op_() where one of the two is a wrapper."""
+    from ._level_writes import assign as write
+    return write(tensor, new)

@@ -11,17 +11,22 @@ from ..core import dtypes as dt
 from ..engine import Value, from_numpy, record, to_buffer, unit_of_primitive
 from ..engine.value import to_numpy
 from .. import primitives as p
-from . import _printing, _types
+from . import _bounds as bounds, _printing, _types
 from ._tensor_base import Tensor, new_tensor
 from ._views import Alias, Lens, assign, contiguous_strides, layout_of, make_alias, make_view, share
-from .autograd import backward as _backward
-from .autograd.backward import AccumulateGrad
+from .autograd.accumulate import AccumulateGrad
+from .autograd.backward import backward as _backward
 from .autograd.modes import state
 from .autograd.node import Handle
 
 NON_LEAF_GRAD = ("you can only change requires_grad flags of leaf variables. If you want to use a "
                  "computed variable in a subgraph that doesn't require differentiation use "
                  "var_no_grad = var.detach().")
+IN_TRANSFORM = ("You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                "torch.autograd.functional.* APIs) inside of a function being transformed by a "
+                "functorch transform. This is unsupported, please attempt to use the functorch "
+                "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+                "outside of a function being transformed instead.")
 ONLY_FLOATING = ("only Tensors of floating point and complex dtype can require gradients")
 
 
@@ -208,7 +213,10 @@ def _concrete(self, what: str) -> np.ndarray:
     if self._level is not None:
         from . import _levels
         return _levels.concrete(self, what)
-    return to_numpy(self._read())
+    array = to_numpy(self._read())
+    if bounds.pending:
+        bounds.raise_if_outside()
+    return array
 
 
 Tensor._array = lambda self: _concrete(self, "its data")
@@ -263,7 +271,7 @@ def _truth(self) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.numel() > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(self.item())
+    return bool(_concrete(self, "bool").reshape(()).item())
 
 
 def _index(self) -> int:
@@ -386,9 +394,14 @@ def _set_requires_grad(self, value: bool):
         if not value:
             raise RuntimeError(NON_LEAF_GRAD)
         return
+    if state.transforms:
+        raise RuntimeError(IN_TRANSFORM)
     if not value:
         self._ge = None
     elif self._ge is None:
+        if self._is_inference and not state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside "
+                               "InferenceMode is not allowed.")
         if self._value.aval.dtype not in dt.INEXACT:
             raise RuntimeError(ONLY_FLOATING)
         self._ge = AccumulateGrad(self), 0
@@ -548,7 +561,7 @@ def register_post_accumulate_grad_hook(self, hook):
 @_member
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Add the gradient of this tensor by the leaves to their `.grad`."""
-    _backward.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 @_member

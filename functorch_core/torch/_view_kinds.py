@@ -78,7 +78,7 @@ def box_get(x, spec, news, *ints):
     if ints:
         x = p.dynamic_slice(x, *map(_int64, starts), sizes=spans)
         starts = (0,) * len(spec)
-    if any(ints) or any(starts) or spans != x.aval.shape or any(s != 1 for s in steps):
+    if any(starts) or spans != x.aval.shape or any(s != 1 for s in steps):
         x = p.slice(x, start=tuple(starts), strides=steps,
                     limit=tuple(s + n for s, n in zip(starts, spans)))
     return p.reshape(x, shape=_box_shape(spec, news))

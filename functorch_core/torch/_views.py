@@ -86,7 +86,7 @@ class Alias:
         cell = self.cell
         if self.seen != cell.version:
             if self.base is not None:
-                fresh = look(self.base, self.chain)
+                fresh = _look_recorded(root_of(self.base), self.chain)
                 tensor._value, tensor._ge = fresh._value, fresh._ge
             elif self.chain:
                 tensor._value = look(new_tensor(cell.value), self.chain)._value
@@ -119,6 +119,15 @@ def put(base: Tensor, new: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     return apply(op, [base, new, *_ints(chain)])
 
 
+def _look_recorded(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
+    """look() with the tape on: a view that is read inside no_grad keeps its history."""
+    saved, state.enabled = state.enabled, True
+    try:
+        return look(base, chain)
+    finally:
+        state.enabled = saved
+
+
 def current_aval(tensor: Tensor) -> Aval:
     """The aval an op sees: of one example inside vmap."""
     return tensor._read().aval if tensor._level is None else tensor._level.aval
@@ -128,7 +137,7 @@ def _ints(chain) -> list[int]:
     return [i for lens in chain for i in lens.ints]
 
 
-INT = aval((), np.dtype("int64"))
+INT, BOOL = aval((), np.dtype("int64")), np.dtype(bool)
 
 
 @functools.lru_cache(4096)
@@ -165,6 +174,8 @@ def _put(base, new, chain, ints):
     (kind, params, n), rest = chain[0], chain[1:]
     mine, ints = ints[:n], ints[n:]
     lens = KINDS[kind]
+    if rest and kind in OVERLAPPING:
+        return _put_touched(base, new, Lens(kind, params), rest, ints)
     if rest:
         new = _put(lens.get(base, *params, *mine), new, rest, ints)
     if lens.put is not None:
@@ -179,6 +190,19 @@ def put_by_index(base, new, lens: Lens):
     updates = p.reshape(new, shape=(new.aval.size,))
     index = p.constant(places.reshape(-1))
     out = p.scatter_axis(flat, index, updates, axis=0, combine="set")
+    return p.reshape(out, shape=base.aval.shape)
+
+
+def _put_touched(base, new, lens: Lens, rest, ints):
+    """Put through a lens that shows elements several times: only what `rest` writes to counts."""
+    old = KINDS[lens.kind].get(base, *lens.params)
+    whole = _put(old, new, rest, ints)
+    touched = _put(p.full(old.aval.shape, False, BOOL), p.full(new.aval.shape, True, BOOL), rest, ints)
+    places = p.constant(index_map(lens, base.aval.shape))
+    places = p.select(touched, places, p.full(places.aval.shape, base.aval.size, INT.dtype))
+    out = p.scatter_axis(p.reshape(base, shape=(base.aval.size,)),
+                         p.reshape(places, shape=(places.aval.size,)),
+                         p.reshape(whole, shape=(whole.aval.size,)), axis=0, mode="drop")
     return p.reshape(out, shape=base.aval.shape)
 
 
@@ -224,6 +248,38 @@ def make_alias(tensor: Tensor) -> Tensor:
     return out
 
 
+def root_of(base: Tensor) -> Tensor:
+    """The tensor that has a cell's shape: `base`, unless it became a view itself (see rebase)."""
+    alias = base._view
+    return base if alias is None or alias.base is None else alias.base
+
+
+def rebase(tensor: Tensor, lens: Lens, new: Tensor):
+    """Let the tensor see its cell through a further lens; `new` is what it shows then.
+
+    The views of a tensor that is no view itself go on by a stand-in of its former shape.
+    """
+    strides, alias = layout_after(tensor, lens)[1], tensor._view
+    if alias is None:
+        tensor._own_version += 1
+        tensor._strides = None if strides == contiguous_strides(new._value.aval.shape) else strides
+    else:
+        cell, base = alias.cell, alias.base
+        cell.version += 1
+        if base is None and not alias.chain and not (tensor._ge is not None and tensor.is_leaf):
+            base = new_tensor(cell.value, tensor._ge)
+            base._view, alias.seen = alias, cell.version
+        tensor._view = Alias(cell, alias.chain + (lens,), base)
+    tensor._value = new._value
+    if new._ge is not None:
+        tensor._ge = new._ge
+
+
+def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:
+    """(shape, strides, offset) of what a lens shows of the tensor."""
+    return KINDS[lens.kind].layout(*layout_of(tensor), *lens.params, *lens.ints)
+
+
 def assign(tensor: Tensor, new: Tensor) -> Tensor:
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
     check_writable(tensor)
@@ -245,6 +301,8 @@ def assign(tensor: Tensor, new: Tensor) -> Tensor:
 def _take_edge(tensor: Tensor, new: Tensor):
     """After an in-place op: the history is the op's, unless the tape is off."""
     if state.enabled:
+        if new._ge is not None:
+            new._ge[0].forget(tensor, new)
         tensor._ge = new._ge
         tensor._move_hooks()
 
@@ -258,6 +316,7 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         _take_edge(tensor, new)
         return
     if base is not None:
+        base = root_of(base)
         changed = put(base, new if state.enabled else new_tensor(value), alias.chain)
         cell.value = changed._value
         cell.version += 1
@@ -271,8 +330,23 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     _take_edge(tensor, new)
 
 
+OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single "
+           "memory location. Please clone() the tensor before performing the operation.")
+OVERLAPPING = frozenset({"as_strided", "expand", "unfold"})
+
+
+def check_overlap(tensor: Tensor):
+    """RuntimeError for a view in which several elements are one place of memory."""
+    if any(lens.kind in OVERLAPPING for lens in tensor._view.chain):
+        shape, strides, _ = layout_of(tensor)
+        if 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides)):
+            raise RuntimeError(OVERLAP)
+
+
 def check_writable(tensor: Tensor):
     """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views."""
+    if tensor._view is not None and tensor._view.chain:
+        check_overlap(tensor)
     if state.enabled and tensor._level is None:
         if tensor._ge is not None and tensor.is_leaf:
             raise RuntimeError(LEAF_INPLACE)

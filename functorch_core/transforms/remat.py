@@ -3,8 +3,9 @@
     remat *args -> *outs      params: graph, policy, differentiated
 
 `policy(primitive, params)` says which values the forward pass may keep all the same; a loop or a
-cond inside is one such value. Once it is transposed the node is marked `differentiated`: an optimization barrier over its operands then keeps
-XLA from finding out that the forward pass has computed the same, and from keeping that.
+cond inside is one such value. Once it is transposed the node is marked `differentiated`: an
+optimization barrier over its operands then keeps XLA from finding out that the forward pass has
+computed the same, and from keeping that.
 """
 from __future__ import annotations
 

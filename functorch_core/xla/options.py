@@ -27,12 +27,12 @@ _CHOICES = (
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
     ("scatter", {EMITTERS: True}),
-    # A ResNet-18 step takes 1.97-1.99 of PyTorch's time by default, 1.36-1.44 with these fusions
-    # (channels-last 1.63, 1.18-1.24). The emitters were chosen on three 3 x 3 convolutions of
-    # 32 x 64 x 32 x 32, forward: 84.8 ms by default, 47.2 with these fusions, 52.5 with them and
-    # without emitters. (Channels-last that program becomes one YNNPACK fusion whatever the options:
-    # 38.1.) Without convolutions the defaults stay: row sums 2.3, softmax 2.2 with YNNPACK off.
-    ("conv", {EMITTERS: True, YNN: f"{_LIBRARY}REDUCE,{_LIBRARY}ELTWISE"}),
+    # A ResNet-18 step takes 1.97-1.99 of PyTorch's time by default, 1.49 with these fusions and
+    # 1.36-1.44 with REDUCE,ELTWISE, which is not to be had: ELTWISE loses NaN (relu(NaN) is 0). The
+    # emitters were chosen on three 3 x 3 convolutions of 32 x 64 x 32 x 32, forward: 84.8 ms by
+    # default, 47.2 with fusions for them off, 52.5 without emitters as well.
+    ("conv", {EMITTERS: True, YNN: ",".join(_LIBRARY + k for k in ("DOT", "INDIVIDUAL_DOT",
+                                                                   "REDUCE"))}),
     # Rematerialisation: XLA:CPU drops optimization barriers before it merges equal operations, and
     # so undoes it. Temporaries of 8 layers of 512 x 512: 30 MB, and 16 with the barriers kept.
     ("barrier", {DISABLED: "cse_barrier_expander"}),

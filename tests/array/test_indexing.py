@@ -58,6 +58,8 @@ def random_index(rng, shape):
             dim += 1
         elif kind == "mask":
             n = int(rng.integers(1, len(shape) - dim + 1))
+            if 0 in shape[dim:dim + n] and dots:
+                continue  # NumPy does not check an empty mask's shape
             items.append(rng.random(shape[dim:dim + n]) < .5)
             dim += n
         elif kind == "none":
@@ -93,7 +95,7 @@ def cases(seed, count):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_reads_are_numpys(seed):
-    for x, index, wanted, rng in cases(seed, 300):
+    for x, index, wanted, rng in cases(seed, 1000):
         if wanted is None:
             with pytest.raises(IndexError):
                 fc.asarray(x)[as_ours(index, rng)]
@@ -105,7 +107,7 @@ def test_random_reads_are_numpys(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_writes_are_numpys(seed):
-    for x, index, wanted, rng in cases(100 + seed, 300):
+    for x, index, wanted, rng in cases(100 + seed, 1000):
         if wanted is None:
             continue
         values = -np.arange(1, 1 + wanted.size, dtype=np.float32).reshape(wanted.shape)
@@ -123,7 +125,7 @@ UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.m
 
 @pytest.mark.parametrize("name", UFUNCS)
 def test_random_updates_are_ufunc_at(name):
-    for x, index, wanted, rng in cases(hash(name) % 1000, 150):
+    for x, index, wanted, rng in cases(len(name) + 300, 150):
         if wanted is None:
             continue
         values = rng.integers(1, 3, wanted.shape).astype(np.float32)
@@ -180,7 +182,7 @@ def test_a_computed_index_array_out_of_bounds_is_an_index_error():
 
 
 def test_too_many_indices():
-    with pytest.raises(IndexError, match="too many indices: 2 for an array of shape"):
+    with pytest.raises(IndexError, match="too many indices: 2 for the 1 dimensions"):
         fc.zeros(3)[0, 0]
 
 
@@ -190,7 +192,7 @@ def test_two_ellipses():
 
 
 def test_a_mask_of_another_shape():
-    with pytest.raises(IndexError, match=r"mask of shape \(2,\)"):
+    with pytest.raises(IndexError, match=r"mask of shape \(2,\) does not fit"):
         fc.zeros((3, 4))[np.array([True, False])]
 
 
@@ -287,7 +289,7 @@ def test_a_mask_with_a_number_works_under_tracing():
 
 
 def test_an_update_of_another_shape():
-    with pytest.raises(ValueError, match=r"y of shape \(2,\) does not broadcast .* \(3,\)"):
+    with pytest.raises(ValueError, match=r"y of shape \(2,\) does not broadcast to \(3,\)"):
         fc.zeros(3).at[:].set(np.zeros(2, np.float32))
 
 
@@ -302,7 +304,7 @@ def test_dtypes_stay(dtype):
     x = fc.ones(3, dtype=getattr(fc, dtype))
     assert x[1:].dtype == x.dtype
     assert x[np.array([0])].dtype == x.dtype
-    assert x.at[0].set(0).dtype == x.dtype
+    assert x.at[0].set(dtype == "bool_").dtype == x.dtype
 
 
 # ---- derivatives and programs ------------------------------------------------------------------------------------

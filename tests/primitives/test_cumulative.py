@@ -157,7 +157,8 @@ def test_no_nan_from_nothing():
 # ---- linear_recurrence ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape, axis", (((1,), 0), ((7,), 0), ((2, 8), 1), ((5, 3), 0), ((0, 2), 0)))
+@pytest.mark.parametrize("shape, axis", (
+    ((1,), 0), ((7,), 0), ((2, 8), 1), ((5, 3), 0), ((0, 2), 0)))
 @pytest.mark.parametrize("reverse", (False, True))
 def test_linear_recurrence(shape, axis, reverse):
     check(lambda a, b: linear_recurrence(a, b, axis=axis, reverse=reverse),

@@ -9,6 +9,7 @@ from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives import dot_general
+from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
 
@@ -89,7 +90,9 @@ def test_wider_results(dtype, out):
     out = np.dtype(out)
     x, y = some((3, 4), dtype) * np.asarray(9).astype(getattr(ml_dtypes, dtype, dtype)), some(
         (4, 2), dtype, seed=1)
-    fun = lambda x, y: dot_general(x, y, contract=((1,), (0,)), out_dtype=out)  # noqa: E731
+
+    def fun(x, y):
+        return dot_general(x, y, contract=((1,), (0,)), out_dtype=out)
     check(fun, x, y, rules=("lower",))
     wide = np.promote_types(out, np.float32) if out.kind not in "iu" else out
     wanted = x.astype(wide) @ y.astype(wide)
@@ -106,7 +109,6 @@ def test_narrow_floats_are_summed_in_float32(dtype):
 
 def test_gradient_of_mixed_dtypes():
     x, y = some((3, 4), "bfloat16"), some((4, 2), "bfloat16", seed=1)
-    from functorch_core.transforms.transpose import vjp
     graph = graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,)),
                                               out_dtype=np.dtype("float32")), [x, y])
     v = vjp(graph, (True, True))

@@ -122,7 +122,7 @@ def test_choices():
     emitters = "xla_cpu_use_fusion_emitters"
     assert xla.choose_options(frozenset()) == {emitters: False}
     assert xla.choose_options(frozenset({"scatter"})) == {emitters: True}
-    assert "ELTWISE" in str(xla.choose_options(frozenset({"conv"})))
+    assert "ELTWISE" not in str(xla.choose_options(frozenset({"conv"})))  # it loses NaN
 
 
 def test_fast_compile():

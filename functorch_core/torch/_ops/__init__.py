@@ -1,3 +1,14 @@
 """The ops of the torch namespace, by family. Importing the package declares them all."""
 from . import pointwise
-from . import comparison, math, reduction
+from . import (
+    comparison, complex_numbers, counting, cumulative, foreach, integers, math, order, reduction,
+    special)
+from . import data, storage, creation, views, copies, indexing, sampling, joining, gathering
+from . import distances, matmul
+from . import (
+    nn_activation, nn_attention, nn_conv, nn_ctc, nn_loss, nn_norm, nn_other, nn_pool, nn_ranking,
+    nn_resize, nn_unpool, nn_vision)
+
+# Names of the torch namespace that are no ops.
+NAMESPACE = {**sampling.NAMESPACE, **data.legacy_types,
+             "UntypedStorage": storage.UntypedStorage, "TypedStorage": storage.TypedStorage}

@@ -387,8 +387,8 @@ def _range_length(start, end, step) -> int:
     return math.ceil((end - start) / step)
 
 
-@composite(method=False)
-def range(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+@composite(method=False, name="range")
+def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False, **kwargs):
     """start, start + step, ... up to and with end, of the default dtype."""
     if len(args) == 1 and "end" in kwargs:
@@ -511,8 +511,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     return made if out is None else write_out("eye", out, made)
 
 
-@torch_op(method=False)
-def complex(real: Tensor, imag: Tensor, *, out=None):
+@torch_op(method=False, name="complex")
+def complex_(real: Tensor, imag: Tensor, *, out=None):
     """A complex tensor of its real and imaginary parts, which have one dtype."""
     from .._promotion import broadcast
     for x in (real, imag):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops.op import Weak
+from ...transforms.custom import stop_gradient
 from .. import _types
 from .._inplace import scalar_name
 from .._op import TorchOp, torch_op
@@ -57,6 +58,13 @@ def widened(apply: Callable) -> Callable:
     return wide
 
 
+def flat(out, x):
+    """out, as a function of x whose derivative is 0 (and which requires grad if x does)."""
+    if x.aval.dtype not in dt.INEXACT or out.aval.dtype != x.aval.dtype:
+        return out
+    return p.select(p.full(x.aval.shape, True, dt.bool_), stop_gradient(out), x)
+
+
 def kind_of(number) -> type:
     """The Python type of a number that is a literal or an input."""
     return number.kind if isinstance(number, Weak) else type(number)
@@ -65,6 +73,14 @@ def kind_of(number) -> type:
 def number_operand(x) -> bool:
     """Whether an operand is a Python number, not a tensor."""
     return not hasattr(x, "aval")
+
+
+def require_tensor(name: str, *operands):
+    """TypeError if all operands are numbers."""
+    if all(map(number_operand, operands)):
+        kinds = ", ".join(kind_of(x).__name__ for x in operands)
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), "
+                        "but expected a Tensor among them")
 
 
 # ---- declaring ---------------------------------------------------------------------------------------
@@ -83,12 +99,15 @@ def unary(name: str, apply: Callable, doc: str, *, dtypes=INEXACT, floats: bool 
 
 def binary(name: str, apply: Callable, doc: str, *, left: str = "Tensor", right: str = "Tensor",
            dtypes=NUMERIC, floats: bool = False, kernel: str | None = None, inplace: bool = True,
-           **forms) -> TorchOp:
+           numbers: bool = False, **forms) -> TorchOp:
     """An op of two operands, promoted to one dtype and broadcast to one shape.
 
-    `left` and `right` say what they may be: "Tensor", or "Operand" where it may be a number.
+    `left` and `right` say what they may be: "Tensor", or "Operand" where it may be a number;
+    `numbers`: both may.
     """
     def fun(input, other, *, out=None):
+        if not numbers:
+            require_tensor(name, input, other)
         x, y = promote(input, other, to_float=floats)
         require(x, dtypes, kernel or f"{name}_cpu")
         return apply(x, y)

@@ -4,10 +4,10 @@ from __future__ import annotations
 import functools
 import math
 
-from .._op import composite, torch_op
+from .._op import torch_op
 from .._promotion import promote
 from .values import (
-    Derived, aval_of, dt, full_like, like, np, p, require_floating, total, where, wide,
+    Derived, aval_of, derived, dt, full_like, like, np, p, require_floating, total, where, wide,
     wrap_dim)
 
 # ---- norms -------------------------------------------------------------------------------------------
@@ -20,9 +20,10 @@ def _root(power: float) -> Derived:
         return p.sqrt(x) if power == 2 else p.pow(x, full_like(x, 1 / power))
 
     def tangent(t, x, out):
-        slope = (p.div(full_like(out, 0.5), out) if power == 2 else
-                 p.div(p.mul(out, 1 / power), x))
-        return p.select(p.eq(out, 0.), p.zeros(aval_of(t)), p.mul(t, slope))
+        at_zero = p.eq(out, 0.)
+        safe = p.select(at_zero, full_like(x, 1), out if power == 2 else x)
+        slope = p.div(full_like(out, 0.5) if power == 2 else p.mul(out, 1 / power), safe)
+        return p.mul(t, p.select(at_zero, p.zeros(aval_of(t)), slope))
     return Derived(fun, tangent)
 
 
@@ -34,23 +35,24 @@ def _abs_power(power: float) -> Derived:
 
     def tangent(t, x, out):
         slope = p.mul(p.pow(p.abs(x), full_like(x, power - 1)), p.mul(p.sign(x), power))
-        return p.select(p.eq(x, 0.), p.zeros(aval_of(t)), p.mul(t, slope))
+        return p.mul(t, p.select(p.eq(x, 0.), p.zeros(aval_of(t)), slope))
     return Derived(fun, tangent)
 
 
-def absolute(x):
-    """|x|, real."""
-    return p.abs(x)
+@derived(lambda t, x, out: p.zeros(aval_of(out)))
+def _nonzero(x):
+    """1 where x is not 0; its derivative is 0, not absent."""
+    return p.convert(p.ne(x, full_like(x, 0)), dtype=dt.real_of(aval_of(x).dtype))
 
 
 def vector_norm(x, power: float, axes) -> object:
     """The p-norm over axes of a floating or complex value."""
     axes = tuple(axes)
     if power == 0:
-        return total(p.convert(p.ne(x, full_like(x, 0)), dtype=dt.real_of(aval_of(x).dtype)), axes)
+        return total(_nonzero(x), axes)
     if power == 2:
         return _root(2)(total(_squares(x), axes))
-    magnitude = absolute(x)
+    magnitude = p.abs(x)
     if power == 1:
         return total(magnitude, axes)
     if power in (math.inf, -math.inf):
@@ -116,7 +118,7 @@ def similarity(x1, x2, dim, eps):
 
     def unit(v):
         if not shape:
-            length = absolute(v)
+            length = p.abs(v)
             return p.div(v, where(p.lt(length, full_like(length, eps)), eps, length))
         length = vector_norm(v, 2, (d,))
         clipped = where(p.lt(length, full_like(length, eps)), eps, length)
@@ -150,7 +152,6 @@ def _row_distances(x, power):
     return norm_of_difference(p.sub(first, second), power)
 
 
-@composite(name="_normalize", method=False, function=False)
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input / max(its p-norm along dim, eps).
 

@@ -131,7 +131,7 @@ def _rounding(name: str, apply):
     def checked(x):
         if x.aval.dtype in dt.COMPLEX:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
-        return x if x.aval.dtype in dt.INTEGER else apply(x)
+        return x if x.aval.dtype in dt.INTEGER else d.flat(apply(x), x)
     return checked
 
 
@@ -163,11 +163,13 @@ def round(input: Tensor, *, decimals=0, out=None):
                                          dtype=d.scalar_name(input.aval.dtype)))
         return input
     if not decimals:
-        return p.round(input)
+        return d.flat(p.round(input), input)
     scale = 10. ** abs(decimals)
     if decimals > 0:
-        return widened(lambda x: p.div(p.round(p.mul(x, scale)), scale))(input)
-    return widened(lambda x: p.mul(p.round(p.div(x, scale)), scale))(input)
+        rounded = widened(lambda x: p.div(p.round(p.mul(x, scale)), scale))(input)
+    else:
+        rounded = widened(lambda x: p.mul(p.round(p.div(x, scale)), scale))(input)
+    return d.flat(rounded, input)
 
 
 # ---- products with logarithms ------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def torch_rrelu(input, lower=1. / 8, upper=1. / 3, training=False, generator=Non
     if not training:
         return _leaky_relu(input, (lower + upper) / 2)
     from .nn_other import drawn
-    noise = drawn("uniform", input, lower, upper, generator)
+    noise = drawn("uniform", input, lower, upper, generator=generator)
     return _rrelu(input, noise)
 
 

@@ -172,12 +172,12 @@ def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
 def _floor_divided(x, y):
     if x.aval.dtype in dt.INTEGER:
         return ew.floor_divide(x, y)
-    return widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y)
+    return d.flat(widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y), x)
 
 
 def _truncated(x, y):
     q = p.div(x, y)
-    return q if x.aval.dtype in dt.INTEGER else p.trunc(q)
+    return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
 
 
 @torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
@@ -200,10 +200,10 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
 
 
 true_divide = binary("true_divide", p.div, "input / other, elementwise.", left="Operand",
-                     right="Operand", floats=True)
+                     right="Operand", floats=True, numbers=True)
 floor_divide = binary("floor_divide", _floor_divided, "input / other, rounded down, elementwise.",
                       left="Operand", right="Operand", dtypes=d.REAL, kernel="div_floor_cpu",
-                      dunder=("floordiv", "rfloordiv"))
+                      dunder=("floordiv", "rfloordiv"), numbers=True)
 
 
 def _remainder(x, y):
@@ -220,6 +220,7 @@ remainder = binary("remainder", widened(_remainder),
                    left="Operand", right="Operand", dtypes=d.REAL, dunder=("mod", "rmod"))
 fmod = binary("fmod", widened(p.rem), "The remainder of input / other with input's sign.",
               right="Operand", dtypes=d.REAL)
+Tensor.__rdiv__ = lambda self, other: div(other, self)
 reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
 
 # ---- powers ------------------------------------------------------------------------------------------
@@ -247,6 +248,7 @@ def _static_pow(input: Tensor, exponent):
 @torch_op(name="_general_pow", node="pow", function=False, method=False)
 def _general_pow(input: Operand, exponent: Operand):
     """input to the power exponent."""
+    d.require_tensor("pow", input, exponent)
     x, y = promote(input, exponent)
     require(x, d.NUMERIC, "pow")
     if kind_of(exponent) in (int, float) and x.aval.dtype in dt.INTEGER:
@@ -292,6 +294,9 @@ def float_power(input, exponent, *, out=None):
     tensor([4., 9.], dtype=torch.float64)
     """
     from .._op import write_out
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise TypeError("float_power() received an invalid combination of arguments - got two "
+                        "numbers, but expected a Tensor among them")
     complex_ = any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex)
                    for x in (input, exponent))
     dtype = _types.by_name["complex128" if complex_ else "float64"]
@@ -306,12 +311,8 @@ square = unary("square", lambda x: p.integer_pow(x, y=2) if x.aval.dtype != dt.b
                dtypes=d.NUMERIC | {dt.bool_})
 
 
-def _power_of_two_times(x, y):
-    return p.mul(x, p.pow(like(y, 2), y))
-
-
 @torch_op(inplace=True)
-def ldexp(input: Tensor, other: Operand, *, out=None):
+def ldexp(input: Tensor, other: Tensor, *, out=None):
     """input * 2 ** other, elementwise.
 
     >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
@@ -371,7 +372,7 @@ def _sgn(x):
     if dtype == dt.bool_:
         return x
     if dtype in dt.FLOATING:  # NaN has sign 0
-        return p.select(p.ne(x, x), like(x, 0), p.sign(x))
+        return d.flat(p.select(p.ne(x, x), like(x, 0), p.sign(x)), x)
     return p.sign(x)
 
 
@@ -499,5 +500,15 @@ def clamp_max(input: Tensor, max: Operand, *, out=None):
 
 hypot = binary("hypot", widened(lambda x, y: ew.hypot(x, y)),
                "sqrt(input ** 2 + other ** 2), elementwise, without overflow.", dtypes=d.FLOATS)
-nextafter = binary("nextafter", p.nextafter, "The next number after input towards other.",
+
+
+def _next_after(x, y):
+    """The derivative by x is 1 where there is a step to take."""
+    start = stop_gradient(x)
+    moved = p.sub(x, start)  # 0, with x's tangent
+    step = p.and_(p.is_finite(start), p.ne(start, y))
+    return p.add(p.nextafter(start, stop_gradient(y)), p.select(step, moved, like(x, 0)))
+
+
+nextafter = binary("nextafter", _next_after, "The next number after input towards other.",
                    dtypes=d.FLOATS)

@@ -213,10 +213,7 @@ def _extreme(name: str, largest: bool, doc: str):
     def fun(input, dim=(), keepdim=False, *, out=None):
         require(input, dt.ORDERED, f"{name}_cpu")
         axes = axes_of(input, dim)
-        if input.aval.size == 0 and dim == ():
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() "
-                             "== 0. Specify the reduction dim with the 'dim' argument.")
-        check_nonempty(input, axes, name, False)
+        check_nonempty(input, axes, name, dim == ())
         return extreme_of(input, axes, keepdim, largest)
     fun.__annotations__ = {"input": "Tensor"}
     fun.__name__ = fun.__qualname__ = name

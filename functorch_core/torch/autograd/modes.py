@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 
 
 class _State(threading.local):
@@ -11,16 +12,31 @@ class _State(threading.local):
     inference = False
     anomaly = False
     check_nan = True
-    saved_hooks: tuple = ()
+    watched = False           # anomaly mode or saved-tensor hooks are on: nodes are made with care
+    saved_hooks: tuple = ()   # (pack, unpack) pairs, innermost last
+    hooks_disabled: str | None = None
+    forward = True            # whether forward mode computes tangents
+    multithreading = True
+    transforms = 0            # how many torch.func transforms are being computed
 
 
 state = _State()
 
 
 class _Mode:
-    """A context manager that is also a decorator (for generators, too)."""
+    """A context manager that is also a decorator, of functions, generators and classes."""
 
     def __call__(self, fun):
+        if inspect.isclass(fun):
+            warnings.warn(f"Decorating classes is deprecated and will be disabled in future "
+                          f"versions. You should only decorate functions or methods. To preserve "
+                          f"the current behavior of class decoration, you can directly decorate "
+                          f"the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
+            fun.__init__ = self._wrap(fun.__init__)
+            return fun
+        return self._wrap(fun)
+
+    def _wrap(self, fun):
         if inspect.isgeneratorfunction(fun):
             return self._wrap_generator(fun)
 
@@ -31,17 +47,25 @@ class _Mode:
         return wrapped
 
     def _wrap_generator(self, fun):
+        """The generator runs in the mode; what the caller does between two items does not."""
         @functools.wraps(fun)
         def wrapped(*args, **kwargs):
             generator = fun(*args, **kwargs)
-            value = None
+            resume, value = generator.send, None
             while True:
-                with self.clone():
-                    try:
-                        item = generator.send(value)
-                    except StopIteration as stop:
-                        return stop.value
-                value = yield item
+                try:
+                    with self.clone():
+                        item = resume(value)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    resume, value = generator.send, (yield item)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    resume, value = generator.throw, error
         return wrapped
 
     def clone(self):
@@ -67,7 +91,14 @@ class _Switch(_Mode):
 
 
 class no_grad(_Switch):
-    """Context and decorator: operations are not recorded for differentiation."""
+    """Context and decorator: operations are not recorded for differentiation.
+
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
 
     __module__ = "torch"
     value = False
@@ -99,6 +130,11 @@ class set_grad_enabled(_Mode):
     def __exit__(self, *exc):
         state.enabled = self.saved
 
+    def __str__(self):
+        return f"torch.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
     def clone(self):
         """A fresh context of the same setting."""
         return set_grad_enabled(self.mode)
@@ -111,28 +147,62 @@ class inference_mode(_Mode):
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if callable(mode):
-            self.mode = True
-            return self(mode)
-        return self
+        if isinstance(mode, bool):
+            return self
+        self.mode = True
+        return self(mode)
 
     def __init__(self, mode=True):
         self.mode = bool(mode)
 
     def __enter__(self):
-        self.saved = state.enabled, state.inference
-        if self.mode:
-            state.enabled, state.inference = False, True
-        else:
-            state.inference = False
-            state.enabled = True
+        from .. import _apply
+        self.saved = state.enabled, state.inference, state.forward
+        state.enabled, state.inference = not self.mode, self.mode
+        state.forward = not self.mode
+        _apply.marks_inference = True
 
     def __exit__(self, *exc):
-        state.enabled, state.inference = self.saved
+        state.enabled, state.inference, state.forward = self.saved
 
     def clone(self):
         """A fresh context of the same setting."""
         return inference_mode(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for compatibility: backward passes run in the calling thread."""
+
+    __module__ = "torch.autograd.grad_mode"
+
+    def __init__(self, mode: bool):
+        self.saved, self.mode = state.multithreading, bool(mode)
+        state.multithreading = self.mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        state.multithreading = self.saved
+
+    def clone(self):
+        """A fresh context of the same setting."""
+        return set_multithreading_enabled(self.mode)
+
+
+class grad_mode:
+    """Context for internal use: recording on or off, quickly."""
+
+    __slots__ = ("enabled", "saved")
+
+    def __init__(self, enabled: bool):
+        self.enabled = enabled
+
+    def __enter__(self):
+        self.saved, state.enabled = state.enabled, self.enabled
+
+    def __exit__(self, *exc):
+        state.enabled = self.saved
 
 
 def is_grad_enabled() -> bool:

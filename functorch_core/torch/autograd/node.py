@@ -29,11 +29,12 @@ class Taped:
     """How an op's graph is differentiated by the inputs in `mask`.
 
     forward: inputs -> outputs, kept values. backward: saved inputs, saved outputs, kept values,
-    cotangents -> gradients, one for each input in the mask.
+    cotangents -> gradients, one for each input in the mask. `checked` are the saved inputs whose
+    version counts: those that the first derivative needs.
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "out_mask", "_backward", "whole", "_units")
+                 "checked", "out_mask", "_backward", "_units", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
@@ -42,7 +43,7 @@ class Taped:
         kept, full = _recomputing(graph, v)
         n_in = len(graph.inputs)
         used = used_inputs(full)
-        self.saved_inputs = tuple(i for i in range(n_in) if used[i])
+        self.saved_inputs = self.checked = tuple(i for i in range(n_in) if used[i])
         self.saved_outputs = tuple(i for i in range(self.n_out) if used[n_in + i])
         self.n_kept = len(kept)
         if kept:
@@ -52,10 +53,10 @@ class Taped:
         else:
             forward = graph
         self.forward = Unit(cse(dce(forward)), name, multiple or bool(kept))
-        self.whole = full
         self._backward = _select(full, [*self.saved_inputs, *(n_in + i for i in self.saved_outputs),
                                         *range(n_in + self.n_out, len(full.inputs))])
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
+        self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
         """The backward graph, and its unit, where these outputs have a cotangent."""
@@ -212,16 +213,48 @@ class Node:
     def release(self):
         """Free what backward needs."""
 
+    def forget(self, tensor, new):
+        """An in-place op put the output `new` of this node into `tensor`."""
+
+    def _register_hook_dict(self, tensor_hooks: dict):
+        """Hooks of output 0, as old code registers them."""
+        self.hooks_of_output(0).update(tensor_hooks)
+
+    @property
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+
+class Packed:
+    """A saved tensor in the hands of the user's hooks."""
+
+    __slots__ = ("packed", "unpack_hook")
+
+    def __init__(self, packed, unpack_hook):
+        self.packed, self.unpack_hook = packed, unpack_hook
+
+    def unpack(self):
+        """The tensor, by the unpack hook; TypeError if it returns something else."""
+        tensor = self.unpack_hook(self.packed)
+        if not hasattr(tensor, "_read"):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
+                            f"result of type {type(tensor).__name__}")
+        return tensor
+
 
 class Handle:
     """What register_hook returns: remove() takes the hook away."""
 
-    __slots__ = ("hooks", "id")
+    __slots__ = ("hooks", "id", "__weakref__")
     _ids = itertools.count()
 
-    def __init__(self, hooks: dict, hook):
+    def __init__(self, hooks: dict, hook, prepend: bool = False):
         self.hooks, self.id = hooks, next(self._ids)
+        others = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
         hooks[self.id] = hook
+        hooks.update(others)
 
     def remove(self):
         """Take the hook away."""

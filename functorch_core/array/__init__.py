@@ -1,0 +1,1 @@
+"""fc.Array, the Array API namespace, and the transforms users call."""

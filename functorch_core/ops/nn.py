@@ -1,0 +1,641 @@
+"""What neural networks are made of: activations, normalisation, attention, losses.
+
+Names and defaults are those of jax.nn, and of optax for the losses.
+"""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import primitives as p
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from .elementwise import check, like
+from .op import op
+from .promotion import broadcast_to, canonical_axes, canonical_axis, cast, promote, result_dtype
+from .statistics import axes_of, logsumexp_of, shifted_by_max, to_floats
+
+
+def _floats(x, name: str):
+    """x as floats; TypeError for complex numbers."""
+    x, = promote(x, name=name, to_inexact=True)
+    check(name, x, dt.FLOATING)
+    return x
+
+
+def _where_positive(x, otherwise):
+    """x where it is greater than 0 or NaN, with derivative 0 at 0."""
+    return p.select(p.le(x, 0), otherwise, x)
+
+
+# ---- activations ---------------------------------------------------------------------------------
+
+
+@op(scalars=True)
+def relu(x, /):
+    """max(x, 0), elementwise; its derivative at 0 is 0. Integers stay integers.
+
+    >>> import functorch_core as fc
+    >>> fc.relu(fc.asarray([-1., 2.]))
+    Array([0., 2.], dtype=float32)
+    """
+    x, = promote(x, name="relu")
+    check("relu", x, dt.REAL)
+    return _where_positive(x, like(x, 0))
+
+
+@op(scalars=True)
+def relu6(x, /):
+    """min(max(x, 0), 6), elementwise; its derivative at 0 and 6 is 0.
+
+    >>> import functorch_core as fc
+    >>> fc.relu6(fc.asarray([-1., 2., 9.]))
+    Array([0., 2., 6.], dtype=float32)
+    """
+    x = _floats(x, "relu6")
+    return p.select(p.ge(x, 6), like(x, 6), _where_positive(x, like(x, 0)))
+
+
+@op(scalars=True)
+def leaky_relu(x, /, negative_slope=0.01):
+    """x where it is positive, negative_slope * x elsewhere.
+
+    >>> import functorch_core as fc
+    >>> fc.leaky_relu(fc.asarray([-1., 2.]))
+    Array([-0.01,  2.  ], dtype=float32)
+    """
+    x = _floats(x, "leaky_relu")
+    return p.select(p.gt(x, 0), x, p.mul(x, negative_slope))
+
+
+def _below_zero(x, fun):
+    """x where it is positive, fun(x) elsewhere, of which positive x is kept away."""
+    positive = p.gt(x, 0)
+    return p.select(positive, x, fun(p.select(positive, like(x, 0), x)))
+
+
+@op(scalars=True)
+def elu(x, /, alpha=1.0):
+    """x where it is positive, alpha * (exp(x) - 1) elsewhere.
+
+    >>> import functorch_core as fc
+    >>> fc.elu(fc.asarray([-1., 2.]))
+    Array([-0.63212055,  2.        ], dtype=float32)
+    """
+    return _below_zero(_floats(x, "elu"), lambda x: p.mul(p.expm1(x), alpha))
+
+
+@op(scalars=True)
+def celu(x, /, alpha=1.0):
+    """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere.
+
+    >>> import functorch_core as fc
+    >>> fc.celu(fc.asarray([-1., 2.]), alpha=2.)
+    Array([-0.78693867,  2.        ], dtype=float32)
+    """
+    return _below_zero(_floats(x, "celu"), lambda x: p.mul(p.expm1(p.div(x, alpha)), alpha))
+
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+@op(scalars=True)
+def selu(x, /):
+    """The self-normalising exponential linear unit: scale * elu(x, alpha).
+
+    >>> import functorch_core as fc
+    >>> fc.selu(fc.asarray([-1., 2.]))
+    Array([-1.1113307,  2.101402 ], dtype=float32)
+    """
+    x = _floats(x, "selu")
+    return p.mul(_below_zero(x, lambda x: p.mul(p.expm1(x), SELU_ALPHA)), SELU_SCALE)
+
+
+@op(scalars=True)
+def gelu(x, /, approximate=True):
+    """x times the normal distribution's cdf at x: by tanh if `approximate`, else by erf.
+
+    >>> import functorch_core as fc
+    >>> fc.gelu(fc.asarray([-1., 2.]), approximate=False)
+    Array([-0.15865526,  1.9544997 ], dtype=float32)
+    """
+    x = _floats(x, "gelu")
+    if not approximate:
+        return p.mul(x, p.mul(p.erfc(p.mul(x, -math.sqrt(.5))), .5))
+    inner = p.mul(p.add(x, p.mul(p.mul(p.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
+    return p.mul(x, p.mul(p.add(p.tanh(inner), 1), .5))
+
+
+@op(scalars=True)
+def sigmoid(x, /):
+    """1 / (1 + exp(-x)), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.sigmoid(fc.asarray([0., 2.]))
+    Array([0.5     , 0.880797], dtype=float32)
+    """
+    return p.logistic(_floats(x, "sigmoid"))
+
+
+@op(scalars=True)
+def silu(x, /):
+    """x * sigmoid(x), elementwise (also called swish).
+
+    >>> import functorch_core as fc
+    >>> fc.silu(fc.asarray([-1., 2.]))
+    Array([-0.2689414,  1.761594 ], dtype=float32)
+    """
+    x = _floats(x, "silu")
+    return p.mul(x, p.logistic(x))
+
+
+def softplus_of(x):
+    """log(1 + exp(x)) without overflow."""
+    return p.add(p.max(x, like(x, 0)), p.log1p(p.exp(p.neg(p.abs(x)))))
+
+
+@op(scalars=True)
+def softplus(x, /):
+    """log(1 + exp(x)), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.softplus(fc.asarray([0., 100.]))
+    Array([  0.6931472, 100.       ], dtype=float32)
+    """
+    return softplus_of(_floats(x, "softplus"))
+
+
+@op(scalars=True)
+def log_sigmoid(x, /):
+    """log(sigmoid(x)), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.log_sigmoid(fc.asarray([0., -100.]))
+    Array([  -0.6931472, -100.       ], dtype=float32)
+    """
+    return p.neg(softplus_of(p.neg(_floats(x, "log_sigmoid"))))
+
+
+@op(scalars=True)
+def mish(x, /):
+    """x * tanh(softplus(x)), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.mish(fc.asarray([-1., 2.]))
+    Array([-0.3034014,  1.9439589], dtype=float32)
+    """
+    x = _floats(x, "mish")
+    return p.mul(x, p.tanh(softplus_of(x)))
+
+
+@op(scalars=True)
+def soft_sign(x, /):
+    """x / (1 + |x|), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.soft_sign(fc.asarray([-1., 3.]))
+    Array([-0.5 ,  0.75], dtype=float32)
+    """
+    x = _floats(x, "soft_sign")
+    return p.div(x, p.add(p.abs(x), 1))
+
+
+@op(scalars=True)
+def hard_tanh(x, /):
+    """x moved into [-1, 1], elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.hard_tanh(fc.asarray([-3., .5]))
+    Array([-1. ,  0.5], dtype=float32)
+    """
+    x = _floats(x, "hard_tanh")
+    return p.select(p.gt(x, 1), like(x, 1), p.select(p.lt(x, -1), like(x, -1), x))
+
+
+@op(scalars=True)
+def hard_sigmoid(x, /):
+    """relu6(x + 3) / 6, elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.hard_sigmoid(fc.asarray([-4., 0.]))
+    Array([0. , 0.5], dtype=float32)
+    """
+    return p.div(relu6.fun(p.add(_floats(x, "hard_sigmoid"), 3)), 6)
+
+
+@op(scalars=True)
+def hard_silu(x, /):
+    """x * hard_sigmoid(x), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.hard_silu(fc.asarray([-4., 3.]))
+    Array([-0.,  3.], dtype=float32)
+    """
+    x = _floats(x, "hard_silu")
+    return p.mul(x, hard_sigmoid.fun(x))
+
+
+@op
+def glu(x, /, axis=-1):
+    """The first half of x along `axis` times the sigmoid of the second half.
+
+    >>> import functorch_core as fc
+    >>> fc.glu(fc.asarray([1., 0.]))
+    Array([0.5], dtype=float32)
+    """
+    x = _floats(x, "glu")
+    a = aval_of(x)
+    axis = canonical_axis(axis, a.ndim, "glu")
+    n = a.shape[axis]
+    if n % 2:
+        raise ValueError(f"glu halves axis {axis} of {a}, whose size {n} is odd")
+    left = p.slice_in_dim(x, start=0, limit=n // 2, dimension=axis)
+    right = p.slice_in_dim(x, start=n // 2, limit=n, dimension=axis)
+    return p.mul(left, p.logistic(right))
+
+
+# ---- over an axis --------------------------------------------------------------------------------
+
+
+def _spread(x, axes, shape):
+    """A reduced array, over the reduced axes again."""
+    kept = tuple(d for d in range(len(shape)) if d not in axes)
+    return p.broadcast_in_dim(x, shape=shape, dims=kept)
+
+
+def softmax_of(x, axes):
+    """softmax over canonical axes."""
+    powers = p.exp(shifted_by_max(x, axes)[0])
+    return p.div(powers, _spread(p.reduce_sum(powers, axes=axes), axes, aval_of(x).shape))
+
+
+@op(arrays=("where",))
+def softmax(x, /, where=None, *, axis=-1):
+    """exp(x) / sum(exp(x)) along `axis` (an int, several, or None for all), without overflow.
+
+    where: a mask; other elements do not count and become 0.
+
+    >>> import functorch_core as fc
+    >>> fc.softmax(fc.asarray([0., 0.]))
+    Array([0.5, 0.5], dtype=float32)
+    """
+    x = _floats(x, "softmax")
+    axes = axes_of(x, axis, "softmax")
+    if where is None:
+        return softmax_of(x, axes)
+    mask = broadcast_to(p.convert(where, dtype=dt.bool_), aval_of(x).shape)
+    # The lowest number, not -inf, whose differences would be NaN where all is masked.
+    out = softmax_of(p.select(mask, x, like(x, float(dt.finfo(aval_of(x).dtype).min))), axes)
+    return p.select(mask, out, like(x, 0))
+
+
+@op
+def log_softmax(x, /, *, axis=-1):
+    """log(softmax(x)) along `axis`, without overflow.
+
+    >>> import functorch_core as fc
+    >>> fc.log_softmax(fc.asarray([0., 1000.]))
+    Array([-1000.,     0.], dtype=float32)
+    """
+    x = _floats(x, "log_softmax")
+    return log_softmax_of(x, axes_of(x, axis, "log_softmax"))
+
+
+def log_softmax_of(x, axes):
+    """log_softmax over canonical axes."""
+    shifted, _ = shifted_by_max(x, axes)
+    total = p.log(p.reduce_sum(p.exp(shifted), axes=axes))
+    return p.sub(shifted, _spread(total, axes, aval_of(x).shape))
+
+
+@op
+def one_hot(x, /, num_classes, *, dtype=None, axis=-1):
+    """A new dimension of size num_classes, with 1 at the index x says and 0 elsewhere.
+
+    Indices out of range give zeros only. float32 by default.
+
+    >>> import functorch_core as fc
+    >>> fc.one_hot(fc.asarray([1, 0]), 2)
+    Array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+    a = aval_of(x)
+    axis = canonical_axis(axis, a.ndim + 1, "one_hot")
+    shape = a.shape[:axis] + (num_classes,) + a.shape[axis:]
+    dtype = dt.canonical(dtype or float)
+    if not math.prod(shape):
+        return p.full(shape, 0, dtype)
+    places = p.iota(shape=shape, dtype=dt.int64, dimension=axis)
+    wanted = _spread(p.convert(x, dtype=dt.int64), (axis,), shape)
+    return p.convert(p.eq(places, wanted), dtype=dtype)
+
+
+def _moments(x, axes):
+    """(x - mean, variance), both float32 at least."""
+    n = math.prod(aval_of(x).shape[d] for d in axes)
+    shape = aval_of(x).shape
+    mean = p.div(p.reduce_sum(x, axes=axes), float(n))
+    off = p.sub(x, _spread(mean, axes, shape))
+    return off, p.div(p.reduce_sum(p.mul(off, off), axes=axes), float(n))
+
+
+def _wide(x):
+    """Narrow floats as float32."""
+    return p.convert(x, dtype=dt.float32) if aval_of(x).dtype.itemsize < 4 else x
+
+
+def _normalised(x, axes, epsilon):
+    off, variance = _moments(x, axes)
+    return p.mul(off, _spread(p.rsqrt(p.add(variance, epsilon)), axes, aval_of(x).shape))
+
+
+@op
+def standardize(x, /, *, axis=-1, epsilon=1e-5):
+    """(x - mean) / sqrt(variance + epsilon) along `axis`.
+
+    >>> import functorch_core as fc
+    >>> fc.standardize(fc.asarray([1., 3.]))
+    Array([-0.999995,  0.999995], dtype=float32)
+    """
+    x = _floats(x, "standardize")
+    axes = canonical_axes(axis, aval_of(x).ndim, "standardize")
+    return p.convert(_normalised(_wide(x), axes, epsilon), dtype=aval_of(x).dtype)
+
+
+def _scaled(out, weight, bias):
+    """out * weight + bias, broadcast at the last dimensions; None leaves out."""
+    shape, dtype = aval_of(out).shape, aval_of(out).dtype
+    if weight is not None:
+        out = p.mul(out, broadcast_to(p.convert(weight, dtype=dtype), shape))
+    if bias is not None:
+        out = p.add(out, broadcast_to(p.convert(bias, dtype=dtype), shape))
+    return out
+
+
+@op(arrays=("weight", "bias"))
+def layer_norm(x, /, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
+    """x standardised along `axis`, times weight, plus bias; narrow floats in float32 within.
+
+    >>> import functorch_core as fc
+    >>> fc.layer_norm(fc.asarray([1., 3.]), bias=fc.asarray([1., 1.]))
+    Array([5.006790e-06, 1.999995e+00], dtype=float32)
+    """
+    x = _floats(x, "layer_norm")
+    axes = canonical_axes(axis, aval_of(x).ndim, "layer_norm")
+    out = _scaled(_normalised(_wide(x), axes, epsilon), weight, bias)
+    return p.convert(out, dtype=aval_of(x).dtype)
+
+
+@op(arrays=("weight",))
+def rms_norm(x, /, weight=None, *, axis=-1, epsilon=1e-6):
+    """x / sqrt(mean(x**2) + epsilon) along `axis`, times weight.
+
+    >>> import functorch_core as fc
+    >>> fc.rms_norm(fc.asarray([3., 4.]))
+    Array([0.8485281, 1.1313708], dtype=float32)
+    """
+    x = _floats(x, "rms_norm")
+    axes = canonical_axes(axis, aval_of(x).ndim, "rms_norm")
+    wide = _wide(x)
+    n = math.prod(aval_of(x).shape[d] for d in axes)
+    mean = p.div(p.reduce_sum(p.mul(wide, wide), axes=axes), float(n))
+    scale = _spread(p.rsqrt(p.add(mean, epsilon)), axes, aval_of(x).shape)
+    return p.convert(_scaled(p.mul(wide, scale), weight, None), dtype=aval_of(x).dtype)
+
+
+# ---- attention -----------------------------------------------------------------------------------
+
+ATTENTION = """dot_product_attention: query {q}, key {k}, value {v} do not fit.
+    They are [batch, length, heads, size] (or without batch); key and value have one length and a
+    number of heads that divides the query's."""
+
+
+@op(arrays=("bias", "mask"))
+def dot_product_attention(query, key, value, /, bias=None, mask=None, *, scale=None,
+                          is_causal=False):
+    """softmax(query key^T * scale + bias) value over [batch, length, heads, size].
+
+    key and value may have fewer heads, each shared by several of the query. bias and the bool mask
+    broadcast to [batch, heads, query length, key length]; scale is 1 / sqrt(size) by default. The
+    softmax is float32 for narrower dtypes. ValueError if shapes do not fit.
+
+    >>> import functorch_core as fc
+    >>> x = fc.ones((1, 3, 2, 4))
+    >>> fc.dot_product_attention(x, x, x, is_causal=True).shape
+    (1, 3, 2, 4)
+    """
+    dtype = result_dtype((query, key, value))
+    q, k, v = (cast(x, dtype) for x in (query, key, value))
+    batched = aval_of(q).ndim == 4
+    if not batched:
+        q, k, v = (p.expand_dims(x, dims=(0,)) for x in (q, k, v))
+    _check_attention(*map(aval_of, (q, k, v)))
+    (b, t, n, h), (_, s, m, _) = aval_of(q).shape, aval_of(k).shape
+    # Heads that share a key: [b, m, group, t, s]
+    q = p.reshape(q, shape=(b, t, m, n // m, h))
+    scores = p.dot_general(q, k, contract=((4,), (3,)), batch=((0, 2), (0, 2)))
+    scores = p.transpose(scores, permutation=(0, 1, 3, 2, 4))  # from [b, m, t, group, s]
+    scores = _wide(scores)
+    scores = p.mul(scores, 1 / math.sqrt(h) if scale is None else float(scale))
+    scores = p.reshape(scores, shape=(b, n, t, s))
+    if bias is not None:
+        scores = p.add(scores, broadcast_to(p.convert(bias, dtype=aval_of(scores).dtype),
+                                            (b, n, t, s)))
+    scores = _masked(scores, mask, is_causal)
+    weights = p.convert(softmax_of(scores, (3,)), dtype=dtype)
+    weights = p.reshape(weights, shape=(b, m, n // m, t, s))
+    out = p.dot_general(weights, v, contract=((4,), (1,)), batch=((0, 1), (0, 2)))
+    out = p.transpose(out, permutation=(0, 3, 1, 2, 4))  # from [b, m, group, t, size]
+    out = p.reshape(out, shape=(b, t, n, aval_of(v).shape[3]))
+    return out if batched else p.squeeze(out, dims=(0,))
+
+
+def _check_attention(q, k, v):
+    fits = q.ndim == k.ndim == v.ndim == 4 and k.shape[:3] == v.shape[:3]
+    if not fits or q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3] or (
+            not k.shape[2] or q.shape[2] % k.shape[2]):
+        raise ValueError(ATTENTION.format(q=q, k=k, v=v))
+
+
+def _masked(scores, mask, is_causal: bool):
+    """Scores with the lowest number where the mask (or a later key) is not to be seen."""
+    a = aval_of(scores)
+    hidden = like(scores, float(dt.finfo(a.dtype).min))
+    if is_causal and a.size:
+        row = p.iota(shape=a.shape, dtype=dt.int64, dimension=2)
+        column = p.iota(shape=a.shape, dtype=dt.int64, dimension=3)
+        scores = p.select(p.le(column, row), scores, hidden)
+    if mask is not None:
+        mask = broadcast_to(p.convert(mask, dtype=dt.bool_), a.shape)
+        scores = p.select(mask, scores, hidden)
+    return scores
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+@op
+def softmax_cross_entropy(logits, labels, /, *, axis=-1):
+    """-sum(labels * log_softmax(logits)) along `axis`; labels are probabilities.
+
+    >>> import functorch_core as fc
+    >>> fc.softmax_cross_entropy(fc.asarray([0., 0.]), fc.asarray([0., 1.]))
+    Array(0.6931472, dtype=float32)
+    """
+    logits, labels = promote(logits, labels, name="softmax_cross_entropy", to_inexact=True)
+    axes = axes_of(logits, axis, "softmax_cross_entropy")
+    return p.neg(p.reduce_sum(p.mul(labels, log_softmax_of(logits, axes)), axes=axes))
+
+
+@op
+def softmax_cross_entropy_with_integer_labels(logits, labels, /, *, axis=-1):
+    """-log_softmax(logits) along `axis` at the classes that the integer labels name.
+
+    >>> import functorch_core as fc
+    >>> fc.softmax_cross_entropy_with_integer_labels(fc.asarray([[0., 0.]]), fc.asarray([1]))
+    Array([0.6931472], dtype=float32)
+    """
+    name = "softmax_cross_entropy_with_integer_labels"
+    logits = _floats(logits, name)
+    a, i = aval_of(logits), aval_of(labels)
+    axis = canonical_axis(axis, a.ndim, name)
+    if i.dtype not in dt.INTEGER or i.shape != a.shape[:axis] + a.shape[axis + 1:]:
+        raise ValueError(f"{name}: labels are integers of the shape of the logits without axis "
+                         f"{axis}, got {i} for {a}")
+    index = p.expand_dims(p.convert(labels, dtype=dt.int64), dims=(axis,))
+    chosen = p.take_along_axis(logits, p.wrap_negative(index, a.shape[axis]), axis=axis)
+    return p.sub(logsumexp_of(logits, (axis,)), p.squeeze(chosen, dims=(axis,)))
+
+
+@op
+def sigmoid_binary_cross_entropy(logits, labels, /):
+    """-labels log(sigmoid(logits)) - (1 - labels) log(1 - sigmoid(logits)), elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.sigmoid_binary_cross_entropy(fc.asarray([0.]), fc.asarray([1.]))
+    Array([0.6931472], dtype=float32)
+    """
+    logits, labels = promote(logits, labels, name="sigmoid_binary_cross_entropy", to_inexact=True)
+    return p.sub(softplus_of(logits), p.mul(logits, labels))
+
+
+# ---- convolution and pooling ---------------------------------------------------------------------
+
+
+def _each(value, n: int, name: str) -> tuple[int, ...]:
+    """One int a dimension of an int or a sequence."""
+    values = (value,) * n if hasattr(value, "__index__") else tuple(value)
+    if len(values) != n:
+        raise ValueError(f"{name} is an int or one for each of the {n} spatial dimensions, "
+                         f"got {value!r}")
+    return tuple(v.__index__() for v in values)
+
+
+def _padding(padding, sizes, windows, strides, name: str) -> tuple[tuple[int, int], ...]:
+    """(low, high) for each dimension, of 'VALID', 'SAME', an int or pairs; windows with holes."""
+    n = len(sizes)
+    if isinstance(padding, str):
+        if padding.upper() == "VALID":
+            return ((0, 0),) * n
+        if padding.upper() != "SAME":
+            raise ValueError(f"{name}: padding is 'SAME', 'VALID', an int, or a (low, high) pair "
+                             f"for each dimension, got {padding!r}")
+        out = []
+        for size, window, stride in zip(sizes, windows, strides):
+            total = max((-(-size // stride) - 1) * stride + window - size, 0)
+            out.append((total // 2, total - total // 2))
+        return tuple(out)
+    if hasattr(padding, "__index__"):
+        return ((padding.__index__(),) * 2,) * n
+    pairs = tuple((v, v) if hasattr(v, "__index__") else tuple(v) for v in padding)
+    if len(pairs) != n:
+        raise ValueError(f"{name}: padding has {len(pairs)} entries for {n} spatial dimensions")
+    return pairs
+
+
+def _dims_of(spec: str, first: str, second: str) -> tuple[int, ...]:
+    """Where batch, feature and the spatial dimensions stand in a spec like 'NHWC'."""
+    spatial = [c for c in spec if c not in (first, second)]
+    return (spec.index(first), spec.index(second), *(spec.index(c) for c in spatial))
+
+
+@op
+def conv(x, w, /, *, strides=1, padding="VALID", dilation=1, input_dilation=1, groups=1,
+         dimension_numbers=None):
+    """The convolution (cross-correlation) of x [N, C, *spatial], w [O, C/groups, *spatial].
+
+    padding: 'VALID', 'SAME', an int, or a pair a dimension. dimension_numbers: three strings like
+    ('NHWC', 'HWIO', 'NHWC') for other orders. Operands are promoted. ValueError for sizes that do
+    not fit.
+
+    >>> import functorch_core as fc
+    >>> fc.conv(fc.ones((1, 1, 4)), fc.ones((1, 1, 2)))
+    Array([[[2., 2., 2.]]], dtype=float32)
+    """
+    dtype = result_dtype((x, w))
+    x, w = cast(x, dtype), cast(w, dtype)
+    a, k = aval_of(x), aval_of(w)
+    n = a.ndim - 2
+    if n < 0 or k.ndim != a.ndim:
+        raise ValueError(f"conv takes x [N, C, *spatial] and w [O, C/groups, *spatial], "
+                         f"got {a} and {k}")
+    every = tuple(range(a.ndim))
+    lhs, rhs, out = (every,) * 3
+    if dimension_numbers is not None:
+        lhs, rhs, out = (_dims_of(s, *names) for s, names in zip(dimension_numbers,
+                                                                 ("NC", "OI", "NC")))
+    strides, dilation, spread = (_each(v, n, name) for v, name in (
+        (strides, "strides"), (dilation, "dilation"), (input_dilation, "input_dilation")))
+    reach = [(k.shape[d] - 1) * r + 1 for d, r in zip(rhs[2:], dilation)]
+    sizes = [max(a.shape[d] - 1, 0) * s + 1 for d, s in zip(lhs[2:], spread)]
+    return p.conv(x, w, strides=strides, padding=_padding(padding, sizes, reach, strides, "conv"),
+                  lhs_dilation=spread, rhs_dilation=dilation, dims=(lhs, rhs, out),
+                  feature_groups=groups)
+
+
+def _windowed(x, window, strides, padding, dilation, name: str):
+    """The arguments of a window reduction over the last dimensions, and the padding of all."""
+    a = aval_of(x)
+    window = (window,) if hasattr(window, "__index__") else tuple(window)
+    n, rest = len(window), a.ndim - len(window)
+    if rest < 0:
+        raise ValueError(f"{name}: a window of {n} dimensions for {a}")
+    strides = window if strides is None else _each(strides, n, "strides")
+    dilation = _each(dilation, n, "dilation")
+    reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
+    pads = _padding(padding, a.shape[rest:], reach, strides, name)
+    one = (1,) * rest
+    return dict(window=one + window, strides=one + strides, padding=((0, 0),) * rest + pads,
+                window_dilation=one + dilation)
+
+
+@op
+def max_pool(x, /, window, *, strides=None, padding="VALID", dilation=1):
+    """The greatest element of each window over the last dimensions of x; strides default to window.
+
+    padding as for conv, with elements that never win.
+
+    >>> import functorch_core as fc
+    >>> fc.max_pool(fc.asarray([[1., 3., 2., 0.]]), 2)
+    Array([[3., 2.]], dtype=float32)
+    """
+    return p.reduce_window_max(x, **_windowed(x, window, strides, padding, dilation, "max_pool"))
+
+
+@op
+def avg_pool(x, /, window, *, strides=None, padding="VALID", count_include_pad=True):
+    """The mean of each window over the last dimensions of x; strides default to window.
+
+    Padded zeros count, unless count_include_pad is False. Integers become float32.
+
+    >>> import functorch_core as fc
+    >>> fc.avg_pool(fc.asarray([[1., 3., 2., 0.]]), 2)
+    Array([[2., 1.]], dtype=float32)
+    """
+    x = to_floats(x)
+    how = _windowed(x, window, strides, padding, 1, "avg_pool")
+    total = p.reduce_window_sum(x, **how)
+    if count_include_pad or not np.any(how["padding"]):
+        return p.div(total, float(math.prod(how["window"])))
+    return p.div(total, p.reduce_window_sum(like(x, 1), **how))

@@ -1,0 +1,101 @@
+"""Complex numbers: conjugates, angles, and polar coordinates. Parts are views: see `views`."""
+from __future__ import annotations
+
+import math
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from .._inplace import scalar_name
+from .._op import composite, torch_op
+from .._promotion import broadcast
+from . import declaring as d
+from .declaring import like, unary, widened
+
+# ---- conjugates and angles ---------------------------------------------------------------------------
+
+
+@torch_op(name="_conj", node="conj", function=False, method=False)
+def _conj(input: Tensor):
+    """The complex conjugate of a complex tensor."""
+    return p.conj(input)
+
+
+@composite
+def conj(input):
+    """The complex conjugate, computed at once; input itself if it is real.
+
+    >>> torch.conj(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    return _conj(input) if input.is_complex() else input
+
+
+conj_physical = unary(
+    "conj_physical", lambda x: p.conj(x) if x.aval.dtype in dt.COMPLEX else x,
+    "The complex conjugate, elementwise.", floats=False, dtypes=dt.ALL)
+
+
+@composite
+def resolve_conj(input):
+    """input itself: conjugates are computed at once."""
+    return input
+
+
+@composite
+def resolve_neg(input):
+    """input itself: negatives are computed at once."""
+    return input
+
+
+@composite
+def is_conj(input) -> bool:
+    """False: conjugates are computed at once."""
+    return False
+
+
+@composite
+def is_neg(input) -> bool:
+    """False: negatives are computed at once."""
+    return False
+
+
+def _angle(x):
+    if x.aval.dtype in dt.COMPLEX:
+        re, im = p.real(x), p.imag(x)
+        zero = p.and_(p.eq(re, 0), p.eq(im, 0))
+        exact = p.atan2(im, re)
+        safe = p.atan2(p.select(zero, like(im, 0), im), p.select(zero, like(re, 1), re))
+        from ...transforms.custom import stop_gradient
+        return p.select(zero, stop_gradient(exact), safe)
+    out = p.select(p.lt(x, 0), like(x, math.pi), like(x, 0))
+    return d.flat(p.select(p.ne(x, x), x, out), x)
+
+
+angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of real numbers.",
+              inplace=False)
+
+# ---- making ------------------------------------------------------------------------------------------
+
+
+def _check_parts(x, y):
+    a, b = scalar_name(x.aval.dtype), scalar_name(y.aval.dtype)
+    if not {x.aval.dtype, y.aval.dtype} <= {dt.float16, dt.float32, dt.float64}:
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{a} and {b}")
+    if a != b:
+        raise RuntimeError(f"Expected object of scalar type {a} but got scalar type {b} for second "
+                           "argument")
+    if x.aval.dtype == dt.float16:
+        raise NotImplementedError("torch.complex32 is not supported: use float32 parts")
+
+
+@torch_op(method=False)
+def polar(abs: Tensor, angle: Tensor, *, out=None):
+    """The complex tensor of a size and an angle.
+
+    >>> torch.polar(torch.tensor([1.]), torch.tensor([0.]))
+    tensor([1.+0.j])
+    """
+    _check_parts(abs, angle)
+    size, turn = broadcast([abs, angle])
+    return p.complex(p.mul(size, p.cos(turn)), p.mul(size, p.sin(turn)))

@@ -1,0 +1,400 @@
+"""Copies: clone, contiguous, conversions of dtype and device, copy_, fill_, set_, resize_."""
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from .. import _types
+from .._apply import NODE_NAMES
+from .._devices import place, resolve, same
+from .._inplace import scalar_name
+from .._op import composite, is_number, python_number, torch_op
+from .._promotion import BROADCAST_MESSAGE, cast
+from .._tensor import channels_last_strides, from_array, layout_of
+from .._tensor_base import Tensor, new_tensor
+from .._views import Alias, Lens, assign, check_writable, contiguous_strides, look, share
+from .creation import like_strides, with_strides
+from .data import LegacyType, array_of, legacy_types, tensor as tensor_of
+
+NODE_NAMES.update({
+    "_copy_onto": "CopyBackwards", "_fill": "FillBackward0", "_zero": "ZeroBackward0",
+    "squeeze1": "SqueezeBackward1", "squeeze2": "SqueezeBackward2"})
+
+# ---- memory formats --------------------------------------------------------------------------------------
+
+
+def check_format(tensor: Tensor, memory_format):
+    """RuntimeError where a format does not fit the number of dimensions."""
+    for name, rank in (("channels_last", 4), ("channels_last_3d", 5)):
+        if memory_format is getattr(_types, name) and tensor.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+
+
+@torch_op(name="_clone", method=False, function=False, node="clone")
+def _clone(input: Tensor):
+    """The same elements, as a node of its own."""
+    return p.copy(input)
+
+
+@composite
+def clone(input, *, memory_format=_types.preserve_format):
+    """A copy, on the tape; its strides are those of the tensor where they are dense."""
+    check_format(input, memory_format)
+    return with_strides(_clone.compute([input]), like_strides(input, memory_format))
+
+
+@composite(function=False)
+def contiguous(self, memory_format=_types.contiguous_format):
+    """The tensor itself if it lies contiguously in the format, otherwise a copy that does."""
+    if self._view is None and self._strides is None and (
+            memory_format is _types.contiguous_format):
+        return self
+    if memory_format is _types.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    check_format(self, memory_format)
+    return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+
+
+# ---- to --------------------------------------------------------------------------------------------------
+
+
+@torch_op(name="_to_copy", method=False, function=False)
+def _to_copy(input: Tensor, dtype):
+    """The elements in another dtype."""
+    return p.convert(input, dtype=dtype)
+
+
+def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_format) -> Tensor:
+    """The tensor in another dtype."""
+    if tensor._aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX and dtype != dt.bool_:
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning,
+                      stacklevel=4)
+    made = _to_copy.compute([tensor, dtype])
+    return with_strides(made, like_strides(tensor, memory_format))
+
+
+def _to_arguments(args, device, dtype):
+    """(device, dtype) of the forms to(dtype), to(device, dtype), to(other)."""
+    for x in args[:2]:
+        if isinstance(x, Tensor):
+            device, dtype = x.device, x.dtype
+        elif isinstance(x, (_types.dtype, type)):
+            dtype = x
+        elif isinstance(x, (str, int, _types.device)) and not isinstance(x, bool):
+            device = _types.device(x)
+        elif x is not None and not isinstance(x, bool):
+            raise TypeError("to() received an invalid combination of arguments - got "
+                            f"({type(x).__name__})")
+    return device, dtype
+
+
+@composite(function=False)
+def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False,
+       memory_format=None):
+    """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
+
+    >>> torch.tensor([1.5]).to(torch.int64)
+    tensor([1])
+    """
+    if other is not None:
+        args = (other,)
+    n = sum(isinstance(a, bool) for a in args)
+    if n:
+        copy = args[-1] if n == 2 else copy
+    device, dtype = _to_arguments(args, device, dtype)
+    memory_format = memory_format or _types.preserve_format
+    check_format(self, memory_format)
+    out = self
+    if device is not None:
+        device = device if isinstance(device, _types.device) else _types.device(device)
+        if not same(self.device, device):
+            out = place(out, device)
+    wanted = self._aval.dtype if dtype is None else _types.numpy_dtype(dtype)
+    if wanted != self._aval.dtype:
+        return converted(out, wanted, memory_format)
+    if out is self and (copy or (memory_format is not _types.preserve_format
+                                 and not self.is_contiguous(memory_format))):
+        return clone(self, memory_format=memory_format)
+    return out
+
+
+def _conversion(name: str, dtype: _types.dtype):
+    def method(self, memory_format=_types.preserve_format):
+        return self if self._aval.dtype == dtype.numpy else (
+            converted(self, dtype.numpy, memory_format))
+    method.__doc__ = f"The tensor as {dtype}; itself if it is."
+    return composite(method, name=name, function=False)
+
+
+CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
+               "cfloat": "complex64", "cdouble": "complex128", "bool": "bool", "byte": "uint8",
+               "char": "int8", "short": "int16", "int": "int32", "long": "int64"}
+for _name, _dtype in CONVERSIONS.items():
+    _conversion(_name, _types.by_name[_dtype])
+
+
+@composite(function=False)
+def cpu(self, memory_format=_types.preserve_format):
+    """The tensor on the CPU; itself if it is there."""
+    return to(self, "cpu", memory_format=memory_format)
+
+
+@composite(function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=_types.preserve_format):
+    """The tensor on a GPU; itself if it is there."""
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+def type_name(tensor: Tensor) -> str:
+    """PyTorch's old name of the tensor's type: torch.FloatTensor."""
+    name = scalar_name(tensor._aval.dtype)
+    prefix = "torch." if tensor.device.type == "cpu" else f"torch.{tensor.device.type}."
+    return f"{prefix}{name}Tensor"
+
+
+@composite(function=False, name="type")
+def type_(self, dtype=None, non_blocking=False, **kwargs):
+    """The name of the tensor's type, or the tensor as another type."""
+    if dtype is None:
+        return type_name(self)
+    if isinstance(dtype, str):
+        name = dtype.rpartition(".")[2]
+        if name not in legacy_types:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = legacy_types[name]
+    if isinstance(dtype, LegacyType):
+        dtype = dtype.dtype
+    return to(self, dtype)
+
+
+@composite(function=False)
+def type_as(self, other):
+    """The tensor in the dtype and on the device of another."""
+    return to(self, other)
+
+
+@composite(function=False)
+def as_subclass(self, cls):
+    """The same memory and history as an instance of a subclass of Tensor."""
+    out = new_tensor(self._read(), self._ge)
+    alias = share(self)
+    out.__class__ = cls
+    out._view = Alias(alias.cell, alias.chain, alias.base or self)
+    return out
+
+
+# ---- copy_, fill_, zero_ -----------------------------------------------------------------------------------
+# A tensor with history stays on the tape when it is overwritten: its old value gets zero gradients.
+
+
+def _over(old, new):
+    """new; with an old value that gets a zero gradient where there is one."""
+    if old is None:
+        return new
+    return p.select(p.full(new.aval.shape, False, dt.bool_), old, new)
+
+
+def _old(tensor: Tensor):
+    from ..autograd.modes import state
+    return tensor if state.enabled and tensor.requires_grad else None
+
+
+@torch_op(name="_copy_onto", method=False, function=False)
+def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
+    lead = len(shape) - source.aval.ndim
+    new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
+    return _over(old, p.convert(new, dtype=dtype))
+
+
+def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor:
+    """A tensor broadcast and converted; RuntimeError where the shapes do not allow it."""
+    theirs = source._aval.shape
+    lead = len(theirs) - len(shape)
+    if lead > 0 and math.prod(theirs[:lead]) == 1:
+        source, theirs = source.reshape(theirs[lead:]), theirs[lead:]
+    elif lead > 0:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape "
+                           f"{list(theirs)}")
+    for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
+        if m not in (1, n):
+            raise RuntimeError(BROADCAST_MESSAGE.format(a=n, b=m, d=len(shape) - d))
+    if old is None and theirs == shape and source._aval.dtype == dtype:
+        return source
+    return _copy_onto.compute([old, source, shape, dtype])
+
+
+@composite(function=False, name="copy_")
+def copy_(self, src, non_blocking=False):
+    """Overwrite with another tensor, broadcast and converted; differentiable."""
+    if not isinstance(src, Tensor):
+        src = tensor_of(src, dtype=self.dtype)
+    check_writable(self)
+    if src is self:
+        return self
+    if not same(src.device, self.device):
+        src = place(src, self.device)
+    new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))
+    return assign(self, _clone.compute([new]) if new is src else new)
+
+
+@torch_op(name="_fill", method=False, function=False)
+def _fill(old: MaybeTensor, value: Operand, shape, dtype):
+    return _over(old, p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=()))
+
+
+@torch_op(name="_zero", method=False, function=False)
+def _zero(old: MaybeTensor, shape, dtype):
+    return _over(old, p.full(shape, 0, dtype))
+
+
+def fill_number(value, dtype: np.dtype):
+    """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
+    value = python_number(value)
+    if dtype in dt.INTEGER:
+        return array_of(value, dtype).item()
+    if isinstance(value, complex) and dtype not in dt.COMPLEX:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        return value.real
+    if dtype == dt.bool_:
+        return bool(value)
+    return value
+
+
+@composite(name="fill_", aliases=())
+def fill_(self, value):
+    """Overwrite every element with a number or a 0-d tensor."""
+    check_writable(self)
+    a = self._aval
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
+                               f"{value.ndim} dimensions.")
+    elif is_number(value):
+        value = fill_number(value, a.dtype)
+    else:
+        raise TypeError("fill_() received an invalid combination of arguments - got "
+                        f"({value.__class__.__name__})")
+    return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
+
+
+@composite(method=False)
+def fill(input, value):
+    """A tensor like the input with every element a number or a 0-d tensor."""
+    return fill_(clone(input), value)
+
+
+@composite(name="zero_")
+def zero_(self):
+    """Overwrite every element with zero."""
+    check_writable(self)
+    return assign(self, _zero.compute([_old(self), self._aval.shape, self._aval.dtype]))
+
+
+@composite(function=False)
+def apply_(self, callable):
+    """Replace each element by what a Python function makes of it."""
+    array = self._array()
+    new = np.array([callable(x) for x in array.reshape(-1).tolist()], array.dtype)
+    return assign(self, from_array(new.reshape(array.shape)))
+
+
+@composite(function=False)
+def map_(self, tensor, callable):
+    """Replace each element by what a Python function makes of it and another tensor's."""
+    both = np.broadcast_arrays(self._array(), tensor._array())
+    new = [callable(x, y) for x, y in zip(*(b.reshape(-1).tolist() for b in both))]
+    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
+
+
+# ---- set_ and resize_ --------------------------------------------------------------------------------------
+
+
+@composite(function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Let the tensor see another storage, at an offset with a size and strides."""
+    from .storage import UntypedStorage
+    if source is None:
+        source = from_array(np.zeros(0, self._aval.dtype))
+    if not isinstance(source, (Tensor, UntypedStorage)):
+        raise TypeError("set_() received an invalid combination of arguments - got "
+                        f"({source.__class__.__name__})")
+    whole = source if isinstance(source, Tensor) else source._tensor(self._aval.dtype)
+    if whole._aval.dtype != self._aval.dtype:
+        raise RuntimeError(f"Could not set tensor of type {scalar_name(whole._aval.dtype).lower()} "
+                           f"to a tensor of type {scalar_name(self._aval.dtype).lower()}")
+    if size is not None:
+        size = tuple(size)
+        whole = whole.detach().as_strided(
+            size, stride if stride is not None else contiguous_strides(size), storage_offset)
+    alias = share(whole)
+    self._value, self._strides = whole._read(), None
+    self._view = Alias(alias.cell, alias.chain, None)
+    return self
+
+
+@composite(function=False)
+def is_set_to(self, tensor):
+    """Whether both see the same memory in the same way."""
+    return (share(self).cell is share(tensor).cell and layout_of(self) == layout_of(tensor)
+            and self._aval.dtype == tensor._aval.dtype)
+
+
+@composite(name="resize_", aliases=())
+def resize_(self, *sizes, memory_format=None, **kwargs):
+    """Another size for the same memory, which grows (by zeros) where it is too small."""
+    from .views import ints_of
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = ints_of("resize_", sizes, "size", kwargs.get("size"))
+    if any(n < 0 for n in shape):
+        raise RuntimeError("Trying to create tensor with negative dimension "
+                           f"{min(shape)}: {list(shape)}")
+    if shape == self._aval.shape:
+        return self
+    strides = contiguous_strides(shape)
+    if memory_format is _types.channels_last:
+        strides = channels_last_strides(shape)
+    if not self.numel() or math.prod(shape) + layout_of(self)[2] > _capacity(self):
+        return _regrow(self, shape)
+    return set_(self, _storage(self), layout_of(self)[2], shape, strides)
+
+
+def _storage(tensor: Tensor):
+    from .storage import UntypedStorage
+    return UntypedStorage(cell=share(tensor).cell)
+
+
+def _capacity(tensor: Tensor) -> int:
+    return _storage(tensor).nbytes() // tensor.element_size()
+
+
+def _regrow(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A memory of its own in which the elements come first, then zeros."""
+    flat = np.zeros(math.prod(shape), tensor._aval.dtype)
+    if tensor.numel():
+        old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2]:]
+        flat[:old.size] = old
+    made = from_array(flat.reshape(shape))
+    tensor._value, tensor._view, tensor._strides = made._value, None, None
+    tensor._own_version += 1
+    return tensor
+
+
+@composite(name="resize_as_")
+def resize_as_(self, the_template, *, memory_format=None):
+    """resize_ to the size of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+@composite(function=False)
+def is_same_size(self, other):
+    """Whether both have the same shape."""
+    return self._aval.shape == other._aval.shape
+
+
+__all__ = ["Lens", "look", "resolve"]

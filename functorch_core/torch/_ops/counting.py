@@ -1,0 +1,212 @@
+"""Histograms, counts and distinct elements: shapes that depend on data come from the host."""
+from __future__ import annotations
+
+import numpy as np
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...primitives.reductions import accumulator
+from .. import return_types
+from .._op import composite, torch_op
+from .._promotion import cast
+from .._tensor import from_array, wrap_dim
+from .._tensor_base import Tensor
+from . import declaring as d
+from .declaring import like, require
+
+# ---- histograms --------------------------------------------------------------------------------------
+
+
+@torch_op
+def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
+    """How many elements lie in each of `bins` equal intervals of [min, max] (of the data if equal).
+
+    >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    require(input, d.REAL, "histogram_cpu")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    x = p.reshape(input, shape=(input.aval.size,))
+    low, high = _limits(x, min, max)
+    return _counted(x, low, high, bins, like(x, 1))
+
+
+def _limits(x, low, high):
+    """The ends of the range: those given, or the data's; one apart where they are equal."""
+    if low > high:
+        raise RuntimeError(f"torch.histc: max must be larger than min")
+    if low != high or not x.aval.size:
+        if low == high:
+            low, high = low - 1, high + 1
+        return cast(low, x.aval.dtype), cast(high, x.aval.dtype)
+    low, high = p.reduce_min(x, axes=(0,)), p.reduce_max(x, axes=(0,))
+    same = p.eq(low, high)
+    return p.select(same, p.sub(low, 1), low), p.select(same, p.add(high, 1), high)
+
+
+def _counted(x, low, high, bins: int, weights):
+    """The sums of weights by bin; what lies outside is dropped, the last bin is closed."""
+    low, high = like(x, low), like(x, high)
+    wide = accumulator(x.aval.dtype) if x.aval.dtype in dt.FLOATING else dt.float64
+    y, a, b = (p.convert(v, dtype=wide) for v in (x, low, high))
+    place = p.floor(p.mul(p.div(p.sub(y, a), p.sub(b, a)), float(bins)))
+    index = p.convert(place, dtype=dt.int64)
+    index = p.select(p.eq(x, high), like(index, bins - 1), p.min(index, like(index, bins - 1)))
+    inside = p.and_(p.ge(x, low), p.le(x, high))
+    index = p.select(inside, index, like(index, bins))
+    return p.scatter_axis(p.full((bins,), 0, weights.aval.dtype), index, weights, axis=0,
+                          combine="add", mode="drop")
+
+
+@torch_op(name="_histogram", node="histogram", function=False, method=False,
+          returns=return_types.histogram)
+def _histogram(input: Tensor, edges: Tensor, weight: MaybeTensor, density):
+    """Counts between ascending edges."""
+    from .order import _insertion_place
+    x = p.reshape(input, shape=(input.aval.size,))
+    n = edges.aval.size - 1
+    weights = like(x, 1) if weight is None else p.reshape(weight, shape=x.aval.shape)
+    index = p.sub(_insertion_place(edges, x, True), 1)
+    last = p.slice_in_dim(edges, start=n, limit=n + 1, dimension=0)
+    index = p.select(p.eq(x, like(x, p.reshape(last, shape=()))), like(index, n - 1), index)
+    index = p.select(p.lt(index, 0), like(index, n), index)
+    hist = p.scatter_axis(p.full((n,), 0, x.aval.dtype), index, weights, axis=0, combine="add",
+                          mode="drop")
+    if density:
+        ends, starts = (p.slice_in_dim(edges, start=i, limit=n + i, dimension=0) for i in (1, 0))
+        widths = p.sub(ends, starts)
+        total = p.reduce_sum(hist, axes=(0,))
+        hist = p.div(p.div(hist, like(hist, total)), widths)
+    return [hist, edges]
+
+
+@composite
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+    """How many elements lie between neighbouring edges, and the edges.
+
+    >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    if isinstance(bins, Tensor):
+        edges = bins
+    else:
+        edges = from_array(_edges(input, bins, range))
+    result = _histogram(input, edges, weight, density)
+    if out is None:
+        return result
+    from .._op import write_out
+    return write_out("histogram", out, result)
+
+
+def _edges(x: Tensor, bins: int, limits) -> np.ndarray:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if limits is None:
+        data = x._array()
+        low, high = (float(data.min()), float(data.max())) if data.size else (0., 1.)
+    else:
+        low, high = limits
+    if low == high:
+        low, high = low - .5, high + .5
+    return np.linspace(low, high, bins + 1).astype(x._array().dtype)
+
+
+@torch_op(name="_bincount", node="bincount", function=False, method=False)
+def _bincount(input: Tensor, weights: MaybeTensor, size):
+    """Counts (or sums of weights) of the integers below `size`."""
+    if weights is None:
+        weights = p.full(input.aval.shape, 1, dt.int64)
+    elif weights.aval.dtype != dt.float32:
+        weights = p.convert(weights, dtype=dt.float64)
+    index = p.convert(input, dtype=dt.int64)
+    return p.scatter_axis(p.full((size,), 0, weights.aval.dtype), index, weights, axis=0,
+                          combine="add")
+
+
+@composite
+def bincount(input, weights=None, minlength=0):
+    """How often each non-negative integer occurs in a 1-d tensor.
+
+    >>> torch.bincount(torch.tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
+        raise NotImplementedError(d.NOT_IMPLEMENTED.format(
+            kernel="bincount_cpu", dtype=d.scalar_name(input.dtype.numpy)))
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    data = input._array()
+    if data.ndim != 1 or (data.size and data.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and (weights.ndim != 1 or weights.shape != input.shape):
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    size = max(int(data.max()) + 1 if data.size else 0, minlength)
+    if not data.size:
+        return from_array(np.zeros(size, np.int64))
+    return _bincount(input, weights, size)
+
+
+# ---- distinct elements -------------------------------------------------------------------------------
+
+
+def _results(values, inverse, counts, return_inverse: bool, return_counts: bool):
+    found = [values] + [inverse] * return_inverse + [counts] * return_counts
+    tensors = tuple(from_array(np.ascontiguousarray(a)) for a in found)
+    return tensors if len(tensors) > 1 else tensors[0]
+
+
+def _host(input, name: str) -> np.ndarray:
+    return input._array()
+
+
+@composite
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements (or slices along dim) in order; where each went, how often it occurs.
+
+    >>> torch.unique(torch.tensor([1, 3, 2, 3]))
+    tensor([1, 2, 3])
+    """
+    data = _host(input, "unique")
+    if dim is None:
+        values, inverse, counts = np.unique(data.reshape(-1), return_inverse=True,
+                                            return_counts=True, equal_nan=False)
+        inverse = inverse.reshape(data.shape)
+    else:
+        axis = wrap_dim(dim, data.ndim)
+        _check_slices(data, axis, "unique")
+        values, inverse, counts = np.unique(data, return_inverse=True, return_counts=True,
+                                            axis=axis, equal_nan=False)
+        inverse = inverse.reshape(-1)
+    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse,
+                    return_counts)
+
+
+def _check_slices(data: np.ndarray, axis: int, name: str):
+    if data.shape[axis] and not data.size:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique "
+                           "cannot be applied")
+
+
+@composite
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements (or slices along dim) that differ from the one before.
+
+    >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    data = _host(input, "unique_consecutive")
+    shape = data.shape
+    axis = 0 if dim is None else wrap_dim(dim, data.ndim)
+    flat = data.reshape(-1) if dim is None else np.moveaxis(data, axis, 0)
+    rows = flat.reshape(len(flat), -1) if flat.size else flat.reshape(len(flat), 0)
+    begins = np.ones(len(rows), bool)
+    begins[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = np.flatnonzero(begins)
+    counts = np.diff(np.append(starts, len(rows)))
+    inverse = np.cumsum(begins) - 1
+    values = flat[starts]
+    values = values if dim is None else np.moveaxis(values, 0, axis)
+    inverse = inverse.reshape(shape) if dim is None else inverse
+    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse,
+                    return_counts)

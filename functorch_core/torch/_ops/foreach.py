@@ -1,0 +1,235 @@
+"""torch._foreach_*: an op on a whole list of tensors, recorded as one unit."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...core.trace import Builder
+from ...engine import record
+from ...engine.units import SCALAR_AVALS
+from ...ops.op import LITERALS, Weak, fits, is_literal_zero
+from .. import _apply, _types
+from .._apply import GraphOp, apply
+from .._inplace import fitted
+from .._op import composite, is_number, logical_aval, python_number, registry
+from .._tensor_base import Tensor
+from .._views import assign, check_writable
+from ..autograd.modes import state
+from . import comparison, math, pointwise, reduction, special  # noqa: F401
+from .reduction import axes_of, vector_norm_of
+
+EMPTY_LIST = "Tensor list must have at least one tensor."
+LENGTHS = "Tensor lists must have the same number of tensors, got {} and {}"
+
+
+class Foreach:
+    """An op on lists: `body` is a function of one element of each list, as an op's body is.
+
+    Arguments that are lists go element by element; tensors and numbers go with every element.
+    """
+
+    def __init__(self, name: str, body: Callable, numbers_first: bool = False):
+        self.name, self.body, self.numbers_first = name, body, numbers_first
+        self.ops: dict[tuple, GraphOp] = {}
+
+    def resolve(self, args: tuple, kwargs: dict) -> tuple[GraphOp, list, int]:
+        """The op at the signature of a call, its operands, and the length of the lists."""
+        n = self._length(args)
+        operands: list = []
+        names = tuple(kwargs)
+        columns = [*args, *kwargs.values()]
+        key = [n, names, _types.defaults.dtype]
+        for column in columns:
+            key.append(self._describe(column, operands))
+        key = tuple(key)
+        op = self.ops.get(key)
+        if op is None:
+            op = self.ops[key] = self._trace(n, args, kwargs)
+        return op, operands, n
+
+    def _length(self, args) -> int:
+        lists = [a for a in args if isinstance(a, (list, tuple))]
+        for other in lists[1:]:
+            if len(other) != len(lists[0]):
+                raise RuntimeError(LENGTHS.format(len(lists[0]), len(other)))
+        if not lists or not lists[0]:
+            raise RuntimeError(EMPTY_LIST)
+        return len(lists[0])
+
+    def _describe(self, x, operands: list):
+        """This argument's part of the signature; what varies is appended to `operands`."""
+        if isinstance(x, (list, tuple)):
+            return tuple([self._describe(y, operands) for y in x])
+        if isinstance(x, Tensor):
+            operands.append(x)
+            return x._value.aval.id if x._level is None else logical_aval(x).id
+        if _packed(x):
+            operands.append(x)
+            return x.__class__
+        return x.__class__, x
+
+    def _trace(self, n: int, args, kwargs) -> GraphOp:
+        builder = Builder(self.name)
+        with builder:
+            columns = [_placeholders(builder, a, n) for a in args]
+            named = {k: _placeholders(builder, v, n) for k, v in kwargs.items()}
+            outs = [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()})
+                    for i in range(n)]
+            graph = builder.finish(outs)
+        return GraphOp(graph, self.name, True)
+
+    def __call__(self, *args, **kwargs) -> tuple:
+        op, operands, _ = self.resolve(args, kwargs)
+        return tuple(apply(op, operands))
+
+    def inplace(self, tensors, *args, **kwargs):
+        """The same, with the results assigned to the first list's tensors."""
+        op, operands, _ = self.resolve((tensors, *args), kwargs)
+        if _plain(op, operands, tensors):
+            values = record(op.unit, [x._value if isinstance(x, Tensor) else x for x in operands])
+            for tensor, value in zip(tensors, values):
+                tensor._value = value
+                tensor._own_version += 1
+            return tensors
+        for tensor in tensors:
+            check_writable(tensor)
+        for tensor, result in zip(tensors, apply(op, operands)):
+            assign(tensor, fitted(tensor, result))
+        return tensors
+
+
+def _packed(x) -> bool:
+    """Whether a number is an input of the graph, not written into it."""
+    return x.__class__ in (int, float) and fits(x) and not (x in LITERALS or is_literal_zero(x))
+
+
+def _placeholders(builder: Builder, x, n: int) -> Sequence:
+    """What stands for an argument in each of n calls of the body."""
+    if isinstance(x, (list, tuple)):
+        return [_placeholder(builder, y) for y in x]
+    return [_placeholder(builder, x)] * n
+
+
+def _placeholder(builder: Builder, x):
+    if isinstance(x, Tensor):
+        return builder.input(logical_aval(x))
+    return Weak(builder.input(SCALAR_AVALS[x.__class__]), x.__class__) if _packed(x) else x
+
+
+def _plain(op: GraphOp, operands, tensors) -> bool:
+    """Whether results can simply replace values: no views, levels, tape or other dtypes."""
+    if _apply.levels is not None:
+        return False
+    taped = state.enabled
+    for x in operands:
+        if isinstance(x, Tensor) and (x._view is not None or taped and x._ge is not None):
+            return False
+    return [t._value.aval for t in tensors] == list(op.unit.out_avals)
+
+
+# ---- the bodies --------------------------------------------------------------------------------------
+
+
+def _power(base, exponent):
+    whole = exponent.__class__ in (int, float) and (exponent == int(exponent) or exponent == .5)
+    if whole and hasattr(base, "aval"):
+        return pointwise._static_pow.fun(base, exponent)
+    return pointwise._general_pow.fun(base, exponent)
+
+
+def _scaled_product(combine):
+    """addcmul and addcdiv, whose value may be a tensor of one element."""
+    def body(x, y, z, value=1):
+        if hasattr(value, "aval"):
+            value = p.reshape(value, shape=())
+            y = p.mul(y, p.broadcast_in_dim(p.convert(value, dtype=y.aval.dtype),
+                                            shape=y.aval.shape, dims=()))
+            return combine.fun(x, y, z)
+        return combine.fun(x, y, z, value=value)
+    return body
+
+
+def _norm(x, ord=2, dtype=None):
+    if isinstance(ord, Weak):
+        raise TypeError("_foreach_norm takes an order that is written into the graph")
+    x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
+    out = vector_norm_of(x, axes_of(x, None), float(ord))
+    return p.convert(out, dtype=dt.real_of(x.aval.dtype))
+
+
+def _power_sum(x, ord=2, dtype=None):
+    x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
+    powers = _power(p.abs(x), ord)
+    return p.reduce_sum(powers, axes=axes_of(x, None))
+
+
+UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
+         "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
+         "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
+BINARY = ("add", "sub", "mul", "div", "lerp")
+BOUNDS = {"clamp_max": pointwise.minimum, "maximum": pointwise.maximum,
+          "clamp_min": pointwise.maximum, "minimum": pointwise.minimum}
+
+BODIES: dict[str, Callable] = {name: registry[name].fun for name in (*UNARY, *BINARY)}
+BODIES |= {name: op.fun for name, op in BOUNDS.items()}
+BODIES |= {
+    "clone": p.copy,
+    "zero": lambda x: p.zeros(x.aval),
+    "copy": lambda x, source, non_blocking=False: p.convert(
+        p.broadcast_in_dim(source, shape=x.aval.shape,
+                           dims=tuple(range(x.aval.ndim - source.aval.ndim, x.aval.ndim))),
+        dtype=x.aval.dtype),
+    "max": lambda x: p.reduce_max(x, axes=axes_of(x, None)),
+    "norm": _norm,
+    "powsum": _power_sum,
+    "pow": _power,
+    "addcmul": _scaled_product(pointwise.addcmul),
+    "addcdiv": _scaled_product(pointwise.addcdiv),
+}
+NO_INPLACE = {"max", "norm", "powsum", "clone"}
+ONLY_INPLACE = {"zero", "copy"}
+STATIC_NUMBER = {"norm", "powsum"}  # the number is an order, part of the signature
+
+
+class _StaticNumbers(Foreach):
+    """Numbers are part of the signature: the order of a norm."""
+
+    def _describe(self, x, operands: list):
+        return (x.__class__, x) if isinstance(x, (int, float)) else super()._describe(x, operands)
+
+    def _trace(self, n: int, args, kwargs) -> GraphOp:
+        numbers = {i: a for i, a in enumerate(args) if not isinstance(a, (list, tuple, Tensor))}
+        body = self.body
+
+        def with_numbers(*xs, **named):
+            full = [numbers.get(i, x) for i, x in enumerate(xs)]
+            return body(*full, **{k: kwargs[k] for k in named})
+        builder = Builder(self.name)
+        with builder:
+            columns = [_placeholders(builder, a, n) if i not in numbers else [a] * n
+                       for i, a in enumerate(args)]
+            outs = [with_numbers(*[c[i] for c in columns], **kwargs) for i in range(n)]
+            graph = builder.finish(outs)
+        return GraphOp(graph, self.name, True)
+
+
+def _declare(name: str, body: Callable):
+    cls = _StaticNumbers if name in STATIC_NUMBER else Foreach
+    op = cls(f"_foreach_{name}", body)
+    forms = dict(method=False, function=True)
+    if name not in ONLY_INPLACE:
+        def function(*args, **kwargs):
+            return op(*args, **kwargs)
+        function.__doc__ = f"torch.{name} of each tensor of a list."
+        composite(function, name=f"_foreach_{name}", **forms)
+    if name not in NO_INPLACE:
+        def inplace(*args, **kwargs):
+            return op.inplace(*args, **kwargs)
+        inplace.__doc__ = f"torch.{name} in place of each tensor of a list."
+        composite(inplace, name=f"_foreach_{name}_", **forms)
+
+
+for _name, _body in BODIES.items():
+    _declare(_name, _body)

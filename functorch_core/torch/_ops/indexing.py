@@ -1,0 +1,501 @@
+"""x[...] and x[...] = y: views by integers, slices and None, gathers by tensors and masks."""
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from .. import _bounds, _op, _types
+from .._inplace import scalar_name
+from .._op import composite, torch_op
+from .._tensor import from_array
+from .._tensor_base import Tensor
+from .._views import (
+    LEAF_VIEW_INPLACE, Lens, assign, check_writable, current_aval, layout_after, make_view, put)
+from ..autograd.modes import state
+from .copies import fill_number, fitted_to
+from .data import array_of
+
+WRONG_TYPE = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
+              "valid indices (got {kind})")
+TOO_MANY = "too many indices for tensor of dimension {ndim}"
+MASK_SHAPE = ("The shape of the mask {mask} at index {at} does not match the shape of the indexed "
+              "tensor {shape} at index {dim}")
+NO_DIMS = ("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+           "C++ to convert a 0-dim tensor to a number")
+WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
+NOT_TOGETHER = ("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                "{shapes}")
+MASKS = (dt.bool_, dt.uint8)
+
+# ---- what an index says ------------------------------------------------------------------------------------
+
+
+class Parsed:
+    """An index applied to a shape: a box (spec, news, ints: see _view_kinds) and index tensors.
+
+    `tensors` has (dimension of the box, integer tensor) in increasing order, `mask` the one mask
+    and its first dimension if it is the only index that is a tensor.
+    """
+
+    __slots__ = ("spec", "news", "ints", "tensors", "masks", "ndim")
+
+    def __init__(self):
+        self.spec, self.news, self.ints, self.tensors, self.masks = [], [], [], [], 0
+        self.ndim = 0  # of the box
+
+    def whole(self, n: int):
+        """Keep a dimension of size n."""
+        self.spec.append((0, n, 1, True))
+        self.ndim += 1
+
+    def new(self):
+        """Add a dimension of size 1."""
+        self.news.append(self.ndim)
+        self.ndim += 1
+
+    def integer(self, i: int, n: int, dim: int):
+        """Take one index of a dimension."""
+        if not -n <= i < n:
+            raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+        i = i + n if i < 0 else i
+        static = i == 0 or i == n - 1
+        if not static:
+            self.ints.append(i)
+        self.spec.append((i if static else None, 1, 1, False))
+
+    def slice(self, s: slice, n: int):
+        """Take a part of a dimension. The start is an input unless the part reaches an end."""
+        start, size, step = sliced(s, n)
+        static = start == 0 or start + size * step >= n
+        if not static:
+            self.ints.append(start)
+        self.spec.append((start if static else None, size, step, True))
+        self.ndim += 1
+
+    @property
+    def lens(self) -> Lens:
+        """The box as a view."""
+        return Lens("index", (tuple(self.spec), tuple(self.news)), tuple(self.ints))
+
+    def trivial(self, shape) -> bool:
+        """Whether the box is the whole tensor."""
+        return not self.news and len(self.spec) == len(shape) and all(
+            start == 0 and stays and size == n
+            for (start, size, _, stays), n in zip(self.spec, shape))
+
+
+def sliced(s: slice, n: int) -> tuple[int, int, int]:
+    """(start, size, step) of a slice of n elements."""
+    step = 1 if s.step is None else operator.index(s.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if isinstance(s.start, Tensor) or isinstance(s.stop, Tensor):
+        s = slice(*(None if x is None else operator.index(x) for x in (s.start, s.stop)))
+    start, stop, _ = slice(s.start, s.stop, step).indices(n)
+    return start, max(-((start - stop) // step), 0), step
+
+
+def as_items(index) -> tuple:
+    """The index as a tuple of what stands between the commas."""
+    if index.__class__ is tuple:
+        return index
+    if isinstance(index, list) and len(index) < 32 and any(
+            x is None or x is Ellipsis or isinstance(x, (slice, list, tuple, Tensor, np.ndarray))
+            for x in index):
+        return tuple(index)  # as old NumPy did
+    return tuple(index) if isinstance(index, tuple) else (index,)
+
+
+def parse(tensor: Tensor, index) -> Parsed:
+    """The index, applied to the tensor's shape."""
+    items = [_item(x) for x in as_items(index)]
+    shape = current_aval(tensor).shape
+    given = sum(map(_dims_used, items))
+    if given > len(shape):
+        if not shape:
+            _refuse_no_dims(items)
+        raise IndexError(TOO_MANY.format(ndim=len(shape)))
+    parsed, dim, seen = Parsed(), 0, False
+    for item in items:
+        if item is Ellipsis:
+            for n in shape[dim:dim + (0 if seen else len(shape) - given)]:
+                parsed.whole(n)
+            dim, seen = dim + (0 if seen else len(shape) - given), True
+        else:
+            dim += _apply_item(parsed, item, shape, dim)
+    for n in shape[dim:]:
+        parsed.whole(n)
+    return parsed
+
+
+def _refuse_no_dims(items):
+    if any(item.__class__ is int for item in items):
+        raise IndexError(NO_DIMS)
+    if any(isinstance(item, slice) for item in items):
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+
+
+def _item(x):
+    """One part of an index as int, bool, slice, None, Ellipsis or tensor."""
+    cls = x.__class__
+    if cls is int or cls is slice or x is None or x is Ellipsis or cls is bool:
+        return x
+    if isinstance(x, Tensor):
+        if not x.ndim and x._level is None:
+            return _item_of_0d(x)
+        if x._aval.dtype not in (dt.int64, dt.int32, *MASKS):
+            raise IndexError(WRONG_DTYPE)
+        return x
+    if isinstance(x, np.ndarray) and x.ndim or isinstance(x, (list, tuple, range)):
+        return _index_tensor(x)
+    if isinstance(x, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{cls.__name__}'")
+    if hasattr(x, "__index__") and not isinstance(x, (np.bool_, float)):
+        return operator.index(x)
+    raise IndexError(WRONG_TYPE.format(kind=f"numpy.{cls.__name__}" if isinstance(x, np.generic)
+                                       else cls.__name__))
+
+
+def _item_of_0d(x: Tensor):
+    d = x._aval.dtype
+    if d in MASKS:
+        return bool(x.item())
+    if d not in dt.INTEGER:
+        raise IndexError(WRONG_DTYPE)
+    return int(x.item())
+
+
+def _index_tensor(x) -> Tensor:
+    if isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x):
+        x = [y.item() if isinstance(y, Tensor) else y for y in x]
+    array = np.asarray(x) if isinstance(x, np.ndarray) else array_of(x, None)
+    return from_array(array.copy() if array.dtype == dt.bool_ else array.astype(np.int64))
+
+
+def _dims_used(item) -> int:
+    if item is None or item is Ellipsis or item.__class__ is bool:
+        return 0
+    if isinstance(item, Tensor) and item._aval.dtype in MASKS:
+        return item.ndim
+    return 1
+
+
+def _apply_item(parsed: Parsed, item, shape, dim: int) -> int:
+    """Add one part of an index; the number of dimensions of the tensor that it uses."""
+    if item.__class__ is int:
+        parsed.integer(item, shape[dim], dim)
+        return 1
+    if isinstance(item, slice):
+        parsed.slice(item, shape[dim])
+        return 1
+    if item is None or item.__class__ is bool:
+        parsed.new()
+        if item is not None:
+            parsed.tensors.append((parsed.ndim - 1, from_array(np.zeros(int(item), np.int64))))
+        return 0
+    if item._aval.dtype in MASKS:
+        return _apply_mask(parsed, item, shape, dim)
+    parsed.tensors.append((parsed.ndim, item))
+    parsed.whole(shape[dim])
+    return 1
+
+
+def _apply_mask(parsed: Parsed, mask: Tensor, shape, dim: int) -> int:
+    for i, (n, m) in enumerate(zip(shape[dim:], mask.shape)):
+        if n != m:
+            raise IndexError(MASK_SHAPE.format(mask=list(mask.shape), at=i, shape=list(shape),
+                                               dim=dim + i))
+    parsed.masks += 1
+    parsed.tensors.append((parsed.ndim, mask))
+    for n in mask.shape:
+        parsed.whole(n)
+    return mask.ndim
+
+
+def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
+    """(dimensions, integer tensors): masks are replaced by where they are True."""
+    dims, out = [], []
+    for dim, index in tensors:
+        if index._aval.dtype in MASKS:
+            for i, places in enumerate(np.nonzero(index._array())):
+                dims.append(dim + i)
+                out.append(from_array(places.astype(np.int64)))
+        else:
+            dims.append(dim)
+            out.append(index)
+    return tuple(dims), out
+
+
+# ---- the gather ----------------------------------------------------------------------------------------------
+
+
+def broadcast_shape(indices) -> tuple[int, ...]:
+    """The shape that index tensors have together."""
+    shapes = [tuple(i._aval.shape) for i in indices]
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(NOT_TOGETHER.format(
+            shapes=", ".join(str(list(s)) for s in shapes))) from None
+
+
+def check_indices(tensor: Tensor, dims, indices, what: str):
+    """IndexError for index tensors out of range, or that do not broadcast."""
+    shape, common = current_aval(tensor).shape, broadcast_shape(indices)
+    for dim, index in zip(dims, indices):
+        if not shape[dim] and 0 not in common:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        _bounds.check(index, shape[dim], dim, what)
+
+
+def windows(x, indices, dims) -> tuple:
+    """(index vectors, where their dimensions stand in the result, numbers of a gather)."""
+    from .._promotion import broadcast
+    indices = [p.wrap_negative(p.convert(i, dtype=dt.int64), x.aval.shape[d])
+               for i, d in zip(indices, dims)]
+    indices = broadcast(indices)
+    common = indices[0].aval.shape
+    vectors = p.concatenate(*[p.expand_dims(i, dims=(len(common),)) for i in indices],
+                            dimension=len(common))
+    adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
+    at = dims[0] if adjacent else 0
+    kept = x.aval.ndim - len(dims)
+    offset = tuple(i if i < at else i + len(common) for i in range(kept))
+    return vectors, common, offset
+
+
+def _sizes(x, dims) -> tuple[int, ...]:
+    return tuple(1 if d in dims else n for d, n in enumerate(x.aval.shape))
+
+
+def _result_shape(x, dims, common) -> tuple[int, ...]:
+    kept = [n for d, n in enumerate(x.aval.shape) if d not in dims]
+    adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
+    at = dims[0] if adjacent else 0
+    return (*kept[:at], *common, *kept[at:])
+
+
+def nothing_of(x, shape):
+    """No element of x, in a shape without elements: it depends on x all the same."""
+    flat = p.reshape(x, shape=(x.aval.size,))
+    return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
+
+
+@torch_op(name="_index", method=False, function=False, node="index")
+def _index(input: Tensor, indices: Tensors, dims):
+    """The elements at integer index tensors along some dimensions."""
+    vectors, common, offset = windows(input, indices, dims)
+    shape = _result_shape(input, dims, common)
+    if 0 in shape:
+        return nothing_of(input, shape)
+    return p.gather(input, vectors, offset_dims=offset, collapsed_slice_dims=dims,
+                    start_index_map=dims, slice_sizes=_sizes(input, dims),
+                    mode="clip")
+
+
+@torch_op(name="_index_put", method=False, function=False, node="index_put")
+def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
+    """The input with values set, or added, at integer index tensors along some dimensions."""
+    vectors, common, offset = windows(input, indices, dims)
+    shape = _result_shape(input, dims, common)
+    if 0 in shape or 0 in input.aval.shape:
+        return input
+    lead = len(shape) - values.aval.ndim
+    values = p.broadcast_in_dim(values, shape=shape, dims=tuple(range(lead, len(shape))))
+    return p.scatter(input, vectors, values, update_window_dims=offset, inserted_window_dims=dims,
+                     scatter_dims_to_operand_dims=dims, combine="add" if accumulate else "set")
+
+
+# ---- reading -------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(1024)
+def _row(shape: tuple[int, ...], start: int | None) -> tuple:
+    rest = tuple((0, n, 1, True) for n in shape[1:])
+    return (((start, 1, 1, False), *rest), ())
+
+
+def _row_lens(shape, i: int) -> Lens:
+    """The lens of x[i]."""
+    if not shape:
+        raise IndexError(NO_DIMS)
+    n = shape[0]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension 0 with size {n}")
+    i = i + n if i < 0 else i
+    if i == 0 or i == n - 1:
+        return Lens("select", _row(shape, i))
+    return Lens("select", _row(shape, None), (i,))
+
+
+def getitem(self, index):
+    """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
+    if _op.overrides is not None and _op.overrides.applies(getitem_op, (self, index), {}):
+        return _op.overrides.handle(getitem_op, (self, index), {})
+    if index.__class__ is int:
+        return make_view(self, _row_lens(current_aval(self).shape, index))
+    parsed = parse(self, index)
+    if not parsed.tensors:
+        return make_view(self, parsed.lens)
+    box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
+    dims, indices = integer_indices(parsed.tensors)
+    check_indices(box, dims, indices, "x[...]")
+    return _index.compute([box, indices, dims])
+
+
+getitem_op = composite(getitem, name="__getitem__", function=False)
+Tensor.__getitem__ = getitem
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def setitem(self, index, value):
+    """x[index] = value, broadcast and converted; differentiable."""
+    if _op.overrides is not None and _op.overrides.applies(setitem_op, (self, index, value), {}):
+        return _op.overrides.handle(setitem_op, (self, index, value), {})
+    if index.__class__ is int:
+        lens, tensors, whole = _row_lens(current_aval(self).shape, index), (), False
+    else:
+        parsed = parse(self, index)
+        lens, tensors = parsed.lens, parsed.tensors
+        whole = parsed.trivial(current_aval(self).shape)
+    value = _value(self, value)
+    if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
+        raise RuntimeError(LEAF_VIEW_INPLACE)
+    if tensors:
+        _set_at_tensors(self, None if whole else lens, tensors, value)
+    else:
+        _set_box(self, lens, value)
+
+
+setitem_op = composite(setitem, name="__setitem__", function=False)
+Tensor.__setitem__ = setitem
+
+
+def _value(tensor: Tensor, value):
+    """What is assigned, as a tensor or a Python number that fits."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
+        return fill_number(value, tensor._aval.dtype)
+    cls = type(value)
+    kind = f"numpy.{cls.__name__}" if isinstance(value, (np.generic, np.ndarray)) else cls.__name__
+    raise TypeError(f"can't assign a {kind} to a {tensor.type()}")
+
+
+def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
+    """The shape of what a lens shows."""
+    spec, news = lens.params
+    shape = [n for _, n, _, stays in spec if stays]
+    for place in news:
+        shape.insert(place, 1)
+    return tuple(shape)
+
+
+def _set_box(tensor: Tensor, lens: Lens, value):
+    shape = part_shape(tensor, lens)
+    alias = tensor._view
+    if alias is not None and alias.chain and tensor._level is None:
+        view = make_view(tensor, lens)
+        check_writable(view)
+        assign(view, _filled(value, shape, tensor._aval.dtype))
+        return
+    check_writable(tensor)
+    new = _filled(value, shape, current_aval(tensor).dtype)
+    assign(tensor, put(_with_level_of(tensor, new), new, (lens,)))
+
+
+def _with_level_of(tensor: Tensor, new: Tensor) -> Tensor:
+    return tensor
+
+
+@torch_op(name="_number_in", method=False, function=False)
+def _number_in(value: Number, shape, dtype):
+    from .._promotion import cast
+    return p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=())
+
+
+def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
+    """The value in a shape and dtype."""
+    if not isinstance(value, Tensor):
+        return _number_in.compute([value, shape, dtype])
+    theirs = tuple(value.shape)
+    while theirs and theirs[0] == 1 and len(theirs) > len(shape):
+        theirs = theirs[1:]
+    if theirs != value.shape:
+        value = value.reshape(theirs)
+    if len(theirs) > len(shape):
+        raise RuntimeError(f"expand({value.type()}{{{list(theirs)}}}, size={list(shape)}): the "
+                           f"number of sizes provided ({len(shape)}) must be greater or equal to "
+                           f"the number of dimensions in the tensor ({len(theirs)})")
+    for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
+        if m not in (1, n):
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
+                               f"size ({m}) at non-singleton dimension {len(shape) - d}.  Target "
+                               f"sizes: {list(shape)}.  Tensor sizes: {list(theirs)}")
+    return fitted_to(value, shape, dtype)
+
+
+def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
+    check_writable(tensor)
+    box = tensor if lens is None else make_view(tensor, lens)
+    if not isinstance(value, Tensor) and len(tensors) == 1 and (
+            tensors[0][1]._aval.dtype in MASKS):
+        new = _masked_number(box, tensors[0], value)
+    else:
+        if not isinstance(value, Tensor):
+            value = _number_in.compute([value, (), box._aval.dtype])
+        new = put_at(box, tensors, value)
+    assign(box, new)
+
+
+def _masked_number(box: Tensor, where, number) -> Tensor:
+    """box[mask] = number, without asking where the mask is True."""
+    dim, mask = where
+    shape = (1,) * dim + tuple(mask.shape) + (1,) * (box.ndim - dim - mask.ndim)
+    if mask._aval.dtype != dt.bool_:
+        mask = mask.to(_types.bool_)
+    return box.masked_fill(mask.reshape(shape), number)
+
+
+def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Tensor:
+    """The box with values at index tensors."""
+    dims, indices = integer_indices(tensors)
+    check_indices(box, dims, indices, "x[...] = y")
+    a = current_aval(box)
+    if value._aval.dtype != a.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{scalar_name(a.dtype)} for the destination and "
+                           f"{scalar_name(value._aval.dtype)} for the source.")
+    shape = _result_shape(_Shaped(a), dims, broadcast_shape(indices))
+    theirs = tuple(value.shape)
+    stripped = theirs
+    while stripped and stripped[0] == 1 and len(stripped) > len(shape):
+        stripped = stripped[1:]
+    if len(stripped) > len(shape) or any(
+            m not in (1, n) for n, m in zip(reversed(shape), reversed(stripped))):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
+                           f"broadcast to indexing result of shape {list(shape)}")
+    value = value if stripped == theirs else value.reshape(stripped)
+    return _index_put.compute([box, value, indices, dims, bool(accumulate)])
+
+
+class _Shaped:
+    """Something with an aval."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, a):
+        self.aval = a
+
+
+__all__ = ["getitem", "layout_after", "parse", "put_at", "setitem"]

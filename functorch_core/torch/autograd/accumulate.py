@@ -1,0 +1,107 @@
+"""Where gradients end, and how they are added up."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from ...engine import record, unit_of_primitive
+from ...primitives import add
+from .node import Node
+
+_units: dict = {}  # aval -> the unit that adds two values of it
+
+
+def add_values(a, b):
+    """The sum of two values of one aval, recorded."""
+    unit = _units.get(a.aval)
+    if unit is None:
+        unit = _units[a.aval] = unit_of_primitive(add.primitive, {}, (a.aval, a.aval))
+    return record(unit, (a, b))
+
+
+def total(a, b, create_graph: bool):
+    """The sum of two gradients: on the tape if it is on."""
+    if create_graph or a._level is not None or b._level is not None:
+        return a + b
+    x, y = a._read(), b._read()
+    return _fresh(add_values(x, y)) if x.aval is y.aval else a + b
+
+
+def _fresh(value, edge=None):
+    from .._tensor_base import new_tensor
+    return new_tensor(value, edge)
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to its `.grad`.
+
+    The leaf is referenced weakly: leaf -> node -> leaf would be a cycle, which keeps the memory of
+    dropped leaves until the garbage collector runs.
+    """
+
+    __slots__ = ("leaf", "post_hooks")
+    __module__ = "torch.autograd"
+
+    def __init__(self, variable):
+        super().__init__(())
+        self.leaf, self.post_hooks = weakref.ref(variable), None
+
+    @property
+    def variable(self):
+        """The leaf; None if it is gone."""
+        return self.leaf()
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """Accumulate into the leaf's `.grad`."""
+        leaf, grad = self.leaf(), grads[0]
+        if grad is not None and leaf is not None:
+            accumulate_into(leaf, grad, create_graph)
+            if self.post_hooks:
+                for hook in list(self.post_hooks.values()):
+                    hook(leaf)
+        return ()
+
+
+def accumulate_into(leaf, grad, create_graph: bool):
+    """leaf.grad += grad: in place if nobody differentiates it, a new tensor otherwise."""
+    old = leaf._grad
+    if grad.dtype is not leaf.dtype:
+        grad = grad.to(leaf.dtype)
+    if old is None:
+        leaf._grad = _copied(grad, create_graph)
+    elif create_graph:
+        leaf._grad = old + grad
+    elif old._view is None and old._level is None and grad._level is None and \
+            old._value.aval is grad._value.aval:
+        old._value = add_values(old._value, grad._read())
+        old._own_version += 1
+    else:
+        leaf._grad = old.add_(grad)
+
+
+def _copied(grad, create_graph: bool):
+    """A tensor of its own for `.grad`: the user may hold the one that came."""
+    if grad._level is not None:
+        return grad
+    return _fresh(grad._read(), grad._ge if create_graph else None)
+
+
+class FuncInput(AccumulateGrad):
+    """The history of an input of torch.func.grad: a leaf to the function, an alias of `outer`.
+
+    It is `open` while the function is being computed.
+    """
+
+    __slots__ = ("open",)
+
+    def __init__(self, outer):
+        Node.__init__(self, (outer,))
+        self.leaf, self.post_hooks, self.open = _nothing, None, True
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """The gradient goes on to where the input came from."""
+        return (grads[0],)
+
+
+def _nothing():
+    return None

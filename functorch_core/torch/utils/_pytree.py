@@ -1,0 +1,422 @@
+"""torch.utils._pytree: nested lists, tuples and dicts as flat lists of leaves."""
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+
+class NodeDef(NamedTuple):
+    """How a type of container is taken apart and put together."""
+
+    type: type
+    flatten_fn: Callable
+    unflatten_fn: Callable
+
+
+class KeyEntry(NamedTuple):
+    """A step of the path to a leaf."""
+
+    key: Any
+
+
+class SequenceKey(NamedTuple):
+    """A step into a list or tuple."""
+
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence):
+        """The element."""
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """A step into a dict."""
+
+    key: Any
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, mapping):
+        """The element."""
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """A step into a named tuple."""
+
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, obj):
+        """The element."""
+        return getattr(obj, self.name)
+
+
+SUPPORTED_NODES: dict[type, NodeDef] = {}
+_serialized_names: dict[type, str] = {}
+
+
+class TreeSpec:
+    """The structure of a tree without its leaves."""
+
+    __slots__ = ("type", "context", "children_specs", "num_nodes", "num_leaves", "num_children")
+
+    def __init__(self, type, context, children_specs):
+        self.type, self.context, self.children_specs = type, context, list(children_specs)
+        self.num_nodes = 1 + sum(c.num_nodes for c in self.children_specs)
+        self.num_leaves = sum(c.num_leaves for c in self.children_specs) if type else 1
+        self.num_children = len(self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """Whether this is a leaf."""
+        return self.type is None
+
+    def children(self) -> list:
+        """The structures of the children."""
+        return list(self.children_specs)
+
+    def child(self, index: int) -> TreeSpec:
+        """The structure of one child."""
+        return self.children_specs[index]
+
+    def __eq__(self, other):
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        if self.type is not other.type or self.num_children != other.num_children:
+            return False
+        if self.type in _DICTS:
+            mine, theirs = _keys(self), _keys(other)
+            return set(mine) == set(theirs) and all(
+                c == other.children_specs[theirs.index(k)]
+                for k, c in zip(mine, self.children_specs))
+        return self.context == other.context and self.children_specs == other.children_specs
+
+    def __hash__(self):
+        return hash((self.type, self.num_leaves, self.num_nodes))
+
+    def __repr__(self, indent: int = 0):
+        if self.type is None:
+            return "*"
+        prefix = f"TreeSpec({self.type.__name__}, {self.context}, ["
+        inner = ""
+        if self.children_specs:
+            indent += 2
+            inner = self.children_specs[0].__repr__(indent)
+            for child in self.children_specs[1:]:
+                inner += ",\n" + " " * indent + child.__repr__(indent)
+        return f"{prefix}{inner}])"
+
+    def unflatten(self, leaves: Iterable):
+        """The tree of these leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but "
+                             f"the spec refers to a pytree that holds {self.num_leaves} items "
+                             f"({self}).")
+        return self._build(iter(leaves))
+
+    def _build(self, leaves):
+        if self.type is None:
+            return next(leaves)
+        children = [c._build(leaves) for c in self.children_specs]
+        return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
+
+    def flatten_up_to(self, tree) -> list:
+        """The subtrees of `tree` in the places of this structure's leaves."""
+        found: list = []
+        self._flatten_up_to(tree, found)
+        return found
+
+    def _flatten_up_to(self, tree, found: list):
+        if self.type is None:
+            found.append(tree)
+            return
+        kind = _node_type(tree)
+        if kind is not self.type and not (kind in _DICTS and self.type in _DICTS):
+            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
+        children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+        if len(children) != self.num_children:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got "
+                             f"{len(children)}.")
+        if self.type in _DICTS:
+            children = [tree[k] for k in _keys(self)]
+        elif context != self.context:
+            raise ValueError(f"Node context mismatch for node type {self.type!r}.")
+        for spec, child in zip(self.children_specs, children):
+            spec._flatten_up_to(child, found)
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None, None, [])
+
+
+_LEAF = LeafSpec()
+
+
+def treespec_leaf() -> LeafSpec:
+    """The structure of a leaf."""
+    return _LEAF
+
+
+# ---- kinds of containers -----------------------------------------------------------------------------
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None,
+                         to_dumpable_context=None, from_dumpable_context=None,
+                         flatten_with_keys_fn=None):
+    """Treat instances of `cls` as containers: flatten_fn(x) -> (children, context),
+    unflatten_fn(children, context) -> x. ValueError if it is registered."""
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    if serialized_type_name is not None:
+        _serialized_names[cls] = serialized_type_name
+
+
+_register_pytree_node = register_pytree_node
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, **names):
+    """Treat instances of a dataclass as containers of their fields."""
+    import dataclasses
+    fields = field_names or [f.name for f in dataclasses.fields(cls)
+                             if f.name not in (drop_field_names or ())]
+    register_pytree_node(cls, lambda x: ([getattr(x, f) for f in fields], fields),
+                         lambda children, _: cls(**dict(zip(fields, children))), **names)
+
+
+def register_constant(cls):
+    """Treat instances of `cls` as structure without leaves."""
+    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x)
+
+
+def _unflatten_defaultdict(children, context):
+    factory, keys = context
+    return defaultdict(factory, zip(keys, children))
+
+
+def _keys(spec: TreeSpec) -> list:
+    return spec.context[1] if spec.type is defaultdict else spec.context
+
+
+_DICTS = (dict, OrderedDict, defaultdict)
+
+register_pytree_node(tuple, lambda x: (list(x), None), lambda c, _: tuple(c))
+register_pytree_node(list, lambda x: (x, None), lambda c, _: list(c))
+register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda c, k: dict(zip(k, c)))
+register_pytree_node(namedtuple, lambda x: (list(x), type(x)), lambda c, t: t(*c))
+register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)),
+                     lambda c, k: OrderedDict(zip(k, c)))
+register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
+                     _unflatten_defaultdict)
+register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, n: deque(c, maxlen=n))
+
+
+def is_namedtuple_instance(x) -> bool:
+    """Whether x is a named tuple (PyTorch's torch.return_types included)."""
+    return isinstance(x, tuple) and type(x) is not tuple and hasattr(x, "_fields")
+
+
+_is_namedtuple_instance = is_namedtuple_instance
+
+
+def _node_type(tree):
+    kind = type(tree)
+    if kind in SUPPORTED_NODES:
+        return kind
+    return namedtuple if is_namedtuple_instance(tree) else None
+
+
+def tree_is_leaf(tree, is_leaf=None) -> bool:
+    """Whether a tree is a leaf."""
+    return is_leaf is not None and is_leaf(tree) or _node_type(tree) is None
+
+
+# ---- flattening and mapping --------------------------------------------------------------------------
+
+
+def tree_flatten(tree, is_leaf=None) -> tuple[list, TreeSpec]:
+    """(leaves, structure). None is a leaf.
+
+    >>> tree_flatten({"a": 1, "b": (2, 3)})[0]
+    [1, 2, 3]
+    """
+    leaves: list = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def _flatten(tree, leaves: list, is_leaf) -> TreeSpec:
+    kind = _node_type(tree)
+    if kind is None or is_leaf is not None and is_leaf(tree):
+        leaves.append(tree)
+        return _LEAF
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten(c, leaves, is_leaf) for c in children])
+
+
+def tree_unflatten(leaves, treespec: TreeSpec):
+    """The tree of a structure with these leaves."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of "
+                        f"TreeSpec but got item of type {type(treespec)}.")
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree, is_leaf=None) -> list:
+    """The leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+tree_iter = tree_leaves
+
+
+def tree_structure(tree, is_leaf=None) -> TreeSpec:
+    """The structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func, tree, *rests, is_leaf=None):
+    """The tree of func(leaf, ...) over trees of one structure."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten([func(*xs) for xs in zip(leaves, *others)])
+
+
+def tree_map_(func, tree, *rests, is_leaf=None):
+    """Like tree_map for the effect of `func`; returns the tree."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    for xs in zip(leaves, *others):
+        func(*xs)
+    return tree
+
+
+def map_only(type_or_types, /, func=None):
+    """Decorator: a function applied to leaves of these types only (types or a predicate)."""
+    if func is None:
+        return functools.partial(map_only, type_or_types)
+    applies = type_or_types if callable(type_or_types) and not isinstance(type_or_types, type) \
+        else (lambda x: isinstance(x, type_or_types))
+
+    def mapped(x):
+        return func(x) if applies(x) else x
+    return mapped
+
+
+def tree_map_only(type_or_types, /, func, tree, is_leaf=None):
+    """tree_map of the leaves of some types; the others stay."""
+    return tree_map(map_only(type_or_types, func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types, /, func, tree, is_leaf=None):
+    """tree_map_ of the leaves of some types."""
+    return tree_map_(map_only(type_or_types, func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred, tree, is_leaf=None) -> bool:
+    """Whether a predicate holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred, tree, is_leaf=None) -> bool:
+    """Whether a predicate holds for some leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types, /, pred, tree, is_leaf=None) -> bool:
+    """Whether a predicate holds for all leaves of some types."""
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(type_or_types, /, pred, tree, is_leaf=None) -> bool:
+    """Whether a predicate holds for some leaf of some types."""
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+# ---- paths -------------------------------------------------------------------------------------------
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """([(path, leaf), ...], structure)."""
+    found: list = []
+    return found, _flatten_with_path(tree, (), found, is_leaf)
+
+
+def _flatten_with_path(tree, path, found: list, is_leaf) -> TreeSpec:
+    kind = _node_type(tree)
+    if kind is None or is_leaf is not None and is_leaf(tree):
+        found.append((path, tree))
+        return _LEAF
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if kind in _DICTS:
+        steps = [MappingKey(k) for k in tree]
+    elif kind is namedtuple:
+        steps = [GetAttrKey(name) for name in tree._fields]
+    else:
+        steps = [SequenceKey(i) for i in range(len(children))]
+    return TreeSpec(kind, context, [_flatten_with_path(c, (*path, s), found, is_leaf)
+                                    for c, s in zip(children, steps)])
+
+
+def tree_leaves_with_path(tree, is_leaf=None) -> list:
+    """[(path, leaf), ...]."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """The tree of func(path, leaf, ...)."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten([func(path, x, *xs) for (path, x), *xs in zip(found, *others)])
+
+
+def keystr(path) -> str:
+    """A path as text: [0]['a']."""
+    return "".join(map(str, path))
+
+
+def key_get(obj, path):
+    """The part of a tree at a path."""
+    for step in path:
+        obj = step.get(obj)
+    return obj
+
+
+# ---- prefixes ----------------------------------------------------------------------------------------
+
+
+def _broadcast_to_and_flatten(tree, treespec: TreeSpec, is_leaf=None) -> list | None:
+    """The leaves of a tree that is a prefix of a structure, repeated for what is below them; None
+    if it is no prefix."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    if treespec.type is None or _node_type(tree) is not treespec.type:
+        return None
+    children, context = SUPPORTED_NODES[treespec.type].flatten_fn(tree)
+    if len(children) != treespec.num_children or context != treespec.context:
+        return None
+    found: list = []
+    for child, spec in zip(children, treespec.children_specs):
+        flat = _broadcast_to_and_flatten(child, spec, is_leaf)
+        if flat is None:
+            return None
+        found += flat
+    return found
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """A structure as text."""
+    return repr(tree_unflatten(["*"] * treespec.num_leaves, treespec)).replace("'*'", "*")

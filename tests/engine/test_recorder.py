@@ -1,0 +1,349 @@
+"""The recorder: every way in which a tracing system could fool its user, with the right values."""
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import traceback
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+from functorch_core import engine
+from functorch_core.engine.recorder import period
+
+EACH_TIER = pytest.mark.parametrize("tier", engine.TIERS)
+
+
+def vector(*numbers) -> fc.Array:
+    return fc.asarray(np.array(numbers, np.float32))
+
+
+def repeat(fun, times: int = 40) -> list:
+    """Run fun often enough that its recording becomes a compiled program."""
+    return [np.asarray(fun(i)) for i in range(times)]
+
+
+# ---- values of every tier ------------------------------------------------------------------------------
+
+
+@EACH_TIER
+def test_values_agree_in_every_tier(tier):
+    with engine.forced_tier(tier):
+        x = vector(1, 2, 3)
+        y = fc.exp(x) * 2 + x[::-1]
+        np.testing.assert_allclose(np.asarray(y), np.exp([1, 2, 3]) * 2 + np.array([3, 2, 1]),
+                                   rtol=1e-6)
+
+
+@EACH_TIER
+def test_repeated_runs_of_one_mode_are_bit_identical(tier):
+    with engine.forced_tier(tier):
+        x = fc.asarray(np.linspace(0, 1, 257, dtype=np.float32))
+        runs = {np.asarray(fc.tanh(x * 3) / 7).tobytes() for _ in range(5)}
+    assert len(runs) == 1
+
+
+# ---- footguns ------------------------------------------------------------------------------------------
+
+
+def test_changed_python_constants():
+    x = vector(1, 2)
+    for i, found in enumerate(repeat(lambda i: x * float(i) + i)):
+        np.testing.assert_array_equal(found, np.array([1, 2], np.float32) * i + i)
+
+
+def test_special_constants_are_not_mixed_up():
+    x = vector(1, -2)
+    for c in (0, 1, -1, 2, 0.5, 0.0, -0.0, 1.0, True, False, float("nan"), float("inf"), 3):
+        np.testing.assert_array_equal(np.asarray(x * c), np.array([1, -2], np.float32) * c)
+    assert np.signbit(np.asarray(vector(1) * -0.0))[0]
+
+
+def test_branches_that_change():
+    def step(i):
+        x = vector(1, 2)
+        return x + 1 if i % 3 else fc.sin(x)
+    for i, found in enumerate(repeat(step)):
+        wanted = np.array([2, 3]) if i % 3 else np.sin([1, 2])
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_containers_that_change():
+    kept = []
+    for i in range(40):
+        kept.append(vector(i) + 1)
+        if len(kept) > 3:
+            kept.pop(0)
+        total = sum(kept[1:], kept[0])
+        first = max(0, i - 2)
+        assert total.item() == sum(j + 1 for j in range(first, i + 1))
+
+
+def test_closures_over_mutated_state():
+    state = {"scale": 1.0}
+
+    def step(i):
+        state["scale"] = i * 0.25
+        return vector(4) * state["scale"]
+    for i, found in enumerate(repeat(step)):
+        assert found[0] == i
+
+
+def test_outputs_kept_across_iterations():
+    kept = []
+    x = vector(1, 2)
+    for _ in range(50):
+        x = x * 1.5 - 1
+        kept.append(x)
+    wanted = np.array([1, 2], np.float32)
+    for found in kept:
+        wanted = wanted * np.float32(1.5) - 1
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-4)
+
+
+def test_aliasing_between_inputs_and_outputs():
+    for _ in range(40):
+        x = vector(1, 2)
+        y = x + 0 * x
+        z = y
+        x = y
+        y = x * 2
+        np.testing.assert_array_equal(np.asarray(x), [1, 2])
+        np.testing.assert_array_equal(np.asarray(z), [1, 2])
+        np.testing.assert_array_equal(np.asarray(y), [2, 4])
+
+
+def test_an_input_both_freed_and_kept():
+    """The same recording, with its input still referenced or not: the kept one stays intact."""
+    big = np.arange(1 << 16, dtype=np.float32)
+    with engine.forced_tier("fused"):
+        for i in range(8):
+            x = fc.asarray(big)
+            keep = x if i % 2 else None
+            x = x * 2 + 1
+            np.testing.assert_array_equal(np.asarray(x), big * 2 + 1)
+            if keep is not None:
+                np.testing.assert_array_equal(np.asarray(keep), big)
+
+
+def test_numpy_views_survive_donation():
+    big = np.arange(1 << 16, dtype=np.float32)
+    with engine.forced_tier("fused"):
+        x = fc.asarray(big) + 0
+        engine.flush()
+        view = np.asarray(x)
+        for _ in range(3):
+            x = x * 2
+            engine.flush()
+        np.testing.assert_array_equal(view, big)
+        np.testing.assert_array_equal(np.asarray(x), big * 8)
+
+
+def test_dead_inputs_are_donated():
+    with engine.forced_tier("fused"):
+        x = fc.asarray(np.ones(1 << 16, np.float32)) + 0
+        engine.flush()
+        before = engine.stats()["donated"]
+        x = x * 2
+        engine.flush()
+        assert engine.stats()["donated"] == before + 1
+        assert np.asarray(x)[0] == 2
+
+
+def test_exceptions_in_the_middle():
+    def step(i):
+        x = vector(1, 2) * 3
+        with pytest.raises(ValueError):
+            x + vector(1, 2, 3)
+        return x + i
+    for i, found in enumerate(repeat(step)):
+        np.testing.assert_array_equal(found, [3 + i, 6 + i])
+
+
+def test_generators_and_recursion():
+    def powers(x):
+        while True:
+            yield x
+            x = x * 2
+
+    def factorial(x, n):
+        return x if n == 0 else factorial(x * n, n - 1)
+    for _ in range(5):
+        gen = powers(vector(1))
+        assert [next(gen).item() for _ in range(6)] == [1, 2, 4, 8, 16, 32]
+        assert factorial(vector(1), 10).item() == 3628800
+
+
+def test_the_same_function_on_two_instances():
+    class Layer:
+        def __init__(self, w):
+            self.w = vector(w)
+
+        def __call__(self, x):
+            return x * self.w + 1
+    a, b = Layer(2), Layer(3)
+    for _ in range(20):
+        assert (a(vector(1)).item(), b(vector(1)).item()) == (3, 4)
+
+
+# ---- threads, processes, interrupts ------------------------------------------------------------------------
+
+
+def test_threads_record_apart_and_values_cross():
+    shared = vector(1, 2, 3) * 2
+    results, errors = {}, []
+
+    def work(n):
+        try:
+            y = shared
+            for _ in range(50):
+                y = y + n
+            results[n] = np.asarray(y)
+        except Exception as error:  # reported below, in the test's own thread
+            errors.append(error)
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not errors
+    for n, found in results.items():
+        np.testing.assert_array_equal(found, np.array([2, 4, 6]) + 50 * n)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_computes_by_numpy():
+    x = vector(1, 2) * 2
+    engine.flush()
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            y = np.asarray(fc.jit(lambda a: a + 1)(x * 3))
+            os.write(write, y.tobytes())
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(write)
+    data = os.read(read, 100)
+    os.waitpid(pid, 0)
+    np.testing.assert_array_equal(np.frombuffer(data, np.float32), [7, 13])
+
+
+def test_an_interrupt_in_the_middle_of_a_flush_loses_nothing(monkeypatch):
+    from functorch_core.engine import programs
+    x = vector(1, 2) * 2
+    real = programs.run_units
+    monkeypatch.setattr(programs, "run_units", _raise_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        np.asarray(x)
+    monkeypatch.setattr(programs, "run_units", real)
+    np.testing.assert_array_equal(np.asarray(x), [2, 4])
+    np.testing.assert_array_equal(np.asarray(x + 1), [3, 5])
+
+
+def _raise_interrupt(*args):
+    raise KeyboardInterrupt
+
+
+# ---- errors ------------------------------------------------------------------------------------------------
+
+
+def test_an_error_inside_a_flush_names_the_op_and_the_line():
+    def broken(x):
+        raise ValueError("no good")
+    before = vector(1) * 2
+    y = fc.pure_callback(broken, fc.ShapeDtype((1,), fc.float32), vector(3))  # the line
+    z = y + 1
+    with pytest.raises(ValueError, match="no good") as info:
+        np.asarray(z)
+    assert any("test_recorder.py" in n and "pure_callback" in n for n in info.value.__notes__)
+    with pytest.raises(engine.DeferredError):
+        np.asarray(y)
+    assert before.item() == 2
+    assert (before + 1).item() == 3
+
+
+# ---- recompilation ------------------------------------------------------------------------------------------
+
+
+def test_learning_rates_never_recompile():
+    w = vector(1, 2)
+    for i in range(40):
+        w = w - 0.1 * (1 + i) * w
+        np.asarray(w)
+    compiles = engine.stats()["compiles"]
+    with engine.fail_on_recompile():
+        for i in range(200):
+            w = w - 0.001 * i * w
+            np.asarray(w)
+    assert engine.stats()["compiles"] == compiles
+
+
+def test_fail_on_recompile_says_why():
+    def step(x):
+        return np.asarray(fc.sin(x) * 2 + 1)
+    with engine.forced_tier("fused"):
+        step(vector(1, 2))
+        with pytest.raises(engine.RecompileError, match="float32"), engine.fail_on_recompile():
+            step(vector(1, 2, 3))
+        step(vector(1, 2, 3))
+
+
+def test_a_loop_without_observation_reaches_a_recurring_key():
+    x = vector(1, 2)
+    for _ in range(3000):
+        x = x * 0.5 + 1.0
+    before = engine.stats()["plans"]
+    for _ in range(20000):
+        x = x * 0.5 + 1.0
+    assert engine.stats()["plans"] - before <= 3
+    np.testing.assert_allclose(np.asarray(x), [2, 2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("ids, wanted", [
+    ([1, 2, 3] * 10, 3), ([9, 8] + [1, 2] * 10, 2), (list(range(20)), 0), ([5] * 8, 1)])
+def test_periods(ids, wanted):
+    assert period(ids) == wanted
+
+
+def test_caches_are_bounded(monkeypatch):
+    from functorch_core.engine import programs
+    monkeypatch.setattr(programs, "MAX_PLANS", 20)
+    for n in range(1, 60):
+        np.asarray(fc.zeros(n) + 1.5)
+    assert len(programs._plans) <= 21
+
+
+def test_stats_and_log(capsys):
+    engine.set_log(True)
+    try:
+        np.asarray(vector(1) + 1.25)
+    finally:
+        engine.set_log(False)
+    assert "flush" in capsys.readouterr().err
+    assert {"flushes", "compiles", "compile_seconds", "disk_hits", "reference_ops", "op_runs",
+            "fused_runs"} <= set(engine.stats())
+
+
+def test_dead_values_are_not_computed():
+    calls = []
+    def note(x):
+        calls.append(1)
+        return x
+    y = fc.pure_callback(note, fc.ShapeDtype((1,), fc.float32), vector(3))
+    del y
+    gc.collect()
+    engine.flush()
+    assert not calls
+
+
+def test_data_dependent_shapes_compute_and_go_on():
+    for i in range(10):
+        x = vector(0, 1, 0, 2) * (i + 1)
+        found = fc.nonzero(x)[0] + 1
+        np.testing.assert_array_equal(np.asarray(found), [2, 4])
+        np.testing.assert_array_equal(np.asarray(x[x > 0]), [i + 1, 2 * (i + 1)])
