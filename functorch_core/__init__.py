@@ -44,6 +44,7 @@ from .array.nn import (
 from .array import fourier as fft
 from .array import linalg, random
 from .array import methods as _methods
+from .array.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
 from .array.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from .array.custom import (
     checkpoint, checkpoint_name, checkpoint_policies, custom_jvp, custom_vjp, debug, pure_callback)

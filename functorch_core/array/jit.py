@@ -59,8 +59,6 @@ class Signature:
 
     def runner(self) -> Callable:
         """The compiled program as a function of buffers that returns the result's tree."""
-        if self.single:
-            return _run_single(self.program, self.out_avals[0])
         program, out_avals, unflatten = self.program, self.out_avals, self.out_tree.unflatten
 
         def run(buffers):
@@ -74,18 +72,12 @@ class Signature:
             return unflatten(arrays)
         return run
 
-
-def _run_single(program, aval) -> Callable:
-    call = program.run if program.outputs is None and not program.hoisted else program
-
-    def run(buffers):
-        value = Value()
-        value.data, = call(buffers)
-        value.aval, value.recording = aval, None
-        array = _new(Array)
-        array._value = value
-        return array
-    return run
+    def entry(self) -> tuple:
+        """What the hot path of a call needs: see Jitted.fast."""
+        program = self.program
+        if self.single and program.outputs is None and not program.hoisted:
+            return *program.executable.raw, self.out_avals[0]
+        return self.runner(), None, None
 
 
 def _device_of(values):
@@ -97,61 +89,31 @@ def _device_of(values):
 
 
 class Jitted:
-    """A function compiled by fc.jit; call it like the original."""
+    """What is behind a function made by fc.jit: its signatures, and how a new one is made."""
 
     def __init__(self, fun: Callable, static: frozenset, static_names: frozenset,
                  donate: frozenset, donate_names: frozenset):
-        functools.update_wrapper(self, fun)
         self.fun, self.name = fun, name_of(fun)
         self.static, self.static_names = static, static_names
         self.donate, self.donate_names = donate, donate_names
-        self.has_static = bool(static or static_names)
-        self._fast: dict[tuple, Signature] = {}
+        # avals of bare arguments, or (structure, *avals) -> (execute, its result handlers, aval)
+        # if there is one output, (a function of buffers, None, None) otherwise
+        self.fast: dict[tuple, tuple] = {}
         self._signatures: dict[tuple, Signature] = {}
 
-    def __repr__(self):
-        return f"<jit {self.name}>"
-
-    def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
-
-    def __call__(self, *args, **kwargs):
-        # The hot path, about 1 us beside the execution: Arrays whose data are on the device.
-        if state.builder is None and settings.direct and not self.has_static:
-            try:
-                if kwargs:
-                    leaves, treedef = flatten((args, kwargs))
-                else:
-                    leaves, treedef = args, None
-                    for a in args:
-                        if a.__class__ is not Array:
-                            leaves, treedef = flatten((args, kwargs))
-                            break
-                buffers, key = [], [treedef]
-                for a in leaves:
-                    value = a._value
-                    if value.data.__class__ is not Buffer:
-                        break
-                    buffers.append(value.data)
-                    key.append(value.aval)
-                else:
-                    run = self._fast.get(tuple(key))
-                    if run is not None:
-                        return run(buffers)
-            except AttributeError:  # a leaf that is no Array, or not computed yet
-                pass
-        return self._call(args, kwargs)
-
-    def _call(self, args, kwargs):
+    def call(self, args, kwargs):
+        """Any call: trace, compile or inline what is needed."""
         signature, values, treedef = self._signature(args, kwargs)
         if state.builder is not None:
             outs = run(signature.graph, [*values, *signature.captures])
             return signature.out_tree.unflatten([wrap(v) for v in outs])
         result = signature(values)
-        if signature.program is not None:
-            plain = not kwargs and all(a.__class__ is Array for a in args)
-            key = (None if plain else treedef, *[v.aval for v in values])
-            self._fast[key] = signature.runner()
+        if signature.program is not None and not self.static and not self.static_names:
+            avals = [v.aval for v in values]
+            if not kwargs and all(a.__class__ is Array for a in args):
+                self.fast[tuple(avals)] = signature.entry()
+            else:
+                self.fast[treedef, *avals] = signature.runner(), None, None
         return result
 
     def _signature(self, args, kwargs) -> tuple[Signature, list, tree.PyTreeDef]:
@@ -225,7 +187,7 @@ class Jitted:
 
     def clear_cache(self):
         """Forget every signature and its program."""
-        self._fast.clear()
+        self.fast.clear()
         self._signatures.clear()
 
 
@@ -281,7 +243,7 @@ class Compiled:
 
 def jit(fun: Callable | None = None, *, static_argnums: int | Sequence[int] = (),
         static_argnames: str | Sequence[str] = (), donate_argnums: int | Sequence[int] = (),
-        donate_argnames: str | Sequence[str] = ()) -> Jitted:
+        donate_argnames: str | Sequence[str] = ()) -> Callable:
     """Compile fun: it is traced once for each structure, shape and dtype of its arguments.
 
     static_argnums, static_argnames: arguments that are configuration, not arrays (hashable; each
@@ -304,7 +266,63 @@ def jit(fun: Callable | None = None, *, static_argnums: int | Sequence[int] = ()
         raise TypeError(f"jit takes a function, got {type(fun).__name__}")
     nums, names = _resolve(fun, static_argnums, static_argnames)
     donated, donated_names = _resolve(fun, donate_argnums, donate_argnames)
-    return Jitted(fun, nums, names, donated, donated_names)
+    return _function_of(fun, Jitted(fun, nums, names, donated, donated_names))
+
+
+def _function_of(fun: Callable, jitted: Jitted) -> Callable:
+    """The user's function: a plain function (a call of one costs less than of an object)."""
+    fast = jitted.fast
+
+    @functools.wraps(fun, updated=())
+    def call(*args, **kwargs):
+        # The hot path, 0.7 us beside the execution: Arrays whose data are on the device.
+        if state.builder is not None or not settings.direct:
+            return jitted.call(args, kwargs)
+        buffers, key = [], []
+        try:
+            for a in args:
+                data = a._value.data
+                if data.__class__ is not Buffer:
+                    return jitted.call(args, kwargs)
+                buffers.append(data)
+                key.append(a._value.aval)
+        except AttributeError:  # an argument that is no Array, or not computed yet
+            return _call_on_trees(jitted, args, kwargs)
+        found = fast.get(tuple(key))
+        if found is None or kwargs:
+            return _call_on_trees(jitted, args, kwargs)
+        execute, handlers, aval = found
+        if aval is None:
+            return execute(buffers)
+        value = Value()
+        try:
+            value.data, = execute(buffers).consume_with_handlers(handlers)
+        except RuntimeError as error:
+            xla.fail(error)
+        value.aval, value.recording = aval, None
+        array = _new(Array)
+        array._value = value
+        return array
+
+    call.lower, call.clear_cache, call._jitted = jitted.lower, jitted.clear_cache, jitted
+    return call
+
+
+def _call_on_trees(jitted: Jitted, args, kwargs):
+    """A call with pytrees or keywords, whose leaves are Arrays with their data on the device."""
+    leaves, structure = flatten((args, kwargs))
+    try:
+        values = [a._value for a in leaves]
+        buffers = [v.data for v in values]
+        found = jitted.fast.get((structure, *[v.aval for v in values]))
+    except AttributeError:
+        return jitted.call(args, kwargs)
+    if found is None or {*map(type, buffers)} != ONLY_BUFFERS:
+        return jitted.call(args, kwargs)
+    return found[0](buffers)
+
+
+ONLY_BUFFERS = {Buffer}
 
 
 def _resolve(fun, nums, names) -> tuple[frozenset, frozenset]:

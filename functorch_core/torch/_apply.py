@@ -119,9 +119,10 @@ class OpNode(Node):
 
     def _check_versions(self):
         for tensor, version in self.versions:
-            tensor = tensor() if tensor.__class__ is weakref.ref else tensor
+            is_output = tensor.__class__ is weakref.ref
+            tensor = tensor() if is_output else tensor
             if tensor is not None and tensor._version != version:
-                raise RuntimeError(modified(tensor, version))
+                raise RuntimeError(modified(tensor, version, self if is_output else None))
 
     def forget(self, tensor, new):
         """After tensor.op_(): PyTorch saves a copy of what an in-place op overwrites."""
@@ -135,13 +136,13 @@ class OpNode(Node):
 
     def release(self):
         """Free the saved values."""
-        if self.saved:
+        if self.saved or self.op.name in SAVES_NUMBERS:
             self.saved, self.versions = None, ()
 
 
-def modified(tensor: Tensor, version: int) -> str:
-    """The message for a saved tensor that has been written to since."""
-    node = tensor.grad_fn
+def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
+    """The message for a saved tensor (an output of `node`) that has been written to since."""
+    node = tensor.grad_fn if node is None else node
     what = "" if node is None else (f", which is output {tensor.output_nr} of "
                                     f"{re.sub('Backward[0-9]*$', '', node.name())},")
     return _MODIFIED.format(kind=tensor.type(), shape=list(tensor.shape), what=what,
@@ -178,6 +179,8 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 
 # ---- classes of nodes --------------------------------------------------------------------------------
 
+# Ops of which PyTorch saves even a number: a second backward pass through them is an error.
+SAVES_NUMBERS = frozenset({"mul", "div"})
 _node_classes: dict[str, type] = {}
 NODE_NAMES = {"CopySlices": "CopySlices", "permute": "PermuteBackward0", "t": "TBackward0", "clone": "CloneBackward0",
               "CopySlices": "CopySlices"}

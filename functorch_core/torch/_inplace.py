@@ -26,6 +26,8 @@ def scalar_name(numpy) -> str:
 def fitted(tensor: Tensor, result: Tensor) -> Tensor:
     """The result in the tensor's dtype; RuntimeError if category or shape do not allow it."""
     wanted, found = tensor._value.aval, result._value.aval
+    if found is wanted and tensor._level is None and result._level is None:
+        return result
     if found.dtype != wanted.dtype:
         if dt.category(found.dtype) > dt.category(wanted.dtype):
             raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype),

@@ -31,8 +31,8 @@ NO_DATA = ("vmap: It looks like you're calling {what} on a Tensor. We don't supp
            "operations. If error is occurring somewhere inside PyTorch internals, please file a "
            "bug report.")
 CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent "
-                "control flow. We don't support that yet, please shout over at "
-                "https://github.com/pytorch/functorch/issues/257 .")
+                "control flow. We don't support that yet, please file an issue at "
+                "https://github.com/pytorch/pytorch/issues .")
 RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the "
           "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
           "of vmap")
@@ -364,6 +364,7 @@ def concrete(tensor: Tensor, what: str) -> np.ndarray:
     refresh(tensor)
     level = tensor._level
     if isinstance(level, Batched):
+        what = f".{what}" if what.endswith("()") else what
         raise RuntimeError(CONTROL_FLOW if what == "bool" else NO_DATA.format(what=what))
     return level.below._array()
 

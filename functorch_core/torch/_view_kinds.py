@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import primitives as p
 from ..core import dtypes as dt
-from ._views import contiguous_strides, view_kind, view_strides
+from ._views import contiguous_strides, over, view_kind, view_strides
 
 # ---- the same elements in the same order ---------------------------------------------------------------
 
@@ -110,7 +110,7 @@ def box_put(base, new, spec, news, *ints):
     if any(step != 1 for _, _, step, _ in spec):
         new = _between_old(base, new, spec, starts)
     if new.aval.shape == base.aval.shape:
-        return new
+        return over(base, new)
     return p.dynamic_update_slice(base, new, *starts)
 
 

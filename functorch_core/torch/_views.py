@@ -158,8 +158,20 @@ def _node_name(kind: str, params: tuple, n_ints: int) -> str:
 def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
-    graph = trace_closed(lambda x, y, *i: [_put(x, y, chain, i)], [a, new, *ints], "CopySlices")
+    whole = all(kind in ONE_TO_ONE for kind, _, _ in chain)
+    graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints],
+                         "CopySlices")
     return GraphOp(graph, "CopySlices", False)
+
+
+# Kinds that show every element once: to write to them is to write everything.
+ONE_TO_ONE = frozenset({"alias", "permute", "squeeze", "t", "transpose", "unsqueeze", "view",
+                        "view_as_complex", "view_as_real", "view_dtype"})
+
+
+def over(old, new, whole: bool = True):
+    """new; and if it takes the `whole` place of old, old stays on the tape with zero gradients."""
+    return p.select(p.full(new.aval.shape, False, BOOL), old, new) if whole else new
 
 
 def _get(x, chain, ints):

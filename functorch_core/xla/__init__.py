@@ -28,7 +28,7 @@ from .device import (
     set_default_device,
 )
 from .dtypes import constant, element_type, mlir_type
-from .errors import CompileError, CudaUnavailable, ExecutionError
+from .errors import CompileError, CudaUnavailable, ExecutionError, fail
 from .executable import Executable, compile, compile_stats
 from .lapack import custom_call_text, flag, lapack_call, lapack_target
 from .memory import trim_memory

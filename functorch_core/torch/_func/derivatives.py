@@ -8,7 +8,7 @@ from .._levels import Dual, at_depth, enter, is_wrapper, wrap
 from .._tensor_base import Tensor
 from ..autograd.backward import root_grads
 from ..autograd.modes import grad_mode, state
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 from .tracking import Tracker, zeros_like
 
 NOT_A_TENSOR = "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {}"
@@ -44,7 +44,8 @@ def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable
             _check_scalar(output)
             outside = tracker.sees_outside([output])
             with grad_mode(outer):
-                grads = tracker.pull([output], root_grads([output], None), False, outside)
+                seeds = root_grads([output], None) if tracker.is_tracked(output) else [None]
+                grads = tracker.pull([output], seeds, False, outside)
             value = tracker.released(output, outside)
             if has_aux:
                 value = value, tree_map(lambda x: tracker.released(x, outside), aux)
@@ -162,7 +163,8 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         cts, ct_spec = tree_flatten(cotangents)
         if ct_spec != out_spec:
-            raise RuntimeError(COTANGENTS.format(mine=ct_spec, theirs=out_spec))
+            raise RuntimeError(COTANGENTS.format(mine=treespec_pprint(ct_spec),
+                                                  theirs=treespec_pprint(out_spec)))
         cts = root_grads(outputs, cts)
         return tree_unflatten(tracker.pull(outputs, cts, retain_graph, outside), spec)
     return (released, vjp_fn, aux) if has_aux else (released, vjp_fn)

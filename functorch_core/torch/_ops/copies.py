@@ -16,7 +16,7 @@ from .._op import composite, is_number, python_number, torch_op
 from .._promotion import BROADCAST_MESSAGE, cast
 from .._tensor import channels_last_strides, from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
-from .._views import Alias, Lens, assign, check_writable, contiguous_strides, look, share
+from .._views import Alias, Lens, assign, check_writable, contiguous_strides, look, over, share
 from .creation import like_strides, with_strides
 from .data import LegacyType, array_of, legacy_types, tensor as tensor_of
 
@@ -193,9 +193,7 @@ def as_subclass(self, cls):
 
 def _over(old, new):
     """new; with an old value that gets a zero gradient where there is one."""
-    if old is None:
-        return new
-    return p.select(p.full(new.aval.shape, False, dt.bool_), old, new)
+    return new if old is None else over(old, new)
 
 
 def _old(tensor: Tensor):

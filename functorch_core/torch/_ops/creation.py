@@ -486,8 +486,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     wide = dt.complex128 if d in dt.COMPLEX else dt.float64
     with np.errstate(all="ignore"):
         if d in dt.INTEGER:
-            step = (float(_python(end)) - float(_python(start))) / max(n - 1, 1)
-            exponents = float(_python(start)) + step * np.arange(n)
+            first = int(_python(start))
+            exponents = first + (int(_python(end)) - first) / max(n - 1, 1) * np.arange(n)
         else:
             exponents = _between(_python(start), _python(end), n, wide)
         values = np.power(wide.type(base), exponents.astype(wide))

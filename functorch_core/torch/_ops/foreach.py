@@ -61,10 +61,18 @@ class Foreach:
     def _describe(self, x, operands: list):
         """This argument's part of the signature; what varies is appended to `operands`."""
         if isinstance(x, (list, tuple)):
+            if _apply.levels is None:
+                try:  # the usual case, a list of tensors
+                    avals = tuple([y._value.aval for y in x])
+                except AttributeError:
+                    pass
+                else:
+                    operands += x
+                    return avals
             return tuple([self._describe(y, operands) for y in x])
         if isinstance(x, Tensor):
             operands.append(x)
-            return x._value.aval.id if x._level is None else logical_aval(x).id
+            return logical_aval(x)
         if _packed(x):
             operands.append(x)
             return x.__class__
@@ -87,9 +95,9 @@ class Foreach:
     def inplace(self, tensors, *args, **kwargs):
         """The same, with the results assigned to the first list's tensors."""
         op, operands, _ = self.resolve((tensors, *args), kwargs)
-        if _plain(op, operands, tensors):
-            values = record(op.unit, [x._value if isinstance(x, Tensor) else x for x in operands])
-            for tensor, value in zip(tensors, values):
+        values = _plain_values(op, operands, tensors)
+        if values is not None:
+            for tensor, value in zip(tensors, record(op.unit, values)):
                 tensor._value = value
                 tensor._own_version += 1
             return tensors
@@ -118,25 +126,23 @@ def _placeholder(builder: Builder, x):
     return Weak(builder.input(SCALAR_AVALS[x.__class__]), x.__class__) if _packed(x) else x
 
 
-def _plain(op: GraphOp, operands, tensors) -> bool:
-    """Whether results can simply replace values: no views, levels, tape or other dtypes."""
+def _plain_values(op: GraphOp, operands, tensors) -> list | None:
+    """The operands' values if results can simply replace those of `tensors`: no views, levels,
+    tape or other dtypes; otherwise None."""
     if _apply.levels is not None:
-        return False
-    taped = state.enabled
+        return None
+    values, taped = [], state.enabled
     for x in operands:
-        if isinstance(x, Tensor) and (x._view is not None or taped and x._ge is not None):
-            return False
-    return [t._value.aval for t in tensors] == list(op.unit.out_avals)
+        if isinstance(x, Tensor):
+            if x._view is not None or taped and x._ge is not None:
+                return None
+            x = x._value
+        values.append(x)
+    same = [t._value.aval for t in tensors] == list(op.unit.out_avals)
+    return values if same else None
 
 
 # ---- the bodies --------------------------------------------------------------------------------------
-
-
-def _power(base, exponent):
-    whole = exponent.__class__ in (int, float) and (exponent == int(exponent) or exponent == .5)
-    if whole and hasattr(base, "aval"):
-        return pointwise._static_pow.fun(base, exponent)
-    return pointwise._general_pow.fun(base, exponent)
 
 
 def _scaled_product(combine):
@@ -161,7 +167,7 @@ def _norm(x, ord=2, dtype=None):
 
 def _power_sum(x, ord=2, dtype=None):
     x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
-    powers = _power(p.abs(x), ord)
+    powers = pointwise.power(p.abs(x), ord)
     return p.reduce_sum(powers, axes=axes_of(x, None))
 
 
@@ -184,7 +190,7 @@ BODIES |= {
     "max": lambda x: p.reduce_max(x, axes=axes_of(x, None)),
     "norm": _norm,
     "powsum": _power_sum,
-    "pow": _power,
+    "pow": pointwise.power,
     "addcmul": _scaled_product(pointwise.addcmul),
     "addcdiv": _scaled_product(pointwise.addcdiv),
 }

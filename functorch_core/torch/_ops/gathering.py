@@ -30,7 +30,12 @@ DENSE_PRODUCT = 1 << 22
 
 
 def _finish(name: str, made: Tensor, out) -> Tensor:
-    return made if out is None else write_out(name, out, made)
+    if out is None:
+        return made
+    if isinstance(out, Tensor) and out.dtype is not made.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {made.dtype.name}, but got "
+                           f"{out.dtype.name} instead")
+    return write_out(name, out, made)
 
 
 def _check_index(name: str, index, message: str = "{name}(): Expected dtype int32/int64 for index"):
@@ -142,7 +147,7 @@ def _combined(x, index, src, dim, how, include_self):
         start = p.select(touched, p.full(x.aval.shape, identity_of(how, dtype), dtype), x)
     else:
         start = x
-    if how == "prod" and x.aval.size * index.aval.shape[dim] <= DENSE_PRODUCT:
+    if how == "prod" and dtype in dt.INEXACT and x.aval.size * index.aval.shape[dim] <= DENSE_PRODUCT:
         return _dense_product(start, index, src, dim)
     new = p.scatter_along_axis(start, index, src, axis=dim, combine=COMBINE[how])
     return _mean(x, new, index, dim, include_self) if how == "mean" else new
@@ -490,7 +495,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     if ndim:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
                            f"tensor with {ndim} dimension(s).")
-    if isinstance(value, complex) and input.aval.dtype not in dt.COMPLEX:
+    if input.aval.dtype not in dt.COMPLEX and (
+            isinstance(value, complex) or getattr(
+                getattr(value, "aval", None), "dtype", None) in dt.COMPLEX):
         raise RuntimeError("value cannot be converted to type "
                            f"{input.aval.dtype.name} without overflow")
     x, mask = broadcast([input, mask])
@@ -580,7 +587,7 @@ def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Te
 
 
 @composite
-def select_scatter(input, src, dim, index):
+def select_scatter(input, src, dim, index, *, out=None):
     """The input with src at one index of a dimension."""
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
@@ -589,21 +596,21 @@ def select_scatter(input, src, dim, index):
                          f"{list(input.shape)} at dimension {d}")
     shape = tuple(input.shape)
     lens = Lens("select", (part_of_dim(shape, d, index % n, 1, stays=False), ()))
-    return _scattered_through(input, lens, shape[:d] + shape[d + 1:], src, None)
+    return _scattered_through(input, lens, shape[:d] + shape[d + 1:], src, out)
 
 
 @composite
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """The input with src in a slice of a dimension."""
     d = wrap_dim(dim, input.ndim)
     shape = tuple(input.shape)
     first, n, step = sliced(slice(start, end, step), shape[d])
     lens = Lens("slice", (part_of_dim(shape, d, first, n, step), ()))
-    return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1:], src, None)
+    return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1:], src, out)
 
 
 @composite
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     """The input with src on a diagonal."""
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if a == b:
@@ -611,16 +618,16 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     lens = Lens("diagonal", (offset, a, b))
     from .._view_kinds import _diagonal_layout
     shape = _diagonal_layout(tuple(input.shape), (0,) * input.ndim, 0, offset, a, b)[0]
-    return _scattered_through(input, lens, shape, src, None)
+    return _scattered_through(input, lens, shape, src, out)
 
 
 @composite
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
+def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
     """The input with src at offset + sum of index times stride."""
     seen, lens = as_strided_lens(input, size, stride, storage_offset)
     if seen is not input:
         raise NotImplementedError("as_strided_scatter beyond the elements of the input")
-    return _scattered_through(input, lens, tuple(size), src, None)
+    return _scattered_through(input, lens, tuple(size), src, out)
 
 
 __all__ = ["check_indices", "gather", "integer_indices", "layout_of", "scatter"]

@@ -289,6 +289,16 @@ def nothing_of(x, shape):
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
 
 
+def besides(x, other):
+    """x, with the other value on the tape, too, with zero gradients."""
+    if other.aval.size:
+        other = p.slice(p.reshape(other, shape=(other.aval.size,)), start=(0,), limit=(1,))
+        other = p.broadcast_in_dim(p.reshape(other, shape=()), shape=x.aval.shape, dims=())
+    else:
+        other = p.full(x.aval.shape, 0, x.aval.dtype)
+    return p.select(p.full(x.aval.shape, True, dt.bool_), x, other)
+
+
 @torch_op(name="_index", method=False, function=False, node="index")
 def _index(input: Tensor, indices: Tensors, dims):
     """The elements at integer index tensors along some dimensions."""
@@ -307,7 +317,7 @@ def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate
     vectors, common, offset = windows(input, indices, dims)
     shape = _result_shape(input, dims, common)
     if 0 in shape or 0 in input.aval.shape:
-        return input
+        return besides(input, values)
     lead = len(shape) - values.aval.ndim
     values = p.broadcast_in_dim(values, shape=shape, dims=tuple(range(lead, len(shape))))
     return p.scatter(input, vectors, values, update_window_dims=offset, inserted_window_dims=dims,

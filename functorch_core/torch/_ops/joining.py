@@ -503,7 +503,7 @@ tril_indices = _triangle_indices("tril_indices", np.less_equal)
 triu_indices = _triangle_indices("triu_indices", np.greater_equal)
 
 
-@composite(method=False, aliases=("linalg_vander",))
+@composite(method=False)
 def vander(x, N=None, increasing=False):
     """The powers of a vector's elements, as columns."""
     if x.ndim != 1:

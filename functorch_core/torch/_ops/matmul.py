@@ -69,7 +69,7 @@ def product(x, y):
 
 def _batched(x, y):
     a, b = aval_of(x), aval_of(y)
-    lead = _broadcast_lead(a.shape[:-2], b.shape[:-2])
+    lead = broadcast_lead(a.shape[:-2], b.shape[:-2])
     if math.prod(b.shape[:-2]) == 1:  # one matrix for all: no batch
         out = p.dot_general(x, p.reshape(y, shape=b.shape[-2:]), contract=((a.ndim - 1,), (0,)))
         return p.reshape(out, shape=(*lead, a.shape[-2], b.shape[-1]))
@@ -78,7 +78,8 @@ def _batched(x, y):
     return p.dot_general(x, y, contract=((n + 1,), (n,)), batch=(both, both))
 
 
-def _broadcast_lead(a, b) -> tuple[int, ...]:
+def broadcast_lead(a, b) -> tuple[int, ...]:
+    """The shape that leading dimensions broadcast to, with PyTorch's error."""
     ones = [p.full(shape, 0, dt.bool_) for shape in (a, b)]
     return aval_of(broadcast(ones)[0]).shape
 
@@ -99,7 +100,7 @@ def _check_matmul(a, b):
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
                                f"({rows}x{a[-1]} and {b[-2]}x{b[-1]})")
     elif a[-1] != b[-2]:
-        lead = math.prod(_broadcast_lead(a[:-2], b[:-2]))
+        lead = math.prod(broadcast_lead(a[:-2], b[:-2]))
         raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}].")
 
@@ -625,15 +626,21 @@ def _default_cross_dim(x) -> int:
     raise RuntimeError("no dimension of size 3 in input")
 
 
+def check_cross(a, b, dim: int):
+    """RuntimeError unless both shapes have 3 along a dimension."""
+    d = wrap_dim(dim, len(a))
+    if a[d] != 3 or b[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and "
+                           f"{b[d]}")
+
+
 def cross_product(x, y, dim: int):
     """linalg.cross of values."""
     a, b = aval_of(x), aval_of(y)
     if a.ndim != b.ndim:
-        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions.")
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    check_cross(a.shape, b.shape, dim)
     d = wrap_dim(dim, a.ndim)
-    if a.shape[d] != 3 or b.shape[d] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got "
-                           f"{a.shape[d]} and {b.shape[d]}")
     x, y = promote(x, y)
 
     def part(v, i):
@@ -679,8 +686,7 @@ def powered(x, n: int):
         raise RuntimeError("linalg.matrix_power: A must be batches of square matrices, but they are "
                            f"{a.shape[-2]} by {a.shape[-1]} matrices")
     if n < 0:
-        from ...primitives.linalg import inv
-        x, n = inv(x), -n
+        x, n = p.inv(x), -n
     if n == 0:
         return identity_like(x)
     out = None

@@ -11,6 +11,7 @@ from .._tensor import from_array
 from .._views import assign
 from ..autograd.modes import no_grad
 from ..random import bits_of
+from .sampling import sampled
 from .values import (
     Linearised, along, aval_of, dt, expanded, full_like, iota_along, like, name_of, np, p, scalar,
     stop_gradient, wide)
@@ -20,14 +21,14 @@ from .values import (
 
 def drawn(kind: str, input, *args, shape=None, generator=None):
     """A fresh tensor of input's dtype (and shape), drawn as PyTorch's CPU generator draws it."""
-    shape = tuple(input.shape if shape is None else shape)
-    return from_array(getattr(_random, kind)(bits_of(generator), shape, input._aval.dtype, *args))
+    return sampled(lambda shape: getattr(_random, kind)(
+        bits_of(generator), shape, input._aval.dtype, *args), input.shape if shape is None else shape)
 
 
 def dropout_mask(shape, input, p_drop: float):
     """Where elements stay, as a tensor of ones and zeros in the input's dtype."""
-    mask = _random.dropout_mask(bits_of(None), tuple(shape), p_drop)
-    return from_array(mask.astype(input._aval.dtype))
+    return sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p_drop).astype(
+        input._aval.dtype), shape)
 
 
 # ---- dropout -----------------------------------------------------------------------------------------

@@ -5,12 +5,12 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from ...transforms.custom import stop_gradient
-from .._op import composite, torch_op
+from .._op import TorchOp, composite, registry, torch_op
 from .._promotion import broadcast, cast, promote, result_dtype
 from .._tensor_base import Tensor
 from .. import _types
 from . import declaring as d
-from .declaring import binary, kind_of, like, require, unary, widened
+from .declaring import binary, kind_of, like, number_operand, require, unary, widened
 
 # ---- sums and products -------------------------------------------------------------------------------
 
@@ -228,36 +228,25 @@ reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.
 _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
 
-def _integer_power(x, exponent: int):
-    if x.aval.dtype in dt.INTEGER and exponent < 0:
-        raise RuntimeError(_NEGATIVE_POWER)
-    return p.integer_pow(x, y=exponent)
+def _literal(number) -> bool:
+    """Whether an exponent is written into the graph, where it becomes products."""
+    cls = number.__class__
+    return (cls is int or cls is float and number.is_integer()) and -1024 <= number <= 1024
 
 
-@torch_op(name="_static_pow", node="pow", function=False, method=False)
-def _static_pow(input: Tensor, exponent):
-    """input to a power that is written into the graph: products, or a square root."""
-    x, = promote(input)
-    dtype = result_dtype((input, exponent))
-    x = cast(x, dtype)
-    if exponent == .5:
-        return p.sqrt(x)
-    return _integer_power(x, int(exponent))
+class _Pow(TorchOp):
+    """An op for which small whole numbers are part of the signature."""
+
+    def _operand(self, kind, value, operands):
+        if _literal(value):
+            return value.__class__, value
+        return super()._operand(kind, value, operands)
+
+    def _placeholder(self, builder, kind, value):
+        return value if _literal(value) else super()._placeholder(builder, kind, value)
 
 
-@torch_op(name="_general_pow", node="pow", function=False, method=False)
-def _general_pow(input: Operand, exponent: Operand):
-    """input to the power exponent."""
-    d.require_tensor("pow", input, exponent)
-    x, y = promote(input, exponent)
-    require(x, d.NUMERIC, "pow")
-    if kind_of(exponent) in (int, float) and x.aval.dtype in dt.INTEGER:
-        raise RuntimeError(_NEGATIVE_POWER)
-    return p.pow(x, y)
-
-
-@composite(inplace=True, dunder=("pow", "rpow"))
-def pow(input, exponent, *, out=None):
+def power(input: Operand, exponent: Operand, *, out=None):
     """input to the power exponent, elementwise; one of the two may be a number.
 
     Exponents that are small whole numbers or 1/2 become products or square roots.
@@ -265,26 +254,23 @@ def pow(input, exponent, *, out=None):
     >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
     tensor([1., 4., 9.])
     """
-    if isinstance(input, Tensor) and _is_static_exponent(exponent, input):
-        result = _static_pow(input, exponent)
-    else:
-        result = _general_pow(input, exponent)
-    if out is None:
-        return result
-    from .._op import write_out
-    return write_out("pow", out, result)
+    d.require_tensor("pow", input, exponent)
+    x, y = promote(input, exponent)
+    require(x, d.NUMERIC, "pow")
+    if not number_operand(exponent) or kind_of(exponent) is bool:
+        return p.pow(x, y)
+    if exponent.__class__ is float and exponent == .5:
+        return p.sqrt(x)
+    if _literal(exponent) and (x.aval.dtype in dt.INTEGER or -8 <= exponent <= 8):
+        if x.aval.dtype in dt.INTEGER and exponent < 0:
+            raise RuntimeError(_NEGATIVE_POWER)
+        return p.integer_pow(x, y=int(exponent))
+    return p.pow(x, y)
 
 
-def _is_static_exponent(exponent, x) -> bool:
-    cls = exponent.__class__
-    if cls is int or cls is float and exponent.is_integer():
-        integers = not (x.is_floating_point() or x.is_complex())
-        return abs_(exponent) <= 32 or (integers and cls is int and abs_(exponent) < 2**31)
-    return cls is float and exponent == .5
-
-
-abs_ = abs  # Python's; below it is the op
-
+pow = registry["pow"] = _Pow(power, "pow", None, {
+    "method": True, "inplace": True, "function": True, "aliases": (), "dunder": ("pow", "rpow"),
+    "returns": None, "varargs": None})
 
 @composite(inplace=True)
 def float_power(input, exponent, *, out=None):

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 
 from ...core import dtypes as dt
-from .. import _random as draw
+from .. import _apply, _random as draw
 from .. import _types, random
 from .._devices import place
 from .._op import composite, write_out
@@ -18,6 +18,18 @@ from ..random import bits_of
 from .copies import fitted_to
 from .creation import NEGATIVE, data_dtype, like_strides, size_of, spread, with_strides
 from .data import finish
+
+
+
+def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of drawn(shape, *arrays of the parameters): inside vmap, of all its examples."""
+    def make(shape, *parameters):
+        arrays = [np.array(x._array()) for x in parameters]
+        return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
+    if _apply.levels is None:
+        return make(tuple(shape), *parameters)
+    return _apply.levels.drawn(make, shape, *parameters)
+
 
 # ---- factories -----------------------------------------------------------------------------------------------
 
@@ -30,7 +42,8 @@ def _factory(name: str, drawn):
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         d = data_dtype(dtype) or (
             out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        made = finish(drawn(bits_of(generator), shape, d), device, requires_grad)
+        made = sampled(lambda shape: drawn(bits_of(generator), shape, d), shape, device=device,
+                       requires_grad=requires_grad)
         return made if out is None else write_out(name, out, made)
     return composite(factory, name=name, method=False)
 
@@ -50,13 +63,22 @@ def _like(name: str, drawn):
     def factory(input, *, dtype=None, layout=None, device=None, requires_grad=False,
                 pin_memory=False, memory_format=_types.preserve_format, generator=None):
         d = data_dtype(dtype) or input._aval.dtype
-        strides = like_strides(input, memory_format)
-        array = _in_memory_order(tuple(input.shape), strides, lambda shape: drawn(
+        return _sampled_like(input, memory_format, device, requires_grad, lambda shape: drawn(
             bits_of(generator), shape, d))
-        made = with_strides(finish(array, input.device if device is None else device), strides)
-        return made.requires_grad_() if requires_grad else made
     factory.__doc__ = f"{name.removesuffix('_like')} in the size, dtype and device of a tensor."
     return composite(factory, name=name, method=False)
+
+
+def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
+    """A tensor like another, filled in the order of its memory."""
+    device = input.device if device is None else device
+    if input._level is not None:
+        return sampled(drawn, tuple(input.shape), device=device)
+    strides = like_strides(input, memory_format)
+    made = sampled(lambda shape: _in_memory_order(shape, strides, drawn), tuple(input.shape),
+                   device=device)
+    made = made if strides is None or made._level is not None else with_strides(made, strides)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _in_memory_order(shape: tuple, strides, drawn) -> np.ndarray:
@@ -103,7 +125,8 @@ def randint(*args, generator=None, out=None, dtype=None, layout=None, device=Non
     low, high, rest = _bounds("randint", args, kwargs)
     shape = size_of("randint", (kwargs.pop("size"),) if "size" in kwargs else rest)
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
-    made = finish(draw.randint(bits_of(generator), shape, low, high, d), device, requires_grad)
+    made = sampled(lambda shape: draw.randint(bits_of(generator), shape, low, high, d), shape,
+                   device=device, requires_grad=requires_grad)
     return made if out is None else write_out("randint", out, made)
 
 
@@ -113,11 +136,8 @@ def randint_like(input, *args, dtype=None, layout=None, device=None, requires_gr
     """Integers of [low, high) in the size, dtype and device of a tensor."""
     low, high, _ = _bounds("randint_like", args, kwargs)
     d = data_dtype(dtype) or input._aval.dtype
-    strides = like_strides(input, memory_format)
-    array = _in_memory_order(tuple(input.shape), strides, lambda shape: draw.randint(
+    return _sampled_like(input, memory_format, device, requires_grad, lambda shape: draw.randint(
         bits_of(generator), shape, low, high, d))
-    made = with_strides(finish(array, input.device if device is None else device), strides)
-    return made.requires_grad_() if requires_grad else made
 
 
 @composite(method=False)
@@ -127,8 +147,20 @@ def randperm(n, *, generator=None, out=None, dtype=_types.int64, layout=None, de
     n = operator.index(n)
     if n < 0:
         raise RuntimeError(NEGATIVE.format(n=n, size=[n]))
-    made = finish(draw.randperm(bits_of(generator), n, data_dtype(dtype)), device, requires_grad)
+    d = data_dtype(dtype)
+    made = sampled(lambda shape: _rows(shape, lambda: draw.randperm(bits_of(generator), n, d), d),
+                   (n,), device=device, requires_grad=requires_grad)
     return made if out is None else write_out("randperm", out, made)
+
+
+def _rows(shape: tuple, drawn, d) -> np.ndarray:
+    """An array of this shape whose last dimension is drawn at once, row by row."""
+    if len(shape) == 1:
+        return drawn()
+    out = np.empty(shape, d)
+    for row in np.ndindex(shape[:-1]):
+        out[row] = drawn()
+    return out
 
 
 @composite(method=False)
@@ -136,24 +168,36 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
            device=None, requires_grad=False, pin_memory=False):
     """Normal numbers: of a mean and deviation each, or of a size."""
     bits = bits_of(generator)
-    arrays = [x._array() if isinstance(x, Tensor) else x for x in (mean, std)]
     if size is not None:
         d = data_dtype(dtype) or (
             out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        made = finish(draw.normal(bits, size_of("normal", (size,)), d, float(mean), float(std)),
-                      device, requires_grad)
+        made = sampled(lambda shape: draw.normal(bits, shape, d, float(mean), float(std)),
+                       size_of("normal", (size,)), device=device, requires_grad=requires_grad)
     elif not any(isinstance(x, Tensor) for x in (mean, std)):
         raise TypeError("normal() received an invalid combination of arguments - got "
                         f"({type(mean).__name__}, {type(std).__name__})")
     else:
         if isinstance(std, (int, float)) and not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-        made = finish(draw.normal_from_arrays(bits, *arrays), None)
+        made = _normal_of_tensors(bits, mean, std)
         for x in (mean, std):
             if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
                 made = without_gradient(made, x)
                 break
     return made if out is None else write_out("normal", out, made)
+
+
+def _normal_of_tensors(bits, mean, std) -> Tensor:
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*[tuple(x.shape) for x in tensors])
+
+    def drawn(shape, *arrays):
+        arrays = iter(arrays)
+        mean_and_std = [next(arrays) if isinstance(x, Tensor) else x for x in (mean, std)]
+        return draw.normal_from_arrays(bits, *mean_and_std)
+    if _apply.levels is not None:  # the batch dimensions come in front of equal shapes
+        tensors = [x.expand(shape) for x in tensors]
+    return sampled(drawn, shape, *tensors)
 
 
 def without_gradient(made: Tensor, source: Tensor) -> Tensor:
@@ -172,6 +216,8 @@ def fill_drawn(tensor: Tensor, drawn) -> Tensor:
     """Overwrite with drawn(shape), in the order of the memory."""
     from .copies import _old
     check_writable(tensor)
+    if tensor._level is not None or _apply.levels is not None and _apply.levels.stack.frames:
+        return assign(tensor, sampled(drawn, tuple(tensor.shape), device=tensor.device))
     shape, strides, _ = layout_of(tensor)
     array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn)
     made = finish(np.asarray(array), None)
@@ -258,14 +304,14 @@ def bernoulli_(self, p=0.5, *, generator=None):
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones with the probabilities of the input (or p), otherwise zeros."""
     d = input._aval.dtype
-    probability = np.array(input._array()) if p is None else p
     if p is None and d not in dt.FLOATING:
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {d.name}')
-    if isinstance(p, Tensor):
-        probability = np.array(np.broadcast_to(p._array(), input._aval.shape))
-    elif p is not None and not 0 <= p <= 1:
+    if p is not None and not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    made = finish(draw.bernoulli(bits_of(generator), tuple(input.shape), d, probability), None)
+    tensors = [] if isinstance(p, (int, float)) else [
+        input if p is None else p.expand(input.shape)]
+    made = sampled(lambda shape, *arrays: draw.bernoulli(
+        bits_of(generator), shape, d, *(arrays or [p])), tuple(input.shape), *tensors)
     made = without_gradient(made, input)
     return made if out is None else write_out("bernoulli", out, made)
 
@@ -283,40 +329,44 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if not replacement and num_samples > input.shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
                            "replacement")
-    made = finish(draw.multinomial(bits_of(generator), np.array(input._array()), num_samples,
-                                   replacement), None)
+    shape = (*input.shape[:-1], num_samples)
+    made = sampled(lambda shape, weights: draw.multinomial(
+        bits_of(generator), weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights,
+        num_samples, replacement).reshape(shape), shape, input)
     return made if out is None else write_out("multinomial", out, made)
 
 
 @composite(method=False)
 def poisson(input, generator=None):
     """Numbers of the Poisson distributions of these rates."""
-    return without_gradient(finish(draw.poisson(bits_of(generator), np.array(input._array())),
-                                   None), input)
+    return without_gradient(sampled(lambda shape, rates: draw.poisson(bits_of(generator), rates),
+                                    input.shape, input), input)
 
 
 @composite(method=False)
 def binomial(count, prob, generator=None):
     """Numbers of the binomial distributions of these counts and probabilities."""
-    return finish(draw.binomial(bits_of(generator), np.array(count._array()),
-                                np.array(prob._array())), None)
+    return sampled(lambda shape, n, chance: draw.binomial(bits_of(generator), n, chance),
+                   count.shape, count, prob)
 
 
 @composite(name="_standard_gamma", method=False)
 def standard_gamma(input, generator=None):
     """Numbers of the gamma distributions of these shapes; without gradients so far."""
-    return finish(draw.standard_gamma(bits_of(generator), np.array(input._array())), None)
+    return sampled(lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha),
+                   input.shape, input)
 
 
 @composite(name="_sample_dirichlet", method=False)
 def sample_dirichlet(input, generator=None):
     """Points of the Dirichlet distributions of these concentrations; without gradients so far."""
-    return finish(draw.dirichlet(bits_of(generator), np.array(input._array())), None)
+    return sampled(lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha),
+                   input.shape, input)
 
 
 def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
     """Where dropout keeps an element: the mask PyTorch's CPU kernel draws."""
-    return finish(draw.dropout_mask(bits_of(generator), tuple(shape), p), None)
+    return sampled(lambda shape: draw.dropout_mask(bits_of(generator), shape, p), tuple(shape))
 
 
 # ---- the functions of torch.random in torch ------------------------------------------------------------------------

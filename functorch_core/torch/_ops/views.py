@@ -19,6 +19,8 @@ from ... import primitives as p
 # instead of one each; below, a fixed place lets XLA do without a copy.
 STATIC_PARTS = 4
 
+INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
+
 # ---- arguments -------------------------------------------------------------------------------------------
 
 
@@ -474,7 +476,7 @@ def narrow(input, dim, start, length):
     length = as_int("narrow", length, "length")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
-    if isinstance(start, Tensor) and (start.ndim or start.is_floating_point()):
+    if isinstance(start, Tensor) and (start.ndim or start.dtype not in INTEGER_DTYPES):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     d, i = wrap_dim(as_int("narrow", dim), input.ndim), as_int("narrow", start, "start")
     n = input.shape[d]

@@ -1,0 +1,51 @@
+"""What torch.linalg asks of its operands, and how it reports that something failed."""
+from __future__ import annotations
+
+from .values import aval_of, dt, name_of
+
+DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that cannot be factorised, inverted or solved with."""
+
+    __module__ = "torch.linalg"
+
+
+def require_inexact(name: str, x, what: str = "input"):
+    """RuntimeError for dtypes that LAPACK does not know."""
+    dtype = aval_of(x).dtype
+    if dtype not in dt.INEXACT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
+                           f"{name_of(x)}")
+    if dtype not in DECOMPOSED:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {name_of(x)}")
+
+
+def matrices(x, name: str, square: bool = False, letter: str = "A"):
+    """x itself, checked to be (square) matrices of a dtype that LAPACK knows."""
+    a = aval_of(x)
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(f"{name}: {letter} must be batches of square matrices, but they are "
+                           f"{a.shape[-2]} by {a.shape[-1]} matrices")
+    require_inexact(name, x)
+    return x
+
+
+def check_info(name: str, info, message: str):
+    """LinAlgError if some matrix failed; inside func transforms nobody can know yet."""
+    if info._level is not None:
+        return
+    array = info._array()
+    if not array.any():
+        return
+    place = ""
+    if array.ndim:
+        index = int(array.reshape(-1).nonzero()[0][0])
+        place = f"(Batch element {index}): "
+        number = int(array.reshape(-1)[index])
+    else:
+        number = int(array)
+    raise LinAlgError(f"{name}: {place}{message.format(info=number)}")

@@ -1,0 +1,559 @@
+"""Linear systems: solve, inverses, determinants, least squares, and what is made of them."""
+from __future__ import annotations
+
+import functools
+import math
+
+from ...primitives import linalg_matrices as m
+from ...transforms.custom import JvpRule, custom_jvp
+from ...transforms.scan import scan
+from .. import return_types as named
+from .._op import composite, torch_op, write_out
+from .linalg_checks import check_info, matrices, require_inexact
+from .linalg_factor import lu_of, singular_info, singular_values
+from .matmul import broadcast_lead, chained, expanded_to, product
+from .values import (
+    aval_of, broadcast, cast, dt, full_like, name_of, p, stop_gradient, total, wrap_dim)
+
+# ---- operands ----------------------------------------------------------------------------------------
+
+
+def stacked_together(name: str, a, b):
+    """Matrices a and b with their leading dimensions broadcast together; one dtype."""
+    x, y = aval_of(a), aval_of(b)
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type "
+                           f"{name_of(a)} and B of type {name_of(b)} instead")
+    lead = broadcast_lead(x.shape[:-2], y.shape[:-2])
+    return (expanded_to(a, (*lead, *x.shape[-2:])), expanded_to(b, (*lead, *y.shape[-2:])))
+
+
+def _is_vector(a, b) -> bool:
+    """Whether b holds vectors: PyTorch's rule."""
+    return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+
+
+def solved(a, b, left: bool = True):
+    """X with A X = B (X A = B) for stacks of equal leading dimensions."""
+    if not aval_of(b).size:
+        return b
+    if left:
+        return p.solve(a, b)
+    return m.swapped(p.solve(m.swapped(a), m.swapped(b)))
+
+
+# ---- solve -------------------------------------------------------------------------------------------
+
+
+@torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex,
+          node="linalg_solve_ex")
+def _solve_ex(input: Tensor, B: Tensor, left):
+    a = matrices(input, "linalg.solve", square=True)
+    vector = _is_vector(aval_of(a), aval_of(B))
+    if vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported "
+                           "for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")
+    b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
+    side = -2 if left else -1
+    if aval_of(b).ndim < 2 or aval_of(b).shape[side] != aval_of(a).shape[side]:
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation "
+                           f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(b)})")
+    a, b = stacked_together("linalg.solve", a, b)
+    out = solved(a, b, left)
+    info = singular_info(lu_of(stop_gradient(a), True)[0])
+    return [p.squeeze(out, dims=(aval_of(out).ndim - 1,)) if vector else out, info]
+
+
+def _size(x) -> str:
+    return "x".join(map(str, aval_of(x).shape[-2:]))
+
+
+SINGULAR = "The solver failed because the input matrix is singular."
+
+
+def solve(A, B, *, left=True, out=None):
+    """X with A X = B, or X A = B if not `left`; LinAlgError where A is singular.
+
+    >>> torch.linalg.solve(torch.tensor([[2.]]), torch.tensor([4.]))
+    tensor([2.])
+    """
+    result, info = _solve_ex(A, B, left)
+    check_info("torch.linalg.solve", info, SINGULAR)
+    return result if out is None else write_out("linalg_solve", out, result)
+
+
+def solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """solve, and for each matrix the first zero pivot (from 1), or 0."""
+    result = _solve_ex(A, B, left)
+    if check_errors:
+        check_info("torch.linalg.solve_ex", result.info, SINGULAR)
+    return result if out is None else write_out("linalg_solve_ex", out, result)
+
+
+@torch_op(name="linalg_solve_triangular", method=False, function=False)
+def _solve_triangular(input: Tensor, B: Tensor, upper, left, unitriangular, *, out=None):
+    a = matrices(input, "linalg.solve_triangular", square=True)
+    if aval_of(B).ndim < 2:
+        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 "
+                           "dimensions.")
+    side = -2 if left else -1
+    if aval_of(B).shape[side] != aval_of(a).shape[side]:
+        raise RuntimeError("linalg.solve_triangular: Incompatible shapes of A and B for the equation "
+                           f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(B)})")
+    a, b = stacked_together("linalg.solve_triangular", a, B)
+    return _triangular(a, b, upper, left, unitriangular)
+
+
+def _triangular(a, b, upper, left=True, unit=False, **op):
+    if not aval_of(b).size:
+        return b
+    return p.triangular_solve(a, b, left_side=left, lower=not upper, unit_diagonal=unit, **op)
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X with A X = B for triangular A, of which only that triangle is read."""
+    return _solve_triangular(A, B, upper, left, unitriangular, out=out)
+
+
+@torch_op(returns=named.triangular_solve)
+def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *,
+                     out=None):
+    """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
+    a, b = stacked_together("triangular_solve", A, input)
+    out = _triangular(a, b, upper, True, unitriangular, transpose_a=transpose)
+    return [out, a]
+
+
+@torch_op(name="linalg_lu_solve", method=False, function=False)
+def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left, adjoint, *, out=None):
+    a, b = stacked_together("linalg.lu_solve", matrices(LU, "torch.linalg.lu_solve", square=True), B)
+    if aval_of(pivots).dtype != dt.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if not aval_of(b).size:
+        return b
+    lead = aval_of(a).shape[:-2]
+    zero_based = p.sub(expanded_to(pivots, (*lead, aval_of(pivots).shape[-1])), 1)
+    permutation = p.pivots_to_permutation(zero_based, size=aval_of(a).shape[-2])
+    if left:
+        return p.lu_solve(a, permutation, b, transpose=adjoint, conjugate=adjoint)
+    # X A = B is A^H X^H = B^H; X A^H = B is A X^H = B^H
+    out = p.lu_solve(a, permutation, m.adjoint(b), transpose=not adjoint, conjugate=not adjoint)
+    return m.adjoint(out)
+
+
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+    """X with A X = B, from lu_factor's results."""
+    return _lu_solve(LU, pivots, B, left, adjoint, out=out)
+
+
+@composite(name="lu_solve")
+def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
+    """linalg.lu_solve with the right side first."""
+    return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
+
+
+# ---- inverses ----------------------------------------------------------------------------------------
+
+
+@torch_op(name="linalg_inv_ex", method=False, function=False, returns=named.linalg_inv_ex)
+def _inv_ex(input: Tensor):
+    a = matrices(input, "linalg.inv", square=True)
+    if not aval_of(a).size:
+        return [a, p.full(aval_of(a).shape[:-2], 0, dt.int32)]
+    return [p.inv(a), singular_info(lu_of(stop_gradient(a), True)[0])]
+
+
+NOT_INVERTIBLE = ("The diagonal element {info} is zero, the inversion could not be completed because the "
+                  "input matrix is singular.")
+
+
+def inv(A, *, out=None):
+    """The inverse of square matrices; LinAlgError for singular ones.
+
+    >>> torch.linalg.inv(torch.tensor([[2.]]))
+    tensor([[0.5000]])
+    """
+    result, info = _inv_ex(A)
+    check_info("linalg.inv", info, NOT_INVERTIBLE)
+    return result if out is None else write_out("linalg_inv", out, result)
+
+
+def inv_ex(A, *, check_errors=False, out=None):
+    """inv, and for each matrix the first zero pivot (from 1), or 0."""
+    result = _inv_ex(A)
+    if check_errors:
+        check_info("linalg.inv_ex", result.info, NOT_INVERTIBLE)
+    return result if out is None else write_out("linalg_inv_ex", out, result)
+
+
+@composite
+def inverse(input, *, out=None):
+    """linalg.inv."""
+    return inv(input, out=out)
+
+
+@functools.cache
+def _pinv(hermitian: bool) -> JvpRule:
+    """The rule of Golub and Pereyra (1973): no derivative of singular vectors."""
+    def rule(primals, tangents):
+        a, t = primals[0], tangents[0]
+        x = _pseudo_inverse(*primals, hermitian)
+        th, xh = m.adjoint(t), m.adjoint(x)
+        moved = p.neg(product(product(x, t), x))
+        rows, columns = m.rows_columns(aval_of(a))
+        left = p.sub(_eye(th, rows), product(a, x))
+        right = p.sub(_eye(th, columns), product(x, a))
+        moved = p.add(moved, product(product(x, product(xh, th)), left))
+        moved = p.add(moved, product(product(right, th), product(xh, x)))
+        return [x], [moved]
+    return JvpRule(rule, "pinv")
+
+
+def _eye(x, n: int):
+    a = aval_of(x)
+    return m.identity(shape=(*a.shape[:-2], n, n), dtype=a.dtype)
+
+
+def _pseudo_inverse(a, atol, rtol, hermitian: bool):
+    """V diag(1 / s) U^H, for the s above the tolerances (one for each matrix)."""
+    if hermitian:
+        values, vectors = p.eigh(a)
+        size = p.abs(values)
+        left, right = vectors, vectors
+    else:
+        left, size, vh = p.svd(a)
+        values, right = size, m.adjoint(vh)
+    last = aval_of(size).ndim - 1
+    top = p.reduce_max(size, axes=(last,))
+    limit = p.max(atol, p.mul(rtol, top))
+    kept = p.gt(size, p.broadcast_in_dim(limit, shape=aval_of(size).shape, dims=tuple(range(last))))
+    safe = p.select(kept, values, full_like(values, 1))
+    inverse_ = p.select(kept, p.div(full_like(safe, 1), safe), p.zeros(aval_of(safe)))
+    return product(m.scale_columns(right, inverse_), m.adjoint(left))
+
+
+def tolerances(a, atol, rtol):
+    """(absolute, relative) tolerance for each matrix, in the real dtype."""
+    shape, real = a.shape[:-2], dt.real_of(a.dtype)
+
+    def spread(x):
+        return expanded_to(cast(x, real), shape)
+    if rtol is None:
+        default = float(dt.finfo(real).eps) * max(a.shape[-2:])
+        if atol is None:
+            rtol = default
+        else:  # a given atol above 0 leaves the relative one out
+            given = spread(atol)
+            return given, p.select(p.gt(given, 0.), full_like(given, 0), full_like(given, default))
+    return spread(0. if atol is None else atol), spread(rtol)
+
+
+@torch_op(name="linalg_pinv", method=False, function=False)
+def _pinv_op(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None):
+    a = matrices(input, "linalg.pinv", square=hermitian)
+    shape = aval_of(a).shape
+    if not aval_of(a).size:
+        return p.full((*shape[:-2], shape[-1], shape[-2]), 0, aval_of(a).dtype)
+    limits = tolerances(aval_of(a), atol, rtol)
+    limits = [stop_gradient(x) for x in limits]
+    return custom_jvp(lambda *v: [_pseudo_inverse(*v, hermitian)], _pinv(hermitian),
+                      [a, *limits])[0]
+
+
+def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as 0."""
+    return _pinv_op(A, atol, rcond if rtol is None else rtol, hermitian, out=out)
+
+
+@composite
+def pinverse(input, rcond=1e-15):
+    """linalg.pinv under its old name."""
+    return _pinv_op(input, 0., rcond, False)
+
+
+# ---- determinants ------------------------------------------------------------------------------------
+
+
+def det_of(x):
+    """Determinants of a value; 1 of empty matrices."""
+    a = aval_of(x)
+    if not a.shape[-1]:
+        return p.full(a.shape[:-2], 1, a.dtype)
+    return p.det(x) if a.size else p.full(a.shape[:-2], 0, a.dtype)
+
+
+@torch_op(name="det", node="linalg_det")
+def det(input: Tensor):
+    """The determinant of square matrices.
+
+    >>> torch.det(torch.tensor([[2., 0.], [0., 3.]]))
+    tensor(6.)
+    """
+    return det_of(matrices(input, "linalg.det", square=True))
+
+
+def linalg_det(A, *, out=None):
+    """The determinant of square matrices."""
+    return det(A, out=out)
+
+
+def _slogdet_of(x):
+    a = aval_of(x)
+    real = dt.real_of(a.dtype)
+    if not a.size:
+        sign, size = (1, 0) if not a.shape[-1] else (0, 0)
+        return [p.full(a.shape[:-2], sign, a.dtype), p.full(a.shape[:-2], size, real)]
+    return p.slogdet(x)
+
+
+@torch_op(returns=named.slogdet, node="linalg_slogdet")
+def slogdet(input: Tensor, *, out=None):
+    """(sign, logarithm of the absolute value) of determinants; (0, -inf) of singular matrices."""
+    return _slogdet_of(matrices(input, "linalg.slogdet", square=True))
+
+
+def linalg_slogdet(A, *, out=None):
+    """(sign, logarithm of the absolute value) of determinants."""
+    result = named.linalg_slogdet(*slogdet(A))
+    return result if out is None else write_out("linalg_slogdet", out, result)
+
+
+@torch_op
+def logdet(input: Tensor):
+    """The logarithm of determinants; NaN of negative ones."""
+    x = matrices(input, "linalg.det", square=True)
+    sign, size = _slogdet_of(x)
+    if aval_of(x).dtype in dt.COMPLEX:
+        return p.add(p.log(sign), p.convert(size, dtype=aval_of(sign).dtype))
+    return p.select(p.lt(sign, 0.), full_like(size, math.nan), size)
+
+
+# ---- least squares -----------------------------------------------------------------------------------
+
+
+@torch_op(name="linalg_lstsq", method=False, function=False, returns=tuple)
+def _lstsq(input: Tensor, B: Tensor, rcond, driver):
+    a = matrices(input, "torch.linalg.lstsq")
+    require_inexact("torch.linalg.lstsq", B)
+    vector = _is_vector(aval_of(a), aval_of(B)) and aval_of(B).ndim < aval_of(a).ndim
+    b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
+    if aval_of(b).ndim < 2 or aval_of(b).shape[-2] != aval_of(a).shape[-2]:
+        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+    a, b = stacked_together("torch.linalg.lstsq", a, b)
+    shape, real = aval_of(a).shape, dt.real_of(aval_of(a).dtype)
+    rows, columns = shape[-2:]
+    eps = float(dt.finfo(real).eps)
+    cut = eps * max(rows, columns) if rcond is None else (eps if rcond < 0 else rcond)
+    if not aval_of(a).size:
+        x = p.full((*shape[:-2], columns, aval_of(b).shape[-1]), 0, aval_of(a).dtype)
+        rank = p.full(shape[:-2], 0, dt.int64)
+        values = p.full((*shape[:-2], 0), 0, real)
+    else:
+        limits = [p.full(shape[:-2], 0, real), p.full(shape[:-2], cut, real)]
+        inverse_ = custom_jvp(lambda *v: [_pseudo_inverse(*v, False)], _pinv(False),
+                              [a, *limits])[0]
+        x = product(inverse_, b)
+        values = stop_gradient(singular_values(a))
+        rank = _rank(values, *limits)
+    none = p.full((0,), 0, real)
+    apart = none
+    if rows > columns:
+        gap = p.sub(product(a, x), b)
+        size = p.abs(gap)
+        apart = total(p.mul(size, size), (aval_of(size).ndim - 2,))
+    if vector:
+        x = p.squeeze(x, dims=(aval_of(x).ndim - 1,))
+    return [x, apart, p.full((0,), 0, dt.int64) if driver == "gels" else rank,
+            values if driver in ("gelsd", "gelss") else none]
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values).
+
+    Residuals are there where A is tall and of full rank; the rank but for driver='gels'; singular
+    values for 'gelsd' and 'gelss'.
+    """
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd,"
+                           " gelss)")
+    solution, residuals, rank, values = _lstsq(A, B, rcond, driver)
+    if residuals.numel() and rank.numel() and rank._level is None:
+        if (rank._array() < A.shape[-1]).any():
+            residuals = residuals.new_empty((0,))
+    return named.linalg_lstsq(solution, residuals, rank, values)
+
+
+def _rank(values, atol, rtol):
+    """How many singular values (or magnitudes of eigenvalues) are above the tolerances."""
+    last = aval_of(values).ndim - 1
+    if not aval_of(values).shape[last]:
+        return p.full(aval_of(values).shape[:-1], 0, dt.int64)
+    limit = p.max(atol, p.mul(rtol, p.reduce_max(values, axes=(last,))))
+    above = p.gt(values, p.broadcast_in_dim(limit, shape=aval_of(values).shape,
+                                            dims=tuple(range(last))))
+    return total(p.convert(above, dtype=dt.int64), (last,))
+
+
+@torch_op(name="linalg_matrix_rank", method=False, function=False)
+def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None):
+    a = matrices(input, "linalg.matrix_rank", square=hermitian)
+    if not aval_of(a).size:
+        return p.full(aval_of(a).shape[:-2], 0, dt.int64)
+    a = stop_gradient(a)
+    values = p.abs(p.eigvalsh(a)) if hermitian else singular_values(a)
+    return _rank(values, *tolerances(aval_of(a), atol, rtol))
+
+
+def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False, out=None):
+    """How many singular values exceed max(atol, rtol * the largest)."""
+    if tol is not None:
+        atol, rtol = tol, 0.
+    return _matrix_rank(A, atol, rtol, hermitian, out=out)
+
+
+# ---- functions of matrices ---------------------------------------------------------------------------
+
+# Pade approximant of degree 13 (Higham, 2005): good to a norm of 5.4, halved until it is there.
+PADE = (64764752532480000., 32382376266240000., 7771770303897600., 1187353796428800., 129060195264000.,
+        10559470521600., 670442572800., 33522128640., 1323241920., 40840800., 960960., 16380., 182., 1.)
+PADE_NORM = 5.371920351148152
+HALVINGS = 20  # enough for norms up to 5 million
+
+
+@torch_op(aliases=("linalg_matrix_exp",), node="linalg_matrix_exp")
+def matrix_exp(input: Tensor):
+    """The exponential of square matrices; NaN where their norm exceeds five million.
+
+    >>> torch.matrix_exp(torch.zeros(1, 1))
+    tensor([[1.]])
+    """
+    x = matrices(input, "linalg.matrix_exp", square=True)
+    return _exponential(x) if aval_of(x).size else x
+
+
+def _exponential(x):
+    a = aval_of(x)
+    size = stop_gradient(p.abs(x))
+    norm = p.reduce_max(total(size, (a.ndim - 2,)), axes=(a.ndim - 2,))
+    halvings = p.ceil(p.log2(p.div(norm, full_like(norm, PADE_NORM))))
+    halvings = p.max(halvings, full_like(norm, 0))
+    halvings = p.select(p.gt(halvings, float(HALVINGS)), full_like(norm, math.nan), halvings)
+    scale = p.exp2(p.neg(halvings))
+    y = p.mul(x, _per_matrix(p.convert(scale, dtype=a.dtype), a.shape))
+    y = _pade(y)
+    steps = p.iota(shape=(HALVINGS,), dtype=aval_of(norm).dtype)
+
+    def square(carry, xs):
+        going = p.lt(p.broadcast_in_dim(xs[0], shape=aval_of(norm).shape, dims=()), halvings)
+        mask = _per_matrix(going, a.shape)
+        return [p.select(mask, product(carry[0], carry[0]), carry[0])], []
+    return scan(square, [y], [steps])[0][0]
+
+
+def _per_matrix(x, shape):
+    return p.broadcast_in_dim(x, shape=shape, dims=tuple(range(len(shape) - 2)))
+
+
+def _pade(x):
+    """The rational approximation of exp; the coefficients divided by the first, for float32."""
+    c = [v / PADE[0] for v in PADE]
+    eye = m.identity(shape=aval_of(x).shape, dtype=aval_of(x).dtype)
+
+    def combined(*pairs):
+        out = None
+        for factor, matrix in pairs:
+            term = p.mul(matrix, factor)
+            out = term if out is None else p.add(out, term)
+        return out
+    x2 = product(x, x)
+    x4 = product(x2, x2)
+    x6 = product(x4, x2)
+    high = product(x6, combined((c[13], x6), (c[11], x4), (c[9], x2)))
+    odd = p.add(high, combined((c[7], x6), (c[5], x4), (c[3], x2), (c[1], eye)))
+    u = product(x, odd)
+    high = product(x6, combined((c[12], x6), (c[10], x4), (c[8], x2)))
+    v = p.add(high, combined((c[6], x6), (c[4], x4), (c[2], x2), (c[0], eye)))
+    return p.solve(p.sub(v, u), p.add(v, u))
+
+
+# ---- products and tensors ----------------------------------------------------------------------------
+
+
+@torch_op(name="linalg_multi_dot", method=False, function=False)
+def _multi_dot(tensors: Tensors, *, out=None):
+    if len(tensors) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got "
+                           f"{len(tensors)}")
+    first, last = aval_of(tensors[0]), aval_of(tensors[-1])
+    for i, x in enumerate(tensors):
+        allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
+        if aval_of(x).ndim not in allowed:
+            which = "the first" if i == 0 else "the last" if i == len(tensors) - 1 else i
+            raise RuntimeError(f"multi_dot(): {which} tensor must be {'1D or ' * (len(allowed) - 1)}2D "
+                               f"but got {aval_of(x).ndim}D")
+    tensors = list(tensors)
+    if first.ndim == 1:
+        tensors[0] = p.expand_dims(tensors[0], dims=(0,))
+    if last.ndim == 1:
+        tensors[-1] = p.expand_dims(tensors[-1], dims=(1,))
+    for x, y in zip(tensors, tensors[1:]):
+        if aval_of(x).shape[1] != aval_of(y).shape[0]:
+            raise RuntimeError(f"multi_dot(): tensors {tensors.index(x)} and {tensors.index(y)} with "
+                               f"shapes {list(aval_of(x).shape)} and {list(aval_of(y).shape)} cannot be "
+                               "multiplied")
+    result = chained(tensors)
+    shape = aval_of(result).shape
+    keep = tuple(n for n, v in zip(shape, (first, last)) if v.ndim == 2)
+    return p.reshape(result, shape=keep)
+
+
+def multi_dot(tensors, *, out=None):
+    """The product of matrices (the first and last may be vectors), associated best."""
+    return _multi_dot(tuple(tensors), out=out)
+
+
+def tensorinv(A, ind=2, *, out=None):
+    """The inverse for tensordot: of A as a matrix of the first `ind` dimensions by the others."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+                           f"prod(self.shape[:ind]), but got {math.prod(columns)} != "
+                           f"{math.prod(rows)}")
+    result = inv(A.reshape(math.prod(rows), math.prod(columns))).reshape(*columns, *rows)
+    return result if out is None else write_out("linalg_tensorinv", out, result)
+
+
+def tensorsolve(A, B, dims=None, *, out=None):
+    """X with tensordot(A, X, X.ndim) = B."""
+    if dims is not None:
+        for d in dims:
+            A = A.movedim(wrap_dim(d, A.ndim), -1)
+    shape = A.shape[B.ndim:]
+    if math.prod(shape) != math.prod(A.shape[:B.ndim]):
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != "
+                           f"{math.prod(A.shape[:B.ndim])}")
+    flat = A.reshape(math.prod(shape), math.prod(shape))
+    result = solve(flat, B.reshape(-1)).reshape(shape)
+    return result if out is None else write_out("linalg_tensorsolve", out, result)
+
+
+@torch_op(name="linalg_vecdot", method=False, function=False)
+def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
+    if aval_of(input).dtype != aval_of(y).dtype:
+        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+                           f"{name_of(input)} and y of type {name_of(y)} instead")
+    x = p.conj(input) if aval_of(input).dtype in dt.COMPLEX else input
+    x, y = broadcast([x, y])
+    d = wrap_dim(dim, aval_of(x).ndim)
+    both = tuple(i for i in range(aval_of(x).ndim) if i != d)
+    return p.dot_general(x, y, contract=((d,), (d,)), batch=(both, both))
+
+
+def vecdot(x, y, *, dim=-1, out=None):
+    """Sums of conj(x) * y along a dimension."""
+    return _vecdot(x, y, dim, out=out)
+

@@ -1,0 +1,117 @@
+"""torch.nn.parameter: tensors that a module registers, also those whose shape is not known yet."""
+from __future__ import annotations
+
+from ..torch._parameter import Buffer, Parameter
+from ..torch._tensor_base import Tensor, new_tensor
+
+NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes.")
+NOT_SHARED = ("Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+              "initialize the parameters before calling `module.share_memory()`.")
+NOT_USABLE = ("Attempted to use an uninitialized parameter in {method}. This error happens when you "
+              "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls}` "
+              "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+              "parameters before calling torch functions")
+
+
+# Methods an uninitialized tensor has all the same.
+_ALLOWED = frozenset({
+    "bfloat16", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
+    "is_complex", "is_floating_point", "long", "materialize", "register_hook", "requires_grad_",
+    "share_memory_", "short", "size", "to"})
+
+
+def _refusing(name: str):
+    """A method that raises."""
+    def refuse(self, *args, **kwargs):
+        raise ValueError(NOT_USABLE.format(
+            method=f"<method '{name}' of 'torch._C.TensorBase' objects>", cls=type(self).__name__))
+    return refuse
+
+
+class UninitializedTensorMixin:
+    """What lazy parameters and buffers share: no shape, few methods, `materialize`."""
+
+    cls_to_become: type
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Become an ordinary tensor of this shape; its elements are not initialized."""
+        from ..torch import empty
+        self.data = empty(shape, device=self.data.device if device is None else device,
+                          dtype=self.data.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError(NO_SHAPE)
+
+    def __getattribute__(self, name):
+        refused = name[0] != "_" and name not in _ALLOWED and callable(getattr(Tensor, name, None))
+        return _refusing(name).__get__(self) if refused else object.__getattribute__(self, name)
+
+    def share_memory_(self):
+        raise RuntimeError(NOT_SHARED)
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad,)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+def is_lazy(param) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+def _without_shape(cls: type, requires_grad: bool, device, dtype):
+    from ..torch import empty
+    new = new_tensor(empty(0, device=device, dtype=dtype)._read())
+    new.__class__ = cls
+    new.requires_grad = requires_grad
+    return new
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet; `materialize(shape)` makes it a Parameter."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        return _without_shape(cls, requires_grad, device, dtype)
+
+    def __init__(self, requires_grad=True, device=None, dtype=None):
+        pass
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet; `materialize(shape)` makes it a Tensor."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        new = _without_shape(cls, requires_grad, device, dtype)
+        new.persistent, new._is_buffer = persistent, True
+        return new
+
+    def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True):
+        pass
+
+
+# ---- what an uninitialized tensor refuses ------------------------------------------------------------
+
+_OPERATORS = ("abs", "add", "and", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "matmul", "mul",
+              "ne", "neg", "or", "pow", "radd", "rmul", "rsub", "setitem", "sub", "truediv")
+for _name in _OPERATORS:
+    setattr(UninitializedTensorMixin, f"__{_name}__", _refusing(f"__{_name}__"))
+
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "UninitializedTensorMixin", "is_lazy"]
