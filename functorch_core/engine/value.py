@@ -61,7 +61,7 @@ def from_numpy(array: np.ndarray) -> Value:
 
 def from_buffer(buffer) -> Value:
     """A value of a device buffer."""
-    return _computed(aval(tuple(buffer.shape), np.dtype(buffer.dtype)), buffer)
+    return _computed(aval(tuple(buffer.aval.shape), buffer.aval.dtype), buffer)
 
 
 def concrete(value: Value):

@@ -16,6 +16,6 @@ globals().update(_by_name)
 _install(globals())
 globals().update(_ops.NAMESPACE)
 
-from . import return_types, special
+from . import fft, linalg, return_types, special
 
 from .. import nn  # last: it is written with the names above

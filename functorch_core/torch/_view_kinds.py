@@ -67,7 +67,8 @@ for _name in ("permute", "transpose", "t"):
 
 # ---- a part of the elements: integers, slices and None --------------------------------------------------
 # The spec has for each dimension of the base (start, size, step, whether the dimension stays); a
-# start of None is one of the lens's ints. `news` are the places of new dimensions in the result.
+# start of None is one of the lens's ints. `news` are the new dimensions: the place of each in the
+# result, and the dimension of the base that comes next.
 
 
 def box_get(x, spec, news, *ints):
@@ -95,7 +96,7 @@ def _int64(i):
 
 def _box_shape(spec, news) -> tuple[int, ...]:
     shape = [n for _, n, _, stays in spec if stays]
-    for place in news:
+    for place, _ in news:
         shape.insert(place, 1)
     return tuple(shape)
 
@@ -134,8 +135,8 @@ def box_layout(shape, strides, offset, spec, news, *ints):
         if stays:
             sizes.append(n)
             steps.append(stride * step)
-    for place in news:
-        steps.insert(place, sizes[place] * steps[place] if place < len(sizes) else 1)
+    for place, dim in news:
+        steps.insert(place, shape[dim] * strides[dim] if dim < len(shape) else 1)
         sizes.insert(place, 1)
     return tuple(sizes), tuple(steps), offset
 

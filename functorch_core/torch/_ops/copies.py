@@ -231,8 +231,6 @@ def copy_(self, src, non_blocking=False):
     if not isinstance(src, Tensor):
         src = tensor_of(src, dtype=self.dtype)
     check_writable(self)
-    if src is self:
-        return self
     if not same(src.device, self.device):
         src = place(src, self.device)
     new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))

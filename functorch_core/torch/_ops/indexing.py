@@ -54,7 +54,7 @@ class Parsed:
 
     def new(self):
         """Add a dimension of size 1."""
-        self.news.append(self.ndim)
+        self.news.append((self.ndim, len(self.spec)))
         self.ndim += 1
 
     def integer(self, i: int, n: int, dim: int):
@@ -406,7 +406,7 @@ def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
     """The shape of what a lens shows."""
     spec, news = lens.params
     shape = [n for _, n, _, stays in spec if stays]
-    for place in news:
+    for place, _ in news:
         shape.insert(place, 1)
     return tuple(shape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from .._op import registry, torch_op
 from . import matmul as products
 from .linalg_solve import matrix_exp as torch_matrix_exp
+from .values import aval_of, dt, p
 
 
 @torch_op(name="linalg_cross", method=False, function=False)
@@ -38,6 +39,35 @@ def matrix_power(A, n, *, out=None):
 def matrix_exp(A):
     """The exponential of square matrices."""
     return torch_matrix_exp(A)
+
+
+@torch_op(name="_linalg_vander", method=False, function=False)
+def _vander(input: Tensor, columns):
+    a = aval_of(input)
+    if not a.ndim:
+        raise RuntimeError("Expected dim >= 1, got 0")
+    dtype = dt.int64 if a.dtype in dt.INTEGER | {dt.bool_} else a.dtype
+    x = p.convert(input, dtype=dtype)
+    shape = (*a.shape, columns)
+    if not columns:
+        return p.full(shape, 0, dtype)
+    ones = p.full((*a.shape, 1), 1, dtype)
+    if columns == 1:
+        return ones
+    repeated = p.broadcast_in_dim(x, shape=(*a.shape, columns - 1), dims=tuple(range(a.ndim)))
+    return p.concatenate(ones, p.cumprod(repeated, axis=a.ndim), dimension=a.ndim)
+
+
+def vander(x, N=None):
+    """The powers 0 to N - 1 of every element, along a new last dimension.
+
+    >>> torch.linalg.vander(torch.tensor([2, 3]))
+    tensor([[1, 2],
+            [1, 3]])
+    """
+    if N is not None and N <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    return _vander(x, x.shape[-1] if N is None and x.ndim else N)
 
 
 MISSING = "linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use linalg.lu_factor"

@@ -1,0 +1,20 @@
+"""The documentation's code blocks run: each page's, in order, in one namespace."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["tutorial", "extending", "engine"])
+def test_code_blocks_run(page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    blocks = BLOCK.findall(text)
+    assert blocks
+    namespace: dict = {}
+    for i, block in enumerate(blocks):
+        exec(compile(block, f"{page}.md, block {i}", "exec"), namespace)
