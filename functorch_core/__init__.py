@@ -57,3 +57,9 @@ from .array.vmap import vmap
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
+
+
+def load_ipython_extension(ipython):
+    """%load_ext functorch_core: `import torch` in the notebook imports this library."""
+    from .shim import load_ipython_extension
+    load_ipython_extension(ipython)

@@ -6,11 +6,13 @@
 """
 from __future__ import annotations
 
+import io
 import os
 import runpy
 import sys
+import types
 
-from . import shim
+from . import shim, tracebacks
 
 USAGE = """usage: python -m functorch_core script.py [args ...]
        python -m functorch_core -m package.module [args ...]
@@ -26,18 +28,38 @@ def main():
     if args[0] in ("-m", "-c") and len(args) < 2:
         sys.exit(f"{USAGE}\nerror: {args[0]} needs an argument")
     shim.install()
+    tracebacks.install()
     if args[0] == "-c":
         sys.argv, sys.path[0] = ["-c", *args[2:]], ""
-        exec(compile(args[1], "<string>", "exec"), {"__name__": "__main__"})
+        _run(compile(args[1], "<string>", "exec"))
     elif args[0] == "-m":
         sys.argv, sys.path[0] = args[1:], os.getcwd()
         runpy.run_module(args[1], run_name="__main__", alter_sys=True)
     else:
-        if not os.path.exists(args[0]):
-            sys.exit(f"python -m functorch_core: can't open file {os.path.abspath(args[0])!r}: "
-                     "no such file")
-        sys.argv, sys.path[0] = args, os.path.dirname(os.path.abspath(args[0]))
-        runpy.run_path(args[0], run_name="__main__")
+        _run_script(args)
+
+
+def _run_script(args: list[str]):
+    path = args[0]
+    if not os.path.exists(path):
+        print(f"python -m functorch_core: can't open file {os.path.abspath(path)!r}: no such file",
+              file=sys.stderr)
+        sys.exit(2)
+    sys.argv = args
+    if os.path.isdir(path):
+        sys.path[0] = os.path.abspath(path)
+        runpy.run_path(path, run_name="__main__")
+        return
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    with io.open_code(os.path.abspath(path)) as f:
+        _run(compile(f.read(), path, "exec"), __file__=path)
+
+
+def _run(code, **attributes):
+    """Execute as the main module, where pickle looks for the program's classes."""
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    module.__dict__.update(attributes, __builtins__=__builtins__, __spec__=None)
+    exec(code, module.__dict__)
 
 
 if __name__ == "__main__":

@@ -5,58 +5,36 @@
     %load_ext functorch_core               in Jupyter
 
 `torch` and `torch.*` then are the modules of functorch_core.torch: the same objects, not copies.
+Their classes and functions name torch.* as their module, so that pickles and reprs read as
+PyTorch's.
 """
 from __future__ import annotations
 
-import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.metadata
-import importlib.util
+import os
 import sys
+import types
+
+from . import names
+from .aliases import AliasFinder
+from .names import own_name, torch_name
 
 VERSION = "2.7.0+xla"
-SPECIAL = {"torch.nn": "functorch_core.nn", "torch.optim": "functorch_core.optim",
-           "torch.utils.data": "functorch_core.data"}
-ALREADY = ("shim.install(): `torch` is already imported from {file}. Install the shim before anything "
-           "imports torch, or run the program with `python -m functorch_core`.")
+ALREADY = ("shim.install(): `torch` is already imported from {file}. Install the shim before "
+           "anything imports torch, or run the program with `python -m functorch_core`.")
 
 
-def real_name(name: str) -> str | None:
-    """The module of this library that stands for a torch module: torch.nn -> functorch_core.nn."""
-    if name != "torch" and not name.startswith("torch."):
-        return None
-    for prefix, ours in SPECIAL.items():
-        if name == prefix or name.startswith(prefix + "."):
-            return ours + name[len(prefix):]
-    return "functorch_core." + name
+class _Finder(AliasFinder):
+    """torch names are aliases; this library's own modules get torch titles when they load."""
 
-
-class _Loader(importlib.abc.Loader):
-    """Loads a torch name by importing the module that stands for it."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def create_module(self, spec):
-        """The module itself, already executed."""
-        module = importlib.import_module(self.name)
-        self.spec = module.__spec__
-        return module
-
-    def exec_module(self, module):
-        """Nothing to execute; the import system has replaced the spec, which relative imports need."""
-        module.__spec__ = self.spec
-
-
-class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
-        """A spec for torch and its submodules."""
-        name = real_name(fullname)
-        if name is None or (fullname != "torch" and not _exists(name)):
-            return None
-        spec = importlib.machinery.ModuleSpec(fullname, _Loader(name), origin=name)
-        spec.submodule_search_locations = []
+        """A spec for torch, its submodules, and the modules that stand for them."""
+        if torch_name(fullname) is None:
+            return super().find_spec(fullname, path, target)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            _retitle_after_loading(spec.loader)
         return spec
 
     def find_distributions(self, context=None):
@@ -64,13 +42,6 @@ class _Finder(importlib.abc.MetaPathFinder):
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
             yield _Distribution()
-
-
-def _exists(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 class _Distribution(importlib.metadata.Distribution):
@@ -87,7 +58,46 @@ class _Distribution(importlib.metadata.Distribution):
         return path
 
 
-_finder = _Finder()
+_finder = _Finder(own_name)
+
+
+# ---- titles: what __module__ says ----------------------------------------------------------------
+
+
+def _retitle_after_loading(loader):
+    execute = loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        _publish(module)
+    loader.exec_module = exec_module
+
+
+def _publish(module: types.ModuleType):
+    """Make a module of this library known under its torch name, and its contents as of there."""
+    title = torch_name(module.__name__)
+    if sys.modules.setdefault(title, module) is module:
+        _retitle(vars(module), module.__name__, title)
+
+
+_retitled: list[tuple[object, str]] = []  # things and their own module, for uninstall
+
+
+def _retitle(contents, old: str, new: str):
+    for thing in list(contents.values()):
+        if isinstance(thing, (type, types.FunctionType)) and thing.__module__ == old:
+            _retitled.append((thing, old))
+            thing.__module__ = new
+            if isinstance(thing, type):
+                _retitle(vars(thing), old, new)
+
+
+def _own_modules() -> list[types.ModuleType]:
+    return [module for name, module in list(sys.modules.items())
+            if torch_name(name) is not None and getattr(module, "__name__", None) == name]
+
+
+# ---- installing ----------------------------------------------------------------------------------
 
 
 def install():
@@ -98,16 +108,24 @@ def install():
     loaded = sys.modules.get("torch")
     if loaded is not None and loaded.__name__ != "functorch_core.torch":
         raise RuntimeError(ALREADY.format(file=getattr(loaded, "__file__", "elsewhere")))
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
-        _tell_spawned_processes()
+    if _finder in sys.meta_path:
+        return
+    sys.meta_path.insert(0, _finder)
+    names.shim_is_installed = True
+    for module in _own_modules():
+        _publish(module)
+    _tell_spawned_processes()
 
 
 def uninstall():
     """Undo install(): forget the torch names; modules that hold them keep them."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    for name in [n for n in sys.modules if real_name(n)]:
+    names.shim_is_installed = False
+    while _retitled:
+        thing, own = _retitled.pop()
+        thing.__module__ = own
+    for name in [n for n in sys.modules if own_name(n)]:
         if sys.modules[name].__name__.startswith("functorch_core"):
             del sys.modules[name]
 
@@ -117,22 +135,35 @@ def is_installed() -> bool:
     return _finder in sys.meta_path
 
 
+class _Installer:
+    """Installs the shim where it is unpickled."""
+
+    CODE = """import importlib.util, sys
+if importlib.util.find_spec("functorch_core") is None: sys.path.append({folder!r})
+import functorch_core.shim
+functorch_core.shim.install()"""
+
+    def __reduce__(self):
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        return exec, (self.CODE.format(folder=folder),)
+
+
 def _tell_spawned_processes():
-    """Let processes that multiprocessing spawns install the shim before they import the script."""
+    """Let processes that multiprocessing starts install the shim before they import the script.
+
+    They unpickle the preparation data before anything else, with the methods spawn and forkserver.
+    """
     from multiprocessing import spawn
 
-    original = spawn.get_command_line
+    original = spawn.get_preparation_data
     if getattr(original, "installs_shim", False):
         return
 
-    def get_command_line(**kwargs):
-        line = original(**kwargs)
-        if is_installed() and "-c" in line:
-            i = line.index("-c") + 1
-            line[i] = f"import functorch_core.shim as s; s.install(); {line[i]}"
-        return line
-    get_command_line.installs_shim = True
-    spawn.get_command_line = get_command_line
+    def get_preparation_data(name):
+        data = original(name)
+        return {**data, "functorch_core": _Installer()} if is_installed() else data
+    get_preparation_data.installs_shim = True
+    spawn.get_preparation_data = get_preparation_data
 
 
 def load_ipython_extension(ipython):

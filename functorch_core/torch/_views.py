@@ -294,7 +294,7 @@ def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:
 
 def assign(tensor: Tensor, new: Tensor) -> Tensor:
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
-    check_writable(tensor)
+    check_writable(tensor, overlapping=True)
     if tensor._level is not None or new._level is not None:
         from . import _levels
         return _levels.assign(tensor, new)
@@ -355,9 +355,10 @@ def check_overlap(tensor: Tensor):
             raise RuntimeError(OVERLAP)
 
 
-def check_writable(tensor: Tensor):
-    """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views."""
-    if tensor._view is not None and tensor._view.chain:
+def check_writable(tensor: Tensor, overlapping: bool = False):
+    """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views; and,
+    unless `overlapping` does no harm, elements that are one place of memory."""
+    if not overlapping and tensor._view is not None and tensor._view.chain:
         check_overlap(tensor)
     if state.enabled and tensor._level is None:
         if tensor._ge is not None and tensor.is_leaf:
@@ -388,38 +389,26 @@ def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
 
 
 def view_strides(shape, strides, new_shape) -> tuple[int, ...] | None:
-    """The strides of a reshape without copying, or None if it needs a copy."""
+    """The strides of a reshape without copying, or None if it needs a copy.
+
+    Runs of dimensions that lie contiguously are filled with new dimensions, from the last on.
+    """
     if 0 in shape:
-        return contiguous_strides(new_shape)
-    old = [(n, s) for n, s in zip(shape, strides) if n != 1]
-    out = [0] * len(new_shape)
-    chunks = _contiguous_chunks(old)
-    view = len(new_shape) - 1
-    for size, stride in reversed(chunks):
+        return tuple(strides) if shape == new_shape else contiguous_strides(new_shape)
+    if not shape:
+        return (1,) * len(new_shape)
+    out, view = [0] * len(new_shape), len(new_shape) - 1
+    inner, size = strides[-1], 1
+    for d in reversed(range(len(shape))):
+        size *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == size * inner):
+            continue
         filled = 1
         while view >= 0 and (filled < size or new_shape[view] == 1):
-            out[view] = stride * filled
+            out[view] = filled * inner
             filled *= new_shape[view]
             view -= 1
         if filled != size:
             return None
-    while view >= 0:
-        if new_shape[view] != 1:
-            return None
-        out[view] = 1 if view == len(new_shape) - 1 else out[view + 1] * max(new_shape[view + 1], 1)
-        view -= 1
-    return tuple(out)
-
-
-def _contiguous_chunks(dims) -> list[tuple[int, int]]:
-    """(elements, innermost stride) of the runs of dimensions that lie contiguously."""
-    chunks: list[tuple[int, int]] = []
-    outer = None
-    for n, s in dims:
-        if outer is not None and outer == n * s:
-            size, _ = chunks.pop()
-            chunks.append((size * n, s))
-        else:
-            chunks.append((n, s))
-        outer = s
-    return chunks
+        inner, size = strides[d - 1], 1
+    return tuple(out) if view == -1 else None

@@ -5,7 +5,7 @@ import functools
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...torch._tensor_base import Tensor
 from ...torch.utils.hooks import BackwardHook, RemovableHandle
@@ -73,12 +73,11 @@ everywhere = GlobalHooks()
 
 
 def register(hooks: OrderedDict, hook: Callable, prepend: bool = False,
-             marks: dict | None = None) -> RemovableHandle:
+             marks: Sequence[tuple[OrderedDict, bool]] = ()) -> RemovableHandle:
     """Add a hook; `marks` are sets of hook ids (as dicts) and whether the hook belongs to them."""
-    marks = marks or {}
-    handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in marks.values()])
+    handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in marks])
     hooks[handle.id] = hook
-    for marked, belongs in marks.values():
+    for marked, belongs in marks:
         if belongs:
             marked[handle.id] = True
     if prepend:
@@ -116,9 +115,8 @@ def register_module_forward_pre_hook(hook) -> RemovableHandle:
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False) -> RemovableHandle:
     """Call hook(module, args, output) after every forward; it may return another output."""
-    return register(everywhere.forward, hook, marks={
-        "always": (everywhere.forward_always, always_call),
-        "kwargs": (everywhere.forward_with_kwargs, with_kwargs)})
+    return register(everywhere.forward, hook, marks=[
+        (everywhere.forward_always, always_call), (everywhere.forward_with_kwargs, with_kwargs)])
 
 
 def register_module_full_backward_pre_hook(hook) -> RemovableHandle:

@@ -24,8 +24,7 @@ def assert_same(ours, theirs, scale: float = 1.):
     """Equal structure, shape and dtype; values within the dtype's tolerance."""
     if isinstance(theirs, (tuple, list)):
         assert len(ours) == len(theirs)
-        assert getattr(ours, "_fields", None) == getattr(theirs, "_fields", None) or not hasattr(
-            ours, "_fields")
+        assert all(hasattr(theirs, name) for name in getattr(ours, "_fields", ()))
         for a, b in zip(ours, theirs):
             assert_same(a, b, scale)
         return

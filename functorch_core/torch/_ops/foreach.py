@@ -21,6 +21,7 @@ from . import comparison, math, pointwise, reduction, special  # noqa: F401
 from .reduction import axes_of, vector_norm_of
 
 EMPTY_LIST = "Tensor list must have at least one tensor."
+SCALARS = "Tensor list must have same number of elements as scalar list."
 LENGTHS = "Tensor lists must have the same number of tensors, got {} and {}"
 
 
@@ -53,7 +54,9 @@ class Foreach:
         lists = [a for a in args if isinstance(a, (list, tuple))]
         for other in lists[1:]:
             if len(other) != len(lists[0]):
-                raise RuntimeError(LENGTHS.format(len(lists[0]), len(other)))
+                numbers = not (other and isinstance(other[0], Tensor))
+                raise RuntimeError(SCALARS if numbers else
+                                   LENGTHS.format(len(lists[0]), len(other)))
         if not lists or not lists[0]:
             raise RuntimeError(EMPTY_LIST)
         return len(lists[0])
@@ -146,15 +149,15 @@ def _plain_values(op: GraphOp, operands, tensors) -> list | None:
 
 
 def _scaled_product(combine):
-    """addcmul and addcdiv, whose value may be a tensor of one element."""
+    """addcmul and addcdiv."""
     def body(x, y, z, value=1):
-        if hasattr(value, "aval"):
-            value = p.reshape(value, shape=())
-            y = p.mul(y, p.broadcast_in_dim(p.convert(value, dtype=y.aval.dtype),
-                                            shape=y.aval.shape, dims=()))
-            return combine.fun(x, y, z)
         return combine.fun(x, y, z, value=value)
     return body
+
+
+def _listed(args: tuple) -> tuple:
+    """The arguments with a tensor of scalars, one for each element, as a list of numbers."""
+    return tuple(x.tolist() if isinstance(x, Tensor) and x.ndim == 1 else x for x in args)
 
 
 def _norm(x, ord=2, dtype=None):
@@ -225,14 +228,15 @@ def _declare(name: str, body: Callable):
     cls = _StaticNumbers if name in STATIC_NUMBER else Foreach
     op = cls(f"_foreach_{name}", body)
     forms = dict(method=False, function=True)
+    prepared = _listed if name in ("addcmul", "addcdiv") else lambda args: args
     if name not in ONLY_INPLACE:
         def function(*args, **kwargs):
-            return op(*args, **kwargs)
+            return op(*prepared(args), **kwargs)
         function.__doc__ = f"torch.{name} of each tensor of a list."
         composite(function, name=f"_foreach_{name}", **forms)
     if name not in NO_INPLACE:
         def inplace(*args, **kwargs):
-            return op.inplace(*args, **kwargs)
+            return op.inplace(*prepared(args), **kwargs)
         inplace.__doc__ = f"torch.{name} in place of each tensor of a list."
         composite(inplace, name=f"_foreach_{name}_", **forms)
 

@@ -1,7 +1,7 @@
 """What torch.linalg asks of its operands, and how it reports that something failed."""
 from __future__ import annotations
 
-from .values import aval_of, dt, name_of
+from .values import aval_of, dt, full_like, name_of, p, total
 
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 
@@ -32,6 +32,19 @@ def matrices(x, name: str, square: bool = False, letter: str = "A"):
                            f"{a.shape[-2]} by {a.shape[-1]} matrices")
     require_inexact(name, x)
     return x
+
+
+def filled(x, shape, fill, dtype=None):
+    """A number for whatever is asked of an empty x, in x's dtype or another.
+
+    It depends on x, so that there is a derivative, which is as empty.
+    """
+    dtype = aval_of(x).dtype if dtype is None else dtype
+    nothing = total(x)
+    if dtype not in dt.COMPLEX and aval_of(x).dtype in dt.COMPLEX:
+        nothing = p.real(nothing)
+    nothing = p.broadcast_in_dim(p.convert(nothing, dtype=dtype), shape=tuple(shape), dims=())
+    return p.add(nothing, full_like(nothing, fill))
 
 
 def check_info(name: str, info, message: str):

@@ -5,7 +5,7 @@ from ...primitives import linalg_matrices as m
 from ...transforms.custom import JvpRule, custom_jvp
 from .. import return_types as named
 from .._op import composite, torch_op
-from .linalg_checks import check_info, matrices, require_inexact
+from .linalg_checks import check_info, filled, matrices, require_inexact
 from .values import (
     aval_of, dt, full_like, iota_along, p, stop_gradient)
 
@@ -224,11 +224,18 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivot
     return [_permutation_matrix(permutation, a.dtype), lower, upper]
 
 
-@composite(name="lu", function=False)
-def method_lu(self, pivot=True, get_infos=False):
+@composite(name="lu")
+def torch_lu(self, pivot=True, get_infos=False, out=None):
     """(LU, pivots[, infos]): lu_factor under its old name."""
+    from .._op import write_out
     factors, pivots, info = _lu_factor_ex(self, pivot)
-    return (factors, pivots, info) if get_infos else (factors, pivots)
+    result = (factors, pivots, info) if get_infos else (factors, pivots)
+    return result if out is None else write_out("lu", out, result)
+
+
+def _identity(x, shape):
+    """Ones on the diagonal, for an empty x."""
+    return p.add(m.identity(shape=shape, dtype=aval_of(x).dtype), filled(x, shape, 0))
 
 
 # ---- QR ----------------------------------------------------------------------------------------------
@@ -244,8 +251,8 @@ def _qr(input: Tensor, mode):
     rows, columns = a.shape[-2:]
     k = rows if mode == "complete" else min(rows, columns)
     if not a.size:
-        q = m.identity(shape=(*a.shape[:-2], rows, k), dtype=a.dtype)
-        r = p.full((*a.shape[:-2], k, columns), 0, a.dtype)
+        q = _identity(x, (*a.shape[:-2], rows, k))
+        r = filled(x, (*a.shape[:-2], k, columns), 0)
     else:
         q, r = p.qr(x, full_matrices=mode == "complete")
     return [p.full((0,), 0, a.dtype) if mode == "r" else q, r]
@@ -314,7 +321,11 @@ def orgqr(input, input2, *, out=None):
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False, *, out=None):
     """other times the matrix Q that geqrf's results hold."""
     require_inexact("torch.ormqr", input)
-    return p.ormqr(input, tau, other, left=left, transpose=transpose)
+    k = aval_of(tau).shape[-1]
+    if not aval_of(other).size or not k:
+        return other
+    reflectors = m.resized(input, aval_of(input).shape[-2], k)
+    return p.ormqr(reflectors, tau, other, left=left, transpose=transpose)
 
 
 # ---- eigenvalues -------------------------------------------------------------------------------------
@@ -332,7 +343,7 @@ def _eigh(input: Tensor, UPLO):
     lower = _check_uplo(UPLO)
     a = aval_of(x)
     if not a.size:
-        return [p.full(a.shape[:-1], 0, dt.real_of(a.dtype)), x]
+        return [filled(x, a.shape[:-1], 0, dt.real_of(a.dtype)), x]
     return p.eigh(x, lower=lower)
 
 
@@ -352,7 +363,7 @@ def _eigvalsh(input: Tensor, UPLO, *, out=None):
     x = matrices(input, "linalg.eigvalsh", square=True)
     lower = _check_uplo(UPLO)
     a = aval_of(x)
-    return p.eigvalsh(x, lower=lower) if a.size else p.full(a.shape[:-1], 0, dt.real_of(a.dtype))
+    return p.eigvalsh(x, lower=lower) if a.size else filled(x, a.shape[:-1], 0, dt.real_of(a.dtype))
 
 
 def eigvalsh(A, UPLO="L", *, out=None):
@@ -365,7 +376,7 @@ def _eig(input: Tensor):
     x = matrices(input, "linalg.eig", square=True)
     a = aval_of(x)
     if not a.size:
-        return [p.full(a.shape[:-1], 0, dt.complex_of(a.dtype)),
+        return [filled(x, a.shape[:-1], 0, dt.complex_of(a.dtype)),
                 p.convert(x, dtype=dt.complex_of(a.dtype))]
     return p.eig(x)
 
@@ -381,7 +392,7 @@ def eig(A, *, out=None):
 def _eigvals(input: Tensor, *, out=None):
     x = matrices(input, "linalg.eigvals", square=True)
     a = aval_of(x)
-    return p.eigvals(x) if a.size else p.full(a.shape[:-1], 0, dt.complex_of(a.dtype))
+    return p.eigvals(x) if a.size else filled(x, a.shape[:-1], 0, dt.complex_of(a.dtype))
 
 
 def eigvals(A, *, out=None):
@@ -399,9 +410,9 @@ def svd_of(x, full: bool):
     k = min(rows, columns)
     if not a.size:
         wide, tall = (rows if full else k), (columns if full else k)
-        return [m.identity(shape=(*a.shape[:-2], rows, wide), dtype=a.dtype),
-                p.full((*a.shape[:-2], k), 0, dt.real_of(a.dtype)),
-                m.identity(shape=(*a.shape[:-2], tall, columns), dtype=a.dtype)]
+        return [_identity(x, (*a.shape[:-2], rows, wide)),
+                filled(x, (*a.shape[:-2], k), 0, dt.real_of(a.dtype)),
+                _identity(x, (*a.shape[:-2], tall, columns))]
     if not full or rows == columns:
         return p.svd(x, full_matrices=False)
     return custom_jvp(lambda v: p.svd(v, full_matrices=True), _FULL_SVD, [x])
@@ -454,7 +465,7 @@ def singular_values(x):
     """The singular values of a value, descending."""
     a = aval_of(x)
     if not a.size:
-        return p.full((*a.shape[:-2], min(a.shape[-2:])), 0, dt.real_of(a.dtype))
+        return filled(x, (*a.shape[:-2], min(a.shape[-2:])), 0, dt.real_of(a.dtype))
     return p.svd(x, compute_uv=False)
 
 

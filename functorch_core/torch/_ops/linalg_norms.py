@@ -5,7 +5,7 @@ import math
 
 from .. import _types
 from .._op import torch_op, write_out
-from .linalg_checks import matrices, require_inexact
+from .linalg_checks import filled, matrices, require_inexact
 from .linalg_factor import singular_values
 from .reduction import _vector_norm as vector_norm_op
 from .reduction import vector_norm_of
@@ -45,7 +45,7 @@ def _check_norm_dtype(name: str, x, dtype):
 def _check_empty(x, ord, dim):
     if not (ord == math.inf or ord < 0):
         return
-    shape = x.shape
+    shape = x.shape or (1,)
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     if any(shape[d] == 0 for d in dims):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because "
@@ -63,13 +63,10 @@ def matrix_norm_of(x, ord):
         return vector_norm_of(x, (last - 1, last), 2)
     if ord in ("nuc", 2, -2):
         values = singular_values(x)
-        axes = (aval_of(values).ndim - 1,)
-        if ord == "nuc":
-            return total(values, axes)
-        return (p.reduce_max if ord > 0 else p.reduce_min)(values, axes=axes)
+        return total(values, (last - 1,)) if ord == "nuc" else _extreme(values, last - 1, ord)
     along = last - 1 if abs(ord) == 1 else last
     sums = total(p.abs(x), (along,))
-    return (p.reduce_max if ord > 0 else p.reduce_min)(sums, axes=(last - 1,))
+    return _extreme(sums, last - 1, ord)
 
 
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
@@ -104,10 +101,16 @@ def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
 
 
 def _check_size(ord, size):
-    reduced = {1: size[1], -1: size[1], math.inf: size[0], -math.inf: size[0]}
-    n = reduced.get(ord, min(size)) if ord not in ("fro", "nuc") else 1
-    if n == 0:
-        raise IndexError("linalg.matrix_norm: Expected the reduced dimension to have non-zero size.")
+    """IndexError for the least of nothing; the greatest is 0."""
+    least = {-1: size[1], -math.inf: size[0], -2: min(size)}
+    if least.get(ord, 1) == 0:
+        raise IndexError("amin(): Expected reduction dim to have non-zero size.")
+
+
+def _extreme(x, dim: int, ord):
+    if not aval_of(x).shape[dim]:
+        return total(x, (dim,))
+    return (p.reduce_max if ord > 0 else p.reduce_min)(x, axes=(dim,))
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
@@ -155,7 +158,7 @@ def _cond(input: Tensor, order, *, out=None):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {order}")
     if order in (None, 2, -2):
         if not a.size:
-            return p.full(a.shape[:-2], 0, dt.real_of(a.dtype))
+            return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
         values = singular_values(x)
         last = aval_of(values).ndim - 1
         top, bottom = (p.squeeze(p.slice_in_dim(values, start=i, limit=i + 1, dimension=last),
@@ -165,7 +168,7 @@ def _cond(input: Tensor, order, *, out=None):
         raise RuntimeError("linalg.cond: A must be batches of square matrices, but they are "
                            f"{a.shape[-2]} by {a.shape[-1]} matrices")
     if not a.size:
-        return p.full(a.shape[:-2], 0, dt.real_of(a.dtype))
+        return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
     inverse = p.inv(x)
     product = p.mul(matrix_norm_of(x, order), matrix_norm_of(inverse, order))
     singular = p.reduce_or(p.ne(p.abs(inverse), p.abs(inverse)), axes=(a.ndim - 2, a.ndim - 1))

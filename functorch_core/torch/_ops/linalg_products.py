@@ -44,16 +44,9 @@ def matrix_exp(A):
 @torch_op(name="_linalg_vander", method=False, function=False)
 def _vander(input: Tensor, columns):
     a = aval_of(input)
-    if not a.ndim:
-        raise RuntimeError("Expected dim >= 1, got 0")
     dtype = dt.int64 if a.dtype in dt.INTEGER | {dt.bool_} else a.dtype
     x = p.convert(input, dtype=dtype)
-    shape = (*a.shape, columns)
-    if not columns:
-        return p.full(shape, 0, dtype)
     ones = p.full((*a.shape, 1), 1, dtype)
-    if columns == 1:
-        return ones
     repeated = p.broadcast_in_dim(x, shape=(*a.shape, columns - 1), dims=tuple(range(a.ndim)))
     return p.concatenate(ones, p.cumprod(repeated, axis=a.ndim), dimension=a.ndim)
 
@@ -65,9 +58,10 @@ def vander(x, N=None):
     tensor([[1, 2],
             [1, 3]])
     """
-    if N is not None and N <= 1:
+    columns = N if N is not None else x.shape[-1] if x.ndim else 1
+    if columns <= 1:
         raise RuntimeError("N must be greater than 1.")
-    return _vander(x, x.shape[-1] if N is None and x.ndim else N)
+    return _vander(x, columns)
 
 
 MISSING = "linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use linalg.lu_factor"

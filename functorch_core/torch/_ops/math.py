@@ -175,17 +175,17 @@ def round(input: Tensor, *, decimals=0, out=None):
 # ---- products with logarithms ------------------------------------------------------------------------
 
 
-def times_log(log):
-    """x log(y), where 0 log(y) is 0 unless y is NaN."""
+def times_log(log, domain: float):
+    """x log(y), where 0 log(y) is 0 unless y is NaN; the logarithm is finite above `domain`."""
     def apply(x, y):
         nothing = p.and_(p.eq(x, 0), p.eq(y, y))
-        zero = like(x, 0)
-        return p.select(nothing, p.mul(x, p.select(p.gt(y, -1 if log is p.log1p else 0),
-                                                   log(y), zero)), p.mul(x, log(y)))
+        tame = p.and_(p.gt(y, domain), p.lt(y, math.inf))
+        slope = p.select(tame, log(y), like(x, 0))  # the derivative by x where x is 0
+        return p.select(nothing, p.mul(x, slope), p.mul(x, log(y)))
     return widened(apply)
 
 
-xlogy = binary("xlogy", times_log(p.log), "input * log(other), elementwise; 0 where input is 0.",
+xlogy = binary("xlogy", times_log(p.log, 0), "input * log(other), elementwise; 0 where input is 0.",
                left="Operand", right="Operand", floats=True, dtypes=d.FLOATS)
 
 # ---- repair ------------------------------------------------------------------------------------------

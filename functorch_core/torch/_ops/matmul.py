@@ -688,7 +688,7 @@ def powered(x, n: int):
     if n < 0:
         x, n = p.inv(x), -n
     if n == 0:
-        return identity_like(x)
+        return p.select(p.full(a.shape, True, dt.bool_), identity_like(x), x)  # derivative 0
     out = None
     while n:
         out = x if n & 1 and out is None else product(out, x) if n & 1 else out

@@ -264,7 +264,8 @@ def power(input: Operand, exponent: Operand, *, out=None):
     if _literal(exponent) and (x.aval.dtype in dt.INTEGER or -8 <= exponent <= 8):
         if x.aval.dtype in dt.INTEGER and exponent < 0:
             raise RuntimeError(_NEGATIVE_POWER)
-        return p.integer_pow(x, y=int(exponent))
+        out = p.integer_pow(x, y=int(exponent))
+        return out if exponent else d.flat(out, x)
     return p.pow(x, y)
 
 

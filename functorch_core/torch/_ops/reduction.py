@@ -532,7 +532,7 @@ def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
             [1.5000, 2.0000]])
     """
     if p <= 0:
-        raise RuntimeError("renorm: non-positive norm not supported")
+        raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.aval.ndim < 2:

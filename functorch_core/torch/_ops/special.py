@@ -96,7 +96,7 @@ def _log_multigamma(x, order: int):
 
 # ---- products with logarithms, entropy ---------------------------------------------------------------
 
-xlog1py = binary("special_xlog1py", times_log(p.log1p),
+xlog1py = binary("special_xlog1py", times_log(p.log1p, -1),
                  "input * log1p(other), elementwise; 0 where input is 0.", left="Operand",
                  right="Operand", floats=True, dtypes=d.FLOATS, kernel="xlog1py_cpu", **SPECIAL)
 zeta = binary("special_zeta", p.zeta, "Hurwitz's zeta function, elementwise.", left="Operand",

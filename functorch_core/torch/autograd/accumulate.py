@@ -46,6 +46,10 @@ class AccumulateGrad(Node):
         super().__init__(())
         self.leaf, self.post_hooks = weakref.ref(variable), None
 
+    def name(self) -> str:
+        """PyTorch's name of the node."""
+        return "torch::autograd::AccumulateGrad"
+
     @property
     def variable(self):
         """The leaf; None if it is gone."""

@@ -1,0 +1,1 @@
+"""PyTorch's own test databases against this library, with the real PyTorch as oracle."""

@@ -1,0 +1,70 @@
+"""From real PyTorch to this library and back: values, dtypes, and the functions of the same name."""
+from __future__ import annotations
+
+import collections
+
+import ml_dtypes
+import numpy as np
+import torch as real
+
+from functorch_core import torch as ours
+
+_BITS = {real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16)}
+
+
+def to_numpy(tensor) -> np.ndarray:
+    """The values of a tensor of either library."""
+    if isinstance(tensor, real.Tensor):
+        tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if tensor.dtype in _BITS:
+            as_int, numpy_int, narrow = _BITS[tensor.dtype]
+            return tensor.contiguous().view(as_int).numpy().view(narrow)
+        return tensor.numpy()
+    return np.array(tensor.detach()._array())
+
+
+def to_ours(x, made: dict | None = None):
+    """A real argument as ours; `made` remembers tensors, so that one stays one."""
+    if isinstance(x, real.Tensor):
+        from functorch_core.torch._tensor import from_array
+        new = from_array(np.array(to_numpy(x)), x.requires_grad)
+        if made is not None:
+            made[id(x)] = new
+        return new
+    if isinstance(x, real.dtype):
+        return getattr(ours, str(x).removeprefix("torch."))
+    if isinstance(x, real.device):
+        return ours.device(str(x))
+    if isinstance(x, (real.memory_format, real.layout)):
+        return getattr(ours, str(x).removeprefix("torch."))
+    if isinstance(x, real.Size):
+        return ours.Size(x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(to_ours(y, made) for y in x))
+    if isinstance(x, (list, tuple)):
+        return type(x)(to_ours(y, made) for y in x)
+    if isinstance(x, dict):
+        return {k: to_ours(v, made) for k, v in x.items()}
+    return x
+
+
+def function_of(op):
+    """Our function for an OpInfo, or None if it is not a plain name of the torch namespace."""
+    where = ours
+    for part in op.name.split("."):
+        try:
+            where = getattr(where, part)
+        except (AttributeError, ImportError):
+            return None
+    return where
+
+
+def tensors_in(x) -> list:
+    """The tensors (of either library) of a result, in order."""
+    if isinstance(x, (real.Tensor, ours.Tensor)):
+        return [x]
+    if isinstance(x, (list, tuple)):
+        return [t for y in x for t in tensors_in(y)]
+    if isinstance(x, collections.abc.Mapping):
+        return [t for y in x.values() for t in tensors_in(y)]
+    return []
