@@ -43,7 +43,8 @@ class Signature:
     def compile(self, device=None):
         """The program, compiled at the first call."""
         self.device = device or xla.default_device()
-        self.program = compile_graph(self.graph, self.device, donate=self.donate, name=self.name,
+        self.program = compile_graph(self.graph, self.device, donate=self.donate, asked=True,
+                                     name=self.name,
                                      why=f"first call of jit({self.name}) with these avals")
         return self.program
 

@@ -9,7 +9,7 @@ An operand is a string, its SSA name, that knows its aval:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -212,17 +212,18 @@ class Lowered:
         self.outputs = graph.out_avals
 
 
-def lower(graph: Graph, platform: str = "cpu", donate: Sequence[int] = ()) -> Lowered:
+def lower(graph: Graph, platform: str = "cpu", aliases: Mapping[int, int] | None = None) -> Lowered:
     """The StableHLO module of a graph. Large constants are appended to its parameters.
 
-    `donate` lists the inputs whose buffers the outputs may reuse.
+    `aliases` maps inputs to the outputs that are written in their place.
     """
     ctx = LowerContext(platform)
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
     outs = ctx.graph(graph, args)
-    donated = set(donate)
-    header = [f"{a}: {a.type}" + (" {jax.buffer_donor = true}" if i in donated else "")
-              for i, a in enumerate(args)]
+    aliases = aliases or {}
+    header = [f"{a}: {a.type}" + (
+        f" {{tf.aliasing_output = {aliases[i]} : i32}}" if i in aliases else "")
+        for i, a in enumerate(args)]
     header += [f"{a}: {a.type}" for a in ctx.hoisted.values()]
     results = ", ".join(o.type for o in outs)
     lines = "\n".join(ctx.lines)

@@ -7,6 +7,7 @@ from .. import xla
 from ..core.graph import Graph
 from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
+from .donation import aliases
 from .errors import RecompileError
 from .modes import log, settings
 from .progress import compiling
@@ -35,15 +36,18 @@ class Program:
 
 
 def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str = "",
-                  why: str = "", fast: bool = False) -> Program:
-    """Compile a graph for a device. `fast` spends little on optimisation."""
+                  why: str = "", fast: bool = False, asked: bool = False) -> Program:
+    """Compile a graph for a device. `fast` spends little on optimisation.
+
+    `donate` are inputs nobody else needs; `asked`: because the user said so (see donation).
+    """
     if settings.fail_on_recompile:
         raise RecompileError(f"compiling {name or graph.name} inside fail_on_recompile(): {why}")
     slim, outputs = without_passing_through(graph)
     passed = {-1 - i for i in outputs or () if i < 0}
-    donate = [k for k in donate if k not in passed]
+    alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        lowered = lower(slim, device.platform, donate)
+        lowered = lower(slim, device.platform, alias)
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device)
                    for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")

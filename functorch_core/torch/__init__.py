@@ -16,6 +16,7 @@ globals().update(_by_name)
 _install(globals())
 globals().update(_ops.NAMESPACE)
 
-from . import fft, linalg, return_types, special
+from . import autograd, fft, func, linalg, return_types, special, utils
+from ._func.vmap import vmap
 
 from .. import nn  # last: it is written with the names above

@@ -101,6 +101,9 @@ PLAIN = frozenset({Tensor, Parameter})
 
 def _slow_operator(op, reflected: bool) -> Callable:
     def operator(self, other):
+        if not isinstance(self, Tensor):
+            raise TypeError(f"descriptor of {op.name} for 'torch._C.TensorBase' objects doesn't "
+                            f"apply to a '{type(self).__name__}' object")
         if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
             return NotImplemented
         other = _operand(other)

@@ -420,6 +420,17 @@ def move_dim(x: Tensor, source: int | None, target: int, size: int) -> Tensor:
 _moves: dict[tuple, GraphOp] = {}
 
 
+def batched_like(made: Tensor, x: Tensor) -> Tensor:
+    """A tensor repeated for every example of the batches that x is of."""
+    level = x._level
+    if level is None:
+        return made
+    made = batched_like(made, level.below)
+    if not isinstance(level, Batched):
+        return made
+    return wrap(Batched(level.depth, level.size, move_dim(made, None, 0, level.size), 0))
+
+
 def drawn(draw, shape: Sequence[int], *parameters: Tensor) -> Tensor:
     """A random tensor of this shape inside whatever vmaps are active.
 

@@ -43,6 +43,11 @@ autocast = None   # set by torch.amp while autocast is on
 registry: dict[str, "TorchOp"] = {}
 
 
+def op_named(name: str):
+    """The declared op of that name; what pickles call to find it."""
+    return registry[name]
+
+
 class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
@@ -67,7 +72,7 @@ class TorchOp:
         return f"<built-in method {self.name} of type object>"
 
     def __reduce__(self):
-        return registry.__getitem__, (self.name,)
+        return op_named, (self.name,)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -296,7 +301,7 @@ class Composite:
         return f"<built-in method {self.name} of type object>"
 
     def __reduce__(self):
-        return registry.__getitem__, (self.name,)
+        return op_named, (self.name,)
 
     def __call__(self, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):

@@ -8,6 +8,31 @@ import ml_dtypes
 import numpy as np
 
 from ..core import dtypes as dt
+from ..names import pickles_name_torch
+
+
+# ---- pickling: by torch's names where the reader knows them, else by ours -----------------------------
+
+
+def named(name: str):
+    """The object of the torch namespace with this name; what pickles call to find it."""
+    from .. import torch
+    return getattr(torch, name)
+
+
+def made(name: str, args: tuple):
+    """An instance of a class of the torch namespace."""
+    return named(name)(*args)
+
+
+def reduce_named(name: str):
+    """What __reduce__ returns for a named object of the torch namespace."""
+    return name if pickles_name_torch() else (named, (name,))
+
+
+def reduce_made(cls: type, args: tuple):
+    """What __reduce__ returns for an instance of a class of the torch namespace."""
+    return (cls, args) if pickles_name_torch() else (made, (cls.__name__, args))
 
 
 class dtype:
@@ -29,7 +54,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return self.name
+        return reduce_named(self.name)
 
     def to_real(self) -> dtype:
         """The dtype of the real part."""
@@ -148,7 +173,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self):
-        return device, (self.type, self.index) if self.index is not None else (self.type,)
+        return reduce_made(device, (self.type,) if self.index is None else (self.type, self.index))
 
     def __enter__(self):
         self_stack.append(defaults.device)
@@ -185,7 +210,7 @@ class _Named:
         return f"torch.{self.name}"
 
     def __reduce__(self):
-        return self.name
+        return reduce_named(self.name)
 
 
 class layout(_Named):
@@ -193,6 +218,13 @@ class layout(_Named):
 
     __slots__ = ()
     __module__ = "torch"
+
+    def __reduce__(self):
+        from .serialization import _get_layout
+        return _get_layout, (str(self),)
+
+    def __str__(self):
+        return f"torch.{self.name}"
 
 
 class memory_format(_Named):
@@ -235,7 +267,7 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self):
-        return Size, (tuple(self),)
+        return reduce_made(Size, (tuple(self),))
 
 
 class finfo:

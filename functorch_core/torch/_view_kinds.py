@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import primitives as p
 from ..core import dtypes as dt
-from ._views import contiguous_strides, over, view_kind, view_strides
+from ._views import besides, contiguous_strides, over, view_kind, view_strides
 
 # ---- the same elements in the same order ---------------------------------------------------------------
 
@@ -104,7 +104,7 @@ def _box_shape(spec, news) -> tuple[int, ...]:
 def box_put(base, new, spec, news, *ints):
     """The base with another part."""
     if not new.aval.size:
-        return base
+        return besides(base, new)
     sizes = tuple(n for _, n, _, _ in spec)
     new = p.reshape(new, shape=sizes)
     starts = [_int64(s) for s in _starts(spec, ints)]
@@ -227,7 +227,7 @@ def _places(size, stride, offset) -> np.ndarray:
 def _as_strided_get(x, size, stride, offset, shape, strides, start):
     flat = p.reshape(x, shape=(x.aval.size,))
     if not math.prod(size):
-        return p.full(size, 0, x.aval.dtype)
+        return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=size)
     places = strided_places(size, stride, offset, shape, strides, start)
     taken = p.take(flat, p.constant(places), axis=0, mode="promise_in_bounds")
     return p.reshape(taken, shape=size)
@@ -247,7 +247,7 @@ def _diagonal_get(x, offset, dim1, dim2):
     first = max(offset, 0) - cols * min(offset, 0)
     flat = p.reshape(x, shape=(*lead, rows * cols))
     if n == 0:
-        return p.full((*lead, 0), 0, x.aval.dtype)
+        return p.slice_in_dim(flat, start=0, limit=0, dimension=len(lead))
     return p.slice_in_dim(flat, start=first, limit=first + (n - 1) * (cols + 1) + 1,
                           stride=cols + 1, dimension=len(lead))
 

@@ -174,6 +174,16 @@ def over(old, new, whole: bool = True):
     return p.select(p.full(new.aval.shape, False, BOOL), old, new) if whole else new
 
 
+def besides(x, other):
+    """x, with the other value on the tape, too, with zero gradients."""
+    if other.aval.size:
+        other = p.slice(p.reshape(other, shape=(other.aval.size,)), start=(0,), limit=(1,))
+        other = p.broadcast_in_dim(p.reshape(other, shape=()), shape=x.aval.shape, dims=())
+    else:
+        other = p.full(x.aval.shape, 0, x.aval.dtype)
+    return p.select(p.full(x.aval.shape, True, BOOL), x, other)
+
+
 def _get(x, chain, ints):
     for kind, params, n in chain:
         x = KINDS[kind].get(x, *params, *[next(ints) for _ in range(n)])

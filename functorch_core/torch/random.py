@@ -6,6 +6,7 @@ import contextlib
 import numpy as np
 
 from . import _types
+from ..names import pickles_name_torch
 from ._random import Mt19937Generator
 from ._tensor import from_array
 from ._tensor_base import Tensor
@@ -35,7 +36,12 @@ class Generator:
         return f"<torch.Generator object at {id(self):#x}>"
 
     def __reduce__(self):
+        if pickles_name_torch():  # as PyTorch does: seed, offset (of GPU generators), state
+            return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
         return _restored, (str(self.device), bytes(self.bits.get_state()))
+
+    def __setstate__(self, state):
+        self.set_state(state[2])
 
     def manual_seed(self, seed: int) -> Generator:
         """Start from a seed; returns the generator."""

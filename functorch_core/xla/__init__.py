@@ -32,8 +32,14 @@ from .errors import CompileError, CudaUnavailable, ExecutionError, fail
 from .executable import Executable, compile, compile_stats
 from .lapack import custom_call_text, flag, lapack_call, lapack_target
 from .memory import trim_memory
-from .mlir import verify
 from .options import FAST_COMPILE, choose_options
+
+
+def verify(module_text: str, *, name: str = "") -> None:
+    """Raise a CompileError that names operation and location if a module's text is not valid."""
+    from .mlir import parse
+
+    parse(module_text, name)
 
 
 def deviceless_cuda_compiler():

@@ -20,7 +20,7 @@ from jaxlib import xla_client as xc
 
 from .binding import jaxlib_version, quieten
 from .errors import CudaUnavailable, compile_error
-from .mlir import MLIRError, parse
+from .mlir import parse
 
 # NVIDIA's wheels: package below `nvidia` -> libraries, in the order they depend on each other.
 _LIBRARIES = {
@@ -229,11 +229,10 @@ class DevicelessCompiler:
         """Compile a StableHLO module. Raises CompileError."""
         choices = xc.CompileOptions()
         choices.env_option_overrides = list({**_NO_AUTOTUNING, **(options or {})}.items())
+        module, more = parse(module_text), [list(callbacks)] if callbacks else []
         try:
-            module = parse(module_text)
-            more = [list(callbacks)] if callbacks else []
             return CudaProgram(self._client.compile(module, self._devices, choices, *more))
-        except (RuntimeError, MLIRError) as error:
+        except RuntimeError as error:
             raise compile_error(error, module_text) from None
 
 

@@ -15,7 +15,6 @@ from .buffers import deleted_message, device_of
 from .callbacks import Callback
 from .device import AFTER_FORK, Device, default_device
 from .errors import ExecutionError, compile_error, fail
-from .mlir import MLIRError, parse
 
 
 class Executable:
@@ -223,15 +222,14 @@ class _Request:
             return None
 
     def compile(self, *, store: bool):
-        client = self.device._client
+        client, module, callbacks = self.device._client, self.text, ()
+        if self.callbacks:  # only then must the module be parsed here
+            from .mlir import parse
+
+            module, callbacks = parse(self.text, self.name), (self.callbacks,)
         try:
-            if self.callbacks:  # only then must the module be parsed here
-                loaded = client.compile_and_load(
-                    parse(self.text), self.device._list, self.options, self.callbacks
-                )
-            else:
-                loaded = client.compile_and_load(self.text, self.device._list, self.options)
-        except (RuntimeError, MLIRError) as error:
+            loaded = client.compile_and_load(module, self.device._list, self.options, *callbacks)
+        except RuntimeError as error:
             raise compile_error(error, self.text, self.name) from None
         if store and disk.cache_dir() is not None:
             disk.store(self.key, client.serialize_executable(loaded))

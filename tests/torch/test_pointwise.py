@@ -33,7 +33,7 @@ def both(fun, *arrays, scale: float = 1., dtype=None):
     assert_same(fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs]), scale)
 
 
-# ---- one operand -------------------------------------------------------------------------------------
+# ---- one operand ---------------------------------------------------------------------------------
 
 UNARY = """abs neg sign sgn positive reciprocal square floor ceil trunc round exp exp2 expm1 log log2
 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh deg2rad rad2deg sinc
@@ -67,7 +67,7 @@ def test_unary_complex(name):
          np.array([1 + 2j, -1.5j, 0j, -2 + 0j], np.complex64), scale=4)
 
 
-# ---- two operands ------------------------------------------------------------------------------------
+# ---- two operands --------------------------------------------------------------------------------
 
 DTYPES = "bool uint8 int8 int64 float16 bfloat16 float32 float64 complex64".split()
 PROMOTING = "add mul div maximum eq logical_and true_divide".split()
@@ -151,7 +151,7 @@ def test_powers_by_numbers(exponent):
         both(lambda m, x: x ** exponent, np.array([1, -2, 3]))
 
 
-# ---- numbers, bounds, choice -------------------------------------------------------------------------
+# ---- numbers, bounds, choice ---------------------------------------------------------------------
 
 CALLS = {
     "rsub": lambda m, x, y: m.rsub(x, y, alpha=2),
@@ -200,7 +200,7 @@ def test_frexp_of_odd_values():
     both(lambda m, x: m.frexp(x), np.array([5e-324, 1e300, -3.]))
 
 
-# ---- in-place, out= ----------------------------------------------------------------------------------
+# ---- in-place, out= ------------------------------------------------------------------------------
 
 
 def test_inplace_keeps_the_object_and_its_dtype():
@@ -235,7 +235,7 @@ def test_out():
     assert resized.tolist() == [1., 1., 1.]
 
 
-# ---- derivatives at kinks ----------------------------------------------------------------------------
+# ---- derivatives at kinks ------------------------------------------------------------------------
 
 KINKS = {
     "abs": lambda m, x: x.abs(),
@@ -280,7 +280,7 @@ def test_gradient_of_complex():
     assert_same(ours.grad, theirs.grad, 100)
 
 
-# ---- errors ------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 ERRORS = {
     "bool_neg": lambda m: -m.tensor([True]),
@@ -326,7 +326,7 @@ def test_wrong_operands_are_type_errors(fun):
     assert_same_error(fun, reference, message=False)
 
 
-# ---- special functions -------------------------------------------------------------------------------
+# ---- special functions ---------------------------------------------------------------------------
 
 SPECIAL = """entr erfcx i0e i1 i1e ndtr ndtri log_ndtr airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1
 modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0
@@ -360,7 +360,7 @@ def test_special_of_two():
     both(lambda m, x: m.special.xlog1py(0, x), x)
 
 
-# ---- lists of tensors --------------------------------------------------------------------------------
+# ---- lists of tensors ----------------------------------------------------------------------------
 
 FOREACH = {
     "add": lambda m, x, y: m._foreach_add(x, y, alpha=.3),
@@ -423,7 +423,7 @@ def test_foreach_errors():
         assert_same_error(fun, reference)
 
 
-# ---- recompilation -----------------------------------------------------------------------------------
+# ---- recompilation -------------------------------------------------------------------------------
 
 
 def test_varying_numbers_trace_once():

@@ -31,7 +31,7 @@ def both(fun, *arrays, scale: float = 4., dtype=None):
     assert_same(fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs]), scale)
 
 
-# ---- sums, means, logic ------------------------------------------------------------------------------
+# ---- sums, means, logic --------------------------------------------------------------------------
 
 TOTALS = "sum prod nansum mean nanmean count_nonzero all any".split()
 
@@ -97,7 +97,7 @@ def test_logsumexp_of_infinities():
     both(lambda m, x: m.logsumexp(x, 0), np.array([math.inf, 1.]))
 
 
-# ---- extremes ----------------------------------------------------------------------------------------
+# ---- extremes ------------------------------------------------------------------------------------
 
 EXTREMES = {
     "max": lambda m, x: m.max(x),
@@ -143,7 +143,7 @@ def test_named_tuples():
     assert repr(found).startswith("torch.return_types.max(\nvalues=tensor(3.),\nindices=")
 
 
-# ---- sorting, quantiles, search ----------------------------------------------------------------------
+# ---- sorting, quantiles, search ------------------------------------------------------------------
 
 ORDERS = {
     "sort": lambda m, x: m.sort(x, stable=True),
@@ -192,7 +192,7 @@ def test_large_sorts():
     both(lambda m, x: m.isin(x, x[::3]), x)
 
 
-# ---- cumulative --------------------------------------------------------------------------------------
+# ---- cumulative ----------------------------------------------------------------------------------
 
 CUMULATIVE = {
     "cumsum": lambda m, x: m.cumsum(x, 0),
@@ -220,7 +220,7 @@ def test_diff_of_bools():
     both(lambda m, x: m.diff(x), np.array([True, False, False]))
 
 
-# ---- derivatives -------------------------------------------------------------------------------------
+# ---- derivatives ---------------------------------------------------------------------------------
 
 GRADIENTS = {
     "prod_zero": lambda m, x: (x[0] * m.tensor([0., 1., 2., 3.], dtype=m.float64)).prod(),
@@ -252,7 +252,7 @@ def test_gradient(name):
     assert_same(ours.grad, theirs.grad, 100)
 
 
-# ---- errors, out= ------------------------------------------------------------------------------------
+# ---- errors, out= --------------------------------------------------------------------------------
 
 ERRORS = {
     "dim": lambda m: m.zeros(2).sum(dim=5),

@@ -12,4 +12,5 @@ from . import (
 
 # Names of the torch namespace that are no ops.
 NAMESPACE = {**sampling.NAMESPACE, **data.legacy_types,
+             **storage.legacy_storages,
              "UntypedStorage": storage.UntypedStorage, "TypedStorage": storage.TypedStorage}

@@ -8,14 +8,14 @@ from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from .._op import composite, torch_op, write_out
 from .._inplace import scalar_name
-from .._promotion import broadcast, cast, promote, result_dtype
+from .._promotion import broadcast, cast, result_dtype
 from .._tensor_base import Tensor
 from . import declaring as d
-from .declaring import binary, like, require, unary
+from .declaring import binary, unary
 
 ANY = dt.ALL
 
-# ---- comparisons -------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------
 
 eq = binary("eq", p.eq, "Whether input == other, elementwise.", right="Operand", dtypes=ANY,
             dunder=("eq",))
@@ -83,7 +83,7 @@ def equal(input, other) -> bool:
     return input.shape == other.shape and bool(eq(input, other).all())
 
 
-# ---- kinds of numbers --------------------------------------------------------------------------------
+# ---- kinds of numbers ----------------------------------------------------------------------------
 
 
 def _test(name: str, apply, doc: str):
@@ -115,7 +115,7 @@ isposinf = unary("isposinf", _signed_infinity("isposinf", 1), "Whether input is 
 isneginf = unary("isneginf", _signed_infinity("isneginf", -1), "Whether input is -inf, elementwise.",
                  floats=False, dtypes=ANY, inplace=False)
 
-# ---- logic -------------------------------------------------------------------------------------------
+# ---- logic ---------------------------------------------------------------------------------------
 
 
 def truth(x):
@@ -138,7 +138,7 @@ logical_xor = _logical("logical_xor", p.xor, "Whether exactly one is not 0, elem
 logical_not = unary("logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.",
                     floats=False, dtypes=ANY)
 
-# ---- bits --------------------------------------------------------------------------------------------
+# ---- bits ----------------------------------------------------------------------------------------
 
 
 def _right_shift(x, y):
@@ -164,13 +164,14 @@ bitwise_right_shift = binary("bitwise_right_shift", _right_shift, "input >> othe
 def _invert(self):
     """~self for integers and bools."""
     if self.is_floating_point() or self.is_complex():
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
+                        "tensors")
     return bitwise_not(self)
 
 
 Tensor.__invert__ = _invert
 
-# ---- choice ------------------------------------------------------------------------------------------
+# ---- choice --------------------------------------------------------------------------------------
 
 
 @torch_op(name="_where", node="where", function=False, method=False)

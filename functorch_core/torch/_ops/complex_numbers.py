@@ -9,9 +9,9 @@ from .._inplace import scalar_name
 from .._op import composite, torch_op
 from .._promotion import broadcast
 from . import declaring as d
-from .declaring import like, unary, widened
+from .declaring import like, unary
 
-# ---- conjugates and angles ---------------------------------------------------------------------------
+# ---- conjugates and angles -----------------------------------------------------------------------
 
 
 @torch_op(name="_conj", node="conj", function=False, method=False)
@@ -74,7 +74,7 @@ def _angle(x):
 angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of real numbers.",
               inplace=False)
 
-# ---- making ------------------------------------------------------------------------------------------
+# ---- making --------------------------------------------------------------------------------------
 
 
 def _check_parts(x, y):

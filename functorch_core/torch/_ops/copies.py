@@ -212,9 +212,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     """A tensor broadcast and converted; RuntimeError where the shapes do not allow it."""
     theirs = source._aval.shape
     lead = len(theirs) - len(shape)
-    if lead > 0 and math.prod(theirs[:lead]) == 1:
-        source, theirs = source.reshape(theirs[lead:]), theirs[lead:]
-    elif lead > 0:
+    if lead > 0:
         raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape "
                            f"{list(theirs)}")
     for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
@@ -313,10 +311,10 @@ def map_(self, tensor, callable):
 @composite(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor see another storage, at an offset with a size and strides."""
-    from .storage import UntypedStorage
+    from .storage import Storage
     if source is None:
         source = from_array(np.zeros(0, self._aval.dtype))
-    if not isinstance(source, (Tensor, UntypedStorage)):
+    if not isinstance(source, (Tensor, Storage)):
         raise TypeError("set_() received an invalid combination of arguments - got "
                         f"({source.__class__.__name__})")
     whole = source if isinstance(source, Tensor) else source._tensor(self._aval.dtype)

@@ -1,20 +1,24 @@
 """Histograms, counts and distinct elements: shapes that depend on data come from the host."""
 from __future__ import annotations
 
+import builtins
+import math
+
 import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...primitives.reductions import accumulator
 from .. import return_types
-from .._op import composite, torch_op
+from .._op import composite, torch_op, write_out
 from .._promotion import cast
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
 from . import declaring as d
 from .declaring import like, require
+from .order import insertion_place
 
-# ---- histograms --------------------------------------------------------------------------------------
+# ---- histograms ----------------------------------------------------------------------------------
 
 
 @torch_op
@@ -35,7 +39,7 @@ def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
 def _limits(x, low, high):
     """The ends of the range: those given, or the data's; one apart where they are equal."""
     if low > high:
-        raise RuntimeError(f"torch.histc: max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     if low != high or not x.aval.size:
         if low == high:
             low, high = low - 1, high + 1
@@ -59,26 +63,72 @@ def _counted(x, low, high, bins: int, weights):
                           combine="add", mode="drop")
 
 
-@torch_op(name="_histogram", node="histogram", function=False, method=False,
-          returns=return_types.histogram)
-def _histogram(input: Tensor, edges: Tensor, weight: MaybeTensor, density):
-    """Counts between ascending edges."""
-    from .order import _insertion_place
-    x = p.reshape(input, shape=(input.aval.size,))
+def _edges(x, bins: int, limits):
+    """bins + 1 equally spaced edges over the limits, or over the data of flat x."""
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if limits is None and x.aval.size:
+        low, high = p.reduce_min(x, axes=(0,)), p.reduce_max(x, axes=(0,))
+    else:
+        low, high = (cast(float(end), x.aval.dtype) for end in limits or (0., 1.))
+    same = p.eq(low, high)
+    low, high = p.select(same, p.sub(low, .5), low), p.select(same, p.add(high, .5), high)
+    step = p.div(p.sub(high, low), float(bins))
+    place = p.iota(shape=(bins + 1,), dtype=x.aval.dtype, dimension=0)
+    from_low = p.add(like(place, low), p.mul(like(place, step), place))
+    from_high = p.sub(like(place, high), p.mul(like(place, step), p.sub(float(bins), place)))
+    return p.select(p.lt(place, (bins + 1) // 2), from_low, from_high)
+
+
+def _bin_of(x, edges):
+    """The bin of each element between ascending edges, the last one closed; -1 outside."""
     n = edges.aval.size - 1
+    index = p.sub(insertion_place(edges, x, True), 1)
+    first, last = (like(x, p.reshape(p.slice_in_dim(edges, start=i, limit=i + 1, dimension=0),
+                                     shape=())) for i in (0, n))
+    index = p.select(p.eq(x, last), like(index, n - 1), index)
+    return p.select(p.and_(p.ge(x, first), p.le(x, last)), index, like(index, -1))
+
+
+def _histogram_of(columns: list, edges: list, weight, density: bool):
+    """The counts (or sums of weights) in the boxes between edges, one column a dimension."""
+    shape = tuple(e.aval.size - 1 for e in edges)
+    size, x = math.prod(shape), columns[0]
+    place, outside = p.full(x.aval.shape, 0, dt.int64), p.full(x.aval.shape, False, dt.bool_)
+    for column, e, n in zip(columns, edges, shape):
+        index = _bin_of(column, e)
+        outside = p.or_(outside, p.lt(index, 0))
+        place = p.add(p.mul(place, n), index)
+    place = p.select(outside, like(place, size), place)
     weights = like(x, 1) if weight is None else p.reshape(weight, shape=x.aval.shape)
-    index = p.sub(_insertion_place(edges, x, True), 1)
-    last = p.slice_in_dim(edges, start=n, limit=n + 1, dimension=0)
-    index = p.select(p.eq(x, like(x, p.reshape(last, shape=()))), like(index, n - 1), index)
-    index = p.select(p.lt(index, 0), like(index, n), index)
-    hist = p.scatter_axis(p.full((n,), 0, x.aval.dtype), index, weights, axis=0, combine="add",
+    hist = p.scatter_axis(p.full((size,), 0, x.aval.dtype), place, weights, axis=0, combine="add",
                           mode="drop")
+    total, hist = p.reduce_sum(hist, axes=(0,)), p.reshape(hist, shape=shape)
     if density:
-        ends, starts = (p.slice_in_dim(edges, start=i, limit=n + i, dimension=0) for i in (1, 0))
-        widths = p.sub(ends, starts)
-        total = p.reduce_sum(hist, axes=(0,))
-        hist = p.div(p.div(hist, like(hist, total)), widths)
-    return [hist, edges]
+        hist = p.div(hist, like(hist, total))
+        for axis, (e, n) in enumerate(zip(edges, shape)):
+            ends, starts = (p.slice_in_dim(e, start=i, limit=n + i, dimension=0) for i in (1, 0))
+            hist = p.div(hist, p.broadcast_in_dim(p.sub(ends, starts), shape=shape, dims=(axis,)))
+    return hist
+
+
+@torch_op(name="_histogram_equal", node="histogram", function=False, method=False,
+          returns=return_types.histogram)
+def _histogram_equal(input: Tensor, bins, range, weight: MaybeTensor, density):
+    """Counts in equal bins."""
+    require(input, {dt.float32, dt.float64}, "histogram_cpu")
+    x = p.reshape(input, shape=(input.aval.size,))
+    edges = _edges(x, bins, range)
+    return [_histogram_of([x], [edges], weight, density), edges]
+
+
+@torch_op(name="_histogram_between", node="histogram", function=False, method=False,
+          returns=return_types.histogram)
+def _histogram_between(input: Tensor, edges: Tensor, weight: MaybeTensor, density):
+    """Counts between ascending edges."""
+    require(input, {dt.float32, dt.float64}, "histogram_cpu")
+    x = p.reshape(input, shape=(input.aval.size,))
+    return [_histogram_of([x], [edges], weight, density), edges]
 
 
 @composite
@@ -89,27 +139,37 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     tensor([0., 2., 1., 0.])
     """
     if isinstance(bins, Tensor):
-        edges = bins
+        result = _histogram_between(input, bins, weight, density)
     else:
-        edges = from_array(_edges(input, bins, range))
-    result = _histogram(input, edges, weight, density)
-    if out is None:
-        return result
-    from .._op import write_out
-    return write_out("histogram", out, result)
+        result = _histogram_equal(input, bins, range, weight, density)
+    return result if out is None else write_out("histogram", out, result)
 
 
-def _edges(x: Tensor, bins: int, limits) -> np.ndarray:
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if limits is None:
-        data = x._array()
-        low, high = (float(data.min()), float(data.max())) if data.size else (0., 1.)
-    else:
-        low, high = limits
-    if low == high:
-        low, high = low - .5, high + .5
-    return np.linspace(low, high, bins + 1).astype(x._array().dtype)
+@torch_op(name="_histogramdd", node="histogramdd", function=False, method=False)
+def _histogramdd(input: Tensor, edges: Tensors, bins, range, weight: MaybeTensor, density):
+    """[the counts, the edges of each dimension]; `edges` or the numbers of bins are given."""
+    require(input, {dt.float32, dt.float64}, "histogram_cpu")
+    dims = input.aval.shape[-1]
+    rows = p.reshape(input, shape=(input.aval.size // max(dims, 1), dims))
+    columns = [p.reshape(p.slice_in_dim(rows, start=i, limit=i + 1, dimension=1),
+                         shape=(rows.aval.shape[0],)) for i in builtins.range(dims)]
+    ends = [None] * dims if range is None else list(zip(range[::2], range[1::2]))
+    found = list(edges) or [_edges(c, n, e) for c, n, e in zip(columns, bins, ends)]
+    return [_histogram_of(columns, found, weight, density), *found]
+
+
+@composite(method=False)
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """The histogram of points in several dimensions (the last of input), and the edges of each.
+
+    >>> torch.histogramdd(torch.tensor([[0., 0.], [1., 1.]]), bins=[2, 2]).hist
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    tensors = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
+    numbers = () if tensors else ((bins,) * input.shape[-1] if isinstance(bins, int) else bins)
+    hist, *edges = _histogramdd(input, bins if tensors else (), numbers, range, weight, density)
+    return return_types.histogramdd(hist, tuple(edges))
 
 
 @torch_op(name="_bincount", node="bincount", function=False, method=False)
@@ -147,17 +207,13 @@ def bincount(input, weights=None, minlength=0):
     return _bincount(input, weights, size)
 
 
-# ---- distinct elements -------------------------------------------------------------------------------
+# ---- distinct elements ---------------------------------------------------------------------------
 
 
 def _results(values, inverse, counts, return_inverse: bool, return_counts: bool):
     found = [values] + [inverse] * return_inverse + [counts] * return_counts
     tensors = tuple(from_array(np.ascontiguousarray(a)) for a in found)
     return tensors if len(tensors) > 1 else tensors[0]
-
-
-def _host(input, name: str) -> np.ndarray:
-    return input._array()
 
 
 @composite
@@ -167,7 +223,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     >>> torch.unique(torch.tensor([1, 3, 2, 3]))
     tensor([1, 2, 3])
     """
-    data = _host(input, "unique")
+    data = input._array()
     if dim is None:
         values, inverse, counts = np.unique(data.reshape(-1), return_inverse=True,
                                             return_counts=True, equal_nan=False)
@@ -195,7 +251,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    data = _host(input, "unique_consecutive")
+    data = input._array()
     shape = data.shape
     axis = 0 if dim is None else wrap_dim(dim, data.ndim)
     flat = data.reshape(-1) if dim is None else np.moveaxis(data, axis, 0)

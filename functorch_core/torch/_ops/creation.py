@@ -186,28 +186,37 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
 
 def dense_strides(shape, strides) -> tuple[int, ...]:
     """The strides themselves if the elements are dense; otherwise those of the same order."""
-    if 0 in shape:
-        return contiguous_strides(shape)
-    order = sorted((i for i in range(len(shape)) if shape[i] != 1), key=lambda i: strides[i])
-    n, dense = 1, True
-    for i in order:
-        dense = dense and strides[i] == n
-        n *= shape[i]
-    if dense:
-        return tuple(strides)
-    if any(strides[i] == 0 for i in order):
-        order = sorted(order, key=lambda i: (-strides[i], i) if strides[i] else (1, i))[::-1]
-    return _packed(shape, strides, order)
+    expected, dense = 1, True
+    for d in sorted(range(len(shape)), key=lambda d: (shape[d] < 2, strides[d])):
+        if shape[d] < 2:
+            break
+        dense = dense and strides[d] == expected
+        expected *= shape[d]
+    return tuple(strides) if dense else _packed(shape, strides, _by_stride(shape, strides))
+
+
+def _by_stride(shape, strides) -> list[int]:
+    """The dimensions from the inner to the outer; where a stride is 0 the order stays."""
+    order = list(reversed(range(len(shape))))
+    for i in range(1, len(order)):
+        at = i
+        for below in reversed(range(i)):
+            a, b = order[below], order[at]
+            if 0 in (strides[a], strides[b]):
+                continue
+            if strides[a] > strides[b] or (strides[a] == strides[b] and shape[a] > shape[b]):
+                order[below], order[at] = b, a
+                at = below
+            elif strides[a] < strides[b]:
+                break
+    return order
 
 
 def _packed(shape, strides, order) -> tuple[int, ...]:
     out, n = [1] * len(shape), 1
-    for i in order:
-        out[i] = n
-        n *= shape[i]
-    for i in reversed(range(len(shape))):  # sizes of 1 continue their right neighbour
-        if shape[i] == 1:
-            out[i] = out[i + 1] * shape[i + 1] if i + 1 < len(shape) else 1
+    for d in order:
+        out[d] = n
+        n *= max(shape[d], 1)
     return tuple(out)
 
 
@@ -222,7 +231,15 @@ def _filled_like(input, fill, dtype, device, requires_grad, memory_format) -> Te
     d = data_dtype(dtype) or input._aval.dtype
     made = filled(tuple(input.shape), fill, d, input.device if device is None else device)
     made = with_strides(made, like_strides(input, memory_format))
-    return require_grad(made) if requires_grad else made
+    return batched_as(input, require_grad(made) if requires_grad else made)
+
+
+def batched_as(tensor: Tensor, made: Tensor) -> Tensor:
+    """A fresh tensor, for every example if `tensor` stands for one: it may be written to."""
+    if tensor._level is None:
+        return made
+    from .._levels import batched_like
+    return batched_like(made, tensor)
 
 
 def _like(name: str, fill):
@@ -249,8 +266,8 @@ def _new_filler(name: str, fill: int):
     def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False,
                pin_memory=False, **kwargs):
         shape = spread(name, size, kwargs.pop("size", None))
-        return filled(shape, fill, data_dtype(dtype) or self._aval.dtype,
-                      self.device if device is None else device, requires_grad)
+        return batched_as(self, filled(shape, fill, data_dtype(dtype) or self._aval.dtype,
+                                       self.device if device is None else device, requires_grad))
     method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
     return composite(method, name=name, function=False)
 
@@ -263,8 +280,9 @@ new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (
 def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
              pin_memory=False):
     """One number of a size, in this tensor's dtype and device."""
-    return filled(size_of("new_full", (size,)), fill_value, data_dtype(dtype) or self._aval.dtype,
+    made = filled(size_of("new_full", (size,)), fill_value, data_dtype(dtype) or self._aval.dtype,
                   self.device if device is None else device, requires_grad)
+    return batched_as(self, made)
 
 
 @composite(function=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...primitives.cumulative import extreme_index
+from ...transforms.associative import associative_scan
 from .. import return_types
 from .._inplace import scalar_name
 from .._op import composite, torch_op
@@ -11,9 +12,10 @@ from .._promotion import promote, promote_dtypes
 from .._tensor import wrap_dim
 from . import declaring as d
 from .declaring import like, require
-from .reduction import mean_of, spread, summable, wide
+from .math import log_add_exp
+from .reduction import mean_of, spread, summable
 
-# ---- sums, products, extremes so far -----------------------------------------------------------------
+# ---- sums, products, extremes so far -------------------------------------------------------------
 
 
 def _along(x, dim, apply):
@@ -61,12 +63,7 @@ def logcumsumexp(input: Tensor, dim, *, out=None):
 
 
 def _complex_logcumsumexp(x, axis: int):
-    """By the largest real part of all, which is taken out."""
-    if not x.aval.size:
-        return x
-    top = p.convert(p.reduce_max(p.real(x), axes=(axis,)), dtype=x.aval.dtype)
-    top = spread(top, x, (axis,))
-    return p.add(p.log(p.cumsum(p.exp(p.sub(x, top)), axis=axis)), top)
+    return associative_scan(lambda a, b: [log_add_exp(a[0], b[0])], [x], axis=axis)[0]
 
 
 def _extreme_so_far(name: str, doc: str):
@@ -90,7 +87,7 @@ def _extreme_so_far(name: str, doc: str):
 cummax = _extreme_so_far("cummax", "The greatest element so far along dim, and its index.")
 cummin = _extreme_so_far("cummin", "The least element so far along dim, and its index.")
 
-# ---- differences and integrals -----------------------------------------------------------------------
+# ---- differences and integrals -------------------------------------------------------------------
 
 
 def _from(x, axis: int, start: int, stop: int):
@@ -180,7 +177,7 @@ def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
                        lambda areas, axis: p.cumsum(areas, axis=axis))
 
 
-# ---- covariances -------------------------------------------------------------------------------------
+# ---- covariances ---------------------------------------------------------------------------------
 
 
 @torch_op(name="_cov", node="cov", function=False, method=False)

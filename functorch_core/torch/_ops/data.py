@@ -418,4 +418,4 @@ legacy_types = {name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy
                                             "__module__": "torch"})
                 for name, d in LEGACY.items()}
 
-from .storage import UntypedStorage as Storage  # noqa: E402  (storage knows tensors)
+from .storage import Storage  # noqa: E402  (storage knows tensors)

@@ -83,7 +83,7 @@ def require_tensor(name: str, *operands):
                         "but expected a Tensor among them")
 
 
-# ---- declaring ---------------------------------------------------------------------------------------
+# ---- declaring -----------------------------------------------------------------------------------
 
 
 def unary(name: str, apply: Callable, doc: str, *, dtypes=INEXACT, floats: bool = True,

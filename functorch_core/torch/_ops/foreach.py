@@ -1,7 +1,6 @@
 """torch._foreach_*: an op on a whole list of tensors, recorded as one unit."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 
 from ... import primitives as p
@@ -13,7 +12,7 @@ from ...ops.op import LITERALS, Weak, fits, is_literal_zero
 from .. import _apply, _types
 from .._apply import GraphOp, apply
 from .._inplace import fitted
-from .._op import composite, is_number, logical_aval, python_number, registry
+from .._op import composite, logical_aval, registry
 from .._tensor_base import Tensor
 from .._views import assign, check_writable
 from ..autograd.modes import state
@@ -145,7 +144,7 @@ def _plain_values(op: GraphOp, operands, tensors) -> list | None:
     return values if same else None
 
 
-# ---- the bodies --------------------------------------------------------------------------------------
+# ---- the bodies ----------------------------------------------------------------------------------
 
 
 def _scaled_product(combine):
@@ -174,8 +173,8 @@ def _power_sum(x, ord=2, dtype=None):
     return p.reduce_sum(powers, axes=axes_of(x, None))
 
 
-UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
-         "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
+UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
+         "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
          "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
 BINARY = ("add", "sub", "mul", "div", "lerp")
 BOUNDS = {"clamp_max": pointwise.minimum, "maximum": pointwise.maximum,

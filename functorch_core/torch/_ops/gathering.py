@@ -13,7 +13,7 @@ from .._op import composite, torch_op, write_out
 from .._promotion import broadcast, cast
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
-from .._views import Lens, layout_of, put as put_through
+from .._views import Lens, besides, layout_of, put as put_through
 from .._view_kinds import part_of_dim
 from .copies import fill_number
 from .indexing import check_indices, integer_indices, nothing_of, put_at, sliced
@@ -435,6 +435,8 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     flat = p.reshape(input, shape=(input.aval.size,))
     index = p.wrap_negative(p.reshape(index, shape=(index.aval.size,)), input.aval.size)
     source = p.reshape(source, shape=(source.aval.size,))
+    if not index.aval.size:
+        return besides(input, source)
     new = p.scatter_axis(flat, index, source, axis=0, combine="add" if accumulate else "set")
     return p.reshape(new, shape=input.aval.shape)
 

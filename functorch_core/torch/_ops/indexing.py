@@ -14,7 +14,7 @@ from .._op import composite, torch_op
 from .._tensor import from_array
 from .._tensor_base import Tensor
 from .._views import (
-    LEAF_VIEW_INPLACE, Lens, assign, check_writable, current_aval, layout_after, make_view, put)
+    LEAF_VIEW_INPLACE, Lens, assign, besides, check_writable, current_aval, layout_after, make_view, put)
 from ..autograd.modes import state
 from .copies import fill_number, fitted_to
 from .data import array_of
@@ -287,16 +287,6 @@ def nothing_of(x, shape):
     """No element of x, in a shape without elements: it depends on x all the same."""
     flat = p.reshape(x, shape=(x.aval.size,))
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
-
-
-def besides(x, other):
-    """x, with the other value on the tape, too, with zero gradients."""
-    if other.aval.size:
-        other = p.slice(p.reshape(other, shape=(other.aval.size,)), start=(0,), limit=(1,))
-        other = p.broadcast_in_dim(p.reshape(other, shape=()), shape=x.aval.shape, dims=())
-    else:
-        other = p.full(x.aval.shape, 0, x.aval.dtype)
-    return p.select(p.full(x.aval.shape, True, dt.bool_), x, other)
 
 
 @torch_op(name="_index", method=False, function=False, node="index")

@@ -1,7 +1,6 @@
 """Elementwise functions of whole numbers and of the bits of floats: gcd, lcm, frexp."""
 from __future__ import annotations
 
-import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
@@ -43,7 +42,7 @@ gcd = binary("gcd", _gcd, "The greatest common divisor, elementwise, not negativ
 lcm = binary("lcm", _lcm, "The least common multiple, elementwise, not negative.",
              dtypes=dt.INTEGER)
 
-# ---- frexp -------------------------------------------------------------------------------------------
+# ---- frexp ---------------------------------------------------------------------------------------
 
 
 def _binary_exponent(x):

@@ -229,7 +229,8 @@ def torch_lu(self, pivot=True, get_infos=False, out=None):
     """(LU, pivots[, infos]): lu_factor under its old name."""
     from .._op import write_out
     factors, pivots, info = _lu_factor_ex(self, pivot)
-    result = (factors, pivots, info) if get_infos else (factors, pivots)
+    result = (named.linalg_lu_factor_ex(factors, pivots, info) if get_infos else
+              named.linalg_lu_factor(factors, pivots))
     return result if out is None else write_out("lu", out, result)
 
 
@@ -321,6 +322,13 @@ def orgqr(input, input2, *, out=None):
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False, *, out=None):
     """other times the matrix Q that geqrf's results hold."""
     require_inexact("torch.ormqr", input)
+    for name, x in (("input", input), ("other", other)):
+        if aval_of(x).ndim < 2:
+            raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
+    if aval_of(tau).ndim != aval_of(input).ndim - 1:
+        raise RuntimeError("torch.ormqr: Expected tau to have one dimension less than input, but got "
+                           f"tau.ndim equal to {aval_of(tau).ndim} and input.ndim is equal to "
+                           f"{aval_of(input).ndim}")
     k = aval_of(tau).shape[-1]
     if not aval_of(other).size or not k:
         return other

@@ -43,6 +43,7 @@ def matrix_exp(A):
 
 @torch_op(name="_linalg_vander", method=False, function=False)
 def _vander(input: Tensor, columns):
+    input = input if aval_of(input).ndim else p.reshape(input, shape=(1,))
     a = aval_of(input)
     dtype = dt.int64 if a.dtype in dt.INTEGER | {dt.bool_} else a.dtype
     x = p.convert(input, dtype=dtype)

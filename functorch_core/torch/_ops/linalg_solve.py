@@ -368,7 +368,7 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
             values if driver in ("gelsd", "gelss") else none]
 
 
-def lstsq(A, B, rcond=None, *, driver=None):
+def lstsq(A, B, rcond=None, *, driver=None, out=None):
     """X of least norm that minimises |A X - B|: (solution, residuals, rank, singular_values).
 
     Residuals are there where A is tall and of full rank, but not for driver='gelsy' (the default);
@@ -382,7 +382,8 @@ def lstsq(A, B, rcond=None, *, driver=None):
     if residuals.numel() and rank.numel() and rank._level is None:
         if (rank._array() < A.shape[-1]).any():
             residuals = residuals.new_empty((0,))
-    return named.linalg_lstsq(solution, residuals, rank, values)
+    result = named.linalg_lstsq(solution, residuals, rank, values)
+    return result if out is None else write_out("linalg_lstsq", out, result)
 
 
 def _rank(values, atol, rtol):

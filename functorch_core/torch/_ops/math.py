@@ -7,11 +7,10 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from .._op import torch_op
-from .._promotion import cast, promote
 from . import declaring as d
 from .declaring import binary, like, require, unary, widened
 
-# ---- exponentials and logarithms ---------------------------------------------------------------------
+# ---- exponentials and logarithms -----------------------------------------------------------------
 
 exp = unary("exp", p.exp, "e ** input, elementwise.")
 exp2 = unary("exp2", p.exp2, "2 ** input, elementwise.")
@@ -23,7 +22,7 @@ log1p = unary("log1p", p.log1p, "log(1 + input), elementwise, accurate near 0.")
 sqrt = unary("sqrt", p.sqrt, "The square root, elementwise; NaN of negative numbers.")
 rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.")
 
-# ---- trigonometric and hyperbolic --------------------------------------------------------------------
+# ---- trigonometric and hyperbolic ----------------------------------------------------------------
 
 sin = unary("sin", p.sin, "The sine, elementwise.")
 cos = unary("cos", p.cos, "The cosine, elementwise.")
@@ -67,7 +66,7 @@ def _sinc(x):
 
 sinc = unary("sinc", widened(_sinc), "sin(pi input) / (pi input), elementwise; 1 at 0.")
 
-# ---- error function, sigmoid -------------------------------------------------------------------------
+# ---- error function, sigmoid ---------------------------------------------------------------------
 
 sigmoid = unary("sigmoid", p.logistic, "1 / (1 + exp(-input)), elementwise.")
 erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS,
@@ -95,10 +94,11 @@ def logit(input: Tensor, eps=None, *, out=None):
     return widened(apply)(x)
 
 
-# ---- sums of exponentials ----------------------------------------------------------------------------
+# ---- sums of exponentials ------------------------------------------------------------------------
 
 
-def _logaddexp(x, y):
+def log_add_exp(x, y):
+    """log(exp(x) + exp(y)), of complex numbers too."""
     if x.aval.dtype in dt.COMPLEX:
         larger = p.ge(p.real(x), p.real(y))
         high, low = p.select(larger, x, y), p.select(larger, y, x)
@@ -119,12 +119,12 @@ def _log2_1p(x):
     return p.mul(p.log1p(x), 1 / math.log(2))
 
 
-logaddexp = binary("logaddexp", widened(_logaddexp), "log(exp(input) + exp(other)), elementwise.",
+logaddexp = binary("logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.",
                    dtypes=d.INEXACT, inplace=False)
 logaddexp2 = binary("logaddexp2", widened(lambda x, y: _log_sum(x, y, p.exp2, _log2_1p)),
                     "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False)
 
-# ---- rounding ----------------------------------------------------------------------------------------
+# ---- rounding ------------------------------------------------------------------------------------
 
 
 def _rounding(name: str, apply):
@@ -172,7 +172,7 @@ def round(input: Tensor, *, decimals=0, out=None):
     return d.flat(rounded, input)
 
 
-# ---- products with logarithms ------------------------------------------------------------------------
+# ---- products with logarithms --------------------------------------------------------------------
 
 
 def times_log(log, domain: float):
@@ -188,7 +188,7 @@ def times_log(log, domain: float):
 xlogy = binary("xlogy", times_log(p.log, 0), "input * log(other), elementwise; 0 where input is 0.",
                left="Operand", right="Operand", floats=True, dtypes=d.FLOATS)
 
-# ---- repair ------------------------------------------------------------------------------------------
+# ---- repair --------------------------------------------------------------------------------------
 
 
 @torch_op(inplace=True)

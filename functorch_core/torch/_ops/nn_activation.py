@@ -70,6 +70,8 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
     """
     if aval_of(input).dtype == dt.bool_:
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
     low, high = full_like(input, min_val), full_like(input, max_val)
     x = p.select(p.le(input, low), low, input)
     return p.select(p.ge(input, high), high, x)

@@ -31,12 +31,17 @@ def legacy_reduction(size_average, reduce, reduction: str) -> str:
     return meant
 
 
-def reduced(loss, reduction: str):
-    """The losses themselves, their mean or their sum."""
-    if reduction == "none":
-        return loss
+def check_reduction(reduction: str):
+    """ValueError unless it is 'none', 'mean' or 'sum'."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def reduced(loss, reduction: str):
+    """The losses themselves, their mean or their sum."""
+    check_reduction(reduction)
+    if reduction == "none":
+        return loss
     return mean(loss) if reduction == "mean" else total(loss)
 
 
@@ -221,8 +226,7 @@ def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
     loss = p.select(counted, chosen, p.zeros(aval_of(chosen)))
     if reduction == "none":
         return loss, weights
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     everything = total(weights)
     summed = total(loss)
     return (p.div(summed, everything) if reduction == "mean" else summed), everything
@@ -284,8 +288,7 @@ def _soft_targets(log_p, target, weight, ignore_index, reduction, smoothing, axi
     if reduction == "none":
         return p.neg(total(terms, (axis,)))
     summed = p.neg(total(terms))
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    check_reduction(reduction)
     count = math.prod(shape) // max(shape[axis], 1)
     return p.div(summed, full_like(summed, count)) if reduction == "mean" else summed
 
@@ -327,7 +330,14 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     if options is not None:
         raise NotImplementedError("linear_cross_entropy: options (chunking) are not supported; leave "
                                   "them out, the loss is the same")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     rest = tuple(linear_weight.shape[1:-1])
+    if rest and input.ndim == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape "
+                           f"{tuple(linear_weight.shape)} requires batched input, "
+                           f"(N, {input.shape[0]}), got unbatched input with shape "
+                           f"{tuple(input.shape)}")
     flat = linear_weight if not rest else linear_weight.reshape(-1, linear_weight.shape[-1])
     bias = None if linear_bias is None else linear_bias.reshape(-1) if rest else linear_bias
     logits = linear(input, flat, bias)

@@ -7,7 +7,8 @@ from .._op import composite, torch_op
 from .._views import assign
 from ..autograd.modes import no_grad
 from .values import (
-    along, aval_of, dt, expanded, full_like, like, mean, p, require_floating, scalar, spread, wide)
+    along, aval_of, dt, expanded, full_like, like, mean, p, require_floating, scalar, spread,
+    stop_gradient, wide)
 
 # ---- what they share ---------------------------------------------------------------------------------
 
@@ -68,12 +69,13 @@ def _batch_norm_train(input: Tensor, weight: MaybeTensor, bias: MaybeTensor,
     deviation, variance, middle = centred(x, axes)
     inverse = reciprocal_root(variance, eps)
     out = like(_scaled(p.mul(deviation, _channelwise(x, inverse)), weight, bias), input)
-    outs = [out, middle, inverse]
+    # PyTorch's statistics have no derivative either: they are there for its backward pass.
+    outs = [out, stop_gradient(middle), stop_gradient(inverse)]
     count = math.prod(aval_of(x).shape[d] for d in axes)
     unbiased = p.mul(variance, full_like(variance, count / max(count - 1, 1)))
     for running, new in ((running_mean, middle), (running_var, unbiased)):
         if running is not None:
-            new, rate = like(new, running), scalar(running, momentum)
+            new, rate = like(stop_gradient(new), running), scalar(running, momentum)
             outs.append(p.add(p.mul(running, p.sub(full_like(rate, 1), rate)), p.mul(new, rate)))
     return outs
 
@@ -308,7 +310,7 @@ def _instance_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, runnin
     unbiased = p.mul(variance, full_like(variance, count / max(count - 1, 1)))
     for running, new in ((running_mean, middle), (running_var, unbiased)):
         if running is not None:
-            new, rate = like(mean(new, (0,)), running), scalar(running, momentum)
+            new, rate = like(stop_gradient(mean(new, (0,))), running), scalar(running, momentum)
             outs.append(p.add(p.mul(running, p.sub(full_like(rate, 1), rate)), p.mul(new, rate)))
     return outs
 

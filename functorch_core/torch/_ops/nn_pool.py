@@ -235,6 +235,8 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
 def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
     """The output sizes; None keeps the input's."""
     a = aval_of(x)
+    if a.ndim <= n and n > 1:
+        raise ValueError(f"Input dimension should be at least {n + 1}")
     if a.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got "
                            f"{list(a.shape)}")
@@ -247,7 +249,11 @@ def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
         sizes *= n
     if len(sizes) != n:
         raise RuntimeError(f"{name}{n}d: output_size must be {n}")
-    return tuple(m if s is None else int(s) for s, m in zip(sizes, a.shape[-n:]))
+    sizes = tuple(m if s is None else int(s) for s, m in zip(sizes, a.shape[-n:]))
+    if min(sizes) < 0:
+        raise RuntimeError(f"{name}{n}d: elements of output_size must be greater than or equal to 0 but "
+                           f"received {list(sizes)}")
+    return sizes
 
 
 def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from .._op import torch_op
 from .._promotion import promote
 from .distances import distance
 from .nn_activation import log_sigmoid_of, rectified
-from .nn_loss import legacy_reduction, reduced
+from .nn_loss import check_reduction, legacy_reduction, reduced
 from .values import (
     aval_of, broadcast, cast, dt, full_like, iota_along, like, mean, name_of, p, require_floating,
     spread, stop_gradient, total)
@@ -108,8 +108,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         var = input.new_full(input.shape, float(var))
     elif var._level is None and var.numel() and bool((var._array() < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if input.size() != target.size():
-        _broadcastable(input, target)
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
@@ -118,13 +116,6 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
     return _gaussian_nll(input, target, var, full, eps, reduction)
-
-
-def _broadcastable(input, target):
-    pairs = zip(reversed(input.shape), reversed(target.shape))
-    if any(n != m and 1 not in (n, m) for n, m in pairs):
-        raise ValueError(f"input and target sizes are not broadcastable: {input.size()} and "
-                         f"{target.size()}")
 
 
 # ---- margins of pairs --------------------------------------------------------------------------------
@@ -237,8 +228,6 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 @torch_op(name="_multi_margin", method=False, function=False, node="multi_margin_loss")
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
-    if power not in (1, 2):
-        raise RuntimeError("only p == 1 and p == 2 supported")
     if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
         raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
                            f" {list(a.shape)}")
@@ -280,6 +269,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     tensor(0.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
     return _multi_margin(input, target, p, margin, weight, reduction)
 
 
@@ -318,7 +312,9 @@ def _multilabel_margin(input: Tensor, target: Tensor, reduction):
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Margins of all labels (up to the first -1 of target) to all classes that are none."""
-    return _multilabel_margin(input, target, legacy_reduction(size_average, reduce, reduction))
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    return _multilabel_margin(input, target, reduction)
 
 
 @torch_op(name="_multilabel_soft_margin", method=False, function=False, node="mean")

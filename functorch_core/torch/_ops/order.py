@@ -11,14 +11,14 @@ from ...transforms.custom import stop_gradient
 from .. import return_types
 from .._inplace import scalar_name
 from .._op import composite, torch_op, write_out
-from .._promotion import broadcast, cast, promote
+from .._promotion import cast, promote
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from . import declaring as d
 from .declaring import like, number_operand, require
 from .reduction import at_index, kept
 
-# ---- sorting -----------------------------------------------------------------------------------------
+# ---- sorting -------------------------------------------------------------------------------------
 
 
 def _at_least_1d(x):
@@ -110,7 +110,7 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True, *, out=None):
     return out if input.aval.ndim else [p.reshape(y, shape=() if k else (0,)) for y in out]
 
 
-# ---- order statistics --------------------------------------------------------------------------------
+# ---- order statistics ----------------------------------------------------------------------------
 
 
 def _chosen(x, dim, keepdim: bool, choose) -> list:
@@ -255,7 +255,7 @@ def mode(input: Tensor, dim=-1, keepdim=False, *, out=None):
     return _chosen(input, dim, keepdim, _mode_place)
 
 
-# ---- quantiles ---------------------------------------------------------------------------------------
+# ---- quantiles -----------------------------------------------------------------------------------
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -354,10 +354,10 @@ nanquantile = _quantile("nanquantile", True, """The q-quantile of the elements t
     tensor(1.)
     """)
 
-# ---- search ------------------------------------------------------------------------------------------
+# ---- search --------------------------------------------------------------------------------------
 
 
-def _insertion_place(sequence, values, right: bool):
+def insertion_place(sequence, values, right: bool):
     """By halving: where to insert values, both along the last axis with equal leading axes."""
     n, axis = sequence.aval.shape[-1], sequence.aval.ndim - 1
     shape = values.aval.shape
@@ -379,7 +379,7 @@ def _search(sequence, values, right: bool, out_int32: bool):
     if sequence.aval.ndim == 1:
         values = p.reshape(values, shape=(values.aval.size,))
     dtype = result_dtype((sequence, values))
-    found = _insertion_place(cast(sequence, dtype), cast(values, dtype), right)
+    found = insertion_place(cast(sequence, dtype), cast(values, dtype), right)
     return p.convert(p.reshape(found, shape=shape), dtype=dt.int32 if out_int32 else dt.int64)
 
 
@@ -469,7 +469,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique=False, inve
         found = p.reduce_or(same, axes=(1,))
     else:
         tests = p.sort(tests, dimension=0)[0]
-        place = _insertion_place(tests, flat, False)
+        place = insertion_place(tests, flat, False)
         found = p.eq(p.take(tests, place, axis=0), flat)
     found = p.reshape(found, shape=x.aval.shape)
     return p.not_(found) if invert else found

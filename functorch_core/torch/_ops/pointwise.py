@@ -12,14 +12,14 @@ from .. import _types
 from . import declaring as d
 from .declaring import binary, kind_of, like, number_operand, require, unary, widened
 
-# ---- sums and products -------------------------------------------------------------------------------
+# ---- sums and products ---------------------------------------------------------------------------
 
 _FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 _BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
-_BOTH_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-              "`logical_xor()` operator instead.")
-_ONE_BOOL = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-             "to invert a mask, use the `~` or `logical_not()` operator instead.")
+_BOTH_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+              "or `logical_xor()` operator instead.")
+_ONE_BOOL = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+             "trying to invert a mask, use the `~` or `logical_not()` operator instead.")
 
 
 def scaled(x, alpha):
@@ -166,13 +166,14 @@ def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
     return widened(_lerp)(*broadcast([input, end, weight]))
 
 
-# ---- quotients ---------------------------------------------------------------------------------------
+# ---- quotients -----------------------------------------------------------------------------------
 
 
 def _floor_divided(x, y):
     if x.aval.dtype in dt.INTEGER:
         return ew.floor_divide(x, y)
-    return d.flat(widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y), x)
+    quotient = widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y)
+    return d.flat(quotient, x)
 
 
 def _truncated(x, y):
@@ -221,9 +222,11 @@ remainder = binary("remainder", widened(_remainder),
 fmod = binary("fmod", widened(p.rem), "The remainder of input / other with input's sign.",
               right="Operand", dtypes=d.REAL)
 Tensor.__rdiv__ = lambda self, other: div(other, self)
+Tensor.__div__ = lambda self, other: div(self, other)
+Tensor.__idiv__ = lambda self, other: self.div_(other)
 reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
 
-# ---- powers ------------------------------------------------------------------------------------------
+# ---- powers --------------------------------------------------------------------------------------
 
 _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
@@ -310,7 +313,7 @@ def ldexp(input: Tensor, other: Tensor, *, out=None):
     return p.mul(*promote(input, power))
 
 
-# ---- signs -------------------------------------------------------------------------------------------
+# ---- signs ---------------------------------------------------------------------------------------
 
 _BOOL_NEG = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
              "invert a mask, use the `~` or `logical_not()` operator instead.")
@@ -407,7 +410,7 @@ def heaviside(input: Tensor, values: Tensor, *, out=None):
     return p.select(p.eq(x, zero), v, p.convert(p.gt(x, zero), dtype=x.aval.dtype))
 
 
-# ---- the larger, the smaller -------------------------------------------------------------------------
+# ---- the larger, the smaller ---------------------------------------------------------------------
 
 
 def _ordered(name: str, apply):
@@ -483,7 +486,7 @@ def clamp_max(input: Tensor, max: Operand, *, out=None):
     return clamp.fun(input, None, max)
 
 
-# ---- lengths and steps -------------------------------------------------------------------------------
+# ---- lengths and steps ---------------------------------------------------------------------------
 
 hypot = binary("hypot", widened(lambda x, y: ew.hypot(x, y)),
                "sqrt(input ** 2 + other ** 2), elementwise, without overflow.", dtypes=d.FLOATS)

@@ -10,7 +10,7 @@ from ...transforms.custom import stop_gradient
 from .. import _types, return_types
 from .._inplace import scalar_name
 from .._op import composite, torch_op, write_out
-from .._promotion import broadcast, cast, promote
+from .._promotion import promote
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from . import declaring as d
@@ -18,7 +18,7 @@ from .declaring import like, require
 from .comparison import truth
 from .pointwise import maximum, minimum
 
-# ---- dimensions --------------------------------------------------------------------------------------
+# ---- dimensions ----------------------------------------------------------------------------------
 
 
 def axes_of(x, dim) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def summable(x, dtype):
     return p.convert(x, dtype=_types.numpy_dtype(dtype, default))
 
 
-# ---- sums and products -------------------------------------------------------------------------------
+# ---- sums and products ---------------------------------------------------------------------------
 
 
 @torch_op
@@ -170,7 +170,7 @@ def count_nonzero(input: Tensor, dim=None):
     return p.reduce_sum(p.convert(truth(input), dtype=dt.int64), axes=axes_of(input, dim))
 
 
-# ---- logic -------------------------------------------------------------------------------------------
+# ---- logic ---------------------------------------------------------------------------------------
 
 
 def _quantifier(name: str, reduce, doc: str):
@@ -187,7 +187,7 @@ def _quantifier(name: str, reduce, doc: str):
 all = _quantifier("all", p.reduce_and, "Whether all elements over dimensions are not 0.")
 any = _quantifier("any", p.reduce_or, "Whether some element over dimensions is not 0.")
 
-# ---- extremes ----------------------------------------------------------------------------------------
+# ---- extremes ------------------------------------------------------------------------------------
 
 _EMPTY_DIM = "{name}(): Expected reduction dim {dim} to have non-zero size."
 _EMPTY = ("{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
@@ -327,18 +327,18 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
     return composite(fun, name=name)
 
 
-max = _three_forms("max", True, maximum, """The greatest element; along a dimension the values and indices; of two tensors the larger.
+max = _three_forms("max", True, maximum, """The greatest element; values and indices along dim; the larger of two.
 
     >>> torch.max(torch.tensor([1., 3., 2.]))
     tensor(3.)
     """)
-min = _three_forms("min", False, minimum, """The least element; along a dimension the values and indices; of two tensors the smaller.
+min = _three_forms("min", False, minimum, """The least element; values and indices along dim; the smaller of two.
 
     >>> torch.min(torch.tensor([1., 3., 2.]))
     tensor(1.)
     """)
 
-# ---- variance ----------------------------------------------------------------------------------------
+# ---- variance ------------------------------------------------------------------------------------
 
 
 def mean_and_variance(x, axes, correction):
@@ -415,7 +415,7 @@ var = _declare_deviation("var", """The variance over dimensions, by n - correcti
 std_mean = _declare_deviation("std_mean", "The standard deviation and the mean over dimensions.")
 var_mean = _declare_deviation("var_mean", "The variance and the mean over dimensions.")
 
-# ---- sums of exponentials ----------------------------------------------------------------------------
+# ---- sums of exponentials ------------------------------------------------------------------------
 
 
 def logsumexp_of(x, axes):
@@ -444,7 +444,7 @@ def logsumexp(input: Tensor, dim, keepdim=False, *, out=None):
     return kept(logsumexp_of(x, axes), x, axes, keepdim)
 
 
-# ---- norms -------------------------------------------------------------------------------------------
+# ---- norms ---------------------------------------------------------------------------------------
 
 
 def vector_norm_of(x, axes, ord):

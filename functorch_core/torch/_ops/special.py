@@ -4,10 +4,9 @@ from __future__ import annotations
 import math
 
 from ... import primitives as p
-from ...core import dtypes as dt
 from ...transforms.custom import stop_gradient
 from ...transforms.while_loop import while_loop
-from .._op import composite, torch_op
+from .._op import torch_op
 from .._tensor_base import Tensor
 from .._views import assign
 from . import declaring as d
@@ -23,7 +22,7 @@ def _special(name: str, apply, doc: str, **more):
                  **more)
 
 
-# ---- the gamma function ------------------------------------------------------------------------------
+# ---- the gamma function --------------------------------------------------------------------------
 
 lgamma = unary("lgamma", p.lgamma, "The logarithm of |gamma(input)|, elementwise.",
                dtypes=d.FLOATS, kernel="lgamma_vml_cpu")
@@ -94,7 +93,7 @@ def _log_multigamma(x, order: int):
     return total
 
 
-# ---- products with logarithms, entropy ---------------------------------------------------------------
+# ---- products with logarithms, entropy -----------------------------------------------------------
 
 xlog1py = binary("special_xlog1py", times_log(p.log1p, -1),
                  "input * log1p(other), elementwise; 0 where input is 0.", left="Operand",
@@ -113,7 +112,7 @@ def _entr(x):
 
 entr = _special("entr", widened(_entr), "-input * log(input), elementwise; 0 at 0.")
 
-# ---- the normal distribution -------------------------------------------------------------------------
+# ---- the normal distribution ---------------------------------------------------------------------
 
 
 def _ndtr(x):
@@ -125,7 +124,7 @@ ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
 log_ndtr = _special("log_ndtr", p.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
 erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")
 
-# ---- Bessel functions --------------------------------------------------------------------------------
+# ---- Bessel functions ----------------------------------------------------------------------------
 
 i0 = unary("i0", p.bessel_i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS,
            kernel="i0_vml_cpu")
@@ -148,7 +147,7 @@ scaled_modified_bessel_k1 = _special("scaled_modified_bessel_k1", p.bessel_k1e,
 spherical_bessel_j0 = _special("spherical_bessel_j0", p.spherical_bessel_j0,
                                "The spherical Bessel function j0, elementwise.")
 
-# ---- orthogonal polynomials --------------------------------------------------------------------------
+# ---- orthogonal polynomials ----------------------------------------------------------------------
 # By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have no
 # derivatives, as in PyTorch.
 

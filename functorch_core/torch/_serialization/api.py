@@ -25,6 +25,7 @@ from functorch_core.torch._serialization.rebuilding import (
     Rebuilder,
     known_names,
 )
+from functorch_core.torch._serialization.specs import StorageSpec
 from functorch_core.torch._serialization.unpickling import Machine, SafeGlobals
 
 # PyTorch moved a module; old files name it as it was.
@@ -118,6 +119,7 @@ class _Loader:
         weights_only: bool,
         pickle_module: types.ModuleType | None,
         find_class: Callable[[str, str], object] | None,
+        wrap_storage: Callable[[StorageSpec], object] | None,
         encoding: str,
     ):
         self._rebuild = rebuild
@@ -126,13 +128,16 @@ class _Loader:
         self._weights_only = weights_only
         self._pickle_module = pickle_module or pickle
         self._find_class = find_class
+        self._wrap_storage = wrap_storage
         self._encoding = encoding
 
     def run(
         self, stream: BinaryIO, read: Callable[[str], np.ndarray], byteorder: str = "little"
     ) -> object:
         """The object in the stream's pickle, its storages fetched by `read(key)`."""
-        storages = LoadedStorages(read, byteorder=byteorder, map_location=self._map_location)
+        storages = LoadedStorages(
+            read, byteorder=byteorder, map_location=self._map_location, wrap=self._wrap_storage
+        )
         names = known_names(Rebuilder(storages, self._rebuild), self._names)
         if not self._weights_only:
             return self._unpickler(stream, names, storages).load()
@@ -155,9 +160,8 @@ class _Loader:
                 module = RENAMED_MODULES.get(module, module)
                 if f"{module}.{name}" in names:
                     return names[f"{module}.{name}"]
-                if find_elsewhere is not None:
-                    return find_elsewhere(module, name)
-                return super().find_class(module, name)
+                found = None if find_elsewhere is None else find_elsewhere(module, name)
+                return super().find_class(module, name) if found is None else found
 
             def persistent_load(self, identity: object) -> object:
                 if type(identity) is tuple and identity[:1] == ("module",):
@@ -230,6 +234,7 @@ def load(
     pickle_module: types.ModuleType | None = None,
     globals: Mapping[str, object] | None = None,
     find_class: Callable[[str, str], object] | None = None,
+    wrap_storage: Callable[[StorageSpec], object] | None = None,
     encoding: str = "utf-8",
 ) -> object:
     """Read a checkpoint of PyTorch (zip or legacy), or of `save`.
@@ -244,7 +249,9 @@ def load(
         mmap: map the storages instead of reading them (needs a path; skips their checksums).
         pickle_module: whose Unpickler to use with weights_only=False, instead of pickle's.
         globals: 'module.name' to object, for names that the file may refer to.
-        find_class: (module, name) -> object for other names, with weights_only=False.
+        find_class: (module, name) -> object for other names, with weights_only=False; None leaves
+            a name to the unpickler.
+        wrap_storage: makes what the caller sees of a StorageSpec that is saved by itself.
         encoding: for strings pickled by Python 2.
 
     Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages;
@@ -265,6 +272,7 @@ def load(
         weights_only=weights_only,
         pickle_module=pickle_module,
         find_class=find_class,
+        wrap_storage=wrap_storage,
         encoding=encoding,
     )
     with _open_input(file) as opened:

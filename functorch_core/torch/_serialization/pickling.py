@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
+from functorch_core.names import torch_name
 from functorch_core.torch._serialization.archive import bytes_of
 from functorch_core.torch._serialization.specs import (
     STORAGE_CLASSES,
@@ -33,8 +34,12 @@ SHARED_AS_TWO_DTYPES = (
 )
 
 
-def _is_torch_module(module: object) -> bool:
-    return isinstance(module, str) and (module == "torch" or module.startswith("torch."))
+def _torch_module(module: object) -> str | None:
+    """The torch module that a class or function is saved as a part of, None for none."""
+    if not isinstance(module, str):
+        return None
+    is_torch = module == "torch" or module.startswith("torch.")
+    return module if is_torch else torch_name(module)
 
 
 class StorageTable:
@@ -114,8 +119,9 @@ class TensorPickler(pickle._Pickler):
         """Classes and functions of torch by name, unchecked; others as pickle does."""
         module = getattr(obj, "__module__", None)
         name = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
-        if _is_torch_module(module) and name and "<locals>" not in name:
-            self._write_name(obj, module, name)
+        title = _torch_module(module)
+        if title and name and "<locals>" not in name:
+            self._write_name(obj, title, name)
         else:
             super().save_global(obj, name)
 
@@ -138,7 +144,7 @@ class TensorPickler(pickle._Pickler):
 
     def save_type(self, obj: type) -> None:
         """Classes go through `save_global` above."""
-        if _is_torch_module(obj.__module__):
+        if _torch_module(obj.__module__):
             self.save_global(obj)
         else:
             super().save_type(obj)

@@ -66,18 +66,31 @@ class LoadedStorages:
         *,
         byteorder: str,
         map_location: object,
+        wrap: Callable[[StorageSpec], object] | None = None,
     ):
         self._read = read
+        self._wrap = wrap
         self._swaps = byteorder != sys.byteorder
         self._place = location_mapper(map_location)
         self._bytes: dict[str, np.ndarray] = {}
         self._widths: dict[str, int] = {}
         self._arrays: dict[tuple[str, str], np.ndarray] = {}
         self._specs: dict[tuple[str, str | None], StorageSpec] = {}
+        self._wrapped: dict[tuple[str, str | None], object] = {}
         self._locations: dict[str, str] = {}
 
-    def persistent_load(self, identity: object) -> StorageSpec:
-        """The storage for a persistent id ('storage', class, key, location, count)."""
+    def persistent_load(self, identity: object) -> object:
+        """The storage for a persistent id: its spec, in the caller's wrapping if there is one."""
+        spec = self.load(identity)
+        if self._wrap is None:
+            return spec
+        key = spec.storage_key, spec.dtype
+        if key not in self._wrapped:
+            self._wrapped[key] = self._wrap(spec)
+        return self._wrapped[key]
+
+    def load(self, identity: object) -> StorageSpec:
+        """The spec for a persistent id ('storage', class, key, location, count)."""
         dtype, key, location, count = parse_identity(identity)
         spec = self._specs.get((key, dtype))
         if key not in self._bytes:
@@ -138,6 +151,11 @@ def parse_identity(identity: object) -> tuple[str | None, str, str, int]:
 # ---------------------------------------------------------------------------------------- tensors
 
 
+def unwrapped(storage: object) -> object:
+    """The spec in what a caller's `wrap_storage` made: its attribute `spec`."""
+    return getattr(storage, "spec", storage)
+
+
 class Rebuilder:
     """The functions of torch._utils that a checkpoint calls, each ending in `rebuild(spec)`."""
 
@@ -175,7 +193,7 @@ class Rebuilder:
         hooks: object,
         metadata: object = None,
     ) -> TensorSpec:
-        dtype = getattr(storage, "element_dtype", None)
+        dtype = getattr(unwrapped(storage), "element_dtype", None)
         return self._spec(storage, offset, size, stride, requires_grad, hooks, dtype, metadata)
 
     def _tensor_v3(
@@ -204,6 +222,7 @@ class Rebuilder:
         metadata: object,
     ) -> TensorSpec:
         """A checked TensorSpec; RuntimeError or UnpicklingError for a damaged one."""
+        storage = unwrapped(storage)
         if not isinstance(storage, StorageSpec) or dtype not in NUMPY_DTYPES:
             raise UnpicklingError(f"a tensor of dtype {dtype!r} over {type(storage).__name__}")
         maybe_dicts = (hooks, metadata)

@@ -1,0 +1,291 @@
+"""From the update rule of one parameter to that of many, traced once a signature.
+
+    @algorithm(init=zeros("exp_avg", "exp_avg_sq"), switches=("weight_decay",))
+    def adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), ...):
+        ...
+        return param, {"exp_avg": ..., "exp_avg_sq": ...}
+
+The rule works on Arrays. `step` counts from 1. Hyperparameters with a float default are `Number`s,
+inputs of the graph, so that a schedule compiles nothing; those among `switches` are the float 0.0
+if they are zero, so that `if weight_decay:` decides while the rule is traced. All others are
+static. Complex parameters come as pairs of reals and half precision in float32.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..array import namespace as fc
+from ..array.array import Array, as_value, wrap
+from ..core import dtypes as dt, tree
+from ..core.aval import Aval
+from ..core.trace import Builder, state as trace_state
+from ..engine import Value, record
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import freeze
+from ..torch._apply import GraphOp
+from ._numbers import Number, number
+
+FLOAT = SCALAR_AVALS[float]
+HALF = frozenset({dt.float16, dt.bfloat16})
+OPEN = object()  # in a form: a number, which is an operand
+
+
+class Signature(NamedTuple):
+    """What an update is traced for. `hyper` are (name, form) pairs, `scalars` the avals of the
+    numbers in them, `counts` says which of the step numbers is each parameter's."""
+
+    hyper: tuple
+    scalars: tuple[Aval, ...]
+    counts: tuple[int, ...]
+    params: tuple[Aval, ...]
+    grads: tuple[Aval, ...]
+    states: tuple[tuple[tuple[str, Aval], ...], ...]
+
+
+class Update(NamedTuple):
+    """An update at one signature: its op, and the names of each parameter's new state."""
+
+    op: GraphOp
+    names: list[tuple[str, ...]]
+
+
+class Algorithm:
+    """An optimization algorithm: pure functions `init` and `update` of pytrees.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core.optim import functional
+    >>> params = {"w": fc.ones(2)}
+    >>> state = functional.sgd.init(params)
+    >>> params, state = functional.sgd.update({"w": fc.ones(2)}, state, params, lr=0.5)
+    >>> params["w"]
+    Array([0.5, 0.5], dtype=float32)
+    """
+
+    def __init__(self, rule: Callable, init: Callable, switches: Sequence[str], name: str,
+                 defaults: dict):
+        functools.update_wrapper(self, rule)
+        self.rule, self.init_one, self.name = rule, init, name
+        self.switches, self.defaults = frozenset(switches), defaults
+        self.numbers = {k for k, d in defaults.items() if isinstance(d, float) or (
+            isinstance(d, tuple) and any(isinstance(x, float) for x in d))}
+        self.init_options = list(inspect.signature(init).parameters)[1:]
+        self.updates: dict[Signature, Update] = {}
+        self.wants_dtype = "dtype" in inspect.signature(rule).parameters
+
+    def __repr__(self):
+        return f"<algorithm {self.name}>"
+
+    def variant(self, name: str, **defaults) -> Algorithm:
+        """The same algorithm under another name, with other defaults."""
+        return Algorithm(self.rule, self.init_one, self.switches, name,
+                         {**self.defaults, **defaults})
+
+    # ---- on pytrees
+
+    def init(self, params, **options) -> dict:
+        """The state before the first step: {"step": 0, "slots": a dict for each parameter}.
+
+        `options` are those hyperparameters that decide what is kept (amsgrad=True, momentum=0.9).
+        """
+        leaves, treedef = tree.flatten(params)
+        slots = [self.state_of(wrap(as_value(x)), options) for x in leaves]
+        from ..array.creation import zeros
+        return {"step": zeros((), dtype=dt.float32), "slots": treedef.unflatten(slots)}
+
+    def update(self, grads, state: dict, params, **hyper) -> tuple:
+        """One step: (new params, new state). Hyperparameters are PyTorch's, by keyword; float ones
+        may be 0-d arrays."""
+        leaves, treedef = tree.flatten(params)
+        gradients, slots = treedef.flatten_up_to(grads), treedef.flatten_up_to(state["slots"])
+        step = state["step"] + 1
+        values = [[as_value(x) for x in column] for column in (leaves, gradients)]
+        states = [{k: as_value(x) for k, x in slot.items()} for slot in slots]
+        new, kept = self(values[0], values[1], states, [0] * len(leaves), [as_value(step)], hyper)
+        kept = [{k: wrap(v) for k, v in slot.items()} for slot in kept]
+        return (treedef.unflatten([wrap(v) for v in new]),
+                {"step": step, "slots": treedef.unflatten(kept)})
+
+    def state_of(self, param: Array, options: dict) -> dict[str, Array]:
+        """The state of one parameter before the first step."""
+        unknown = options.keys() - self.defaults.keys()
+        if unknown:
+            raise TypeError(f"{self.name}.init: {sorted(unknown)[0]!r} is no hyperparameter of "
+                            f"{self.name}; it has {', '.join(self.defaults)}")
+        return self.init_one(param, **{k: options.get(k, self.defaults[k])
+                                       for k in self.init_options})
+
+    # ---- on lists of values
+
+    def __call__(self, params, grads, states, counts, steps, hyper: dict) -> tuple[list, list]:
+        """New values of the parameters, and dicts of new values of their states.
+
+        `steps` are step numbers, floats or values; `counts[i]` is the index of parameter i's.
+        """
+        update, operands = self.resolve(params, grads, states, counts, steps, hyper)
+        if trace_state.builder is not None:
+            lifted = [fc_value(x) for x in operands]
+            outs = trace_state.builder.inline(update.op.graph, lifted)
+        else:
+            outs = record(update.op.unit, operands)
+        return self.unpack(update, outs)
+
+    def unpack(self, update: Update, outs: Sequence) -> tuple[list, list[dict]]:
+        """The results of an update as new parameters and new states."""
+        n = len(update.names)
+        rest = iter(outs[n:])
+        return list(outs[:n]), [{k: next(rest) for k in names} for names in update.names]
+
+    def resolve(self, params, grads, states, counts, steps, hyper) -> tuple[Update, list]:
+        """The update at a signature, and the operands of a call. Parameters, gradients and states
+        are anything with an `aval`."""
+        forms, scalars = self.bind(hyper)
+        scalars += steps
+        operands = [*scalars, *params, *grads]
+        for state in states:
+            operands += state.values()
+        signature = Signature(
+            forms, tuple([FLOAT if x.__class__ is float else x.aval for x in scalars]),
+            tuple(counts), tuple([x.aval for x in params]), tuple([x.aval for x in grads]),
+            tuple([tuple([(k, x.aval) for k, x in state.items()]) for state in states]))
+        update = self.updates.get(signature)
+        if update is None:
+            update = self.updates[signature] = self._trace(signature)
+        return update, operands
+
+    def bind(self, hyper: dict) -> tuple[tuple, list]:
+        """Hyperparameters as a hashable form and the numbers left open in it."""
+        if not hyper.keys() <= self.defaults.keys():
+            name = sorted(hyper.keys() - self.defaults.keys())[0]
+            raise TypeError(f"{self.name}.update() got an unexpected keyword argument '{name}'; "
+                            f"it takes {', '.join(self.defaults)}")
+        forms, scalars = [], []
+        for name, default in self.defaults.items():
+            value = hyper.get(name, default)
+            if name not in self.numbers:
+                value = freeze(value)
+            elif isinstance(value, (tuple, list)):
+                value = tuple([self._bind_number(name, x, scalars) for x in value])
+            else:
+                value = self._bind_number(name, value, scalars)
+            forms.append((name, value))
+        return tuple(forms), scalars
+
+    def _bind_number(self, name: str, x, scalars: list):
+        if x is None:
+            return None
+        if isinstance(x, Array):
+            x = x._value
+        elif not hasattr(x, "aval"):
+            if name in self.switches and x == 0:
+                return 0.0
+            x = float(x)
+        scalars.append(x)
+        return OPEN
+
+    # ---- tracing
+
+    def _trace(self, signature: Signature) -> Update:
+        with trace_outside(Builder(self.name)) as builder:
+            read = lambda a: wrap(builder.input(a))  # noqa: E731
+            scalars = [number(read(a)) for a in signature.scalars]
+            hyper = _closed(signature.hyper, iter(scalars))
+            first = len(scalars) - (max(signature.counts, default=-1) + 1)
+            params = [read(a) for a in signature.params]
+            grads = [read(a) for a in signature.grads]
+            states = [{k: read(a) for k, a in state} for state in signature.states]
+            results = [self.update_one(p, g, s, scalars[first + c], hyper) for p, g, s, c in
+                       zip(params, grads, states, signature.counts)]
+            outs = [p._value for p, _ in results]
+            outs += [x._value for _, state in results for x in state.values()]
+            graph = builder.finish(outs)
+        return Update(GraphOp(graph, self.name, True), [tuple(state) for _, state in results])
+
+    def update_one(self, param: Array, grad: Array, state: dict, step: Number, hyper: dict):
+        """The rule for one parameter, in the arithmetic it is meant for."""
+        dtype = param.dtype
+        hyper = dict(hyper)
+        grad = grad if grad.dtype == dtype else grad.astype(dtype)
+        if hyper.pop("maximize", False):
+            grad = -grad
+        if self.wants_dtype:
+            hyper["dtype"] = dtype
+        wide = {k: _widened(x, dtype) for k, x in state.items()}
+        new, kept = self.rule(_widened(param, dtype), _widened(grad, dtype), wide, step, **hyper)
+        kept = {k: _narrowed(x, state[k].dtype if k in state else dtype) for k, x in kept.items()}
+        return _narrowed(new, dtype), kept
+
+
+class trace_outside:
+    """Context: a trace of its own, whatever trace is active around it."""
+
+    def __init__(self, builder: Builder):
+        self.builder = builder
+
+    def __enter__(self) -> Builder:
+        self.saved, trace_state.builder = trace_state.builder, None
+        return self.builder.__enter__()
+
+    def __exit__(self, *exc):
+        self.builder.__exit__(*exc)
+        trace_state.builder = self.saved
+
+
+def fc_value(x):
+    """An operand inside a trace: a Python float as a 0-d float64."""
+    from ._numbers import fc_scalar
+    return fc_scalar(x)._value if x.__class__ is float else x
+
+
+def _closed(forms: tuple, scalars) -> dict:
+    """Hyperparameters with the numbers put in."""
+    def close(form):
+        if isinstance(form, tuple):
+            return tuple([close(x) for x in form])
+        return next(scalars) if form is OPEN else form
+    return {name: close(form) for name, form in forms}
+
+
+def _widened(x: Array, dtype) -> Array:
+    """A complex array as pairs of reals; half precision as float32."""
+    if x.dtype in dt.COMPLEX:
+        return fc.stack([fc.real(x), fc.imag(x)], axis=-1)
+    return x.astype(dt.float32) if dtype in HALF and x.dtype in HALF else x
+
+
+def _narrowed(x, dtype) -> Array:
+    """The inverse: an array (or number) in the dtype that is kept."""
+    if isinstance(x, Number):
+        return x.to(dtype)
+    if dtype in dt.COMPLEX:
+        from ..primitives import complex as pair
+        return wrap(pair(x[..., 0]._value, x[..., 1]._value))
+    return x if x.dtype == dtype else x.astype(dtype)
+
+
+def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None = None):
+    """Declare an algorithm by its rule; see the module."""
+    def declare(rule: Callable) -> Algorithm:
+        parameters = inspect.signature(rule).parameters.values()
+        defaults = {p.name: p.default for p in parameters
+                    if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
+        return Algorithm(rule, init, switches, name or rule.__name__, defaults)
+    return declare
+
+
+def zeros(*names: str) -> Callable:
+    """An `init` of arrays of zeros like the parameter."""
+    def init(param):
+        return {name: fc_zeros_like(param) for name in names}
+    return init
+
+
+def fc_zeros_like(param: Array) -> Array:
+    """Zeros in the shape and dtype of a parameter."""
+    from ..array.creation import zeros_like
+    return zeros_like(param)
+
+
+__all__ = ["Algorithm", "Signature", "Update", "Value", "algorithm", "zeros"]

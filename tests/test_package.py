@@ -1,0 +1,46 @@
+"""The package as it is installed: every folder is listed, nothing starts on import."""
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FACADES = {"nn": "functorch_core.nn", "optim": "functorch_core.optim", "data": "functorch_core.data"}
+
+
+def folders() -> set[str]:
+    """The dotted name of every folder with Python files in the installed packages."""
+    names = set()
+    for top in ("functorch_core", *FACADES):
+        for init in (ROOT / top).rglob("*.py"):
+            parts = init.parent.relative_to(ROOT).parts
+            if "__pycache__" not in parts:
+                names.add(".".join((FACADES.get(parts[0], parts[0]), *parts[1:])))
+    return names
+
+
+def test_every_folder_is_a_listed_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = project["tool"]["setuptools"]["packages"]
+    assert set(listed) == folders()
+    assert len(listed) == len(set(listed))
+
+
+def run(code: str) -> str:
+    """The output of a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                          check=True).stdout.strip()
+
+
+def test_import_starts_no_thread_and_no_client():
+    code = ("import threading, functorch_core as fc; from functorch_core import xla; "
+            "print(threading.active_count(), xla.has_client())")
+    assert run(code) == "1 False"
+
+
+def test_neither_jax_nor_the_real_torch_is_imported():
+    code = ("import sys, functorch_core, functorch_core.torch; "
+            "print([m for m in ('jax', 'torch') if m in sys.modules])")
+    assert run(code) == "[]"

@@ -1,0 +1,443 @@
+"""torch.func against PyTorch: transforms, their nesting, modules, errors."""
+import pytest
+
+from .agree import agree, ours
+from .test_autograd import data
+
+
+def batch(torch):
+    return data(torch, 4, 3, grad=False)
+
+
+def vector(torch, seed=0):
+    return data(torch, 3, grad=False, seed=seed)
+
+
+def scalar(x):
+    return (x ** 3).sum() + x.prod()
+
+
+# ---- one transform -----------------------------------------------------------------------------------
+
+SINGLE = {
+    "grad": lambda t: t.func.grad(scalar)(vector(t)),
+    "grad argnums": lambda t: t.func.grad(lambda x, y: (x * y).sum(), (0, 1))(
+        vector(t), vector(t, 1)),
+    "grad of a tree": lambda t: t.func.grad(lambda p, x: (p["w"] * x + p["b"][0]).sum())(
+        {"w": vector(t), "b": [vector(t, 1)]}, vector(t, 2)),
+    "grad unused": lambda t: t.func.grad(lambda x, y: x.sum(), 1)(vector(t), vector(t)),
+    "grad has_aux": lambda t: t.func.grad(lambda x: (scalar(x), {"twice": x * 2}),
+                                          has_aux=True)(vector(t)),
+    "grad_and_value": lambda t: t.func.grad_and_value(scalar)(vector(t)),
+    "grad kwargs": lambda t: t.func.grad(lambda x, *, y: (x * y).sum())(vector(t), y=vector(t, 1)),
+    "grad of an integer output": lambda t: t.func.grad(lambda x: x.sum().long())(vector(t)),
+    "vjp": lambda t: t.func.vjp(lambda x: (x.sin(), x.sum()), vector(t))[1](
+        (vector(t, 1), t.tensor(2.))),
+    "vjp output": lambda t: t.func.vjp(lambda x: x.sin(), vector(t))[0].requires_grad,
+    "vjp twice": lambda t: [t.func.vjp(t.exp, vector(t))[1](vector(t, i)) for i in (1, 2)],
+    "vjp has_aux": lambda t: t.func.vjp(lambda x: (x.sin(), x * 2), vector(t), has_aux=True)[2],
+    "jvp": lambda t: t.func.jvp(lambda x, y: (x * y).sin(), (vector(t), vector(t, 1)),
+                                (vector(t, 2), vector(t, 3))),
+    "jvp independent": lambda t: t.func.jvp(lambda x: t.ones(2), (vector(t),), (vector(t),)),
+    "jvp has_aux": lambda t: t.func.jvp(lambda x: (x.sin(), x * 2), (vector(t),), (vector(t),),
+                                        has_aux=True),
+    "linearize": lambda t: t.func.linearize(t.sin, vector(t))[1](vector(t, 1)),
+    "jacrev": lambda t: t.func.jacrev(lambda x: x.sin() * x.sum())(vector(t)),
+    "jacrev argnums": lambda t: t.func.jacrev(lambda x, y: (x * y[:2].sum(), y), (0, 1))(
+        vector(t), vector(t, 1)),
+    "jacrev chunks": lambda t: t.func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=2)(vector(t)),
+    "jacrev has_aux": lambda t: t.func.jacrev(lambda x: (x.sin(), x), has_aux=True)(vector(t)),
+    "jacrev scalar": lambda t: t.func.jacrev(lambda x: x.sum())(vector(t)),
+    "jacfwd": lambda t: t.func.jacfwd(lambda x: x.sin() * x.sum())(vector(t)),
+    "jacfwd argnums": lambda t: t.func.jacfwd(lambda x, y: (x * y[:2].sum(), y), (0, 1))(
+        vector(t), vector(t, 1)),
+    "jacfwd has_aux": lambda t: t.func.jacfwd(lambda x: (x.sin(), x), has_aux=True)(vector(t)),
+    "hessian": lambda t: t.func.hessian(scalar)(vector(t)),
+    "hessian argnums": lambda t: t.func.hessian(lambda x, y: (x * x * y).sum(), (0, 1))(
+        vector(t), vector(t, 1)),
+    "vmap": lambda t: t.func.vmap(t.dot)(batch(t), batch(t)),
+    "torch.vmap": lambda t: t.vmap(lambda x: x.sum())(batch(t)),
+    "vmap in_dims": lambda t: t.vmap(lambda x, y: x * y, in_dims=(1, None))(batch(t), t.ones(4)),
+    "vmap nested in_dims": lambda t: t.vmap(
+        lambda d, z: d["x"] + d["y"][0] * z, in_dims=({"x": 0, "y": [None]}, -1))(
+        {"x": batch(t), "y": [vector(t)]}, t.ones(3, 4)),
+    "vmap out_dims": lambda t: t.vmap(lambda x: (x, x.sum(), x.exp()), out_dims=(1, 0, -1))(
+        batch(t)),
+    "vmap out_dims None": lambda t: t.vmap(lambda x: (x, t.ones(2)), out_dims=(0, None))(batch(t)),
+    "vmap of a constant": lambda t: t.vmap(lambda x: t.ones(2))(batch(t)),
+    "vmap chunks": lambda t: t.vmap(lambda x: (x.sum(), x * 2), chunk_size=3, out_dims=(0, 1))(
+        batch(t)),
+    "vmap twice": lambda t: t.vmap(t.vmap(lambda x, y: x * y, (0, None)), (0, None))(
+        batch(t), t.tensor(2.)),
+    "vmap of a matrix product": lambda t: t.vmap(lambda x, w: x @ w, (0, None))(
+        batch(t), t.ones(3, 2)),
+    "vmap kwargs": lambda t: t.vmap(lambda x, *, y: x + y.sum())(batch(t), y=vector(t)),
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single(name):
+    agree(SINGLE[name], rtol=1e-4)
+
+
+# ---- nesting -----------------------------------------------------------------------------------------
+
+
+def net(w, x):
+    return ((w * x).tanh().sum() ** 2)
+
+
+NESTED = {
+    "grad grad": lambda t, F: F.grad(lambda x: F.grad(scalar)(x).sum())(vector(t)),
+    "grad grad grad": lambda t, F: F.grad(F.grad(F.grad(lambda x: x ** 4)))(t.tensor(2.)),
+    "vmap grad": lambda t, F: F.vmap(F.grad(scalar))(batch(t)),
+    "per-example, argument": lambda t, F: F.vmap(F.grad(net), (None, 0))(vector(t), batch(t)),
+    "per-example, captured": lambda t, F: F.vmap(lambda x: F.grad(net)(vector(t), x))(batch(t)),
+    "per-example, grad of captured tree": lambda t, F: F.vmap(lambda x: F.grad(
+        lambda p: net(p["w"], x))({"w": vector(t)}))(batch(t)),
+    "vmap grad_and_value": lambda t, F: F.vmap(F.grad_and_value(net), (None, 0))(
+        vector(t), batch(t)),
+    "grad vmap": lambda t, F: F.grad(lambda w: F.vmap(net, (None, 0))(w, batch(t)).sum())(
+        vector(t)),
+    "vmap vmap grad": lambda t, F: F.vmap(F.vmap(F.grad(net), (None, 0)), (0, None))(
+        batch(t), batch(t)),
+    "vmap grad vmap": lambda t, F: F.vmap(F.grad(lambda x: F.vmap(lambda y: (y * x).sin().sum())(
+        batch(t)).sum()))(batch(t)),
+    "vmap grad grad": lambda t, F: F.vmap(F.grad(lambda x: F.grad(scalar)(x).sum()))(batch(t)),
+    "vmap jacrev": lambda t, F: F.vmap(F.jacrev(lambda x: x.sin() * x.sum()))(batch(t)),
+    "vmap jacfwd": lambda t, F: F.vmap(F.jacfwd(lambda x: x.sin() * x.sum()))(batch(t)),
+    "vmap hessian": lambda t, F: F.vmap(F.hessian(scalar))(batch(t)),
+    "jacrev jacrev": lambda t, F: F.jacrev(F.jacrev(scalar))(vector(t)),
+    "jacfwd jacfwd": lambda t, F: F.jacfwd(F.jacfwd(scalar))(vector(t)),
+    "jacrev jacfwd": lambda t, F: F.jacrev(F.jacfwd(scalar))(vector(t)),
+    "jvp grad": lambda t, F: F.jvp(F.grad(scalar), (vector(t),), (vector(t, 1),)),
+    "grad jvp": lambda t, F: F.grad(lambda x: F.jvp(scalar, (x,), (vector(t, 1),))[1])(vector(t)),
+    "jvp jvp": lambda t, F: F.jvp(lambda x: F.jvp(scalar, (x,), (vector(t, 1),))[1],
+                                  (vector(t),), (vector(t, 2),)),
+    "jvp grad vmap": lambda t, F: F.jvp(F.grad(lambda w: F.vmap(net, (None, 0))(
+        w, batch(t)).sum()), (vector(t),), (vector(t, 1),)),
+    "vmap jvp grad": lambda t, F: F.vmap(lambda x: F.jvp(F.grad(scalar), (x,), (vector(t),)))(
+        batch(t)),
+    "jvp vmap grad": lambda t, F: F.jvp(F.vmap(F.grad(scalar)), (batch(t),), (batch(t) * 2,)),
+    "grad of vjp": lambda t, F: F.grad(lambda v: F.vjp(t.exp, vector(t))[1](v)[0].pow(2).sum())(
+        vector(t, 1)),
+    "vmap of vjp_fn": lambda t, F: F.vmap(F.vjp(lambda x: x.sin() * x.sum(), vector(t))[1])(
+        t.eye(3)),
+    "grad of a per-example norm": lambda t, F: F.grad(lambda w: F.vmap(F.grad(net), (None, 0))(
+        w, batch(t)).pow(2).sum())(vector(t)),
+    "hessian of a mean over vmap": lambda t, F: F.hessian(lambda w: F.vmap(net, (None, 0))(
+        w, batch(t)).mean())(vector(t)),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested(name):
+    agree(lambda t: NESTED[name](t, t.func), rtol=1e-3, atol=1e-4)
+
+
+# ---- with the tape -----------------------------------------------------------------------------------
+
+
+def test_results_are_on_the_tape_of_captured_tensors():
+    def program(torch):
+        w = data(torch, 3)
+        g = torch.func.grad(lambda x: (x * x * w).sum())(vector(torch))
+        g.sum().backward()
+        return g, g.requires_grad, w.grad
+    agree(program)
+
+
+def test_inputs_that_require_grad():
+    def program(torch):
+        x = data(torch, 3)
+        g = torch.func.grad(scalar)(x)
+        y, pull = torch.func.vjp(torch.sin, x)
+        (g.sum() + y.sum() + pull(torch.ones(3))[0].sum()).backward()
+        return x.grad
+    agree(program)
+
+
+def test_results_are_free_of_finished_functions():
+    def program(torch):
+        x = vector(torch)
+        return (torch.func.grad(scalar)(x).requires_grad,
+                torch.func.grad_and_value(scalar)(x)[1].requires_grad,
+                torch.func.grad(lambda x: torch.func.grad(scalar)(x).sum())(x).requires_grad)
+    agree(program)
+
+
+def test_grad_mode_outside_does_not_matter():
+    def program(torch):
+        w = data(torch, 3)
+        with torch.no_grad():
+            g = torch.func.grad(lambda x: (x * x * w).sum())(vector(torch))
+            j = torch.func.jacrev(lambda x: x * w)(vector(torch))
+        return g, g.requires_grad, j.requires_grad
+    agree(program)
+
+
+def test_no_grad_inside_matters():
+    def program(torch):
+        def f(x):
+            with torch.no_grad():
+                c = x * x
+            return (c * x).sum()
+        return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch))
+    agree(program)
+
+
+def test_detach_inside():
+    def program(torch):
+        f = lambda x: (x.detach() * x).sum()  # noqa: E731
+        return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch)), \
+            torch.func.jvp(f, (vector(torch),), (vector(torch),))
+    agree(program)
+
+
+def test_backward_through_vmap():
+    def program(torch):
+        x, w = data(torch, 4, 3), data(torch, 3, seed=1)
+        torch.vmap(lambda x: (x * w).sin().sum())(x).sum().backward()
+        return x.grad, w.grad
+    agree(program)
+
+
+def test_meta_learning():
+    def program(torch):
+        w = data(torch, 3)
+
+        def inner(task):
+            fast = w - 0.1 * torch.func.grad(net)(w, task)
+            return net(fast, task)
+        torch.vmap(inner)(batch(torch)).sum().backward()
+        return w.grad
+    agree(program, rtol=1e-3, atol=1e-4)
+
+
+def test_data_dependent_branches_inside_grad():
+    def program(torch):
+        f = lambda x: (x * 2 if x.sum() > 0 else x * 3).sum()  # noqa: E731
+        return torch.func.grad(f)(vector(torch)), torch.func.grad(f)(-vector(torch)), \
+            torch.func.jvp(f, (vector(torch),), (vector(torch),))
+    agree(program)
+
+
+def test_autograd_grad_inside_func_grad():
+    def program(torch):
+        def f(x):
+            y = (x ** 3).sum()
+            return torch.autograd.grad(y, x, create_graph=True)[0].sum()
+        return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch))
+    agree(program)
+
+
+# ---- views and writing inside ------------------------------------------------------------------------
+
+WRITING = {
+    "own": lambda t, x: t.zeros_like(x).add_(x).mul_(2),
+    "clone, index": lambda t, x: _indexed(x.clone()),
+    "view": lambda t, x: _viewed(x.clone()),
+    "view of an intermediate": lambda t, x: _viewed(x * 2),
+    "setitem": lambda t, x: _set(x.clone(), x.sum()),
+    "out of a loop": lambda t, x: _loop(t, x),
+    "new_zeros": lambda t, x: _set(x.new_zeros(3), x[0]),
+}
+
+
+def _indexed(y):
+    y[1] *= 3
+    return y
+
+
+def _viewed(y):
+    v = y.view(1, 3)[0, 1:]
+    v.add_(1)
+    y[0] = 5
+    return y * v.sum()
+
+
+def _set(y, value):
+    y[..., 1] = value
+    return y
+
+
+def _loop(t, x):
+    for i in range(3):
+        x = x + x[i]
+    return x
+
+
+@pytest.mark.parametrize("transform", ["vmap", "grad", "vmap grad", "jvp"])
+@pytest.mark.parametrize("name", WRITING)
+def test_writing(name, transform):
+    def program(torch):
+        F = torch.func
+        f = lambda x: WRITING[name](torch, x)  # noqa: E731
+        total = lambda x: (f(x) ** 2).sum()  # noqa: E731
+        if transform == "vmap":
+            return F.vmap(f)(batch(torch))
+        if transform == "grad":
+            return F.grad(total)(vector(torch))
+        if transform == "jvp":
+            return F.jvp(f, (vector(torch),), (vector(torch, 1),))
+        return F.vmap(F.grad(total))(batch(torch))
+    agree(program, rtol=1e-4)
+
+
+def test_vmap_writes_to_its_arguments():
+    def program(torch):
+        x = batch(torch)
+        return torch.vmap(lambda x: x.mul_(2).sum())(x), x
+    agree(program)
+
+
+def test_unbatched_tensors_cannot_take_a_batch():
+    agree(lambda torch: torch.vmap(lambda x: torch.zeros(3).add_(x))(batch(torch)))
+
+
+# ---- random numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", ["rand", "randn", "randint", "randperm", "dropout", "bernoulli",
+                                  "normal_", "rand_like"])
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_randomness(draw, randomness):
+    torch = ours
+    draws = {
+        "rand": lambda x: torch.rand(20), "randn": lambda x: torch.randn(20),
+        "randint": lambda x: torch.randint(1000, (20,)),
+        "randperm": lambda x: torch.randperm(20),
+        "dropout": lambda x: torch.nn.functional.dropout(torch.ones(20), 0.5),
+        "bernoulli": lambda x: torch.bernoulli(torch.full((20,), 0.5)),
+        "normal_": lambda x: (x.expand(20) * 1 if randomness == "different" else
+                              torch.zeros(20)).normal_(),
+        "rand_like": lambda x: torch.rand_like(torch.zeros(20)),
+    }
+    out = torch.vmap(draws[draw], randomness=randomness)(torch.zeros(5))
+    assert out.shape == (5, 20)
+    rows = {tuple(row) for row in out.tolist()}
+    assert len(rows) == (1 if randomness == "same" else 5)
+
+
+def test_randomness_error():
+    agree(lambda torch: torch.vmap(lambda x: x + torch.rand(3))(batch(torch)), messages=True)
+
+
+def test_dropout_of_a_batch():
+    x = ours.ones(6, 50)
+    out = ours.vmap(ours.nn.functional.dropout, randomness="different")(x)
+    assert len({tuple(row) for row in out.tolist()}) == 6
+    shared = ours.vmap(ours.nn.functional.dropout, randomness="same")(x)
+    assert len({tuple(row) for row in shared.tolist()}) == 1
+
+
+# ---- modules -----------------------------------------------------------------------------------------
+
+
+def _module(torch):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+    with torch.no_grad():
+        for i, p in enumerate(net.parameters()):
+            p.copy_(data(torch, *p.shape, grad=False, seed=i))
+    return net
+
+
+def test_functional_call():
+    def program(torch):
+        net = _module(torch)
+        params = {k: v.detach() * 2 for k, v in net.named_parameters()}
+        out = torch.func.functional_call(net, params, (batch(torch),))
+        return out, net(batch(torch)), torch.func.functional_call(
+            net, {"0.bias": torch.zeros(4)}, batch(torch))
+    agree(program)
+
+
+def test_per_example_gradients_of_a_module():
+    def program(torch):
+        net = _module(torch)
+        params = {k: v.detach() for k, v in net.named_parameters()}
+
+        def loss(params, x, y):
+            out = torch.func.functional_call(net, params, (x.unsqueeze(0),))
+            return ((out - y) ** 2).sum()
+        return torch.vmap(torch.func.grad(loss), (None, 0, 0))(
+            params, batch(torch), data(torch, 4, 2, grad=False))
+    agree(program, rtol=1e-4)
+
+
+def test_ensembles():
+    def program(torch):
+        nets = [_module(torch) for _ in range(3)]
+        params, buffers = torch.func.stack_module_state(nets)
+
+        def call(params, buffers, x):
+            return torch.func.functional_call(nets[0], (params, buffers), (x,))
+        out = torch.vmap(call, (0, 0, None))(params, buffers, batch(torch))
+        out.sum().backward()
+        return out, {k: v.grad for k, v in params.items()}
+    agree(program, rtol=1e-4)
+
+
+def test_functionalize_and_debug_unwrap():
+    def program(torch):
+        seen = []
+
+        def f(x):
+            seen.append(torch.func.debug_unwrap(x).shape)
+            return x.clone().add_(1)
+        return torch.func.functionalize(torch.vmap(f))(batch(torch)), seen
+    agree(program)
+
+
+# ---- errors ------------------------------------------------------------------------------------------
+
+ERRORS = {
+    "branch in vmap": lambda t: t.vmap(lambda x: x if x.sum() > 0 else -x)(batch(t)),
+    "item in vmap": lambda t: t.vmap(lambda x: x.sum().item())(batch(t)),
+    "no tensor": lambda t: t.vmap(_two)(batch(t)),
+    "sizes": lambda t: t.vmap(_first)(t.ones(3), t.ones(2)),
+    "in_dim": lambda t: t.vmap(_identity, in_dims=3)(batch(t)),
+    "in_dims type": lambda t: t.vmap(_identity, in_dims="a")(batch(t)),
+    "in_dims structure": lambda t: t.vmap(_first, in_dims=(0,))(batch(t), 2),
+    "not a tensor": lambda t: t.vmap(_identity)(2),
+    "no arguments": lambda t: t.vmap(_identity)(),
+    "out_dims structure": lambda t: t.vmap(_pair, out_dims=(0,))(batch(t)),
+    "out_dims type": lambda t: t.vmap(_identity, out_dims="a")(batch(t)),
+    "out_dim": lambda t: t.vmap(_identity, out_dims=5)(t.ones(3)),
+    "chunk_size": lambda t: t.vmap(_identity, chunk_size=-1),
+    "randomness": lambda t: t.vmap(_identity, randomness="some"),
+    "not a scalar": lambda t: t.func.grad(_identity)(vector(t)),
+    "grad of no tensor": lambda t: t.func.grad(_two)(vector(t)),
+    "grad of integers": lambda t: t.func.grad(_identity)(t.ones(3, dtype=t.int64)),
+    "argnums": lambda t: t.func.grad(_identity, argnums=1)(vector(t)),
+    "cotangent structure": lambda t: t.func.vjp(_pair, vector(t))[1](vector(t)),
+    "cotangent shape": lambda t: t.func.vjp(_identity, vector(t))[1](t.ones(2)),
+    "primals": lambda t: t.func.jvp(_identity, vector(t), vector(t)),
+    "tangent shape": lambda t: t.func.jvp(_identity, (vector(t),), (t.ones(2),)),
+    "jvp of no tensor": lambda t: t.func.jvp(_two, (vector(t),), (vector(t),)),
+    "requires_grad_": lambda t: t.func.grad(lambda x: t.ones(1).requires_grad_())(vector(t)),
+    "backward": lambda t: t.func.grad(lambda x: x.sum().backward())(vector(t)),
+    "autograd.grad in vmap": lambda t: t.vmap(lambda x: t.autograd.grad(x.sum(), x))(
+        data(t, 4, 3)),
+}
+
+
+def _identity(x):
+    return x
+
+
+def _first(x, y):
+    return x
+
+
+def _pair(x):
+    return x, x
+
+
+def _two(x):
+    return 2
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error(name):
+    agree(ERRORS[name], messages=name not in ("jvp of no tensor",))
