@@ -17,12 +17,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..array import namespace as fc
+import functorch_core as fc
+
 from ..array.array import Array, as_value, wrap
 from ..core import dtypes as dt, tree
 from ..core.aval import Aval
 from ..core.trace import Builder, state as trace_state
-from ..engine import Value, record
+from ..engine import record
 from ..engine.units import SCALAR_AVALS
 from ..ops.op import freeze
 from ..torch._apply import GraphOp
@@ -92,8 +93,7 @@ class Algorithm:
         """
         leaves, treedef = tree.flatten(params)
         slots = [self.state_of(wrap(as_value(x)), options) for x in leaves]
-        from ..array.creation import zeros
-        return {"step": zeros((), dtype=dt.float32), "slots": treedef.unflatten(slots)}
+        return {"step": fc.zeros((), dtype=fc.float32), "slots": treedef.unflatten(slots)}
 
     def update(self, grads, state: dict, params, **hyper) -> tuple:
         """One step: (new params, new state). Hyperparameters are PyTorch's, by keyword; float ones
@@ -126,7 +126,8 @@ class Algorithm:
         """
         update, operands = self.resolve(params, grads, states, counts, steps, hyper)
         if trace_state.builder is not None:
-            lifted = [fc_value(x) for x in operands]
+            lifted = [fc.asarray(x, dtype=fc.float64)._value if x.__class__ is float else x
+                      for x in operands]
             outs = trace_state.builder.inline(update.op.graph, lifted)
         else:
             outs = record(update.op.unit, operands)
@@ -233,12 +234,6 @@ class trace_outside:
         trace_state.builder = self.saved
 
 
-def fc_value(x):
-    """An operand inside a trace: a Python float as a 0-d float64."""
-    from ._numbers import fc_scalar
-    return fc_scalar(x)._value if x.__class__ is float else x
-
-
 def _closed(forms: tuple, scalars) -> dict:
     """Hyperparameters with the numbers put in."""
     def close(form):
@@ -278,14 +273,5 @@ def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None 
 def zeros(*names: str) -> Callable:
     """An `init` of arrays of zeros like the parameter."""
     def init(param):
-        return {name: fc_zeros_like(param) for name in names}
+        return {name: fc.zeros_like(param) for name in names}
     return init
-
-
-def fc_zeros_like(param: Array) -> Array:
-    """Zeros in the shape and dtype of a parameter."""
-    from ..array.creation import zeros_like
-    return zeros_like(param)
-
-
-__all__ = ["Algorithm", "Signature", "Update", "Value", "algorithm", "zeros"]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import operator
 
-from ..array import namespace as fc
+import functorch_core as fc
+
 from ..array.array import Array
-from ..core import dtypes as dt
 
 
 class Number:
@@ -28,19 +28,9 @@ class Number:
         return self.array.astype(dtype)
 
 
-def number(x) -> Number:
-    """A number of an array of one element, or of a Python number."""
-    if isinstance(x, Number):
-        return x
-    if not isinstance(x, Array):
-        return Number(fc_scalar(x))
-    return Number(fc.reshape(x, ()).astype(dt.float64))
-
-
-def fc_scalar(x) -> Array:
-    """A Python number as a 0-d float64."""
-    from ..array.creation import asarray
-    return asarray(float(x), dtype=dt.float64)
+def number(x: Array) -> Number:
+    """A number of an array of one element."""
+    return Number(fc.reshape(x, ()).astype(fc.float64))
 
 
 def _method(operation, reflected: bool):

@@ -6,7 +6,7 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
-from ..core.trace import Traced
+from ..core.trace import Traced, concrete
 from ..engine import Value, from_numpy, to_buffer, to_numpy
 
 _new = object.__new__
@@ -98,10 +98,10 @@ class Array:
         return self
 
     def __bool__(self):
-        return bool(self._scalar("bool (an `if`, `while`, `and`)"))
+        return bool(self._scalar("bool (an `if`, `while`, `and`)", branching=True))
 
     def __int__(self):
-        return int(self._scalar("int()"))
+        return int(self._scalar("int()", branching=True))
 
     def __float__(self):
         return float(self._scalar("float()"))
@@ -114,11 +114,11 @@ class Array:
             raise TypeError(f"only an integer array can be an index, this one is {self.aval}")
         return int(self._scalar("an index"))
 
-    def _scalar(self, what: str):
+    def _scalar(self, what: str, branching: bool = False):
         if self.size != 1:
             raise ValueError(f"{what} needs one element, this array is {self.aval}; "
                              "use .any() or .all() for a condition on many")
-        return to_numpy(concrete_value(self, what)).reshape(())[()]
+        return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
 
     def __dlpack__(self, **kwargs):
         return xla.to_dlpack(to_buffer(concrete_value(self, "DLPack")))
@@ -197,11 +197,19 @@ def as_value(x):
                     "convert lists with fc.asarray")
 
 
-def concrete_value(array: Array, what: str) -> Value:
-    """The engine value of a concrete array; ConcretizationError for a traced one."""
+def concrete_value(array: Array, what: str, branching: bool = False) -> Value:
+    """The engine value of a concrete array; ConcretizationError for a traced one.
+
+    Where an eager derivative is traced, the value is known all the same. It is given for what has
+    no derivative: integers and booleans, and numbers that Python only branches on (`branching`).
+    """
     value = array._value
     if value.__class__ is Value:
         return value
+    if value.__class__ is Traced and (branching or value.aval.dtype not in dt.INEXACT):
+        known = concrete(value)
+        if known is not None:
+            return as_value(known)
     raise ConcretizationError(CONCRETE_MESSAGE.format(what=what, value=array))
 
 

@@ -42,7 +42,8 @@ def _argnums(argnums, n: int, name: str) -> tuple[int, ...]:
 class _Call:
     """A call split into the arguments to differentiate by, as flat values, and the rest."""
 
-    def __init__(self, fun: Callable, args: Sequence, kwargs: dict, argnums, has_aux: bool):
+    def __init__(self, fun: Callable, args: Sequence, kwargs: dict, argnums, has_aux: bool,
+                 at_point: bool = True):
         self.fun, self.args, self.kwargs = fun, args, kwargs
         self.name = name_of(fun)
         self.which = _argnums(argnums, len(args), self.name)
@@ -50,13 +51,18 @@ class _Call:
         leaves, self.tree = tree.flatten(tuple(args[i] for i in self.which))
         self.values = leaf_values(leaves, "an argument", self.name)
         self.traced: TracedFunction = trace_function(
-            self._partial, self.tree, [v.aval for v in self.values], has_aux=has_aux)
+            self._partial(), self.tree, [v.aval for v in self.values], has_aux=has_aux,
+            operands=self.values if at_point else None)
 
-    def _partial(self, *chosen):
-        args = list(self.args)
-        for i, x in zip(self.which, chosen, strict=True):
-            args[i] = x
-        return self.fun(*args, **self.kwargs)
+    def _partial(self) -> Callable:
+        """The function of the chosen arguments alone, with the name of the user's."""
+        def partial(*chosen):
+            args = list(self.args)
+            for i, x in zip(self.which, chosen, strict=True):
+                args[i] = x
+            return self.fun(*args, **self.kwargs)
+        partial.__name__ = self.name
+        return partial
 
     def check_inputs(self):
         """TypeError unless every leaf to differentiate by is floating or complex."""
@@ -277,7 +283,7 @@ def linear_transpose(fun: Callable, *primals) -> Callable:
     >>> fc.linear_transpose(lambda x: 3 * x, fc.asarray(0.))(fc.asarray(2.))
     (Array(6., dtype=float32),)
     """
-    call = _Call(fun, primals, {}, tuple(range(len(primals))), False)
+    call = _Call(fun, primals, {}, tuple(range(len(primals))), False, at_point=False)
     n, captures = len(call.values), call.traced.captures
     given = (True,) * len(call.traced.graph.outputs)
     graph, mask = graph_transpose(call.traced.graph, (True,) * n + (False,) * len(captures), given)

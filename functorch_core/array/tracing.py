@@ -50,8 +50,12 @@ class TracedFunction:
 
 
 def trace_function(fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[Aval], *,
-                   has_aux: bool = False, keywords: bool = False) -> TracedFunction:
-    """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`)."""
+                   has_aux: bool = False, keywords: bool = False,
+                   operands: Sequence | None = None) -> TracedFunction:
+    """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`).
+
+    `operands`: the values of the arguments, if the graph will be run with them alone.
+    """
     name, found = name_of(fun), {}
 
     def flat(*values):
@@ -66,7 +70,7 @@ def trace_function(fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[Aval]
             leaves = leaves + aux_leaves
         return leaf_values(leaves, "the result", name)
 
-    graph, captures = trace(flat, avals, name)
+    graph, captures = trace(flat, avals, name, operands)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +61,15 @@ class Traced:
 
 
 class Builder:
-    """A graph under construction. Values of enclosing traces become captured inputs."""
+    """A graph under construction. Values of enclosing traces become captured inputs.
 
-    def __init__(self, name: str = "graph"):
-        self.name, self.open = name, False
+    `operands` are the values of the inputs where the graph is traced for them alone (an eager
+    derivative): Python can then branch on what was computed from them, see value_of.
+    """
+
+    def __init__(self, name: str = "graph", operands: Sequence | None = None):
+        self.name, self.open, self.operands = name, False, operands
+        self.values: dict[int, object] = {}  # slot -> value, as far as value_of needed it
         self.parent: Builder | None = None
         self.avals: list[Aval] = []
         self.nodes: list[Node] = []
@@ -148,11 +153,43 @@ class Builder:
             slots.update(zip(node.outputs, outs))
         return [Traced(graph.avals[s], self, slots[s]) for s in graph.outputs]
 
+    def value_of(self, x: Traced):
+        """What x, one of ours, is at the operands; None where they are not known."""
+        if self.operands is None:
+            return None
+        known = {**dict(zip(self.inputs, self.operands)),
+                 **{slot: captured for captured, slot in self.captures.items()}, **self.values}
+        for node in nodes_for(self.nodes, x.slot, known):
+            args = [concrete(known[s]) for s in node.inputs]
+            if any(a is None for a in args):
+                return None
+            with outside_traces():
+                outs = bind(node.primitive, *args, **node.params)
+            outs = dict(zip(node.outputs, outs if node.primitive.multiple else (outs,)))
+            known.update(outs)
+            self.values.update(outs)
+        return concrete(known[x.slot])
+
     def finish(self, outputs: Sequence) -> Graph:
         """The graph: inputs in order, then the captured ones."""
         slots = [self.lift(x) for x in outputs]
         inputs = self.inputs + list(self.captures.values())
         return Graph(self.name, inputs, self.nodes, slots, self.avals)
+
+
+def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping) -> list[Node]:
+    """The nodes, in order, that make a slot from known ones."""
+    needed, found = {slot}, []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(node.outputs) and not known.keys() >= set(node.outputs):
+            needed.update(node.inputs)
+            found.append(node)
+    return found[::-1]
+
+
+def concrete(x):
+    """The value of x: itself, or for a traced one what its trace knows; None if it knows nothing."""
+    return x.builder.value_of(x) if x.__class__ is Traced else x
 
 
 def current() -> Builder | None:
@@ -239,13 +276,14 @@ def _conform(array, aval: Aval) -> np.ndarray:
 # ---- tracing a function ----------------------------------------------------------------------------
 
 
-def trace(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -> tuple[Graph, list]:
+def trace(fun: Callable, in_avals: Sequence[Aval], name: str = "graph",
+          operands: Sequence | None = None) -> tuple[Graph, list]:
     """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
 
     The graph's inputs are `in_avals` in order, then one for each captured value of an enclosing
-    trace: run it as run(graph, [*args, *captures]).
+    trace: run it as run(graph, [*args, *captures]). `operands`: see Builder.
     """
-    builder = Builder(name)
+    builder = Builder(name, operands)
     with builder:
         outputs = fun(*[builder.input(a) for a in in_avals])
         graph = builder.finish(outputs)

@@ -194,8 +194,9 @@ def _classify_array(item, index) -> _Entry:
     if isinstance(item, Value) and not a.ndim and a.dtype in dt.INTEGER:
         return _Entry("int", int(to_numpy(item)))
     if a.dtype == dt.bool_:
-        if isinstance(item, Traced):
-            raise ConcretizationError(TRACED_MASK.format(mask=item))
+        mask, item = item, concrete(item)
+        if item is None:
+            raise ConcretizationError(TRACED_MASK.format(mask=mask))
         return _Entry("mask", np.asarray(item))
     if a.dtype not in dt.INTEGER:
         raise IndexError(FLOAT_INDEX.format(index=show(index), aval=a))

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from ..core import dtypes as dt
 from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
+from ..engine.recorder import record_pair
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
-from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate
+from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate, sequence
 
+_new = object.__new__
 levels = None            # the module `_levels`, set when a transform is entered for the first time
 marks_inference = False  # set when inference mode is entered for the first time
 
@@ -72,24 +74,36 @@ class OpNode(Node):
 
     __slots__ = ("op", "taped", "saved", "versions")
 
-    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+    def __init__(self, edges, n_outputs: int, op: GraphOp, taped: Taped, saved, versions):
+        self.edges, self.n_outputs = edges, n_outputs
+        self.sequence, self.extras = next(sequence), None
+        self.op, self.taped, self.saved, self.versions = op, taped, saved, versions
+
+    def apply(self, grads: Sequence, create_graph: bool) -> Sequence:
         """The gradients of the inputs, None where there is no edge."""
         saved, taped = self.saved, self.taped
         if saved is None:
             raise RuntimeError(FREED)
         if self.versions:
             self._check_versions()
-        given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
-        if True not in given:
-            return (None,) * len(taped.mask)
+        if None in grads or not taped.all_out:
+            given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+            if True not in given:
+                return (None,) * len(taped.mask)
+        else:
+            given = taped.out_mask
         if create_graph or (levels is not None and _any_level(grads)):
             found = self._differentiably(grads, given, create_graph)
         else:
             values = [v if v.__class__ is Value else unpacked_value(v) for v in saved]
-            values += [g._read() for g, use in zip(grads, given) if use]
+            for g, use in zip(grads, given):
+                if use:
+                    values.append(g._value if g._view is None else g._read())
             found = [new_tensor(v) for v in record(taped.backward(given)[1], values)]
+        if taped.all_in:
+            return found
         outs = iter(found)
-        return tuple([next(outs) if m else None for m in taped.mask])
+        return [next(outs) if m else None for m in taped.mask]
 
     def _differentiably(self, grads: Sequence, given: tuple, create_graph: bool) -> list:
         """The same by an op that can itself be on the tape, or batched."""
@@ -209,16 +223,16 @@ def apply(op: GraphOp, operands: Sequence):
                     levels.refresh(x)
                 if x._level is not None:
                     return levels.apply(op, operands)
-    values, taped = [], False
+    values, mask = [], []
     for x in operands:
         if isinstance(x, Tensor):
             values.append(x._value if x._view is None else x._read())
-            taped = taped or x._ge is not None
+            mask.append(x._ge is not None)
         else:
             values.append(x)
-    if taped and state.enabled:
-        mask = tuple([isinstance(x, Tensor) and x._ge is not None for x in operands])
-        how = op.taped(mask)
+            mask.append(False)
+    if True in mask and state.enabled:
+        how = op.taped(tuple(mask))
         if how is not None:
             return _apply_taped(op, how, operands, values)
     out = record(op.unit, values)
@@ -236,22 +250,26 @@ def _inference_tensors(out, multiple: bool):
 
 def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
     outs = record(how.forward, values)
-    if how.forward.multiple is False:
-        outs = [outs]
-    node = op.node_class([x._ge if m else None for x, m in zip(operands, how.mask)], how.n_out)
+    if not how.forward.multiple:
+        outs = (outs,)
+    edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
     saved = [values[i] for i in how.saved_inputs]
     versions = []
     for i in how.checked:
         x = operands[i]
         if isinstance(x, Tensor):
             versions.append((x, x._own_version if x._view is None else x._view.cell.version))
-    tensors = [new_tensor(v, (node, i) if m else None)
-               for i, (v, m) in enumerate(zip(outs, how.out_mask))]
+    node = op.node_class(edges, how.n_out, op, how, saved, versions)
+    if not op.multiple:
+        tensors = [new_tensor(outs[0], (node, 0))]
+    else:
+        tensors = [new_tensor(v, (node, i) if m else None)
+                   for i, (v, m) in enumerate(zip(outs, how.out_mask))]
     for i in how.saved_outputs:
         saved.append(outs[i])
         versions.append((weakref.ref(tensors[i]), 0))
-    saved += outs[how.n_out:]
-    node.op, node.taped, node.saved, node.versions = op, how, saved, versions
+    if how.n_kept:
+        saved += outs[how.n_out:]
     if marks_inference or state.watched:
         watch(node, operands)
     return tensors if op.multiple else tensors[0]

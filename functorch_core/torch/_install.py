@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..engine.recorder import record_pair
-from . import _op
+from . import _apply, _op
+from ._apply import apply_pair
 from ._inplace import inplace
 from ._op import TorchOp, registry
 from ._parameter import Parameter
 from ._tensor_base import Tensor
+from .autograd.modes import state as modes
 
 _new = object.__new__
 
@@ -79,23 +81,30 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         return lambda self: op(self)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
-    slow, units = _slow_operator(op, False), op.pairs
+    slow, pairs, taped_pairs = _slow_operator(op, False), op.pairs, op.taped_pairs
 
     def operator(self, other):
-        # The hot path: two plain tensors whose avals were seen before, nothing to differentiate.
-        if other.__class__ in PLAIN and self._ge is None and other._ge is None:
+        # The hot path: two plain tensors whose avals were seen before.
+        if other.__class__ in PLAIN and self._level is None and other._level is None and (
+                _op.overrides is None and _op.autocast is None):
             x = self._value if self._view is None else self._read()
             y = other._value if other._view is None else other._read()
-            unit = units.get((x.aval, y.aval))
-            if unit is not None and self._level is None and other._level is None and (
-                    _op.overrides is None):
-                tensor = _new(Tensor)
-                tensor._value = record_pair(unit, x, y)
-                return tensor
+            on_tape, other_on_tape = self._ge is not None, other._ge is not None
+            if not ((on_tape or other_on_tape) and modes.enabled):
+                found = pairs.get((x.aval, y.aval))
+                if found is not None and not _apply.marks_inference:
+                    tensor = _new(Tensor)
+                    tensor._value = record_pair(found.unit, x, y)
+                    return tensor
+            elif not (modes.watched or _apply.marks_inference):
+                found, how = taped_pairs.get((x.aval, y.aval, on_tape, other_on_tape), NOTHING)
+                if how is not None:
+                    return apply_pair(found, how, self, other, x, y)
         return slow(self, other)
     return operator
 
 
+NOTHING = None, None
 PLAIN = frozenset({Tensor, Parameter})
 
 

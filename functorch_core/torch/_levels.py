@@ -267,11 +267,11 @@ def _apply_taped(op: GraphOp, operands, level: Taped) -> list:
         forward = how.ops["forward"] = GraphOp(how.forward.graph, op.name, True, op.node_class)
     outs = _apply.apply(forward, inner)
     edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
-    node = level_node_class(op.node_class)(edges, how.n_out)
     saved = [inner[i] for i in how.saved_inputs]
     saved += [outs[i] for i in how.saved_outputs]
     saved += outs[how.n_out:]
-    node.op, node.taped, node.saved, node.versions, node.depth = op, how, saved, (), depth
+    node = level_node_class(op.node_class)(edges, how.n_out, op, how, saved, ())
+    node.depth = depth
     return [wrap(Taped(depth, o), (node, i)) if m else o
             for i, (o, m) in enumerate(zip(outs, how.out_mask))]
 

@@ -63,7 +63,9 @@ class TorchOp:
         self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
         self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
         self.ops: dict[tuple, GraphOp] = {}
-        self.pairs: dict[tuple, object] = {}  # avals of two tensors -> unit, for operators
+        # For operators: avals of two tensors -> op; avals and which are on the tape -> op, Taped.
+        self.pairs: dict[tuple, GraphOp] = {}
+        self.taped_pairs: dict[tuple, tuple] = {}
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__module__ = fun.__doc__, "torch"
         self.__signature__, self.__wrapped__ = signature, fun
@@ -158,11 +160,14 @@ class TorchOp:
         return self.finish(apply(op, operands), op)
 
     def _remember_pair(self, bound: list, op: GraphOp):
-        """Let operators find the unit by the avals of two tensors, if nothing else was given."""
+        """Let operators find the op by the avals of two tensors, if nothing else was given."""
         plain = all(isinstance(x, Tensor) for x in bound[:2]) and bound[2:] == self.defaults[2:]
         # Integers may become the default dtype, which can change; floating operands do not.
         if plain and all(x._level is None and x.is_floating_point() for x in bound[:2]):
-            self.pairs[bound[0]._value.aval, bound[1]._value.aval] = op.unit
+            avals = bound[0]._value.aval, bound[1]._value.aval
+            self.pairs[avals] = op
+            for mask in ((True, True), (True, False), (False, True)):
+                self.taped_pairs[*avals, *mask] = op, _simple(op.taped(mask))
 
     def finish(self, result, op: GraphOp):
         """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
@@ -225,6 +230,12 @@ class TorchOp:
                     value in LITERALS or is_literal_zero(value)):
                 return Weak(builder.input(SCALAR_AVALS[cls]), cls)
         return value
+
+
+def _simple(how):
+    """A Taped whose backward needs nothing but the operands; None for any other."""
+    plain = how is not None and not how.n_kept and not how.saved_outputs and how.n_out == 1
+    return how if plain and all(how.out_mask) else None
 
 
 EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor or None", "Operand": "Tensor or Number",

@@ -2,8 +2,6 @@
 from the declarations of the ops (see `_install`)."""
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from .. import xla
@@ -528,9 +526,7 @@ def retain_grad(self):
 
 def _retain_on_node(self):
     node, index = self._ge
-    if node.retained is None:
-        node.retained = weakref.WeakValueDictionary()
-    node.retained[index] = self
+    node.retain(index, self)
 
 
 Tensor.retains_grad = property(lambda self: self._retains_grad)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import primitives as p
+from ..core import dtypes as dt
 from ..core.aval import Aval, aval
 from ..core.trace import evaluate, trace_closed
 from ..engine import Value
@@ -176,12 +177,12 @@ def over(old, new, whole: bool = True):
 
 def besides(x, other):
     """x, with the other value on the tape, too, with zero gradients."""
-    if other.aval.size:
-        other = p.slice(p.reshape(other, shape=(other.aval.size,)), start=(0,), limit=(1,))
-        other = p.broadcast_in_dim(p.reshape(other, shape=()), shape=x.aval.shape, dims=())
-    else:
-        other = p.full(x.aval.shape, 0, x.aval.dtype)
-    return p.select(p.full(x.aval.shape, True, BOOL), x, other)
+    if other.aval.dtype not in dt.INEXACT:
+        return x
+    flat = p.reshape(other, shape=(other.aval.size,))
+    one = p.reduce_sum(p.slice(flat, start=(0,), limit=(min(other.aval.size, 1),)), axes=(0,))
+    one = p.broadcast_in_dim(p.convert(one, dtype=x.aval.dtype), shape=x.aval.shape, dims=())
+    return p.select(p.full(x.aval.shape, True, BOOL), x, one)
 
 
 def _get(x, chain, ints):

@@ -6,8 +6,8 @@ import math
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
-from .._op import composite, torch_op, write_out
 from .._inplace import scalar_name
+from .._op import composite, torch_op, write_out
 from .._promotion import broadcast, cast, result_dtype
 from .._tensor_base import Tensor
 from . import declaring as d
@@ -110,10 +110,8 @@ isnan = _test("isnan", lambda x: ew.isnan(x), "Whether input is not a number, el
 isinf = _test("isinf", lambda x: ew.isinf(x), "Whether input is infinite, elementwise.")
 isfinite = _test("isfinite", lambda x: ew.isfinite(x), "Whether input is finite, elementwise.")
 isreal = _test("isreal", _is_real, "Whether the imaginary part is 0, elementwise.")
-isposinf = unary("isposinf", _signed_infinity("isposinf", 1), "Whether input is inf, elementwise.",
-                 floats=False, dtypes=ANY, inplace=False)
-isneginf = unary("isneginf", _signed_infinity("isneginf", -1), "Whether input is -inf, elementwise.",
-                 floats=False, dtypes=ANY, inplace=False)
+isposinf = _test("isposinf", _signed_infinity("isposinf", 1), "Whether input is inf.")
+isneginf = _test("isneginf", _signed_infinity("isneginf", -1), "Whether input is -inf.")
 
 # ---- logic ---------------------------------------------------------------------------------------
 

@@ -174,8 +174,8 @@ def _power_sum(x, ord=2, dtype=None):
 
 
 UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
-         "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
-         "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
+         "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round",
+         "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
 BINARY = ("add", "sub", "mul", "div", "lerp")
 BOUNDS = {"clamp_max": pointwise.minimum, "maximum": pointwise.maximum,
           "clamp_min": pointwise.maximum, "minimum": pointwise.minimum}
@@ -226,7 +226,7 @@ class _StaticNumbers(Foreach):
 def _declare(name: str, body: Callable):
     cls = _StaticNumbers if name in STATIC_NUMBER else Foreach
     op = cls(f"_foreach_{name}", body)
-    forms = dict(method=False, function=True)
+    forms = {"method": False, "function": True}
     prepared = _listed if name in ("addcmul", "addcdiv") else lambda args: args
     if name not in ONLY_INPLACE:
         def function(*args, **kwargs):

@@ -1,7 +1,6 @@
 """Elementwise functions of whole numbers and of the bits of floats: gcd, lcm, frexp."""
 from __future__ import annotations
 
-
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...transforms.custom import stop_gradient

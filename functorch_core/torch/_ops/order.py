@@ -200,12 +200,14 @@ def _middle(name: str, place, doc: str):
     return composite(fun, name=name)
 
 
-median = _middle("median", _median_place, """The lower middle element, of all or along dim; NaN wins.
+median = _middle("median", _median_place, """The lower middle element, of all or along dim.
+
+    NaN wins.
 
     >>> torch.median(torch.tensor([1., 4., 3., 2.]))
     tensor(2.)
     """)
-nanmedian = _middle("nanmedian", _nanmedian_place, """The lower middle of the elements that are not NaN.
+nanmedian = _middle("nanmedian", _nanmedian_place, """The lower middle element but for NaN.
 
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
@@ -409,8 +411,8 @@ def searchsorted(sorted_sequence: Tensor, input: Operand, *, out_int32=False, ri
                                f"but got boundary tensor {list(sequence.aval.shape)}and got sorter "
                                f"tensor {list(sorter.aval.shape)}")
         if sorter.aval.dtype != dt.int64:
-            raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but got "
-                               f"dtype {scalar_name(sorter.aval.dtype)}")
+            raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but "
+                               f"got dtype {scalar_name(sorter.aval.dtype)}")
         sequence = p.take_along_axis(sequence, sorter, axis=sequence.aval.ndim - 1)
     return _search(sequence, input, right or side == "right", out_int32)
 

@@ -5,10 +5,10 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from ...transforms.custom import stop_gradient
+from .. import _types
 from .._op import TorchOp, composite, registry, torch_op
 from .._promotion import broadcast, cast, promote, result_dtype
 from .._tensor_base import Tensor
-from .. import _types
 from . import declaring as d
 from .declaring import binary, kind_of, like, number_operand, require, unary, widened
 
@@ -435,10 +435,10 @@ def _fmin(x, y):
 
 
 _ANY = d.NUMERIC | {dt.bool_}
-maximum = binary("maximum", _ordered("maximum", p.max), "The larger of two, elementwise; NaN wins.",
-                 dtypes=_ANY, inplace=False)
-minimum = binary("minimum", _ordered("minimum", p.min), "The smaller of two, elementwise; NaN wins.",
-                 dtypes=_ANY, inplace=False)
+maximum = binary("maximum", _ordered("maximum", p.max),
+                 "The larger of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False)
+minimum = binary("minimum", _ordered("minimum", p.min),
+                 "The smaller of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False)
 fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.",
               dtypes=_ANY, inplace=False)
 fmin = binary("fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.",

@@ -1,6 +1,7 @@
 """Reductions: sums, means, extremes, logic, variances, norms."""
 from __future__ import annotations
 
+import builtins
 import math
 
 from ... import primitives as p
@@ -14,8 +15,8 @@ from .._promotion import promote
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from . import declaring as d
-from .declaring import like, require
 from .comparison import truth
+from .declaring import like, require
 from .pointwise import maximum, minimum
 
 # ---- dimensions ----------------------------------------------------------------------------------
@@ -327,12 +328,16 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
     return composite(fun, name=name)
 
 
-max = _three_forms("max", True, maximum, """The greatest element; values and indices along dim; the larger of two.
+max = _three_forms("max", True, maximum, """The greatest element.
+
+    Along a dimension the values and indices; of two tensors the larger, elementwise.
 
     >>> torch.max(torch.tensor([1., 3., 2.]))
     tensor(3.)
     """)
-min = _three_forms("min", False, minimum, """The least element; values and indices along dim; the smaller of two.
+min = _three_forms("min", False, minimum, """The least element.
+
+    Along a dimension the values and indices; of two tensors the smaller, elementwise.
 
     >>> torch.min(torch.tensor([1., 3., 2.]))
     tensor(1.)
@@ -353,7 +358,7 @@ def mean_and_variance(x, axes, correction):
         square = p.mul(apart, apart)
     total = p.reduce_sum(square, axes=axes)
     freedom = count_over(x, axes) - correction
-    return average, p.div(total, like(total, freedom if freedom > 0 else 0))
+    return average, p.div(total, like(total, builtins.max(freedom, 0)))
 
 
 def safe_sqrt(x):

@@ -13,7 +13,7 @@ from . import declaring as d
 from .declaring import binary, like, require, unary, widened
 from .math import times_log
 
-SPECIAL = dict(method=False, function=False, inplace=False)
+SPECIAL = {"method": False, "function": False, "inplace": False}
 
 
 def _special(name: str, apply, doc: str, **more):
@@ -148,8 +148,8 @@ spherical_bessel_j0 = _special("spherical_bessel_j0", p.spherical_bessel_j0,
                                "The spherical Bessel function j0, elementwise.")
 
 # ---- orthogonal polynomials ----------------------------------------------------------------------
-# By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have no
-# derivatives, as in PyTorch.
+# By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have
+# no derivatives, as in PyTorch.
 
 
 def _polynomial(name: str, first, step, doc: str, change=lambda x: x):

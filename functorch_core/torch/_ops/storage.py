@@ -26,6 +26,13 @@ class Storage:
     def __init__(self, cell: Cell):
         self._cell = cell
 
+    def __getattr__(self, name):
+        # The storages of a checkpoint get a cell when somebody looks at them: few are.
+        if name == "_cell" and "_cell_later" in self.__dict__:
+            self._cell = self._cell_later()
+            return self._cell
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     is_cuda = property(lambda self: self.device.type == "cuda")
 
     @property

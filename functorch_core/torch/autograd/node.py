@@ -9,6 +9,7 @@ intermediate values kept, and the inputs with them for higher orders.
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Sequence
 
 from ...core import dtypes as dt
@@ -34,12 +35,13 @@ class Taped:
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "_backward", "_units", "ops")
+                 "checked", "out_mask", "all_in", "all_out", "_backward", "_units", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
         self.graph, self.mask, self.n_out = graph, mask, len(graph.outputs)
         self.out_mask = v.out_mask
+        self.all_in, self.all_out = all(mask), all(v.out_mask)
         kept, full = _recomputing(graph, v)
         n_in = len(graph.inputs)
         used = used_inputs(full)
@@ -160,6 +162,17 @@ def second_order(graph: Graph, mask: tuple[bool, ...]) -> Graph:
             _inline_conjugated(builder, v, outs[len(graph.outputs):], cts))))
 
 
+class Extras:
+    """What few nodes have: hooks, tensors that retain their gradient, the user's notes."""
+
+    __slots__ = ("pre_hooks", "hooks", "tensor_hooks", "retained", "metadata")
+
+    def __init__(self):
+        self.pre_hooks, self.hooks, self.metadata = {}, {}, {}
+        self.tensor_hooks: dict[int, dict] = {}
+        self.retained = weakref.WeakValueDictionary()  # output index -> tensor
+
+
 class Node:
     """A step of the tape: one applied op, with edges to what made its inputs.
 
@@ -167,13 +180,11 @@ class Node:
     compute `apply`.
     """
 
-    __slots__ = ("edges", "sequence", "metadata_", "pre_hooks", "hooks", "retained", "n_outputs",
-                 "tensor_hooks", "__weakref__")
+    __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
 
     def __init__(self, edges, n_outputs: int = 1):
         self.edges, self.n_outputs = edges, n_outputs
-        self.sequence = next(sequence)
-        self.pre_hooks = self.hooks = self.tensor_hooks = self.retained = self.metadata_ = None
+        self.sequence, self.extras = next(sequence), None
 
     def __repr__(self):
         return f"<{type(self).__name__} object at {id(self):#x}>"
@@ -182,33 +193,41 @@ class Node:
         """The name of the kind of node: AddBackward0."""
         return type(self).__name__
 
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """The gradients of the inputs, one for each edge, of those of the outputs (None: zero)."""
+        raise NotImplementedError(f"{self.name()} has no backward")
+
     @property
     def next_functions(self) -> tuple:
         """((node, index), ...) of the inputs; (None, 0) where none is needed."""
         return tuple((None, 0) if e is None else e for e in self.edges)
 
+    def extra(self) -> Extras:
+        """Hooks and notes, to be added to."""
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
+
     @property
     def metadata(self) -> dict:
         """A dict for the user's notes."""
-        if self.metadata_ is None:
-            self.metadata_ = {}
-        return self.metadata_
+        return self.extra().metadata
 
     def register_hook(self, hook):
         """Call hook(grad_inputs, grad_outputs) when the node has computed."""
-        self.hooks = {} if self.hooks is None else self.hooks
-        return Handle(self.hooks, hook)
+        return Handle(self.extra().hooks, hook)
 
     def register_prehook(self, hook):
         """Call hook(grad_outputs) before the node computes."""
-        self.pre_hooks = {} if self.pre_hooks is None else self.pre_hooks
-        return Handle(self.pre_hooks, hook)
+        return Handle(self.extra().pre_hooks, hook)
 
     def hooks_of_output(self, index: int) -> dict:
         """The tensor hooks of output `index`, in order of registration."""
-        if self.tensor_hooks is None:
-            self.tensor_hooks = {}
-        return self.tensor_hooks.setdefault(index, {})
+        return self.extra().tensor_hooks.setdefault(index, {})
+
+    def retain(self, index: int, tensor):
+        """Give the gradient of output `index` to a tensor that retains it."""
+        self.extra().retained[index] = tensor
 
     def release(self):
         """Free what backward needs."""

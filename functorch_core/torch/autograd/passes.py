@@ -35,6 +35,7 @@ class Pass:
         self.pending: dict[Node, list] = {}
         self.captured: dict[tuple[Node, int], object] = {}
         self.wanted, self.accumulate = wanted, accumulate
+        self.anomaly = state.anomaly
         self.useful = self.visited = self.roots = None
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
@@ -89,25 +90,18 @@ class Pass:
     def visit(self, node: Node):
         """Compute one node; its input gradients, or None if they are not needed."""
         grads = self.pending.pop(node)
-        if node.tensor_hooks:
-            _tensor_hooks(node, grads)
-        if node.retained:
-            for index, tensor in list(node.retained.items()):
+        extras = node.extras
+        if extras is not None:
+            _tensor_hooks(extras, grads)
+            for index, tensor in list(extras.retained.items()):
                 tensor._retain(grads[index], self.create_graph)
         if self.wanted is not None and not self._capture(node, grads):
             return None
-        if node.pre_hooks:
-            for hook in list(node.pre_hooks.values()):
-                changed = hook(tuple(grads))
-                if changed is not None:
-                    grads = list(changed) if isinstance(changed, tuple) else [changed]
-        outs = self._compute(node, grads)
-        if node.hooks:
-            for hook in list(node.hooks.values()):
-                changed = hook(tuple(outs), tuple(grads))
-                if changed is not None:
-                    outs = changed if isinstance(changed, tuple) else (changed,)
-        return outs
+        if extras is not None:
+            grads = _pre_hooks(extras, grads)
+        outs = self._examined(node, grads) if self.anomaly else node.apply(
+            grads, self.create_graph)
+        return outs if extras is None else _post_hooks(extras, grads, outs)
 
     def _capture(self, node: Node, grads: list) -> bool:
         """Keep what is wanted of a node's gradients; whether the node itself must be computed."""
@@ -120,9 +114,7 @@ class Pass:
             return found and self.accumulate
         return any(e is not None and e[0] in self.useful for e in node.edges)
 
-    def _compute(self, node: Node, grads: list):
-        if not state.anomaly:
-            return node.apply(grads, self.create_graph)
+    def _examined(self, node: Node, grads: list):
         from .anomaly_mode import check_nan, explain
         try:
             outs = node.apply(grads, self.create_graph)
@@ -134,8 +126,24 @@ class Pass:
         return outs
 
 
-def _tensor_hooks(node: Node, grads: list):
-    for index, hooks in list(node.tensor_hooks.items()):
+def _pre_hooks(extras, grads: list) -> list:
+    for hook in list(extras.pre_hooks.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, tuple) else [changed]
+    return grads
+
+
+def _post_hooks(extras, grads: list, outs):
+    for hook in list(extras.hooks.values()):
+        changed = hook(tuple(outs), tuple(grads))
+        if changed is not None:
+            outs = changed if isinstance(changed, tuple) else (changed,)
+    return outs
+
+
+def _tensor_hooks(extras, grads: list):
+    for index, hooks in list(extras.tensor_hooks.items()):
         for hook in list(hooks.values()):
             changed = hook(grads[index])
             if changed is not None:

@@ -1,0 +1,39 @@
+"""The functions that PyTorch's pickles call to rebuild tensors, under the names they call them by."""
+from __future__ import annotations
+
+from ._parameter import Parameter
+from ._pickling import set_state, view_of_cell
+from ._types import by_name
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    return view_of_cell(storage._cell, _dtype_of(storage), size, stride, storage_offset)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks,
+                       metadata=None):
+    return _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks,
+                              _dtype_of(storage), metadata)
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype,
+                       metadata=None):
+    tensor = view_of_cell(storage._cell, dtype, size, stride, storage_offset)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _dtype_of(storage):
+    return getattr(storage, "dtype", by_name["uint8"])
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return set_state(Parameter(data, requires_grad), None, state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    return set_state(func(*args), new_type, state)
