@@ -51,8 +51,11 @@ from .array.custom import (
 from .array.derivatives import (
     grad, hessian, jacfwd, jacrev, jvp, linear_transpose, linearize, stop_gradient, value_and_grad,
     vjp)
-from .array.jit import ShapeDtype, eval_shape, jit, make_graph
+from .array.jit import eval_shape, jit, make_graph
+from .array.tracing import ShapeDtype, ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap
+from .engine import debug_nans
+from .tracebacks import install as _hide_internal_frames
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __array_api_version__ = "2024.12"
@@ -63,3 +66,5 @@ def load_ipython_extension(ipython):
     """%load_ext functorch_core: `import torch` in the notebook imports this library."""
     from .shim import load_ipython_extension
     load_ipython_extension(ipython)
+
+_hide_internal_frames()

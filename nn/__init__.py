@@ -1,2 +1,37 @@
 """torch.nn: neural networks."""
-from . import functional
+from . import functional, init, modules, parameter, utils
+from ._names import publish as _publish
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .parallel import DataParallel
+
+globals().update({name: getattr(modules, name) for name in modules.__all__})
+
+_LAZY = ("attention", "backends", "common_types", "grad", "qat", "quantized")
+
+
+def __getattr__(name: str):
+    if name not in _LAZY:
+        raise AttributeError(f"module 'torch.nn' has no attribute {name!r}")
+    import importlib
+    module = importlib.import_module(f"{__name__}.{name}")
+    _publish()
+    return module
+
+
+def factory_kwargs(kwargs):
+    """The device, dtype and memory_format among a layer's keyword arguments."""
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    unexpected = kwargs.keys() - {*simple, "factory_kwargs"}
+    if unexpected:
+        raise TypeError(f"unexpected kwargs {unexpected}")
+    found = dict(kwargs.get("factory_kwargs", {}))
+    for key in simple & kwargs.keys():
+        if key in found:
+            raise TypeError(f"{key} specified twice, in **kwargs and in factory_kwargs")
+        found[key] = kwargs[key]
+    return found
+
+
+_publish()

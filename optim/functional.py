@@ -13,7 +13,8 @@ import math
 
 import functorch_core as fc
 
-from ..array.array import Array
+from ..array.array import Array, wrap
+from ..primitives import dot_general, reduce_precision
 from ._algorithm import algorithm, zeros
 from ._numbers import lerp, maximum, minimum, number, select
 
@@ -260,25 +261,29 @@ def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None,
 
 
 def orthogonalized(x: Array, coefficients, steps: int, eps) -> Array:
-    """The nearest matrix with singular values near 1, by Newton-Schulz iteration in bfloat16."""
+    """The matrix with x's singular vectors and singular values near 1, by Newton-Schulz iteration in
+    bfloat16."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
-    x = x.astype(fc.bfloat16)
+    x = _rounded(x.astype(fc.float32))
     x = x.mT if tall else x
-    norm = fc.sqrt(fc.sum(fc.square(x.astype(fc.float32)))).astype(fc.bfloat16)
-    x = x / maximum(norm, eps)
+    x = _rounded(x / maximum(_rounded(fc.sqrt(fc.sum(x * x))), eps))
     for _ in range(steps):
-        gram = x @ x.mT
-        x = _affine(x, a, _affine(gram, b, gram, c, gram), None, x)
+        gram = _rounded(_product(x, x.mT))
+        gram = _rounded(b * gram + c * _product(gram, gram))
+        x = _rounded(a * x + _product(gram, x))
     return x.mT if tall else x
 
 
-def _affine(base: Array, beta, left: Array, alpha, right: Array) -> Array:
-    """beta * base + alpha * left @ right, rounded once."""
-    wide = fc.float32
-    product = fc.matmul(left, right).astype(wide) if alpha is None else (
-        alpha * fc.matmul(left, right).astype(wide))
-    return (beta * base.astype(wide) + product).astype(base.dtype)
+def _rounded(x: Array) -> Array:
+    """A float32 array rounded to bfloat16's precision; XLA would drop a conversion there and back."""
+    return wrap(reduce_precision(x._value, exponent_bits=8, mantissa_bits=7))
+
+
+def _product(x: Array, y: Array) -> Array:
+    """The product of two rounded matrices, with the speed of bfloat16, summed in float32."""
+    x, y = (m.astype(fc.bfloat16)._value for m in (x, y))
+    return wrap(dot_general(x, y, contract=((1,), (0,)), out_dtype=fc.float32))
 
 
 @algorithm(init=zeros("momentum_buffer"))

@@ -8,6 +8,7 @@ from ..core import dtypes as dt
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.trace import Traced, concrete
 from ..engine import Value, from_numpy, to_buffer, to_numpy
+from ..ops.op import Weak, strong
 
 _new = object.__new__
 
@@ -138,7 +139,7 @@ class Array:
 
     def __repr__(self):
         value = self._value
-        if isinstance(value, Traced):
+        if value.__class__ is not Value:
             return f"Traced<{value.aval}>"
         array = to_numpy(value)
         text = np.array2string(array, separator=", ", prefix="Array(")
@@ -164,7 +165,7 @@ def wrap(value) -> Array:
 
 def wrap_all(out):
     """Values in (nested) tuples and lists as Arrays."""
-    if out.__class__ is Value or isinstance(out, Traced):
+    if out.__class__ is Value or isinstance(out, (Traced, Weak)):
         return wrap(out)
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return type(out)(*map(wrap_all, out))
@@ -174,7 +175,7 @@ def wrap_all(out):
 def unwrap(x):
     """The value of an Array; NumPy arrays are copied; numbers and None stay."""
     if x.__class__ is Array:
-        return x._value
+        return strong(x._value)
     if isinstance(x, (np.ndarray, np.generic)):
         return from_numpy(np.array(x))
     if isinstance(x, (list, tuple)):
@@ -185,7 +186,7 @@ def unwrap(x):
 def as_value(x):
     """The value of anything array-like: Arrays, NumPy arrays, Python numbers (default dtypes)."""
     if x.__class__ is Array:
-        return x._value
+        return strong(x._value)
     if isinstance(x, (bool, int, float, complex)):
         return from_numpy(np.asarray(x, dt.of_scalar(x)))
     if isinstance(x, (np.ndarray, np.generic)):
@@ -206,6 +207,7 @@ def concrete_value(array: Array, what: str, branching: bool = False) -> Value:
     value = array._value
     if value.__class__ is Value:
         return value
+    value = strong(value)
     if value.__class__ is Traced and (branching or value.aval.dtype not in dt.INEXACT):
         known = concrete(value)
         if known is not None:

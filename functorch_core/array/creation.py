@@ -188,7 +188,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise ValueError(f"asarray(..., copy=False): {array.aval} to {dtype.name} is a copy")
-        array = wrap(astype(array._value, dtype))
+        array = wrap(astype(as_value(array), dtype))
     return on_device(array, device)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.trace import Traced, state
 from ..engine import Unit, Value, from_numpy, record
-from ..ops.op import Op, fits
+from ..ops.op import Op, Weak, fits, strong
 from .array import Array, _new, wrap
 
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
@@ -68,7 +68,7 @@ def check_integers(name: str, args):
 
 def wrap_result(out):
     """Values in tuples and named tuples as Arrays; lists as tuples."""
-    if out.__class__ is Value or out.__class__ is Traced:
+    if out.__class__ is Value or out.__class__ is Traced or out.__class__ is Weak:
         return wrap(out)
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return type(out)(*map(wrap_result, out))
@@ -116,9 +116,9 @@ def _public_function(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        values = [operand(a, name) if is_array else _value_of(a)
+        values = [strong(operand(a, name)) if is_array else _value_of(a)
                   for a, is_array in zip(args, arrays)]
-        values += [operand(a, name) if variadic else a for a in args[len(arrays):]]
+        values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays):]]
         return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
     call.__module__ = "functorch_core"
     return call
@@ -126,7 +126,7 @@ def _public_function(function: Callable) -> Callable:
 
 def _value_of(x):
     """The value of an Array among static arguments; anything else as it is."""
-    return x._value if x.__class__ is Array else x
+    return strong(x._value) if x.__class__ is Array else x
 
 
 # ---- operators -----------------------------------------------------------------------------------

@@ -9,20 +9,20 @@ from ..core.trace import state
 from ..engine import Value, record
 from ..ops import indexing as ops
 from ..ops import updating
-from ..ops.op import SCALARS
+from ..ops.op import SCALARS, strong
 from .array import Array, as_value, wrap
 
 
 def unwrapped(index):
     """An index with values in place of Arrays, also in the bounds of slices."""
     if index.__class__ is Array:
-        return index._value
+        return strong(index._value)
     if isinstance(index, tuple):
         return tuple([unwrapped(i) for i in index])
     if isinstance(index, list):
         return [unwrapped(i) for i in index]
     if isinstance(index, slice):
-        return slice(*[v._value if v.__class__ is Array else v
+        return slice(*[strong(v._value) if v.__class__ is Array else v
                        for v in (index.start, index.stop, index.step)])
     return index
 
@@ -38,7 +38,7 @@ def getitem(self, index):
         call = ops.basic_call(x, index)
         if call is not None:
             return wrap(record(*call))
-    return wrap(ops.read(x, unwrapped(index)))
+    return wrap(ops.read(strong(x), unwrapped(index)))
 
 
 class At:
@@ -84,7 +84,7 @@ class AtIndex:
         >>> fc.asarray([1., 2.]).at[fc.asarray([1, 5])].get(mode="fill", fill_value=0.)
         Array([2., 0.], dtype=float32)
         """
-        return wrap(ops.read(self.array._value, unwrapped(self.index), mode=mode,
+        return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode,
                              fill_value=fill_value))
 
     def set(self, values, *, mode=None) -> Array:
@@ -147,7 +147,7 @@ class AtIndex:
             values = asarray(values)
         values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) \
             else as_value(values)
-        x, index = self.array._value, unwrapped(self.index)
+        x, index = as_value(self.array), unwrapped(self.index)
         return wrap(updating.update(x, index, values, name=name, mode=mode))
 
 

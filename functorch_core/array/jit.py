@@ -12,11 +12,14 @@ from ..core import tree
 from ..core.graph import Graph, cse, dce
 from ..core.lowering import lower
 from ..core.trace import evaluate, outside_traces, run, state
-from ..engine import Value, from_numpy, to_buffer
-from ..engine.modes import settings
+from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
 from ..engine.compiling import compile_graph
-from .array import Array, _new, as_value, wrap
-from .tracing import NOT_AN_ARRAY, name_of, trace_function
+from ..engine.modes import settings
+from ..engine.nans import check as check_nans
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import fits
+from .array import Array, _new, wrap
+from .tracing import ShapeDtype, arguments, name_of, trace_function
 
 Buffer = xla.Buffer
 
@@ -27,13 +30,23 @@ UNHASHABLE_STATIC = """jit of `{name}`: static argument {where} is {value!r:.60}
     or make the argument dynamic."""
 
 
+NOT_AS_COMPILED = """the compiled `{name}` takes {wanted}; it was called with {found}.
+    It is one program for one signature; call the jitted function itself for others."""
+
+
+def listed(kinds: Sequence) -> str:
+    """float32[3], float: the kinds of arguments in a message."""
+    return ", ".join(k.__name__ if isinstance(k, type) else str(k) for k in kinds) or "nothing"
+
+
 class Signature:
     """What one signature of a jitted function runs: its graph and, once called, its program."""
 
-    __slots__ = ("graph", "captures", "out_tree", "program", "out_avals", "device", "donate",
-                 "single", "name")
+    __slots__ = ("graph", "captures", "kinds", "out_tree", "program", "out_avals", "device",
+                 "donate", "single", "name")
 
-    def __init__(self, traced, donate: Sequence[int], name: str):
+    def __init__(self, traced, kinds: Sequence, donate: Sequence[int], name: str):
+        self.kinds = tuple(kinds)  # of the arguments: avals, or float and int for Python numbers
         self.graph, self.captures = cse(dce(traced.graph)), traced.captures
         self.out_tree, self.donate, self.name = traced.out_tree, tuple(donate), name
         self.out_avals = self.graph.out_avals
@@ -50,6 +63,8 @@ class Signature:
 
     def __call__(self, values: Sequence[Value]):
         """The result for concrete values of this signature."""
+        if settings.debug_nans:
+            return self.checked(values)
         if not settings.direct:
             with outside_traces():
                 outs = evaluate(self.graph, values)
@@ -57,6 +72,14 @@ class Signature:
         if self.program is None:
             self.compile(_device_of(values))
         return self.runner()([to_buffer(value, self.device) for value in values])
+
+    def checked(self, values: Sequence[Value]):
+        """The result, by the compiled program; FloatingPointError if it has a NaN."""
+        program = self.program or self.compile(_device_of(values))
+        args = [np.array(to_numpy(v)) for v in values]  # copies: an input may be donated
+        outs = program([to_buffer(v, self.device) for v in values])
+        check_nans(self.graph, self.name, args, outs)
+        return self.out_tree.unflatten([wrap(from_buffer(b)) for b in outs])
 
     def runner(self) -> Callable:
         """The compiled program as a function of buffers that returns the result's tree."""
@@ -78,7 +101,7 @@ class Signature:
         program = self.program
         if self.single and program.outputs is None and not program.hoisted:
             return *program.executable.raw, self.out_avals[0]
-        return self.runner(), None, None
+        return self.runner(), self.device, None
 
 
 def _device_of(values):
@@ -97,53 +120,39 @@ class Jitted:
         self.fun, self.name = fun, name_of(fun)
         self.static, self.static_names = static, static_names
         self.donate, self.donate_names = donate, donate_names
-        # avals of bare arguments, or (structure, *avals) -> (execute, its result handlers, aval)
-        # if there is one output, (a function of buffers, None, None) otherwise
+        self.donates = bool(donate or donate_names)
+        # kinds of bare arguments, or (structure, *kinds) -> (execute, its result handlers, aval)
+        # if there is one output, (a function of buffers, their device, None) otherwise
         self.fast: dict[tuple, tuple] = {}
         self._signatures: dict[tuple, Signature] = {}
 
     def call(self, args, kwargs):
         """Any call: trace, compile or inline what is needed."""
-        signature, values, treedef = self._signature(args, kwargs)
+        signature, values, treedef = self.signature(args, kwargs)
         if state.builder is not None:
             outs = run(signature.graph, [*values, *signature.captures])
             return signature.out_tree.unflatten([wrap(v) for v in outs])
         result = signature(values)
         if signature.program is not None and not self.static and not self.static_names:
-            avals = [v.aval for v in values]
             if not kwargs and all(a.__class__ is Array for a in args):
-                self.fast[tuple(avals)] = signature.entry()
+                self.fast[signature.kinds] = signature.entry()
             else:
-                self.fast[treedef, *avals] = signature.runner(), None, None
+                self.fast[treedef, *signature.kinds] = signature.runner(), signature.device, None
         return result
 
-    def _signature(self, args, kwargs) -> tuple[Signature, list, tree.PyTreeDef]:
+    def signature(self, args, kwargs, shapes: bool = False
+                  ) -> tuple[Signature, list, tree.PyTreeDef]:
         """The signature of a call, its flat values, and their structure."""
         static, dynamic_args, dynamic_kwargs = self._split(args, kwargs)
         leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs))
-        values, kinds = [], []
-        for leaf in leaves:
-            value, kind = self._leaf(leaf)
-            values.append(value)
-            kinds.append(kind)
+        values, kinds = arguments(leaves, self.name, shapes)
         key = (static, treedef, tuple(kinds))
         signature = self._signatures.get(key)
         if signature is None:
-            signature = self._trace(args, kwargs, treedef, values)
+            signature = self._trace(args, kwargs, treedef, kinds)
             if not signature.captures:  # otherwise it belongs to the enclosing trace alone
                 self._signatures[key] = signature
         return signature, values, treedef
-
-    def _leaf(self, leaf):
-        if leaf.__class__ is Array:
-            value = leaf._value
-            return value, value.aval.id
-        try:
-            value = as_value(leaf)
-        except TypeError:
-            raise TypeError(NOT_AN_ARRAY.format(where="an argument", name=self.name, value=leaf,
-                                                kind=type(leaf).__name__)) from None
-        return value, value.aval.id
 
     def _split(self, args, kwargs):
         if not self.static and not self.static_names:
@@ -159,7 +168,7 @@ class Jitted:
         return (static, tuple(a for i, a in enumerate(args) if i not in self.static),
                 {k: v for k, v in kwargs.items() if k not in self.static_names})
 
-    def _trace(self, args, kwargs, treedef, values) -> Signature:
+    def _trace(self, args, kwargs, treedef, kinds) -> Signature:
         def fun(dynamic_args, dynamic_kwargs):
             full = list(dynamic_args)
             for i in sorted(self.static):
@@ -168,8 +177,8 @@ class Jitted:
             fixed = {k: kwargs[k] for k in self.static_names if k in kwargs}
             return self.fun(*full, **dynamic_kwargs, **fixed)
         fun.__name__ = self.name
-        traced = trace_function(fun, treedef, [v.aval for v in values])
-        return Signature(traced, self._donated(args, kwargs), self.name)
+        traced = trace_function(fun, treedef, kinds)
+        return Signature(traced, kinds, self._donated(args, kwargs), self.name)
 
     def _donated(self, args, kwargs) -> list[int]:
         """The flat positions of donated arguments."""
@@ -183,8 +192,8 @@ class Jitted:
         return [i for i, donated in enumerate(flags) if donated]
 
     def lower(self, *args, **kwargs) -> Lowered:
-        """Trace and lower for these arguments (arrays, or anything with shape and dtype)."""
-        return Lowered(self._signature(args, kwargs)[0])
+        """Trace and lower for these arguments: arrays, numbers, or fc.ShapeDtype in their place."""
+        return Lowered(self.signature(args, kwargs, shapes=True)[0])
 
     def clear_cache(self):
         """Forget every signature and its program."""
@@ -221,12 +230,10 @@ class Compiled:
         self._signature = signature
 
     def __call__(self, *args, **kwargs):
-        values = [as_value(x) for x in tree.leaves((args, kwargs))]
-        wanted = self._signature.graph.in_avals
-        found = tuple(v.aval for v in values)
-        if found != wanted:
-            raise TypeError(f"the compiled `{self._signature.name}` takes {wanted}, got {found}; "
-                            "call the jitted function itself for other shapes")
+        values, kinds = arguments(tree.leaves((args, kwargs)), self._signature.name)
+        if tuple(kinds) != self._signature.kinds:
+            raise TypeError(NOT_AS_COMPILED.format(name=self._signature.name, found=listed(kinds),
+                                                   wanted=listed(self._signature.kinds)))
         return self._signature(values)
 
     def cost_analysis(self) -> dict:
@@ -317,13 +324,46 @@ def _call_on_trees(jitted: Jitted, args, kwargs):
         buffers = [v.data for v in values]
         found = jitted.fast.get((structure, *[v.aval for v in values]))
     except AttributeError:
-        return jitted.call(args, kwargs)
+        return _call_with_numbers(jitted, args, kwargs, leaves, structure)
     if found is None or {*map(type, buffers)} != ONLY_BUFFERS:
         return jitted.call(args, kwargs)
     return found[0](buffers)
 
 
 ONLY_BUFFERS = {Buffer}
+
+
+def _call_with_numbers(jitted: Jitted, args, kwargs, leaves, structure):
+    """A call with Python numbers among the leaves, which are put on the device."""
+    key, buffers, numbers = [structure], [], []
+    for leaf in leaves:
+        cls = leaf.__class__
+        if cls is Array and leaf._value.__class__ is Value and leaf._value.recording is None:
+            key.append(leaf._value.aval)
+            buffers.append(leaf._value.data)
+        elif cls in SCALAR_AVALS and fits(leaf):
+            numbers.append(len(buffers))
+            key.append(cls)
+            buffers.append(leaf)
+        else:
+            return jitted.call(args, kwargs)
+    found = jitted.fast.get(tuple(key))
+    if found is None:
+        return jitted.call(args, kwargs)
+    execute, device, _ = found
+    for i in numbers:
+        x = buffers[i]
+        make = _number_on_device if x and not jitted.donates else _number_on_device.__wrapped__
+        buffers[i] = make(key[i + 1], x, device)  # 0.0 and -0.0 would be one key
+    if {*map(type, buffers)} != ONLY_BUFFERS:
+        return jitted.call(args, kwargs)
+    return execute(buffers)
+
+
+@functools.lru_cache(maxsize=256)
+def _number_on_device(kind: type, x, device) -> Buffer:
+    """A Python number as a buffer: putting it there takes 4 us, and a step size is often the same."""
+    return xla.put(np.asarray(x, SCALAR_AVALS[kind].dtype), device)
 
 
 def _resolve(fun, nums, names) -> tuple[frozenset, frozenset]:
@@ -355,27 +395,9 @@ def make_graph(fun: Callable) -> Callable:
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        values = [as_value(x) for x in leaves]
-        return trace_function(fun, treedef, [v.aval for v in values], keywords=True).graph
+        _, kinds = arguments(leaves, name_of(fun), shapes=True)
+        return trace_function(fun, treedef, kinds, keywords=True).graph
     return wrapped
-
-
-class ShapeDtype:
-    """A shape and a dtype in place of an array; see eval_shape."""
-
-    __slots__ = ("shape", "dtype")
-
-    def __init__(self, shape, dtype):
-        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
-
-    def __repr__(self):
-        return f"ShapeDtype(shape={self.shape}, dtype={self.dtype.name})"
-
-    def __eq__(self, other):
-        return (self.shape, self.dtype) == (other.shape, other.dtype)
-
-    def __hash__(self):
-        return hash((self.shape, self.dtype))
 
 
 def eval_shape(fun: Callable, *args, **kwargs):
@@ -385,10 +407,8 @@ def eval_shape(fun: Callable, *args, **kwargs):
     >>> fc.eval_shape(lambda x: x @ x.T, fc.ShapeDtype((3, 4), fc.float32))
     ShapeDtype(shape=(3, 3), dtype=float32)
     """
-    from ..core.aval import aval
     leaves, treedef = tree.flatten((args, kwargs))
-    avals = [aval(x.shape, x.dtype) if isinstance(x, ShapeDtype) else as_value(x).aval
-             for x in leaves]
-    traced = trace_function(fun, treedef, avals, keywords=True)
+    _, kinds = arguments(leaves, name_of(fun), shapes=True)
+    traced = trace_function(fun, treedef, kinds, keywords=True)
     return traced.out_tree.unflatten([ShapeDtype(a.shape, a.dtype)
                                       for a in traced.graph.out_avals])

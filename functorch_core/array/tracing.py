@@ -4,11 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..core import tree
-from ..core.aval import Aval
+from ..core.aval import Aval, aval
 from ..core.errors import TracingError
 from ..core.graph import Graph
 from ..core.trace import trace
+from ..engine import from_numpy
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import Weak, fits
 from .array import Array, as_value, wrap
 
 NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an array.
@@ -25,15 +30,55 @@ def leaf_values(leaves: Sequence, where: str, name: str) -> list:
     """The values of leaves; TypeError naming the first that is no array."""
     out = []
     for leaf in leaves:
-        if leaf.__class__ is Array:
-            out.append(leaf._value)
-            continue
         try:
             out.append(as_value(leaf))
         except TypeError:
             raise TypeError(NOT_AN_ARRAY.format(
                 where=where, name=name, value=leaf, kind=type(leaf).__name__)) from None
     return out
+
+
+class ShapeDtype:
+    """A shape and a dtype in place of an array; see eval_shape."""
+
+    __slots__ = ("shape", "dtype")
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+
+    def __repr__(self):
+        return f"ShapeDtype(shape={self.shape}, dtype={self.dtype.name})"
+
+    def __eq__(self, other):
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self):
+        return hash((self.shape, self.dtype))
+
+
+def arguments(leaves: Sequence, name: str, shapes: bool = False) -> tuple[list, list]:
+    """(values, kinds) of the leaves of a call: the kind is the aval, or float or int for a number.
+
+    A number stays weak in the traced function, and its value is no part of the graph. Where
+    `shapes` are welcome, a ShapeDtype has its aval, and None for a value.
+    """
+    values, kinds = [], []
+    for leaf in leaves:
+        if shapes and leaf.__class__ is ShapeDtype:
+            values.append(None)
+            kinds.append(aval(leaf.shape, leaf.dtype))
+            continue
+        number = leaf._value if leaf.__class__ is Array else leaf
+        kind = number.kind if number.__class__ is Weak else leaf.__class__
+        if kind in SCALAR_AVALS and (number.__class__ is Weak or fits(leaf)):
+            values.append(number.value if number.__class__ is Weak
+                          else from_numpy(np.asarray(leaf, SCALAR_AVALS[kind].dtype)))
+            kinds.append(kind)
+        else:
+            value, = leaf_values([leaf], "an argument", name)
+            values.append(value)
+            kinds.append(value.aval)
+    return values, kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +94,19 @@ class TracedFunction:
     aux: object = None
 
 
-def trace_function(fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[Aval], *,
+def trace_function(fun: Callable, in_tree: tree.PyTreeDef, kinds: Sequence[Aval | type], *,
                    has_aux: bool = False, keywords: bool = False,
                    operands: Sequence | None = None) -> TracedFunction:
     """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`).
 
+    `kinds`: an aval for each leaf, or float or int for a Python number (see arguments).
     `operands`: the values of the arguments, if the graph will be run with them alone.
     """
     name, found = name_of(fun), {}
 
     def flat(*values):
-        args = in_tree.unflatten([wrap(v) for v in values])
+        args = in_tree.unflatten([wrap(Weak(v, k) if k in SCALAR_AVALS else v)
+                                  for v, k in zip(values, kinds)])
         out = fun(*args[0], **args[1]) if keywords else fun(*args)
         if has_aux:
             out, aux = split_aux(out, name)
@@ -70,6 +117,7 @@ def trace_function(fun: Callable, in_tree: tree.PyTreeDef, avals: Sequence[Aval]
             leaves = leaves + aux_leaves
         return leaf_values(leaves, "the result", name)
 
+    avals = [SCALAR_AVALS.get(k, k) for k in kinds]
     graph, captures = trace(flat, avals, name, operands)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)

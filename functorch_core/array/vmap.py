@@ -9,7 +9,7 @@ from ..core.trace import run
 from ..transforms.batch import Axis, batch
 from ..transforms.collectives import bound_axis
 from .array import wrap
-from .tracing import leaf_values, name_of, trace_function
+from .tracing import arguments, name_of, trace_function
 
 AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit {shown}.
     It is an int or None for all, or a container like the {of}, down to any level: in_axes=(0, None)."""
@@ -61,16 +61,16 @@ def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | 
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
-        values = leaf_values(leaves, "an argument", name)
+        values, kinds = arguments(leaves, name)
         per_argument = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else in_axes
         axes = flat_axes("in_axes", (per_argument, 0 if kwargs else None), treedef, name,
                          "arguments")
         dims = tuple(_dim(d, v.aval, name) for d, v in zip(axes, values))
         axis = Axis(_size(dims, values, name, in_axes, axis_size), axis_name)
-        avals = [v.aval if d is None else v.aval.with_shape(
-            v.aval.shape[:d] + v.aval.shape[d + 1:]) for v, d in zip(values, dims)]
+        kinds = [k if d is None else k.with_shape(k.shape[:d] + k.shape[d + 1:])
+                 for k, d in zip(kinds, dims)]
         with bound_axis(axis_name, axis.size):
-            traced = trace_function(fun, treedef, avals, keywords=True)
+            traced = trace_function(fun, treedef, kinds, keywords=True)
             return _run_batched(traced, axis, dims, values, out_axes, name)
     return wrapped
 

@@ -6,6 +6,7 @@ knows about derivatives or batches.
 """
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -251,9 +252,27 @@ def evaluate(graph: Graph, args: Sequence) -> list[np.ndarray]:
     """The outputs of a graph by the NumPy reference rules, on host arrays."""
     env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
     for node in graph.nodes:
-        outs = evaluate_node(node.primitive, [env[s] for s in node.inputs], node.params)
-        env.update(zip(node.outputs, outs if node.primitive.multiple else (outs,)))
+        args = [env[s] for s in node.inputs]
+        outs = evaluate_node(node.primitive, args, node.params)
+        outs = outs if node.primitive.multiple else (outs,)
+        if _watch is not None:
+            _watch(node, args, outs)
+        env.update(zip(node.outputs, outs))
     return [env[s] for s in graph.outputs]
+
+
+_watch: Callable | None = None
+
+
+@contextlib.contextmanager
+def watching(watch: Callable):
+    """Context: evaluate calls watch(node, args, outs) for each node, those of inner graphs too."""
+    global _watch
+    saved, _watch = _watch, watch
+    try:
+        yield
+    finally:
+        _watch = saved
 
 
 def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: dict):

@@ -2,6 +2,7 @@
 
     FUNCTORCH_TIER=reference|per-op|fused|immediate|auto   how recordings are computed
     FUNCTORCH_LOG=1                                         print flushes and compiles to stderr
+    FUNCTORCH_DEBUG_NANS=1                                  see engine.nans
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ class _Settings:
     direct = True  # programs may be run as they are: no tier is forced, and this is no forked child
     log = bool(os.environ.get("FUNCTORCH_LOG"))
     fail_on_recompile = 0
+    debug_nans = False
 
 
 settings = _Settings()
@@ -36,7 +38,8 @@ def set_tier(tier: str):
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
-    settings.direct = tier != "reference" and not xla.in_forked_child()
+    settings.direct = (tier != "reference" and not settings.debug_nans
+                       and not xla.in_forked_child())
 
 
 os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))

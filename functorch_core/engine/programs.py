@@ -17,7 +17,7 @@ from .. import xla
 from ..core.graph import Graph, cse, dce
 from ..core.trace import Builder, evaluate
 from ..primitives import reshape, slice
-from . import cost
+from . import cost, nans
 from .compiling import Program, compile_graph
 from .modes import log, settings
 from .recorder import SCALAR, Recording
@@ -288,6 +288,9 @@ def run_units(recording: Recording, live: tuple[int, ...], run):
         first = len(env)
         try:
             env.extend(run(unit, args, device))
+            if settings.debug_nans:
+                nans.check(unit.graph, unit.name, [_as_array(a) for a in args], env[first:],
+                           recording.sources[2 * i:2 * i + 2])
         except Exception as error:
             note(error, unit, recording.sources[2 * i:2 * i + 2])
             raise

@@ -15,7 +15,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
-from ..core.trace import Traced, state
+from ..core.trace import Traced, concrete, state
 from ..engine import Value, from_numpy, to_numpy
 from ..primitives.indexing import default_fill
 from .op import Packed, lift, op
@@ -207,8 +207,9 @@ def _static_slice(item: slice, index) -> slice:
     """The slice with Python ints (or None) as bounds."""
     parts = []
     for part in (item.start, item.stop, item.step):
-        if isinstance(part, Traced):
-            raise ConcretizationError(TRACED_SLICE.format(value=part))
+        bound, part = part, concrete(part)
+        if part is None and bound is not None:
+            raise ConcretizationError(TRACED_SLICE.format(value=bound))
         try:
             if isinstance(part, Value) and not part.ndim and part.dtype in dt.INTEGER:
                 part = int(to_numpy(part))

@@ -18,11 +18,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import Aval
 from ..core.graph import cse, dce
 from ..core.trace import Builder, Traced, state as trace_state
 from ..engine import Unit, Value, record
 from ..engine.units import SCALAR_AVALS
-from ..primitives import constant
+from ..primitives import constant, convert
 
 SCALARS = (bool, int, float, complex)
 # Scalars that are written into the graph, where they simplify; all others are packed inputs, so
@@ -37,6 +38,11 @@ class Weak:
 
     def __init__(self, value: Traced, kind: type):
         self.value, self.kind = value, kind
+
+    @property
+    def aval(self) -> Aval:
+        """What it is where it meets nothing: the default dtype of its kind."""
+        return self.value.aval.with_dtype(dt.canonical(self.kind))
 
 
 class Packed:
@@ -148,7 +154,15 @@ class Op:
         """Run the function in the active trace."""
         if not self.scalars:
             args = [lift(x) for x in args]
+        elif not static and any([x.__class__ is Weak for x in args]) and all(map(is_number, args)):
+            return self._inline_numbers(args)
         return self.fun(*args, **{k: freeze(v) for k, v in static.items()})
+
+    def _inline_numbers(self, args):
+        """Of numbers alone: computed as wide as Python would, and the result is weak again."""
+        out = self.fun(*[x.value if x.__class__ is Weak else x for x in args])
+        kind = WEAK_KINDS.get(out.aval.dtype) if isinstance(out, Traced) else None
+        return Weak(convert(out, dtype=SCALAR_AVALS[kind].dtype), kind) if kind else out
 
     def _trace(self, args, static) -> Unit:
         builder = Builder(self.name)
@@ -193,6 +207,14 @@ def _aval_of(x):
     return aval_of(x)
 
 
+WEAK_KINDS = {dt.int64: int, dt.float64: float, dt.float32: float}  # of what numbers compute
+
+
+def is_number(x) -> bool:
+    """Whether x is a Python number, weak or itself."""
+    return x.__class__ is Weak or isinstance(x, SCALARS)
+
+
 def is_literal_zero(x) -> bool:
     """Whether x is 0 or 0.0, not -0.0."""
     return x == 0 and math.copysign(1, x) > 0
@@ -208,8 +230,15 @@ def freeze(x):
     return tuple(freeze(y) for y in x) if isinstance(x, (list, tuple)) else x
 
 
+def strong(x):
+    """A weak number as a value of its default dtype; anything else as it is."""
+    return convert(x.value, dtype=x.aval.dtype) if x.__class__ is Weak else x
+
+
 def lift(x):
     """Python numbers and NumPy arrays as values of the active trace; anything else as it is."""
+    if x.__class__ is Weak:
+        return strong(x)
     if x.__class__ is Packed:
         x = x.value
     if isinstance(x, SCALARS):

@@ -70,7 +70,7 @@ def sum_dtype(dtype: np.dtype, out_dtype: np.dtype) -> np.dtype:
 def _dot_reference(x, y, *, contract, batch, out_dtype):
     wide = sum_dtype(x.dtype, out_dtype)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
-    if contract == ((1,), (0,)) and x.ndim == y.ndim == 2:
+    if contract == ((1,), (0,)) and x.ndim == y.ndim == 2 and not batch[0]:
         return np.matmul(x, y)
     free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
     shared = [x.shape[d] for d in batch[0]]

@@ -20,3 +20,10 @@ from . import autograd, fft, func, linalg, return_types, special, utils
 from ._func.vmap import vmap
 
 from .. import nn  # last: it is written with the names above
+
+
+def __getattr__(name: str):
+    if name == "optim":  # loaded when it is used: half of what importing torch would cost
+        from .. import optim
+        return optim
+    raise AttributeError(f"module 'torch' has no attribute {name!r}")

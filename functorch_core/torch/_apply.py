@@ -86,12 +86,9 @@ class OpNode(Node):
             raise RuntimeError(FREED)
         if self.versions:
             self._check_versions()
-        if None in grads or not taped.all_out:
-            given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
-            if True not in given:
-                return (None,) * len(taped.mask)
-        else:
-            given = taped.out_mask
+        given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+        if True not in given:
+            return (None,) * len(taped.mask)
         if create_graph or (levels is not None and _any_level(grads)):
             found = self._differentiably(grads, given, create_graph)
         else:
@@ -191,13 +188,12 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
     return op
 
 
-# ---- classes of nodes --------------------------------------------------------------------------------
+# ---- classes of nodes ----------------------------------------------------------------------------
 
 # Ops of which PyTorch saves even a number: a second backward pass through them is an error.
 SAVES_NUMBERS = frozenset({"mul", "div"})
 _node_classes: dict[str, type] = {}
-NODE_NAMES = {"CopySlices": "CopySlices", "permute": "PermuteBackward0", "t": "TBackward0", "clone": "CloneBackward0",
-              "CopySlices": "CopySlices"}
+NODE_NAMES = {"CopySlices": "CopySlices"}
 
 
 def node_class_of(name: str) -> type:
@@ -211,7 +207,7 @@ def node_class_of(name: str) -> type:
     return found
 
 
-# ---- applying ----------------------------------------------------------------------------------------
+# ---- applying ------------------------------------------------------------------------------------
 
 
 def apply(op: GraphOp, operands: Sequence):
@@ -258,7 +254,7 @@ def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
     for i in how.checked:
         x = operands[i]
         if isinstance(x, Tensor):
-            versions.append((x, x._own_version if x._view is None else x._view.cell.version))
+            versions.append((x, x._own_version if x._view is None else x._version))
     node = op.node_class(edges, how.n_out, op, how, saved, versions)
     if not op.multiple:
         tensors = [new_tensor(outs[0], (node, 0))]
@@ -273,6 +269,24 @@ def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
     if marks_inference or state.watched:
         watch(node, operands)
     return tensors if op.multiple else tensors[0]
+
+
+def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value) -> Tensor:
+    """apply(op, (a, b)) for plain tensors on the tape, whose values are x and y, where `how` saves
+    nothing but the operands: the hot path of binary operators."""
+    in_a, in_b = how.mask
+    saved, versions = [], []
+    for i in how.saved_inputs:
+        tensor, value = (a, x) if i == 0 else (b, y)
+        saved.append(value)
+        versions.append((tensor, tensor._own_version if tensor._view is None
+                         else tensor._version))
+    node = op.node_class((a._ge if in_a else None, b._ge if in_b else None), 1, op, how, saved,
+                         versions)
+    tensor = _new(Tensor)
+    tensor._value = record_pair(how.forward, x, y)
+    tensor._ge = node, 0
+    return tensor
 
 
 def watch(node: OpNode, operands: Sequence):

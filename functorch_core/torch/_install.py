@@ -48,12 +48,18 @@ def _install_as(op: TorchOp, name: str, namespace: dict):
 
 def _method(op: TorchOp, name: str) -> Callable:
     def method(self, *args, **kwargs):
+        asked = _op.overrides
+        if asked is not None and asked.applies(method, (self, *args), kwargs):
+            return asked.handle(method, (self, *args), kwargs)
         return op(self, *args, **kwargs)
     return _named(method, op, name)
 
 
 def _inplace_method(op: TorchOp, name: str) -> Callable:
     def method(self, *args, **kwargs):
+        asked = _op.overrides
+        if asked is not None and asked.applies(method, (self, *args), kwargs):
+            return asked.handle(method, (self, *args), kwargs)
         return inplace(op, self, args, kwargs)
     return _named(method, op, name)
 
@@ -113,15 +119,20 @@ def _slow_operator(op, reflected: bool) -> Callable:
         if not isinstance(self, Tensor):
             raise TypeError(f"descriptor of {op.name} for 'torch._C.TensorBase' objects doesn't "
                             f"apply to a '{type(self).__name__}' object")
-        if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
+        if not isinstance(other, (Tensor, *NUMBERS)) and not (
+                hasattr(other, "__array__") or hasattr(other, "__torch_function__")):
             return NotImplemented
         other = _operand(other)
-        return op(other, self) if reflected else op(self, other)
+        if reflected:
+            return op(other, self)
+        if _op.overrides is not None:  # they are told of the method, as PyTorch's are
+            return getattr(Tensor, op.name, op)(self, other)
+        return op(self, other)
     return operator
 
 
 def _operand(other):
-    if isinstance(other, (Tensor, *NUMBERS)):
+    if isinstance(other, (Tensor, *NUMBERS)) or hasattr(other, "__torch_function__"):
         return other
     import numpy as np
     if isinstance(other, np.generic):

@@ -29,7 +29,8 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
 def _cell_of(tensor: Tensor) -> Cell:
     """A cell that only counts versions: the value is the wrapper's."""
     cell = Cell.__new__(Cell)
-    cell.value, cell.version, cell.shape = None, tensor._own_version, tensor._aval.shape
+    cell.value, cell.version, cell.unseen = None, tensor._own_version, 0
+    cell.shape = tensor._aval.shape
     cell.strides = contiguous_strides(cell.shape)
     return cell
 

@@ -38,7 +38,7 @@ RANDOM = ("vmap: called random operation while in randomness error mode. Please 
           "of vmap")
 
 
-# ---- the levels being computed -----------------------------------------------------------------------
+# ---- the levels being computed -------------------------------------------------------------------
 
 
 class Frame:
@@ -85,7 +85,7 @@ def needs_own_tape() -> bool:
     return any(f.kind != "grad" for f in stack.frames)
 
 
-# ---- kinds -------------------------------------------------------------------------------------------
+# ---- kinds ---------------------------------------------------------------------------------------
 
 
 class Batched:
@@ -194,7 +194,7 @@ def refresh(x: Tensor):
         alias.seen = alias.cell.version
 
 
-# ---- ops on wrappers ---------------------------------------------------------------------------------
+# ---- ops on wrappers -----------------------------------------------------------------------------
 
 
 def apply(op: GraphOp, operands: Sequence):
@@ -250,7 +250,7 @@ def _apply_dual(op: GraphOp, operands, level: Dual) -> list:
             for o, m in zip(outs, out_mask)]
 
 
-# ---- a tape above other levels -----------------------------------------------------------------------
+# ---- a tape above other levels -------------------------------------------------------------------
 
 
 def _apply_taped(op: GraphOp, operands, level: Taped) -> list:
@@ -325,7 +325,7 @@ def level_node_class(cls: type) -> type:
 _RULES = {Batched: _apply_batched, Dual: _apply_dual, Taped: _apply_taped}
 
 
-# ---- without history, data, printing -----------------------------------------------------------------
+# ---- without history, data, printing -------------------------------------------------------------
 
 
 def detach(tensor: Tensor) -> Tensor:
@@ -391,7 +391,7 @@ def describe(tensor: Tensor) -> str:
     return f"GradTrackingTensor(lvl={lvl}, value=\n    {inner}\n)"
 
 
-# ---- batches -----------------------------------------------------------------------------------------
+# ---- batches -------------------------------------------------------------------------------------
 
 
 def batched_at(x: Tensor, frame_depth: int, size: int, dim: int) -> Tensor:
@@ -465,7 +465,7 @@ def has_level(x: Tensor, depth: int) -> bool:
     return False
 
 
-# ---- views and in-place: see `_level_writes` ---------------------------------------------------------
+# ---- views and in-place: see `_level_writes` -----------------------------------------------------
 
 
 def make_view(tensor, lens):

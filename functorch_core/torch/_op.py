@@ -82,10 +82,13 @@ class TorchOp:
     def __call__(self, *args, out=None, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs if out is None else {**kwargs, "out": out})
-        bound = self.bind(args, kwargs)
-        if autocast is not None:
-            bound = autocast.cast(self, bound)
-        result = self.compute(bound)
+        try:
+            bound = self.bind(args, kwargs)
+            if autocast is not None:
+                bound = autocast.cast(self, bound)
+            result = self.compute(bound)
+        except (AttributeError, TypeError):
+            return ask_stranger(self, args, kwargs)
         return result if out is None else write_out(self.name, out, result)
 
     # ---- from arguments to an op at a signature
@@ -167,7 +170,10 @@ class TorchOp:
             avals = bound[0]._value.aval, bound[1]._value.aval
             self.pairs[avals] = op
             for mask in ((True, True), (True, False), (False, True)):
-                self.taped_pairs[*avals, *mask] = op, _simple(op.taped(mask))
+                try:
+                    self.taped_pairs[*avals, *mask] = op, _simple(op.taped(mask))
+                except NotImplementedError:  # no such derivative: said when it is asked for
+                    pass
 
     def finish(self, result, op: GraphOp):
         """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
@@ -236,6 +242,19 @@ def _simple(how):
     """A Taped whose backward needs nothing but the operands; None for any other."""
     plain = how is not None and not how.n_kept and not how.saved_outputs and how.n_out == 1
     return how if plain and all(how.out_mask) else None
+
+
+def ask_stranger(op, args, kwargs):
+    """After an op has failed: an argument that is no tensor but has __torch_function__ decides.
+
+    Nothing announces such a class (subclasses of Tensor are seen when they are defined), and this
+    way it costs nothing until one is used. Without one, the error being handled is raised.
+    """
+    from . import _overrides
+    if overrides is not None or not _overrides.overriding_args(args, kwargs):
+        raise
+    _overrides.activate()
+    return op(*args, **kwargs)
 
 
 EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor or None", "Operand": "Tensor or Number",
@@ -317,7 +336,10 @@ class Composite:
     def __call__(self, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs)
-        return self.fun(*args, **kwargs)
+        try:
+            return self.fun(*args, **kwargs)
+        except (AttributeError, TypeError):
+            return ask_stranger(self, args, kwargs)
 
 
 def composite(fun: Callable | None = None, *, name: str | None = None, method: bool = True,

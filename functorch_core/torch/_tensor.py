@@ -450,9 +450,13 @@ def _set_grad(self, grad):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
                             f"{type(grad).__name__}")
         if grad.shape != self.shape:
-            raise RuntimeError(f"assigned grad has data of a different size")
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(grad.shape)}' to a "
+                               f"tensor of size '{list(self.shape)}'. Please ensure that the "
+                               "gradient and the tensor are the same size")
         if grad.dtype is not self.dtype:
-            raise RuntimeError(f"assigned grad has data of a different type")
+            raise RuntimeError(f"attempting to assign a gradient with dtype '{grad.dtype}' to a "
+                               f"tensor with grad_dtype '{self.dtype}'. The gradient must match "
+                               "the tensor's grad_dtype (defaults to the tensor's dtype).")
     self._grad = grad
 
 
@@ -505,13 +509,15 @@ def _retain(self, grad, create_graph: bool):
 Tensor._retain = _retain
 
 
-def _move_hooks(self):
-    """Hooks and retain_grad follow the tensor to its new history after an in-place op."""
-    if self._retains_grad and self._ge is not None:
+def _retain_anew(self, before):
+    """After an in-place op: what is retained is the gradient by the new value."""
+    if before is not None and before[0].extras is not None:
+        before[0].extras.retained.pop(before[1], None)
+    if self._ge is not None:
         _retain_on_node(self)
 
 
-Tensor._move_hooks = _move_hooks
+Tensor._retain_anew = _retain_anew
 
 
 @_member
@@ -584,7 +590,11 @@ def detach_(self) -> Tensor:
 
 
 def _get_data(self) -> Tensor:
-    return make_alias(self)
+    if self._level is not None:
+        return self.detach()
+    out = make_alias(self)
+    out._view.untracked = True
+    return out
 
 
 def _set_data(self, new: Tensor):

@@ -33,7 +33,9 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return self._own_version if self._view is None else self._view.cell.version
+        if self._view is None:
+            return self._own_version
+        return self._view.cell.version - self._view.cell.unseen
 
     def _array(self):
         """The data as a read-only NumPy array."""

@@ -24,6 +24,9 @@ from .autograd.modes import state
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_INPLACE = ("a view of a leaf Variable that requires grad is being used in an in-place "
                      "operation.")
+INFERENCE_INPLACE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can "
+                     "make a clone to get a normal tensor before doing inplace update.See "
+                     "https://github.com/pytorch/rfcs/pull/17 for more details.")
 
 
 class Lens(NamedTuple):
@@ -64,30 +67,36 @@ def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | Non
 
 
 class Cell:
-    """A storage: its value in the shape of its base, its version, and its layout."""
+    """A storage: its value in the shape of its base, its version, and its layout.
 
-    __slots__ = ("value", "version", "shape", "strides", "token", "__weakref__")
+    `unseen` of the versions came from writes through x.data, which autograd does not know of.
+    """
+
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "token", "__weakref__")
 
     def __init__(self, value: Value, version: int, strides):
-        self.value, self.version = value, version
+        self.value, self.version, self.unseen = value, version, 0
         self.shape = value.aval.shape
         self.strides = strides or contiguous_strides(self.shape)
 
 
 class Alias:
-    """How one tensor sees a cell. `base` is the tensor whose history a write changes, too."""
+    """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
+    through the first `skip` lenses itself (it was detached from a view)."""
 
-    __slots__ = ("cell", "chain", "seen", "base", "edge_from_base")
+    __slots__ = ("cell", "chain", "seen", "base", "skip", "untracked")
 
-    def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None):
+    def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
+        self.skip = skip
+        self.untracked = False  # whether writes go unseen by autograd: x.data
 
     def read(self, tensor: Tensor) -> Value:
         """The tensor's value, derived anew if the cell has changed since."""
         cell = self.cell
         if self.seen != cell.version:
             if self.base is not None:
-                fresh = _look_recorded(root_of(self.base), self.chain)
+                fresh = _look_recorded(root_of(self.base), self.chain[self.skip:])
                 tensor._value, tensor._ge = fresh._value, fresh._ge
             elif self.chain:
                 tensor._value = look(new_tensor(cell.value), self.chain)._value
@@ -208,6 +217,8 @@ def _put(base, new, chain, ints):
 
 def put_by_index(base, new, lens: Lens):
     """The general setter: scatter to the places the getter reads from."""
+    if not new.aval.size:
+        return besides(base, new)
     places = index_map(lens, base.aval.shape)
     flat = p.reshape(base, shape=(base.aval.size,))
     updates = p.reshape(new, shape=(new.aval.size,))
@@ -255,11 +266,16 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
         return _levels.make_view(tensor, lens)
     out = look(tensor, (lens,))
     alias = share(tensor)
-    base = alias.base if alias.base is not None else tensor
-    differentiable = state.enabled and not (alias.base is None and alias.chain)
-    out._view = Alias(alias.cell, alias.chain + (lens,), base if differentiable else None)
-    out._view.seen = alias.cell.version
+    out._view = Alias(alias.cell, alias.chain + (lens,), *based_on(tensor, alias))
+    out._view.untracked = alias.untracked
     return out
+
+
+def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int]:
+    """The base of a view of the tensor, and how many lenses that looks through itself."""
+    if not state.enabled:
+        return None, 0
+    return (tensor, len(alias.chain)) if alias.base is None else (alias.base, alias.skip)
 
 
 def make_alias(tensor: Tensor) -> Tensor:
@@ -289,10 +305,11 @@ def rebase(tensor: Tensor, lens: Lens, new: Tensor):
     else:
         cell, base = alias.cell, alias.base
         cell.version += 1
-        if base is None and not alias.chain and not (tensor._ge is not None and tensor.is_leaf):
-            base = new_tensor(cell.value, tensor._ge)
+        skip = alias.skip
+        if base is None and not (tensor._ge is not None and tensor.is_leaf):
+            base, skip = new_tensor(tensor._value, tensor._ge), len(alias.chain)
             base._view, alias.seen = alias, cell.version
-        tensor._view = Alias(cell, alias.chain + (lens,), base)
+        tensor._view = Alias(cell, alias.chain + (lens,), base, skip)
     tensor._value = new._value
     if new._ge is not None:
         tensor._ge = new._ge
@@ -326,12 +343,14 @@ def _take_edge(tensor: Tensor, new: Tensor):
     if state.enabled:
         if new._ge is not None:
             new._ge[0].forget(tensor, new)
-        tensor._ge = new._ge
-        tensor._move_hooks()
+        before, tensor._ge = tensor._ge, new._ge
+        if tensor._retains_grad:
+            tensor._retain_anew(before)
 
 
 def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     cell, base = alias.cell, alias.base
+    cell.unseen += alias.untracked
     if not alias.chain:
         cell.value = value
         cell.version += 1
@@ -340,10 +359,14 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         return
     if base is not None:
         base = root_of(base)
-        changed = put(base, new if state.enabled else new_tensor(value), alias.chain)
-        cell.value = changed._value
-        cell.version += 1
-        base._value, base._view.seen = changed._value, cell.version
+        changed = put(base, new if state.enabled else new_tensor(value), alias.chain[alias.skip:])
+        if alias.skip:  # the base is stale then, and derived anew
+            cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
+            cell.version += 1
+        else:
+            cell.value = base._value = changed._value
+            cell.version += 1
+            base._view.seen = cell.version
         if state.enabled:
             base._ge = changed._ge
     else:
@@ -369,6 +392,8 @@ def check_overlap(tensor: Tensor):
 def check_writable(tensor: Tensor, overlapping: bool = False):
     """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views; and,
     unless `overlapping` does no harm, elements that are one place of memory."""
+    if tensor._is_inference and not state.inference:
+        raise RuntimeError(INFERENCE_INPLACE)
     if not overlapping and tensor._view is not None and tensor._view.chain:
         check_overlap(tensor)
     if state.enabled and tensor._level is None:

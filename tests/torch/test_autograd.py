@@ -14,7 +14,7 @@ def data(torch, *shape, grad=True, seed=0):
     return torch.tensor(array.tolist(), requires_grad=grad)
 
 
-# ---- backward and grad -------------------------------------------------------------------------------
+# ---- backward and grad ---------------------------------------------------------------------------
 
 
 def test_backward_accumulates_into_leaves():
@@ -141,7 +141,7 @@ def test_same_tensor_used_twice():
     agree(program)
 
 
-# ---- errors ------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 def _of(x):
@@ -192,7 +192,7 @@ def test_twice_with_retained_graph():
     agree(program)
 
 
-# ---- in place ----------------------------------------------------------------------------------------
+# ---- in place ------------------------------------------------------------------------------------
 
 
 def _output_changed(torch):
@@ -239,7 +239,7 @@ def test_in_place_through_views():
     agree(program)
 
 
-# ---- hooks and nodes ---------------------------------------------------------------------------------
+# ---- hooks and nodes -----------------------------------------------------------------------------
 
 
 def test_tensor_hooks_change_the_gradient_in_order():
@@ -336,7 +336,7 @@ def test_gradient_edges():
     agree(program)
 
 
-# ---- saved tensors -----------------------------------------------------------------------------------
+# ---- saved tensors -------------------------------------------------------------------------------
 
 
 def test_saved_tensor_hooks():
@@ -397,7 +397,7 @@ def test_increment_version():
     agree(program)
 
 
-# ---- modes -------------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 
 
 def test_modes_as_contexts_and_decorators():
@@ -475,7 +475,7 @@ def test_anomaly_mode():
         agree(program, messages=True)
 
 
-# ---- the size of graphs ------------------------------------------------------------------------------
+# ---- the size of graphs --------------------------------------------------------------------------
 
 
 def test_deep_graph():
@@ -523,7 +523,7 @@ def test_dropped_leaves_go_without_the_garbage_collector():
         gc.enable()
 
 
-# ---- forward mode ------------------------------------------------------------------------------------
+# ---- forward mode --------------------------------------------------------------------------------
 
 
 def test_dual_numbers():
@@ -555,7 +555,7 @@ def test_dual_levels_do_not_nest():
     agree(program, messages=True)
 
 
-# ---- functional and checks ---------------------------------------------------------------------------
+# ---- functional and checks -----------------------------------------------------------------------
 
 
 def _two(torch):
@@ -637,7 +637,7 @@ def test_gradcheck_finds_a_wrong_backward():
     assert not torch.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False)
 
 
-# ---- the rest ----------------------------------------------------------------------------------------
+# ---- the rest ------------------------------------------------------------------------------------
 
 
 def test_variable():
@@ -652,3 +652,81 @@ def test_profiler():
                 torch.ones(3).sum()
     assert {e.key for e in prof.key_averages()} == {"outer", "inner"}
     assert "outer" in prof.key_averages().table(sort_by="cpu_time_total")
+
+
+# ---- writing and what autograd sees of it ------------------------------------------------------------
+
+
+def test_retained_gradient_follows_an_in_place_op():
+    def program(torch):
+        x = data(torch, 3)
+        y = x * 2
+        y.retain_grad()
+        seen = []
+        y.register_hook(seen.append)
+        y.mul_(3)
+        y.sum().backward()
+        return y.grad, seen, x.grad
+    agree(program)
+
+
+def test_writes_through_data_go_unseen():
+    def program(torch):
+        x, w = data(torch, 3), data(torch, 3, seed=1)
+        y = x * w
+        w.data.mul_(2)
+        w.data[0] = 7
+        y.sum().backward()
+        return w, w._version
+    agree(program)
+
+
+def test_gradients_are_tensors_of_their_own():
+    def program(torch):
+        x, v = data(torch, 3), torch.ones(3)
+        x.backward(v)
+        x.grad.zero_()
+        x.grad = torch.ones(3)
+        held = x.grad
+        (x * 2).sum().backward()
+        return v, held, held is x.grad
+    agree(program)
+
+
+def test_inference_tensors_are_not_written_to():
+    def program(torch):
+        with torch.inference_mode():
+            y = torch.ones(3) * 2
+            y.add_(1)
+        y.add_(1)
+    agree(program, messages=True)
+
+
+@pytest.mark.parametrize("wrong", [lambda torch: torch.ones(2), lambda torch: 3,
+                                   lambda torch: torch.ones(3, dtype=torch.float64)])
+def test_wrong_grad(wrong):
+    def program(torch):
+        data(torch, 3).grad = wrong(torch)
+    agree(program)
+
+
+def test_backward_inside_a_hook():
+    def program(torch):
+        x, w = data(torch, 3), data(torch, 3, seed=1)
+        y = x * 2
+        y.register_hook(lambda g: (w * w).sum().backward())
+        y.sum().backward()
+        return x.grad, w.grad
+    agree(program)
+
+
+def test_grad_mode_inside_backward():
+    def program(torch):
+        seen = []
+        x = data(torch, 3)
+        x.register_hook(lambda g: seen.append((torch.is_grad_enabled(), g.requires_grad)))
+        (x * x).sum().backward()
+        (x * x).sum().backward(create_graph=True)
+        x.grad = None
+        return seen
+    agree(program)

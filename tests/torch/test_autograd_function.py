@@ -90,7 +90,7 @@ def classes(torch):
     return Square, Exp, Mul, Cube
 
 
-# ---- plain -------------------------------------------------------------------------------------------
+# ---- plain ---------------------------------------------------------------------------------------
 
 
 def test_input_saved():
@@ -344,7 +344,7 @@ def test_gradcheck_of_a_function():
     assert ours.autograd.gradgradcheck(classes(ours)[0].apply, (x,))
 
 
-# ---- forward mode and func ---------------------------------------------------------------------------
+# ---- forward mode and func -----------------------------------------------------------------------
 
 
 def test_jvp_staticmethod():

@@ -1,4 +1,6 @@
 """torch.func against PyTorch: transforms, their nesting, modules, errors."""
+import random
+
 import pytest
 
 from .agree import agree, ours
@@ -17,7 +19,7 @@ def scalar(x):
     return (x ** 3).sum() + x.prod()
 
 
-# ---- one transform -----------------------------------------------------------------------------------
+# ---- one transform -------------------------------------------------------------------------------
 
 SINGLE = {
     "grad": lambda t: t.func.grad(scalar)(vector(t)),
@@ -80,7 +82,7 @@ def test_single(name):
     agree(SINGLE[name], rtol=1e-4)
 
 
-# ---- nesting -----------------------------------------------------------------------------------------
+# ---- nesting -------------------------------------------------------------------------------------
 
 
 def net(w, x):
@@ -135,7 +137,7 @@ def test_nested(name):
     agree(lambda t: NESTED[name](t, t.func), rtol=1e-3, atol=1e-4)
 
 
-# ---- with the tape -----------------------------------------------------------------------------------
+# ---- with the tape -------------------------------------------------------------------------------
 
 
 def test_results_are_on_the_tape_of_captured_tensors():
@@ -231,7 +233,7 @@ def test_autograd_grad_inside_func_grad():
     agree(program)
 
 
-# ---- views and writing inside ------------------------------------------------------------------------
+# ---- views and writing inside --------------------------------------------------------------------
 
 WRITING = {
     "own": lambda t, x: t.zeros_like(x).add_(x).mul_(2),
@@ -295,7 +297,7 @@ def test_unbatched_tensors_cannot_take_a_batch():
     agree(lambda torch: torch.vmap(lambda x: torch.zeros(3).add_(x))(batch(torch)))
 
 
-# ---- random numbers ----------------------------------------------------------------------------------
+# ---- random numbers ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("draw", ["rand", "randn", "randint", "randperm", "dropout", "bernoulli",
@@ -331,7 +333,7 @@ def test_dropout_of_a_batch():
     assert len({tuple(row) for row in shared.tolist()}) == 1
 
 
-# ---- modules -----------------------------------------------------------------------------------------
+# ---- modules -------------------------------------------------------------------------------------
 
 
 def _module(torch):
@@ -389,7 +391,7 @@ def test_functionalize_and_debug_unwrap():
     agree(program)
 
 
-# ---- errors ------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 ERRORS = {
     "branch in vmap": lambda t: t.vmap(lambda x: x if x.sum() > 0 else -x)(batch(t)),
@@ -441,3 +443,53 @@ def _two(x):
 @pytest.mark.parametrize("name", ERRORS)
 def test_error(name):
     agree(ERRORS[name], messages=name not in ("jvp of no tensor",))
+
+
+# ---- random compositions -----------------------------------------------------------------------------
+
+
+def functions(t):
+    """Functions of a vector of three to another."""
+    return [lambda x: x.sin() * x.sum() + x ** 3 * 0.1,
+            lambda x: t.stack([x[0] * x[1], x[2].exp() * 0.3, (x * x).sum()]),
+            lambda x: t.softmax(x, 0).cumsum(0) * x.logsumexp(0)]
+
+
+def transforms(t):
+    """From a function of a vector of three to another to one of the same kind."""
+    F = t.func
+    v = t.tensor([.3, -.7, .5], dtype=t.float64)
+    s = t.tensor([[1., .5, 2.], [.2, 1.1, -.4]], dtype=t.float64)
+    return [
+        lambda f: lambda x: F.grad(lambda y: (f(y) * v).sum())(x),
+        lambda f: lambda x: F.vmap(lambda s: f(x * s))(s).sum(0),
+        lambda f: lambda x: F.jvp(f, (x,), (v,))[1],
+        lambda f: lambda x: F.jvp(lambda y: f(y * x), (x,), (x * v,))[1],
+        lambda f: lambda x: F.jacrev(f)(x) @ v,
+        lambda f: lambda x: F.jacfwd(f)(x).sum(0),
+        lambda f: lambda x: F.vjp(f, x)[1](v * x)[0],
+        lambda f: lambda x: F.vmap(lambda s: F.grad(lambda w: f(w * s).sum())(x))(s).mean(0),
+        lambda f: lambda x: F.vmap(F.grad(lambda w, s: (f(w) * s).sum()), (None, 0))(x, s).sum(0),
+        lambda f: lambda x: F.vmap(F.vjp(f, x)[1])(s)[0].sum(0),
+        lambda f: lambda x: F.hessian(lambda y: (f(y) * x).sum())(x) @ v,
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_composition(seed):
+    rng = random.Random(seed)
+    which, chosen = rng.randrange(3), [rng.randrange(11) for _ in range(rng.choice([2, 2, 3]))]
+    where = [rng.uniform(-1, 1) for _ in range(3)]
+
+    def program(torch):
+        f = functions(torch)[which]
+        for i in chosen:
+            f = transforms(torch)[i](f)
+        x = torch.tensor(where, dtype=torch.float64, requires_grad=seed % 3 == 0)
+        if seed % 3 == 1:
+            return torch.vmap(f)(torch.stack([x, x * 0.5]))
+        y = f(x)
+        if seed % 3 == 0:
+            y.sum().backward()
+        return y, x.grad
+    agree(program, rtol=1e-6, atol=1e-8)

@@ -106,6 +106,15 @@ class Program:
         j = self.rng.randrange(len(self.pool))
         return j, self.pool[j]
 
+    def source_for(self, x):
+        """A pair to write into x: a copy if it shares x's memory, for which PyTorch promises nothing."""
+        j, pair = self.other()
+        if pair[0].untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
+            return j, pair
+        if not is_readable(pair[0]):
+            return "fresh", self.fresh(tuple(x.shape))
+        return f"{j}.clone()", tuple(t.clone() for t in pair)
+
     # ---- kinds of steps: (text, action(tensor, library, which))
 
     def view(self, x):
@@ -122,7 +131,7 @@ class Program:
             return f".{kind}({number})", lambda t, lib, w: _none(getattr(t, kind)(number))
         if kind == "zero_":
             return ".zero_()", lambda t, lib, w: _none(t.zero_())
-        j, pair = self.other()
+        j, pair = self.source_for(x)
         if kind == "copy_":
             return f".copy_(t{j})", lambda t, lib, w: _none(t.copy_(pair[w]))
         return f".add_(t{j})", lambda t, lib, w: _none(t.add_(pair[w]))
@@ -140,7 +149,7 @@ class Program:
         text, index = random_index(self.rng, tuple(x.shape))
         if self.rng.random() < 0.5:
             return f"[{text}] = 1.5", lambda t, lib, w: t.__setitem__(index(lib), 1.5)
-        j, pair = self.other()
+        j, pair = self.source_for(x)
         return f"[{text}] = t{j}", lambda t, lib, w: t.__setitem__(index(lib), pair[w])
 
     def meta(self, x):

@@ -16,7 +16,8 @@ NOT_A_SCALAR = ("grad_and_value(f)(*args): Expected f(*args) to return a scalar 
                 "with {} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
 AUX = ("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux "
        "is True")
-VJP_AUX = "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+VJP_AUX = ("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is "
+           "True")
 JVP_AUX = ("jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if "
            "has_aux is True")
 ONLY_TENSORS = "{api}: expected f(*primals) to return only tensors, got unsupported type {type}"
@@ -28,7 +29,7 @@ SIZES = ("Trying to set a forward gradient that has a different size than that o
          "of size {}.")
 
 
-# ---- reverse mode ------------------------------------------------------------------------------------
+# ---- reverse mode --------------------------------------------------------------------------------
 
 
 def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable:
@@ -170,7 +171,7 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
     return (released, vjp_fn, aux) if has_aux else (released, vjp_fn)
 
 
-# ---- forward mode ------------------------------------------------------------------------------------
+# ---- forward mode --------------------------------------------------------------------------------
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False,

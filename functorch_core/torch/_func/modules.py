@@ -145,7 +145,8 @@ def functionalize(func, *, remove: str = "mutations"):
                            f"remove={remove}. Valid options are:\n     remove='mutations': all "
                            "inplace and out= operators will be removed from the program, and "
                            "replaced with their out-of-place equivalents.\n     "
-                           "remove='mutations_and_views': In addition to the above, all aliasing "
+                           "remove='mutations_and_views': In addition to the above, all "
+                           "aliasing "
                            "operators {view} will be replaced with their non-aliasing counterparts, "
                            "{view}_copy.\n")
 

@@ -8,7 +8,7 @@ from . import distances, matmul
 from . import fourier, linalg_factor, linalg_norms, linalg_products, linalg_solve
 from . import (
     nn_activation, nn_attention, nn_conv, nn_ctc, nn_loss, nn_norm, nn_other, nn_pool, nn_ranking,
-    nn_resize, nn_unpool, nn_vision)
+    nn_resize, nn_rnn, nn_unpool, nn_vision)
 
 # Names of the torch namespace that are no ops.
 NAMESPACE = {**sampling.NAMESPACE, **data.legacy_types,

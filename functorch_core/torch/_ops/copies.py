@@ -16,7 +16,7 @@ from .._op import composite, is_number, python_number, torch_op
 from .._promotion import BROADCAST_MESSAGE, cast
 from .._tensor import channels_last_strides, from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
-from .._views import Alias, Lens, assign, check_writable, contiguous_strides, look, over, share
+from .._views import Alias, Lens, assign, based_on, check_writable, contiguous_strides, look, over, share
 from .creation import like_strides, with_strides
 from .data import LegacyType, array_of, legacy_types, tensor as tensor_of
 
@@ -183,7 +183,7 @@ def as_subclass(self, cls):
     out = new_tensor(self._read(), self._ge)
     alias = share(self)
     out.__class__ = cls
-    out._view = Alias(alias.cell, alias.chain, alias.base or self)
+    out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
     return out
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from ...primitives.reductions import accumulator
 from .. import return_types
 from .._op import composite, torch_op, write_out
 from .._promotion import cast
@@ -52,7 +51,7 @@ def _limits(x, low, high):
 def _counted(x, low, high, bins: int, weights):
     """The sums of weights by bin; what lies outside is dropped, the last bin is closed."""
     low, high = like(x, low), like(x, high)
-    wide = accumulator(x.aval.dtype) if x.aval.dtype in dt.FLOATING else dt.float64
+    wide = x.aval.dtype if x.aval.dtype in dt.FLOATING else dt.float64
     y, a, b = (p.convert(v, dtype=wide) for v in (x, low, high))
     place = p.floor(p.mul(p.div(p.sub(y, a), p.sub(b, a)), float(bins)))
     index = p.convert(place, dtype=dt.int64)
@@ -212,7 +211,7 @@ def bincount(input, weights=None, minlength=0):
 
 def _results(values, inverse, counts, return_inverse: bool, return_counts: bool):
     found = [values] + [inverse] * return_inverse + [counts] * return_counts
-    tensors = tuple(from_array(np.ascontiguousarray(a)) for a in found)
+    tensors = tuple(from_array(np.array(a, order="C")) for a in found)
     return tensors if len(tensors) > 1 else tensors[0]
 
 

@@ -186,6 +186,8 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
 
 def dense_strides(shape, strides) -> tuple[int, ...]:
     """The strides themselves if the elements are dense; otherwise those of the same order."""
+    if 0 in shape:
+        return tuple(strides)
     expected, dense = 1, True
     for d in sorted(range(len(shape)), key=lambda d: (shape[d] < 2, strides[d])):
         if shape[d] < 2:

@@ -107,6 +107,8 @@ def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeT
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     axis = wrap_dim(dim, input.aval.ndim)
+    if n == 0:
+        return p.copy(input)
     parts = [v for v in (prepend, input, append) if v is not None]
     for v in parts:
         if v.aval.ndim != input.aval.ndim:

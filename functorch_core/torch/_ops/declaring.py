@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from ...ops.op import Weak
+from ...ops.op import SCALARS, Weak
 from ...transforms.custom import stop_gradient
 from .. import _types
 from .._inplace import scalar_name
@@ -40,10 +40,10 @@ def to_float(x):
 def like(x, value):
     """One number (or a traced scalar of x's dtype) in x's shape."""
     a = x.aval
+    if isinstance(value, Weak):
+        value = cast(value, a.dtype)
     if hasattr(value, "aval"):
         return p.broadcast_in_dim(value, shape=a.shape, dims=())
-    if isinstance(value, Weak):
-        return p.broadcast_in_dim(cast(value, a.dtype), shape=a.shape, dims=())
     return p.full(a.shape, value, a.dtype)
 
 
@@ -72,7 +72,7 @@ def kind_of(number) -> type:
 
 def number_operand(x) -> bool:
     """Whether an operand is a Python number, not a tensor."""
-    return not hasattr(x, "aval")
+    return isinstance(x, (Weak, *SCALARS))
 
 
 def require_tensor(name: str, *operands):

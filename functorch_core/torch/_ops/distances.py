@@ -7,7 +7,7 @@ import math
 from .._op import torch_op
 from .._promotion import promote
 from .values import (
-    Derived, aval_of, derived, dt, full_like, like, np, p, require_floating, total, where, wide,
+    Derived, aval_of, dt, full_like, like, np, p, require_floating, tied, total, where, wide,
     wrap_dim)
 
 # ---- norms -------------------------------------------------------------------------------------------
@@ -39,17 +39,12 @@ def _abs_power(power: float) -> Derived:
     return Derived(fun, tangent)
 
 
-@derived(lambda t, x, out: p.zeros(aval_of(out)))
-def _nonzero(x):
-    """1 where x is not 0; its derivative is 0, not absent."""
-    return p.convert(p.ne(x, full_like(x, 0)), dtype=dt.real_of(aval_of(x).dtype))
-
-
 def vector_norm(x, power: float, axes) -> object:
     """The p-norm over axes of a floating or complex value."""
     axes = tuple(axes)
     if power == 0:
-        return total(_nonzero(x), axes)
+        real = dt.real_of(aval_of(x).dtype)
+        return tied(total(p.convert(p.ne(x, full_like(x, 0)), dtype=real), axes), x)
     if power == 2:
         return _root(2)(total(_squares(x), axes))
     magnitude = p.abs(x)
@@ -70,8 +65,9 @@ def _squares(x):
 
 def norm_of_difference(difference, power: float):
     """The p-norm over the last dimension, computed in float32 for 16-bit floats."""
-    last = aval_of(difference).ndim - 1
-    return like(vector_norm(wide(difference), power, (last,)), difference)
+    a = aval_of(difference)
+    out = vector_norm(wide(difference), power, (a.ndim - 1,))
+    return p.convert(out, dtype=dt.real_of(a.dtype))
 
 
 # ---- distances ---------------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
 
 def distance(x1, x2, power, eps, keepdim=False):
     """pairwise_distance of values."""
-    x, y = promote(x1, x2)
+    x, y = promote(x1, x2, to_float=True)
     x = p.add(p.sub(x, y), full_like(x, eps))
     out = norm_of_difference(x, power)
     return p.expand_dims(out, dims=(aval_of(out).ndim,)) if keepdim else out

@@ -1,7 +1,7 @@
 """What torch.linalg asks of its operands, and how it reports that something failed."""
 from __future__ import annotations
 
-from .values import aval_of, dt, full_like, name_of, p, total
+from .values import aval_of, dt, name_of, p, tied
 
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 
@@ -40,11 +40,7 @@ def filled(x, shape, fill, dtype=None):
     It depends on x, so that there is a derivative, which is as empty.
     """
     dtype = aval_of(x).dtype if dtype is None else dtype
-    nothing = total(x)
-    if dtype not in dt.COMPLEX and aval_of(x).dtype in dt.COMPLEX:
-        nothing = p.real(nothing)
-    nothing = p.broadcast_in_dim(p.convert(nothing, dtype=dtype), shape=tuple(shape), dims=())
-    return p.add(nothing, full_like(nothing, fill))
+    return tied(p.full(tuple(shape), fill, dtype), x)
 
 
 def check_info(name: str, info, message: str):

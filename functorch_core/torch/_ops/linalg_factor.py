@@ -7,7 +7,7 @@ from .. import return_types as named
 from .._op import composite, torch_op
 from .linalg_checks import check_info, filled, matrices, require_inexact
 from .values import (
-    aval_of, dt, full_like, iota_along, p, stop_gradient)
+    aval_of, dt, full_like, iota_along, p, stop_gradient, tied)
 
 # ---- Cholesky ----------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ def cholesky_solve(input: Tensor, L: Tensor, upper=False, *, out=None):
                                "dimensions instead")
     from .linalg_solve import stacked_together
     factor, b = stacked_together("cholesky_solve", L, input)
-    return _by_cholesky(factor, b, upper) if aval_of(b).size else b
+    return _by_cholesky(factor, b, upper) if aval_of(b).size else tied(b, factor)
 
 
 # ---- LU ----------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def _householder_product(input: Tensor, tau: Tensor, *, out=None):
     if not a.size:
         return input
     if not t.shape[-1]:
-        return m.identity(shape=a.shape, dtype=a.dtype)
+        return tied(m.identity(shape=a.shape, dtype=a.dtype), input)
     return p.householder_product(input, tau)
 
 
@@ -331,7 +331,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False,
                            f"{aval_of(input).ndim}")
     k = aval_of(tau).shape[-1]
     if not aval_of(other).size or not k:
-        return other
+        return tied(other, input)
     reflectors = m.resized(input, aval_of(input).shape[-2], k)
     return p.ormqr(reflectors, tau, other, left=left, transpose=transpose)
 

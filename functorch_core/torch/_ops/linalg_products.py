@@ -1,8 +1,9 @@
 """What torch.linalg has of products and views, and the factorisations the library lacks."""
 from __future__ import annotations
 
-from .._op import registry, torch_op
+from .._op import composite, registry, torch_op
 from . import matmul as products
+from .linalg_factor import qr, svd
 from .linalg_solve import matrix_exp as torch_matrix_exp
 from .values import aval_of, dt, p
 
@@ -64,6 +65,44 @@ def vander(x, N=None):
         raise RuntimeError("N must be greater than 1.")
     return _vander(x, columns)
 
+
+# ---- low rank ----------------------------------------------------------------------------------------
+
+
+def _basis(A, q: int, niter: int):
+    """Orthonormal columns that span about the range of A (Halko et al., 2009, algorithm 4.4)."""
+    random = registry["randn"](A.shape[-1], q, dtype=A.dtype, device=A.device)
+    basis = qr(A @ random).Q
+    for _ in range(niter):
+        basis = qr(A.mH @ basis).Q
+        basis = qr(A @ basis).Q
+    return basis
+
+
+@composite(method=False)
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """U, S, V with A (less M) about U diag(S) V^H, of rank q, by a random basis of its range."""
+    rows, columns = A.shape[-2:]
+    A = A if M is None else A - M.expand(A.shape)
+    A = A.mH if rows < columns else A
+    basis = _basis(A, 6 if q is None else q, niter)
+    u, s, vh = svd(basis.mH @ A, full_matrices=False)
+    u, v = basis @ u, vh.mH
+    return (v, s, u) if rows < columns else (u, s, v)
+
+
+@composite(method=False)
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """svd_lowrank of the rows of A, less their mean if `center`."""
+    rows, columns = A.shape[-2:]
+    q = min(6, rows, columns) if q is None else q
+    if not 0 <= q <= min(rows, columns):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
+                         f"{min(rows, columns)}")
+    return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter=niter)
+
+
+# ---- missing -----------------------------------------------------------------------------------------
 
 MISSING = "linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use linalg.lu_factor"
 

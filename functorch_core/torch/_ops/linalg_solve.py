@@ -13,7 +13,8 @@ from .linalg_checks import check_info, filled, matrices, require_inexact
 from .linalg_factor import lu_of, singular_info, singular_values
 from .matmul import broadcast_lead, chained, expanded_to, product
 from .values import (
-    aval_of, broadcast, cast, dt, full_like, name_of, p, stop_gradient, total, wrap_dim)
+    aval_of, broadcast, cast, dt, full_like, like, name_of, p, stop_gradient, tied, total, wide,
+    wrap_dim)
 
 # ---- operands ----------------------------------------------------------------------------------------
 
@@ -36,7 +37,7 @@ def _is_vector(a, b) -> bool:
 def solved(a, b, left: bool = True):
     """X with A X = B (X A = B) for stacks of equal leading dimensions."""
     if not aval_of(b).size:
-        return b
+        return tied(b, a)
     if left:
         return p.solve(a, b)
     return m.swapped(p.solve(m.swapped(a), m.swapped(b)))
@@ -106,7 +107,7 @@ def _solve_triangular(input: Tensor, B: Tensor, upper, left, unitriangular, *, o
 
 def _triangular(a, b, upper, left=True, unit=False, **op):
     if not aval_of(b).size:
-        return b
+        return tied(b, a)
     return p.triangular_solve(a, b, left_side=left, lower=not upper, unit_diagonal=unit, **op)
 
 
@@ -130,7 +131,7 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left, adjoint, *, out=None)
     if aval_of(pivots).dtype != dt.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if not aval_of(b).size:
-        return b
+        return tied(b, a)
     lead = aval_of(a).shape[:-2]
     zero_based = p.sub(expanded_to(pivots, (*lead, aval_of(pivots).shape[-1])), 1)
     permutation = p.pivots_to_permutation(zero_based, size=aval_of(a).shape[-2])
@@ -197,7 +198,7 @@ def _pinv(hermitian: bool) -> JvpRule:
     """The rule of Golub and Pereyra (1973): no derivative of singular vectors."""
     def rule(primals, tangents):
         a, t = primals[0], tangents[0]
-        x = _pseudo_inverse(*primals, hermitian)
+        x = pinv_of(*primals, hermitian)
         th, xh = m.adjoint(t), m.adjoint(x)
         moved = p.neg(product(product(x, t), x))
         rows, columns = m.rows_columns(aval_of(a))
@@ -207,6 +208,12 @@ def _pinv(hermitian: bool) -> JvpRule:
         moved = p.add(moved, product(product(right, th), product(xh, x)))
         return [x], [moved]
     return JvpRule(rule, "pinv")
+
+
+def pinv_of(a, atol, rtol, hermitian: bool = False):
+    """The pseudo-inverse of a value, with its rule."""
+    return custom_jvp(lambda *v: [_pseudo_inverse(*v, hermitian)], _pinv(hermitian),
+                      [a, atol, rtol])[0]
 
 
 def _eye(x, n: int):
@@ -256,8 +263,7 @@ def _pinv_op(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None
         return filled(a, (*shape[:-2], shape[-1], shape[-2]), 0)
     limits = tolerances(aval_of(a), atol, rtol)
     limits = [stop_gradient(x) for x in limits]
-    return custom_jvp(lambda *v: [_pseudo_inverse(*v, hermitian)], _pinv(hermitian),
-                      [a, *limits])[0]
+    return pinv_of(a, *limits, hermitian)
 
 
 def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
@@ -303,7 +309,8 @@ def _slogdet_of(x):
     if not a.size:
         sign, size = (1, 0) if not a.shape[-1] else (0, 0)
         return [filled(x, a.shape[:-2], sign), filled(x, a.shape[:-2], size, real)]
-    return p.slogdet(x)
+    sign, size = p.slogdet(x)
+    return [sign if a.dtype in dt.COMPLEX else tied(sign, x), size]
 
 
 @torch_op(returns=named.slogdet, node="linalg_slogdet")
@@ -351,13 +358,11 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
         values = p.full((*shape[:-2], 0), 0, real)
     else:
         limits = [p.full(shape[:-2], 0, real), p.full(shape[:-2], cut, real)]
-        inverse_ = custom_jvp(lambda *v: [_pseudo_inverse(*v, False)], _pinv(False),
-                              [a, *limits])[0]
-        x = product(inverse_, b)
+        x = product(pinv_of(a, *limits), b)
         values = stop_gradient(singular_values(a))
         rank = _rank(values, *limits)
     none = p.full((0,), 0, real)
-    apart = none
+    apart = tied(none, a)
     if rows > columns and driver != "gelsy":
         gap = p.sub(product(a, x), b)
         size = p.abs(gap)
@@ -429,8 +434,11 @@ def matrix_exp(input: Tensor):
     >>> torch.matrix_exp(torch.zeros(1, 1))
     tensor([[1.]])
     """
-    x = matrices(input, "linalg.matrix_exp", square=True)
-    return _exponential(x) if aval_of(x).size else x
+    if aval_of(input).dtype not in dt.INEXACT:
+        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as input. "
+                           f"Got {name_of(input)}")
+    x = matrices(wide(input), "linalg.matrix_exp", square=True)
+    return like(_exponential(x), input) if aval_of(x).size else input
 
 
 def _exponential(x):

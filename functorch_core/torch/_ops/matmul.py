@@ -5,10 +5,11 @@ import math
 
 from ...ops.linear_algebra import _einsum as contract_by_path
 from ...ops.linear_algebra import diagonal_of, einsum_plan
+from ...ops.promotion import broadcast_shapes
 from .._op import composite, torch_op
-from .._promotion import promote
+from .._promotion import _explain, promote
 from .values import (
-    aval_of, broadcast, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, total,
+    aval_of, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, tied, total,
     wrap_dim)
 
 SAME_DTYPE = "{name} expected both operands to have the same dtype, but got {x} and {y}"
@@ -80,8 +81,10 @@ def _batched(x, y):
 
 def broadcast_lead(a, b) -> tuple[int, ...]:
     """The shape that leading dimensions broadcast to, with PyTorch's error."""
-    ones = [p.full(shape, 0, dt.bool_) for shape in (a, b)]
-    return aval_of(broadcast(ones)[0]).shape
+    try:
+        return broadcast_shapes(a, b)
+    except ValueError:
+        raise RuntimeError(_explain([a, b])) from None
 
 
 def _check_matmul(a, b):
@@ -293,9 +296,6 @@ def is_number(x, wanted: int) -> bool:
 def _check_scale(name: str, number, x):
     kind = getattr(number, "kind", type(number))
     dtype = aval_of(x).dtype
-    if kind is float and dtype in dt.INTEGER | {dt.bool_}:
-        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating "
-                           "point number.")
     if kind is complex and dtype not in dt.COMPLEX:
         raise RuntimeError("value cannot be converted to type float without overflow")
 
@@ -341,15 +341,22 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {aval_of(v).ndim}-D")
     products = outer_product(vec1, vec2)
     input, products = promote(expanded_to(input, aval_of(products).shape), products)
+    if aval_of(products).dtype not in dt.INEXACT:
+        _need_integers(beta, alpha)
     if aval_of(products).dtype == dt.bool_:
         return _addr_of_bools(input, products, beta, alpha)
     return _weighted(input, products, beta, alpha)
 
 
-def _addr_of_bools(input, products, beta, alpha):
+def _need_integers(beta, alpha):
     for name, number in (("beta", beta), ("alpha", alpha)):
-        if not isinstance(number, bool) and number not in (0, 1):
-            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if getattr(number, "kind", type(number)) is float:
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating "
+                               "point number.")
+
+
+def _addr_of_bools(input, products, beta, alpha):
+    alpha, beta = (getattr(v, "kind", None) is not None or bool(v) for v in (alpha, beta))
     products = products if alpha else p.zeros(aval_of(products))
     return p.or_(input, products) if beta else products
 
@@ -688,7 +695,7 @@ def powered(x, n: int):
     if n < 0:
         x, n = p.inv(x), -n
     if n == 0:
-        return p.select(p.full(a.shape, True, dt.bool_), identity_like(x), x)  # derivative 0
+        return tied(identity_like(x), x)
     out = None
     while n:
         out = x if n & 1 and out is None else product(out, x) if n & 1 else out

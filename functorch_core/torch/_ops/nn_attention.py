@@ -5,7 +5,7 @@ import math
 
 from ...transforms.remat import remat
 from .._op import torch_op
-from .matmul import linear, product
+from .matmul import broadcast_lead, linear, product
 from .nn_activation import softmax_of
 from .nn_other import dropout, dropout_mask
 from .values import (
@@ -100,7 +100,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     keep = None
     rescale = 1.
     if dropout_p > 0:
-        shape = (*query.shape[:-1], key.shape[-2])
+        lead = broadcast_lead(tuple(query.shape[:-2]), tuple(
+            (key if not enable_gqa else query).shape[:-2]))
+        shape = (*lead, query.shape[-2], key.shape[-2])
         keep = dropout_mask(shape, query, dropout_p)
         rescale = 1. - dropout_p if dropout_p < 1 else 1.
     return _attention(query, key, value, attn_mask, keep, is_causal, factor, enable_gqa, rescale)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from .. import _types
 from .._op import composite, torch_op
 from .._views import assign
 from ..autograd.modes import no_grad
@@ -70,7 +71,7 @@ def _batch_norm_train(input: Tensor, weight: MaybeTensor, bias: MaybeTensor,
     inverse = reciprocal_root(variance, eps)
     out = like(_scaled(p.mul(deviation, _channelwise(x, inverse)), weight, bias), input)
     # PyTorch's statistics have no derivative either: they are there for its backward pass.
-    outs = [out, stop_gradient(middle), stop_gradient(inverse)]
+    outs = _in_dtype_of(weight, input, [out, stop_gradient(middle), stop_gradient(inverse)])
     count = math.prod(aval_of(x).shape[d] for d in axes)
     unbiased = p.mul(variance, full_like(variance, count / max(count - 1, 1)))
     for running, new in ((running_mean, middle), (running_var, unbiased)):
@@ -96,7 +97,7 @@ def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
     updated = iter(outs[3:])
     with no_grad():
         for running in (running_mean, running_var):
-            if running is not None:
+            if running is not None and input.numel():  # no batch leaves them as they are
                 assign(running, next(updated).detach())
     return outs[:3]
 
@@ -194,10 +195,15 @@ def torch_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
+def _in_dtype_of(weight, input, outs) -> list:
+    """The statistics in the dtype of the parameters, if there are any, or of the input."""
+    return [outs[0], *(like(v, input if weight is None else weight) for v in outs[1:])]
+
+
 @torch_op(method=False, returns=tuple)
 def native_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor, bias: MaybeTensor, eps):
     """layer_norm with the mean and 1 / std it used."""
-    return list(_layer_norm(input, normalized_shape, weight, bias, eps))
+    return _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -265,7 +271,7 @@ def torch_group_norm(input: Tensor, num_groups, weight: MaybeTensor = None, bias
 @torch_op(method=False, returns=tuple)
 def native_group_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, N, C, HxW, group, eps):
     """group_norm with the mean and 1 / std it used."""
-    return list(_group_norm(input, group, weight, bias, eps))
+    return _in_dtype_of(weight, input, _group_norm(input, group, weight, bias, eps))
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
@@ -347,6 +353,8 @@ def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
                          f"{a.ndim} dimensions)")
     if not a.size:
         return input
+    if a.dtype not in dt.INEXACT:
+        input = p.convert(input, dtype=_types.defaults.dtype.numpy)
     x = wide(input)
     window = (1, size) + (1,) * (a.ndim - 2)
     pads = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (a.ndim - 2)

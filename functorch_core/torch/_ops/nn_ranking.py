@@ -55,7 +55,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 @torch_op(name="_poisson_nll", method=False, function=False, node="poisson_nll_loss")
 def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction):
-    x, y = promote(input, target)
+    x, y = promote(input, target, to_float=True)
     if log_input:
         loss = p.sub(p.exp(x), p.mul(y, x))
     else:
@@ -157,7 +157,7 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, re
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(a.shape)} and "
                            f"{list(aval_of(input2).shape)}.")
     cosine = _cosine(input1, input2)
-    y = target
+    y = target if t.dtype != dt.bool_ else p.convert(target, dtype=dt.int64)
     near = p.sub(full_like(cosine, 1), cosine)
     far = _hinge(p.sub(cosine, full_like(cosine, margin)))
     zero = p.zeros(aval_of(cosine))
@@ -168,7 +168,7 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, re
 
 def _cosine(x, y):
     """The cosine over the last dimension, the squared lengths kept off 0."""
-    x, y = promote(x, y)
+    x, y = promote(x, y, to_float=True)
     last = (aval_of(x).ndim - 1,)
     product, xx, yy = (total(p.mul(*pair), last) for pair in ((x, y), (x, x), (y, y)))
     tiny = full_like(product, 1e-12)
@@ -185,7 +185,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
 @torch_op(name="_margin_ranking", method=False, function=False, node="margin_ranking_loss")
 def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin, reduction):
     x, y = promote(input1, input2)
-    difference, t = promote(p.sub(x, y), target)
+    difference, t = promote(p.sub(x, y), target, to_float=True)
     loss = p.add(p.mul(p.neg(t), difference), full_like(t, margin))
     return reduced(_hinge(loss), reduction)
 

@@ -8,7 +8,7 @@ import warnings
 from .._op import composite, torch_op
 from .nn_conv import ntuple
 from .values import (
-    aval_of, derived, dt, full_like, like, name_of, np, p, permuted, require_floating, wide)
+    aval_of, dt, full_like, like, name_of, np, p, permuted, require_floating, tied, wide)
 
 # ---- pad ---------------------------------------------------------------------------------------------
 
@@ -399,17 +399,11 @@ def _cubic_weights(t):
     return [far(p.add(t, 1.)), near(t), near(rest), far(p.add(rest, 1.))]
 
 
-@derived(lambda t, x, out: p.zeros(aval_of(out)))
-def _ones(at):
-    """Ones that depend on a position, with derivative 0."""
-    return full_like(at, 1.)
-
-
 def _taps(at, size: int, mode: str, padding: str, align: bool):
     """[(index, weight), ...] along one dimension."""
     if mode == "nearest":
         at = _position(at, size, padding, align)
-        return [(p.round(at), _ones(at))]
+        return [(p.round(at), tied(full_like(at, 1.), at))]
     if mode == "bilinear":
         at = _position(at, size, padding, align)
         low = p.floor(at)

@@ -46,11 +46,11 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
 
 
 def _check_subtraction(*operands):
-    bools = [x.aval.dtype == dt.bool_ if hasattr(x, "aval") else kind_of(x) is bool
+    bools = [kind_of(x) is bool if number_operand(x) else x.aval.dtype == dt.bool_
              for x in operands]
     if all(bools):
         raise RuntimeError(_BOTH_BOOL)
-    if any(b and hasattr(x, "aval") for x, b in zip(operands, bools)):
+    if any(b and not number_operand(x) for x, b in zip(operands, bools)):
         raise RuntimeError(_ONE_BOOL)
 
 
@@ -129,8 +129,9 @@ def _times(x, value):
     return p.mul(x, like(x, p.convert(value, dtype=x.aval.dtype)))
 
 
-def _same_dtypes(x, name: str, y, allow=()):
-    from .._types import of_numpy
+def _same_dtypes(x, name: str, y):
+    """RuntimeError unless both have one dtype."""
+    of_numpy = _types.of_numpy
     if x.aval.dtype != y.aval.dtype:
         names = [_CPP_NAMES.get(of_numpy(v.aval.dtype).name, of_numpy(v.aval.dtype).name)
                  for v in (x, y)]
@@ -159,7 +160,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
     tensor([ 0.5000, 15.0000])
     """
     _same_dtypes(input, "end", end)
-    if hasattr(weight, "aval"):
+    if not number_operand(weight):
         _same_dtypes(input, "weight", weight)
     require(input, d.INEXACT, "lerp_kernel_scalar")
     weight = cast(weight, input.aval.dtype)

@@ -457,7 +457,8 @@ def vector_norm_of(x, axes, ord):
     x = wide(x)
     size = p.abs(x)
     if ord == 0:
-        return p.reduce_sum(p.convert(p.ne(x, 0), dtype=size.aval.dtype), axes=axes)
+        ones = d.flat(p.convert(p.ne(size, 0), dtype=size.aval.dtype), size)
+        return p.reduce_sum(ones, axes=axes)
     if ord in (math.inf, -math.inf):
         reduce = p.reduce_max if ord > 0 else p.reduce_min
         if ord > 0 and not count_over(x, axes):

@@ -290,6 +290,8 @@ def geometric_(self, p, *, generator=None):
 def bernoulli_(self, p=0.5, *, generator=None):
     """Overwrite with ones of probability p (a number or a tensor), otherwise zeros."""
     if isinstance(p, Tensor):
+        if p._level is not None:
+            return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator))
         p = np.array(np.broadcast_to(p._array(), self._aval.shape))
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")

@@ -181,7 +181,7 @@ class Derived:
         return custom_jvp(lambda v: [self.fun(v)], self.rule, [x])[0]
 
     def _rule(self, primals, tangents):
-        out = self.fun(*primals)
+        out = self(*primals)  # not fun: the rule holds for derivatives of any order
         return [out], [self.tangent(tangents[0], primals[0], out)]
 
 
@@ -204,11 +204,30 @@ class Linearised:
         return custom_jvp(lambda *v: [self.fun(*v)], self.rule, list(args))[0]
 
     def _rule(self, primals, tangents):
-        return [self.fun(*primals)], [self.linear(tangents[0], *primals[1:])]
+        return [self(*primals)], [self.linear(tangents[0], *primals[1:])]
+
+
+def tied(value, x):
+    """The value, which then depends on x as well, with derivative 0: where PyTorch has one."""
+    return custom_jvp(lambda v, _: [v], _TIED, [value, x])[0]
+
+
+def _tied_tangent(primals, tangents):
+    """Times 0, not 0: so that the derivative in turn depends on what it is applied to."""
+    value, through = primals[0], tangents[1]
+    out = aval_of(value)
+    if aval_of(through).dtype in dt.COMPLEX and out.dtype not in dt.COMPLEX:
+        through = p.real(through)
+    nothing = p.mul(p.convert(total(through), dtype=out.dtype), 0.)
+    nothing = p.broadcast_in_dim(nothing, shape=out.shape, dims=())
+    return [tied(*primals)], [nothing if tangents[0] is None else p.add(tangents[0], nothing)]
+
+
+_TIED = JvpRule(_tied_tangent, "tied")
 
 
 __all__ = ["Derived", "Linearised", "along", "aval_of", "broadcast", "c_name", "cast", "collapsed",
            "computed_wide", "derived", "dt", "expanded", "floated", "full_like", "iota_along",
            "like", "mean", "moved_last", "name_of", "np", "p", "padded", "permuted",
            "require_floating", "require_same_dtype", "scalar", "scalar_name", "spread",
-           "stop_gradient", "total", "where", "wide", "wrap_dim", "zero"]
+           "stop_gradient", "tied", "total", "where", "wide", "wrap_dim", "zero"]

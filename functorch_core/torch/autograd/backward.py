@@ -112,7 +112,7 @@ def _batched_grad(outputs, inputs, grad_outputs, create_graph) -> list:
     return list(vmap_allowing_none(one, as_tuple(grad_outputs)))
 
 
-# ---- arguments ---------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def as_tuple(x) -> tuple:

@@ -44,7 +44,7 @@ def _map(fun, output):
     return tuple([fun(y) for y in output]) if isinstance(output, tuple) else fun(output)
 
 
-# ---- reverse mode ------------------------------------------------------------------------------------
+# ---- reverse mode --------------------------------------------------------------------------------
 
 
 def _taped(cls: type, args, inner, level):
@@ -73,7 +73,7 @@ def _is_differentiable(ctx, y) -> bool:
         y is x for x in ctx.non_differentiable or ())
 
 
-# ---- forward mode ------------------------------------------------------------------------------------
+# ---- forward mode --------------------------------------------------------------------------------
 
 
 def _dual(cls: type, args, inner, level):
@@ -114,7 +114,7 @@ def _tangent(ctx, x, primal, depth: int):
     return None
 
 
-# ---- vmap --------------------------------------------------------------------------------------------
+# ---- vmap ----------------------------------------------------------------------------------------
 
 
 def _batched(cls: type, args, inner, level):
@@ -124,15 +124,15 @@ def _batched(cls: type, args, inner, level):
     if own_vmap and cls.generate_vmap_rule:
         raise RuntimeError(TWO_VMAPS.format(name=cls.__name__))
     dims = tuple([x._level.dim if x is not y else None for x, y in zip(args, inner)])
+    frame = next((f for f in stack.frames if f.depth == level.depth), None)
+    randomness = frame.randomness if frame else "error"
     if cls.generate_vmap_rule:
-        made = _vmapped(cls, level.size, dims)
+        made = _vmapped(cls, level.size, randomness, dims)
         return _map(lambda y: wrap(Batched(level.depth, level.size, y, 0))
                     if hasattr(y, "_edge") else y, made.apply(*inner))
     if not own_vmap:
         raise RuntimeError(NO_VMAP.format(name=cls.__name__))
-    frame = next((f for f in stack.frames if f.depth == level.depth), None)
-    info = VmapInfo(level.size, frame.randomness if frame else "error")
-    output, out_dims = cls.vmap(info, dims, *inner)
+    output, out_dims = cls.vmap(VmapInfo(level.size, randomness), dims, *inner)
     return _wrap_outputs(output, out_dims, level)
 
 
@@ -150,14 +150,14 @@ def _wrap_outputs(output, out_dims, level):
     return tuple([one(y, d) for y, d in zip(output, out_dims)])
 
 
-def _vmapped(cls: type, size: int, dims: tuple) -> type:
+def _vmapped(cls: type, size: int, randomness: str, dims: tuple) -> type:
     """A Function that is `cls` for a whole batch; outputs and their cotangents are batched at 0."""
-    key = (size, dims)
+    key = (size, randomness, dims)
     made = cls.__dict__.get("_vmapped_classes")
     if made is None:
         made = cls._vmapped_classes = {}
     if key not in made:
-        batch = Batch(cls, size, dims)
+        batch = Batch(cls, size, randomness, dims)
         made[key] = type(f"Vmapped{cls.__name__}", (Function,), {
             "generate_vmap_rule": True,
             "forward": staticmethod(batch.forward),
@@ -170,8 +170,8 @@ def _vmapped(cls: type, size: int, dims: tuple) -> type:
 class Batch:
     """The staticmethods of a Function made from another by vmap."""
 
-    def __init__(self, cls: type, size: int, dims: tuple):
-        self.cls, self.size, self.dims = cls, size, dims
+    def __init__(self, cls: type, size: int, randomness: str, dims: tuple):
+        self.cls, self.size, self.randomness, self.dims = cls, size, randomness, dims
 
     def forward(self, *inner):
         """The user's forward on wrappers."""
@@ -234,7 +234,7 @@ class Batch:
 
     def _level(self):
         from .._levels import enter
-        return _Depth(enter("vmap", self.size))
+        return _Depth(enter("vmap", self.size, self.randomness))
 
     def _wrapped(self, depth: int, inner) -> list:
         return [self._wrap(depth, x, d) for x, d in zip(inner, self.dims)]

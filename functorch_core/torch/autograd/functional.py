@@ -13,7 +13,7 @@ NO_GRADIENT = ("Output {i} of the user-provided function does not require gradie
                "mode.")
 
 
-# ---- tuples of tensors -------------------------------------------------------------------------------
+# ---- tuples of tensors ---------------------------------------------------------------------------
 
 
 def _as_tuple(x, what: str, name: str) -> tuple[bool, tuple]:
@@ -98,7 +98,7 @@ def _grads(outputs: Sequence, inputs: Sequence, cts=None, create_graph: bool = F
                 create_graph=create_graph, retain_graph=True, allow_unused=True)
 
 
-# ---- products ----------------------------------------------------------------------------------------
+# ---- products ------------------------------------------------------------------------------------
 
 
 def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -176,7 +176,7 @@ def _check_scalar_output(is_tuple: bool, outputs: Sequence, name: str):
                            "single element")
 
 
-# ---- matrices ----------------------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = False,
@@ -189,9 +189,9 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
             [0., 1.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(f'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: '
-                         f'If your function has more outputs than inputs, "forward-mode" tends to '
-                         f'be more performant. Otherwise, prefer to use "reverse-mode".')
+        raise ValueError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: '
+                         'If your function has more outputs than inputs, "forward-mode" tends to '
+                         'be more performant. Otherwise, prefer to use "reverse-mode".')
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     with enable_grad():
@@ -216,7 +216,7 @@ def _rows(y, inputs: Sequence, create_graph: bool, strict: bool, vectorize: bool
     else:
         found = _stacked_rows(y, inputs, basis, create_graph)
     if strict:
-        _filled(found, inputs, True, f"Output 0")
+        _filled(found, inputs, True, "Output 0")
     return [x.new_zeros((*y.shape, *x.shape)) if g is None else
             g.reshape((*y.shape, *x.shape)) for g, x in zip(found, inputs)]
 

@@ -68,7 +68,7 @@ def increment_version(tensors):
             x._view.seen = x._view.cell.version
 
 
-# ---- hooks on several tensors ------------------------------------------------------------------------
+# ---- hooks on several tensors --------------------------------------------------------------------
 
 
 class _MultiHandle:
@@ -138,7 +138,7 @@ class _AnyHook:
         return hook
 
 
-# ---- saved tensors that change -----------------------------------------------------------------------
+# ---- saved tensors that change -------------------------------------------------------------------
 
 
 class _AllowMutation:

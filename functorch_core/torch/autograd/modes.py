@@ -28,10 +28,10 @@ class _Mode:
 
     def __call__(self, fun):
         if inspect.isclass(fun):
-            warnings.warn(f"Decorating classes is deprecated and will be disabled in future "
-                          f"versions. You should only decorate functions or methods. To preserve "
-                          f"the current behavior of class decoration, you can directly decorate "
-                          f"the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
+            warnings.warn("Decorating classes is deprecated and will be disabled in future "
+                          "versions. You should only decorate functions or methods. To preserve "
+                          "the current behavior of class decoration, you can directly decorate "
+                          "the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
             fun.__init__ = self._wrap(fun.__init__)
             return fun
         return self._wrap(fun)

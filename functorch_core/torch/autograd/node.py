@@ -35,13 +35,13 @@ class Taped:
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "all_in", "all_out", "_backward", "_units", "ops")
+                 "checked", "out_mask", "all_in", "_backward", "_units", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
         self.graph, self.mask, self.n_out = graph, mask, len(graph.outputs)
         self.out_mask = v.out_mask
-        self.all_in, self.all_out = all(mask), all(v.out_mask)
+        self.all_in = all(mask)
         kept, full = _recomputing(graph, v)
         n_in = len(graph.inputs)
         used = used_inputs(full)

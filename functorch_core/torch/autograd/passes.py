@@ -54,35 +54,37 @@ class Pass:
         nodes = self.roots = list(dict.fromkeys([n for n, _ in roots]))
         if self.wanted is not None:
             self.useful = leading_to({n for n, _ in self.wanted}, nodes)
-        counts = dependencies(nodes, self.useful)
-        self.visited = counts
+        counts = self.visited = dependencies(nodes, self.useful)
         for (node, index), grad in zip(roots, grads):
             self.add(node, index, grad)
         ready = [(-n.sequence, n) for n in nodes if n not in counts]
         heapq.heapify(ready)
-        useful = self.useful
+        useful, pending, visit = self.useful, self.pending, self.visit
+        retain_graph, create_graph = self.retain_graph, self.create_graph
         while ready:
             node = heapq.heappop(ready)[1]
-            outs = self.visit(node)
+            outs = visit(node)
             for i, edge in enumerate(node.edges):
                 if edge is None:
                     continue
-                child = edge[0]
+                child, index = edge
                 if useful is not None and child not in useful:
                     continue
-                self.add(child, edge[1], None if outs is None else outs[i])
-                left = counts[child] - 1
-                counts[child] = left
+                slots = pending.get(child)
+                if slots is None:
+                    slots = pending[child] = [None] * child.n_outputs
+                if outs is not None and (grad := outs[i]) is not None:
+                    old = slots[index]
+                    slots[index] = grad if old is None else total(old, grad, create_graph)
+                left = counts[child] = counts[child] - 1
                 if not left:
                     heapq.heappush(ready, (-child.sequence, child))
-            if outs is not None and not self.retain_graph:
+            if outs is not None and not retain_graph:
                 node.release()
 
     def add(self, node: Node, index: int, grad):
-        """Add a cotangent to a node's output; None is zero."""
-        slots = self.pending.get(node)
-        if slots is None:
-            slots = self.pending[node] = [None] * node.n_outputs
+        """Add a cotangent to an output of a root."""
+        slots = self.pending.setdefault(node, [None] * node.n_outputs)
         if grad is not None:
             old = slots[index]
             slots[index] = grad if old is None else total(old, grad, self.create_graph)
@@ -164,7 +166,7 @@ def _checked(hook, old, new):
     return new
 
 
-# ---- what of the graph takes part --------------------------------------------------------------------
+# ---- what of the graph takes part ----------------------------------------------------------------
 
 
 def dependencies(roots: Sequence[Node], useful) -> dict[Node, int]:

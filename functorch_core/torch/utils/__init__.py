@@ -1,10 +1,29 @@
 """torch.utils."""
-import importlib as _importlib
+from .. import _missing
 
-_LAZY = ("_pytree", "checkpoint")
+_LAZY = ("_pytree", "backcompat", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
+         "deterministic", "dlpack", "hooks", "model_zoo", "tensorboard")
+_find = _missing.getter(__name__, _LAZY)
 
 
 def __getattr__(name: str):
-    if name in _LAZY:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'torch.utils' has no attribute {name!r}")
+    if name == "data":
+        from ...  import data
+        return data
+    return _find(name)
+
+
+def set_module(obj, mod: str):
+    """Set an object's __module__."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
+def swap_tensors(t1, t2):
+    """Exchange two tensors: each becomes the other, for everybody who holds them."""
+    if t1._view is not None and t1._view.base is not None or (
+            t2._view is not None and t2._view.base is not None):
+        raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__

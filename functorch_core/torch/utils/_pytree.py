@@ -171,7 +171,7 @@ def treespec_leaf() -> LeafSpec:
     return _LEAF
 
 
-# ---- kinds of containers -----------------------------------------------------------------------------
+# ---- kinds of containers -------------------------------------------------------------------------
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None,
@@ -245,7 +245,7 @@ def tree_is_leaf(tree, is_leaf=None) -> bool:
     return is_leaf is not None and is_leaf(tree) or _node_type(tree) is None
 
 
-# ---- flattening and mapping --------------------------------------------------------------------------
+# ---- flattening and mapping ----------------------------------------------------------------------
 
 
 def tree_flatten(tree, is_leaf=None) -> tuple[list, TreeSpec]:
@@ -346,7 +346,7 @@ def tree_any_only(type_or_types, /, pred, tree, is_leaf=None) -> bool:
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
 
 
-# ---- paths -------------------------------------------------------------------------------------------
+# ---- paths ---------------------------------------------------------------------------------------
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
@@ -395,7 +395,7 @@ def key_get(obj, path):
     return obj
 
 
-# ---- prefixes ----------------------------------------------------------------------------------------
+# ---- prefixes ------------------------------------------------------------------------------------
 
 
 def _broadcast_to_and_flatten(tree, treespec: TreeSpec, is_leaf=None) -> list | None:

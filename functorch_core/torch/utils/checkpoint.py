@@ -95,7 +95,7 @@ def _set_rng_state(saved):
     set_rng_state(saved)
 
 
-# ---- reentrant: a Function whose backward runs another backward pass ------------------------------------
+# ---- reentrant: a Function whose backward runs another backward pass -----------------------------
 
 
 def check_backward_validity(inputs: Sequence):
@@ -150,7 +150,7 @@ class CheckpointFunction(Function):
         return (None, None, *[x._grad if hasattr(x, "_edge") else None for x in inputs])
 
 
-# ---- not reentrant: what is saved is a note where to find it ---------------------------------------------
+# ---- not reentrant: what is saved is a note where to find it -------------------------------------
 
 
 class _Note:
@@ -260,7 +260,7 @@ def _autocast_again():
     return again
 
 
-# ---- several at once, and settings -------------------------------------------------------------------
+# ---- several at once, and settings ---------------------------------------------------------------
 
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None,

@@ -1,0 +1,95 @@
+"""NaN checks on request: which operation made the first NaN, and the user's line that called it.
+
+    FUNCTORCH_DEBUG_NANS=1 in the environment, or `with fc.debug_nans():`
+
+Results are looked at, compiled ones too. Where one has a NaN, its graph is computed again, node by
+node with NumPy, up to the first node that makes one.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import xla
+from ..core import dtypes as dt
+from ..core import trace
+from ..core.aval import aval_of
+from ..core.graph import Graph, Node
+from .modes import set_tier, settings
+from .recorder import flush
+from .sources import line_of
+
+MADE = """NaN: `{op}` of {operands} computed {count} NaN{place}.
+    It is the first operation of `{name}` with a NaN in its result; {cause}.
+    Mask its operands with fc.where before it, not its result behind it: the derivative of what was
+    masked is NaN all the same."""
+ONLY_COMPILED = """NaN: `{name}` computed a NaN when compiled, and none by NumPy's reference.
+    The values are near a limit of their dtype; fc.float64 or a rescaling will tell."""
+
+
+@contextlib.contextmanager
+def debug_nans(on: bool = True):
+    """Context: FloatingPointError, naming operation and line, as soon as a result has a NaN.
+
+    Eager operations run one by one inside; compiled functions run compiled.
+
+    >>> import functorch_core as fc
+    >>> with fc.debug_nans():
+    ...     y = fc.log(fc.asarray(1.))
+    """
+    flush("NaN checks change")
+    saved = settings.debug_nans, settings.tier
+    _switch(on, "immediate" if on else saved[1])
+    try:
+        yield
+        flush("NaN checks change")
+    finally:
+        _switch(*saved)
+
+
+def _switch(on: bool, tier: str):
+    settings.debug_nans = bool(on)
+    set_tier(tier)
+
+
+def has_nan(x) -> bool:
+    """Whether an array or a buffer has a NaN."""
+    if not isinstance(x, np.ndarray):
+        x = xla.to_numpy(x)
+    return x.dtype in dt.INEXACT and bool(np.isnan(x).any())
+
+
+def check(graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence,
+          recorded: tuple | None = None):
+    """FloatingPointError if one of the outputs of a graph at these arguments has a NaN.
+
+    `recorded`: where the graph was recorded, if not where its nodes say (the first call of a unit).
+    """
+    if any(map(has_nan, outs)):
+        _locate(graph, name, args, line_of(recorded) if recorded else "")
+        raise FloatingPointError(ONLY_COMPILED.format(name=name))
+
+
+def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str):
+    def watch(node: Node, args: list, outs: list):
+        if node.primitive is not trace.constant_p and any(map(has_nan, outs)):
+            raise FloatingPointError(_message(name, node, args, outs, place))
+    with trace.outside_traces(), trace.watching(watch):
+        trace.evaluate(graph, args)
+
+
+def _message(name: str, node: Node, args: list, outs: list, place: str) -> str:
+    cause = "an operand had one already" if any(map(has_nan, args)) else "its operands had none"
+    if not place and node.source:
+        place = "{}:{} in {}".format(*node.source)
+    count = sum(int(np.isnan(x).sum()) for x in outs if x.dtype in dt.INEXACT)
+    return MADE.format(op=node.primitive.name, name=name, cause=cause, count=count,
+                       place=f", at {place}" if place else "",
+                       operands=", ".join(str(aval_of(a)) for a in args) or "nothing")
+
+
+if os.environ.get("FUNCTORCH_DEBUG_NANS", "0") not in ("", "0"):
+    _switch(True, "immediate")

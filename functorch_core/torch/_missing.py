@@ -1,0 +1,146 @@
+"""PyTorch's documented names that are not implemented: they exist, and raise when they are used.
+
+So `import torch.fx` and `isinstance(x, torch.fx.GraphModule)` work in a program that never traces;
+one that does is told what is missing. Names PyTorch does not have stay AttributeErrors.
+"""
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.machinery
+import types
+from collections.abc import Callable
+
+MESSAGE = ("{name} is not implemented by functorch-core: it is a name of PyTorch that this library "
+           "does not have yet")
+
+
+class MissingAttribute(NotImplementedError, AttributeError):
+    """An attribute of something that is not implemented; hasattr is False."""
+
+
+def _error(name: str) -> NotImplementedError:
+    return NotImplementedError(MESSAGE.format(name=name))
+
+
+def missing(name: str, why: str = ""):
+    """What stands for a missing name of PyTorch: a class or function that raises at use."""
+    short = name.rpartition(".")[2]
+    made = _missing_class(name) if short.lstrip("_")[:1].isupper() else _missing_function(name, why)
+    made.__module__, made.__qualname__ = name.rpartition(".")[0], short
+    made.is_missing = True
+    return made
+
+
+def _missing_function(name: str, why: str = "") -> Callable:
+    def function(*args, **kwargs):
+        raise NotImplementedError(MESSAGE.format(name=name) + (f": {why}" if why else ""))
+    function.__name__ = name.rpartition(".")[2]
+    function.__doc__ = "Not implemented: raises NotImplementedError."
+    return function
+
+
+class _MissingType(type):
+    def __call__(cls, *args, **kwargs):
+        raise _error(f"{cls.__module__}.{cls.__qualname__}")
+
+    def __getattr__(cls, attribute):
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        raise MissingAttribute(MESSAGE.format(
+            name=f"{cls.__module__}.{cls.__qualname__}.{attribute}"))
+
+
+def _missing_class(name: str) -> type:
+    def refuse(cls, **kwargs):
+        raise _error(name)
+    return _MissingType(name.rpartition(".")[2], (), {
+        "__init_subclass__": classmethod(refuse),
+        "__doc__": "Not implemented: raises NotImplementedError when it is made or derived from."})
+
+
+# ---- modules ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def table() -> dict[str, frozenset[str]]:
+    """The documented names of each documented module of PyTorch."""
+    from ._missing_names import NAMES
+    lines = NAMES.strip().replace("\n    ", " ").splitlines()  # indented lines continue
+    rows = (line.partition(":") for line in lines)
+    return {f"torch.{module}".rstrip("."): frozenset(names.split()) for module, _, names in rows}
+
+
+def getter(module: str, lazy: tuple[str, ...] = ()) -> Callable[[str], object]:
+    """A module's `__getattr__`: lazy submodules, then names that are missing, then an error.
+
+    `module` is this library's name for it, as __name__ says.
+    """
+    title = "torch" + module.removeprefix("functorch_core.torch")
+
+    def __getattr__(name: str):
+        if name in lazy:
+            return importlib.import_module(f"{module}.{name}")
+        if name in table().get(title, ()):
+            found = _resolved(title, name)
+            importlib.import_module(module).__dict__[name] = found
+            return found
+        if f"{title}.{name}" in table():
+            return importlib.import_module(f"{module}.{name}")
+        raise AttributeError(f"module '{title}' has no attribute '{name}'")
+    return __getattr__
+
+
+_made: dict[str, object] = {}
+
+
+def _resolved(title: str, name: str):
+    """The one object for a missing name."""
+    path = f"{title}.{name}"
+    if path not in _made:
+        _made[path] = missing(path)
+    return _made[path]
+
+
+class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Makes documented modules that have no file here; asked after all other finders."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """A spec for a missing module of PyTorch."""
+        if not fullname.startswith("functorch_core.torch."):
+            return None
+        title = fullname.removeprefix("functorch_core.")
+        if title not in table():
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec):
+        """An empty module."""
+        return types.ModuleType(spec.name, "Not implemented: its names raise when they are used.")
+
+    def exec_module(self, module):
+        """Its names are made when they are asked for."""
+        names = table()[module.__name__.removeprefix("functorch_core.")]
+        module.__getattr__ = getter(module.__name__)
+        module.__dir__ = lambda: sorted({*vars(module), *names})
+        module.__path__ = []
+
+
+finder = _MissingFinder()
+
+
+# ---- methods of Tensor -----------------------------------------------------------------------------
+
+TENSOR_METHODS = (
+    "ccol_indices coalesce col_indices crow_indices dequantize dense_dim indices int_repr "
+    "is_coalesced q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+    "q_zero_point qscheme refine_names align_to align_as rename rename_ row_indices smm sparse_dim "
+    "sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse to_sparse_bsc "
+    "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu chalf")
+
+
+def install_methods(tensor_class: type):
+    """Give Tensor the methods that PyTorch documents and this library does not have."""
+    for name in TENSOR_METHODS.split():
+        if not hasattr(tensor_class, name):
+            setattr(tensor_class, name, missing(f"torch.Tensor.{name}"))

@@ -1,0 +1,63 @@
+"""torch.backends.cuda: the flags are kept and change nothing; torch.cuda says what there is."""
+import contextlib as _contextlib
+
+from .. import _missing
+from ._flags import Flags as _Flags
+
+__getattr__ = _missing.getter(__name__)
+matmul = _Flags(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
+                allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False,
+                fp32_precision="none")
+cufft_plan_cache = _Flags(size=0, max_size=4096)
+_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True,
+        "fp16_bf16_reduction_math": False}
+
+
+def is_built() -> bool:
+    """Whether programs can run on a GPU: as torch.cuda.is_available."""
+    from ..cuda import is_available
+    return is_available()
+
+
+def _switch(name: str):
+    def enabled() -> bool:
+        return _sdp[name]
+
+    def enable(enabled: bool):
+        _sdp[name] = bool(enabled)
+    enabled.__doc__ = f"Whether the {name} form of attention is allowed; XLA chooses by itself."
+    enable.__doc__ = f"Allow the {name} form of attention; XLA chooses by itself."
+    return enabled, enable
+
+
+flash_sdp_enabled, enable_flash_sdp = _switch("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _switch("math")
+cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
+fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch(
+    "fp16_bf16_reduction_math")
+
+
+@_contextlib.contextmanager
+def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """Context: which forms of attention are allowed; XLA chooses by itself."""
+    saved = dict(_sdp)
+    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient,
+                cudnn=enable_cudnn)
+    try:
+        yield
+    finally:
+        _sdp.update(saved)
+
+
+def is_flash_attention_available() -> bool:
+    """Whether PyTorch's flash attention is there: no."""
+    return False
+
+
+def preferred_linalg_library(backend=None) -> str:
+    """The library of linear algebra: XLA's."""
+    return "xla"
+
+
+preferred_blas_library = preferred_rocm_fa_library = preferred_linalg_library

@@ -1,0 +1,6 @@
+"""torch.backends.mkl: Intel's MKL is not used; XLA computes."""
+from .. import _missing
+from ._flags import answer as _answer
+
+is_available = _answer(False, "Whether Intel's MKL is used: no.")
+__getattr__ = _missing.getter(__name__)

@@ -1,0 +1,38 @@
+"""How tensors travel between processes: as arrays, quicker than as checkpoints."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._parameter import Parameter
+from .._pickling import attributes_of, reduce_tensor, set_state
+from .._tensor import from_array
+from .._tensor_base import Tensor
+
+
+def _received(cls: type, array: np.ndarray, requires_grad: bool, state) -> Tensor:
+    tensor = from_array(array)
+    if cls is Parameter:
+        return set_state(Parameter(tensor, requires_grad), None, state)
+    tensor.requires_grad = requires_grad
+    return set_state(tensor, None, state)
+
+
+def reduce_for_sending(tensor: Tensor):
+    """(function, arguments) that make the tensor in another process; RuntimeError for a non-leaf
+    that requires grad."""
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+                           "since autograd does not support crossing process boundaries.  If you "
+                           "just want to transfer the data, call detach() on the tensor before "
+                           "serializing (e.g., putting it on the queue).")
+    if not tensor.is_contiguous():
+        return reduce_tensor(tensor)
+    return _received, (type(tensor), np.asarray(tensor._array()), tensor.requires_grad,
+                       attributes_of(tensor))
+
+
+def init_reductions():
+    """Register with Python's multiprocessing."""
+    from multiprocessing.reduction import ForkingPickler
+    for cls in (Tensor, Parameter):
+        ForkingPickler.register(cls, reduce_for_sending)

@@ -1,0 +1,2 @@
+"""torch.utils.deterministic."""
+fill_uninitialized_memory = True  # torch.empty is zeros here in any case

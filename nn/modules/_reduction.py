@@ -1,0 +1,14 @@
+"""The former names of reductions."""
+from __future__ import annotations
+
+import warnings
+
+
+def legacy_reduction(size_average, reduce) -> str:
+    """The reduction that size_average and reduce stand for; they are deprecated."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = "none" if not reduce else "mean" if size_average else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{reduction}' instead.", stacklevel=4)
+    return reduction

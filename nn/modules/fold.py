@@ -1,0 +1,35 @@
+"""Blocks of images as columns, and back."""
+from __future__ import annotations
+
+from .. import functional as F
+from ._described import Described
+
+
+class Fold(Described):
+    """Sums of the columns (N, C * product of kernel_size, L) put back as blocks (N, C, H, W)."""
+
+    _shown = ("output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
+              "padding={padding}, stride={stride}")
+
+    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+        super().__init__(output_size=output_size, kernel_size=kernel_size, dilation=dilation,
+                         padding=padding, stride=stride)
+
+    def forward(self, input):
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding,
+                      self.stride)
+
+
+class Unfold(Described):
+    """The sliding blocks of (N, C, H, W) as columns (N, C * product of kernel_size, L)."""
+
+    _shown = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
+
+    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+    def forward(self, input):
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+__all__ = ["Fold", "Unfold"]

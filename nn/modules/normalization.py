@@ -1,0 +1,133 @@
+"""Normalisation within an example."""
+from __future__ import annotations
+
+import numbers
+
+from .. import functional as F
+from .. import init
+from ._described import Described
+from .linear import new_parameter
+from .module import Module
+
+
+class LocalResponseNorm(Described):
+    """x divided by (k + alpha * mean of x^2 over `size` neighbouring channels) ** beta."""
+
+    _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class CrossMapLRN2d(Described):
+    """LocalResponseNorm of (N, C, H, W), as Caffe has it."""
+
+    _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
+
+    def forward(self, input):
+        if input.dim() != 4:
+            raise RuntimeError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class _Affine(Module):
+    """What follows may have a weight of ones and a bias of zeros."""
+
+    def _make_affine(self, shape, weight: bool, bias: bool, device, dtype):
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            made = new_parameter(*shape, device=device, dtype=dtype) if wanted else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+def _shape(normalized_shape) -> tuple[int, ...]:
+    if isinstance(normalized_shape, numbers.Integral):
+        return (normalized_shape,)
+    return tuple(normalized_shape)
+
+
+class LayerNorm(_Affine):
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al., 2016).
+
+    >>> nn.LayerNorm(10)(torch.randn(20, 5, 10)).shape
+    torch.Size([20, 5, 10])
+    """
+
+    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        self._make_affine(self.normalized_shape, elementwise_affine, elementwise_affine and bias,
+                          device, dtype)
+
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (f"{self.normalized_shape}, eps={self.eps}, "
+                f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}")
+
+
+class GroupNorm(_Affine):
+    """Normalisation of groups of channels of (N, C, ...) (Wu and He, 2018)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+                 device=None, dtype=None, *, bias: bool = True):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups "
+                             f"({num_groups})")
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.affine = affine
+        self._make_affine((num_channels,), affine, affine and bias, device, dtype)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+                f"bias={self.bias is not None}")
+
+
+class RMSNorm(Module):
+    """x / sqrt(mean of x^2 + eps) * weight over the last dimensions (Zhang and Sennrich, 2019)."""
+
+    def __init__(self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True,
+                 device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.elementwise_affine = elementwise_affine
+        self.register_parameter("weight", new_parameter(
+            *self.normalized_shape, device=device, dtype=dtype) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1."""
+        if self.elementwise_affine:
+            init.ones_(self.weight)
+
+    def forward(self, x):
+        """Normalise the last dimensions."""
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        """What repr() shows."""
+        return (f"{self.normalized_shape}, eps={self.eps}, "
+                f"elementwise_affine={self.elementwise_affine}")
+
+
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

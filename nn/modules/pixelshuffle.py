@@ -1,0 +1,32 @@
+"""Channels as pixels, and back."""
+from __future__ import annotations
+
+from .. import functional as F
+from ._described import Described
+
+
+class PixelShuffle(Described):
+    """(..., C * r^2, H, W) as (..., C, H * r, W * r)."""
+
+    _shown = "upscale_factor={upscale_factor}"
+
+    def __init__(self, upscale_factor: int):
+        super().__init__(upscale_factor=upscale_factor)
+
+    def forward(self, input):
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+
+class PixelUnshuffle(Described):
+    """(..., C, H * r, W * r) as (..., C * r^2, H, W)."""
+
+    _shown = "downscale_factor={downscale_factor}"
+
+    def __init__(self, downscale_factor: int):
+        super().__init__(downscale_factor=downscale_factor)
+
+    def forward(self, input):
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+
+__all__ = ["PixelShuffle", "PixelUnshuffle"]

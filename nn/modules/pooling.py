@@ -1,0 +1,266 @@
+"""Pooling."""
+from __future__ import annotations
+
+from .. import functional as F
+from ._described import Described
+from .module import Module
+from .utils import _ntuple
+
+# In each family the classes differ in `_function`, which computes, and `_n`, the number of spatial
+# dimensions. Inputs are (N, C, ...) or (C, ...).
+
+# ---- maximum -----------------------------------------------------------------------------------------
+
+
+class _MaxPoolNd(Described):
+    _shown = ("kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, "
+              "ceil_mode={ceil_mode}")
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False,
+                 ceil_mode: bool = False):
+        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
+                         padding=padding, dilation=dilation, return_indices=return_indices,
+                         ceil_mode=ceil_mode)
+
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                              ceil_mode=self.ceil_mode, return_indices=self.return_indices)
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The maximum of each window of (N, C, L) or (C, L)."""
+
+    _function = staticmethod(F.max_pool1d)
+
+
+class MaxPool2d(_MaxPoolNd):
+    """The maximum of each window of (N, C, H, W) or (C, H, W).
+
+    >>> nn.MaxPool2d(3, stride=2)(torch.randn(20, 16, 50, 32)).shape
+    torch.Size([20, 16, 24, 15])
+    """
+
+    _function = staticmethod(F.max_pool2d)
+
+
+class MaxPool3d(_MaxPoolNd):
+    """The maximum of each window of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _function = staticmethod(F.max_pool3d)
+
+
+class _MaxUnpoolNd(Described):
+    _n = 0
+    _shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        each = _ntuple(self._n)
+        super().__init__(kernel_size=each(kernel_size), padding=each(padding),
+                         stride=each(kernel_size if stride is None else stride))
+
+    def forward(self, input, indices, output_size=None):
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding,
+                              output_size)
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """The inverse of MaxPool1d: maxima to their places, 0 elsewhere."""
+
+    _n, _function = 1, staticmethod(F.max_unpool1d)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """The inverse of MaxPool2d: maxima to their places, 0 elsewhere."""
+
+    _n, _function = 2, staticmethod(F.max_unpool2d)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """The inverse of MaxPool3d: maxima to their places, 0 elsewhere."""
+
+    _n, _function = 3, staticmethod(F.max_unpool3d)
+
+
+class _FractionalMaxPool(Module):
+    _n = 0
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None,
+                 return_indices: bool = False, _random_samples=None):
+        super().__init__()
+        each, name = _ntuple(self._n), type(self).__name__
+        self._check_kernel(kernel_size)
+        self.kernel_size, self.return_indices = each(kernel_size), return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else each(output_size)
+        self.output_ratio = None if output_ratio is None else each(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def _check_kernel(self, kernel_size):
+        pass
+
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.output_size, self.output_ratio,
+                              self.return_indices, _random_samples=self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima of windows whose places are drawn (Graham, 2014), for (N, C, H, W) or (C, H, W)."""
+
+    _n, _function = 2, staticmethod(F.fractional_max_pool2d)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Maxima of windows whose places are drawn, for (N, C, D, H, W) or (C, D, H, W)."""
+
+    _n, _function = 3, staticmethod(F.fractional_max_pool3d)
+
+    def _check_kernel(self, kernel_size):
+        if any(k <= 0 for k in _ntuple(3)(kernel_size)):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+
+
+# ---- average and norm --------------------------------------------------------------------------------
+
+
+class _AvgPoolNd(Described):
+    _shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None):
+        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
+                         padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+                         divisor_override=divisor_override)
+
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                              self.count_include_pad, self.divisor_override)
+
+
+class AvgPool1d(Described):
+    """The mean of each window of (N, C, L) or (C, L)."""
+
+    _shown = _AvgPoolNd._shown
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+                 count_include_pad: bool = True):
+        single = _ntuple(1)
+        super().__init__(kernel_size=single(kernel_size), padding=single(padding),
+                         stride=single(kernel_size if stride is None else stride),
+                         ceil_mode=ceil_mode, count_include_pad=count_include_pad)
+
+    def forward(self, input):
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                            self.count_include_pad)
+
+
+class AvgPool2d(_AvgPoolNd):
+    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+
+    _function = staticmethod(F.avg_pool2d)
+
+
+class AvgPool3d(_AvgPoolNd):
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _function = staticmethod(F.avg_pool3d)
+
+
+class _LPPoolNd(Described):
+    _shown = ("norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, "
+              "ceil_mode={ceil_mode}")
+
+    def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride,
+                         ceil_mode=ceil_mode)
+
+    def forward(self, input):
+        return self._function(input, float(self.norm_type), self.kernel_size, self.stride,
+                              self.ceil_mode)
+
+
+class LPPool1d(_LPPoolNd):
+    """The p-norm of each window of (N, C, L) or (C, L)."""
+
+    _function = staticmethod(F.lp_pool1d)
+
+
+class LPPool2d(_LPPoolNd):
+    """The p-norm of each window of (N, C, H, W) or (C, H, W)."""
+
+    _function = staticmethod(F.lp_pool2d)
+
+
+class LPPool3d(_LPPoolNd):
+    """The p-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
+
+    _function = staticmethod(F.lp_pool3d)
+
+
+# ---- adaptive ----------------------------------------------------------------------------------------
+
+
+class _AdaptiveMaxPoolNd(Described):
+    _shown = "output_size={output_size}"
+
+    def __init__(self, output_size, return_indices: bool = False):
+        super().__init__(output_size=output_size, return_indices=return_indices)
+
+    def forward(self, input):
+        return self._function(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """The maxima of output_size windows that cover (N, C, L) or (C, L)."""
+
+    _function = staticmethod(F.adaptive_max_pool1d)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """The maxima of a grid of windows that cover (N, C, H, W) or (C, H, W)."""
+
+    _function = staticmethod(F.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """The maxima of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W)."""
+
+    _function = staticmethod(F.adaptive_max_pool3d)
+
+
+class _AdaptiveAvgPoolNd(Described):
+    _shown = "output_size={output_size}"
+
+    def __init__(self, output_size):
+        super().__init__(output_size=output_size)
+
+    def forward(self, input):
+        return self._function(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """The means of output_size windows that cover (N, C, L) or (C, L)."""
+
+    _function = staticmethod(F.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """The means of a grid of windows that cover (N, C, H, W) or (C, H, W)."""
+
+    _function = staticmethod(F.adaptive_avg_pool2d)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """The means of a grid of windows that cover (N, C, D, H, W) or (C, D, H, W)."""
+
+    _function = staticmethod(F.adaptive_avg_pool3d)
+
+
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
+           "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+           "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
+           "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]

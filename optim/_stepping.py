@@ -1,0 +1,188 @@
+"""Optimizers that are shells over an algorithm: a step is one recorded op a parameter group."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..array.array import wrap
+from ..core import dtypes as dt
+from ..engine import Value, from_numpy, record
+from ..torch import _types
+from ..torch._apply import apply
+from ..torch._tensor_base import Tensor, new_tensor
+from ..torch._views import assign
+from ..torch.autograd.modes import state as mode
+from ._algorithm import Algorithm
+from .optimizer import Optimizer, all_params, loss_of, without_tape
+
+
+class AlgorithmOptimizer(Optimizer):
+    """An optimizer whose step is an algorithm; options of the groups are its hyperparameters."""
+
+    algorithm: Algorithm
+    counts_steps = True        # whether states have a "step"
+    complex_message = ""       # the error for complex parameters, if they are not supported
+    sparse_message = "{name} does not support sparse gradients"
+    later_options: dict = {}   # options that checkpoints of older versions lack, and their defaults
+
+    @without_tape
+    def step(self, closure=None):
+        """Update the parameters once; returns what the closure returns."""
+        loss = loss_of(closure)
+        for group in self.param_groups:
+            self._step_group(group)
+        return loss
+
+    def __setstate__(self, state: dict):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self.later_options.items():
+                group.setdefault(name, default)
+        for p in all_params(self.param_groups):
+            own = self.state.get(p) or {}
+            for name in ("step", "eta", "mu", "mu_product"):
+                if name in own and not isinstance(own[name], Tensor):
+                    own[name] = scalar_tensor(own[name])
+
+    def _init_state(self, p: Tensor, group: dict):
+        """The state of a parameter before its first step."""
+        state, algorithm = self.state[p], self.algorithm
+        if self.counts_steps:
+            state["step"] = scalar_tensor(0.)
+        options = {k: as_float(group[k]) for k in algorithm.init_options if k in group}
+        for name, array in self._initial(wrap(p._read()), options).items():
+            state[name] = new_tensor(array._value)
+
+    def _initial(self, param, options: dict) -> dict:
+        return self.algorithm.init_one(param, **options)
+
+    def _step_group(self, group: dict):
+        """Record the update of a group, and assign its results."""
+        params = [p for p in group["params"] if p._grad is not None]
+        if not params:
+            return
+        grads = [p._grad for p in params]
+        for p, grad in zip(params, grads):
+            self._check(p, grad)
+        states = [self._state_of(p, group) for p in params]
+        slots = [{k: x for k, x in s.items() if k != "step" and isinstance(x, Tensor)}
+                 for s in states]
+        counts, steps = [0] * len(params), [1.]
+        if self.counts_steps:
+            counts, steps = advance([s["step"] for s in states])
+        hyper = {k: hyperparameter(group[k]) for k in self.algorithm.defaults if k in group}
+        if mode.enabled or any(p._level is not None for p in params):
+            self._step_on_tape(params, grads, states, slots, counts, steps, hyper)
+            return
+        values = [{k: x._read() for k, x in slot.items()} for slot in slots]
+        update, operands = self.algorithm.resolve(
+            [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper)
+        new, kept = self.algorithm.unpack(update, record(update.op.unit, operands))
+        for p, value in zip(params, new):
+            write(p, value)
+        for state, slot in zip(states, kept):
+            for name, value in slot.items():
+                _keep(state, name, value)
+
+    def _step_on_tape(self, params, grads, states, slots, counts, steps, hyper):
+        """The same as an op on the tape: the step itself is differentiable."""
+        views = [_Operand(x) for x in params], [_Operand(x) for x in grads]
+        held = [{k: _Operand(x) for k, x in slot.items()} for slot in slots]
+        update, operands = self.algorithm.resolve(*views, held, counts, steps, hyper)
+        outs = apply(update.op, [x.tensor if x.__class__ is _Operand else
+                                 new_tensor(x) if x.__class__ is Value else x for x in operands])
+        new, kept = self.algorithm.unpack(update, outs)
+        for p, tensor in zip(params, new):
+            assign(p, tensor)
+        for state, slot in zip(states, kept):
+            for name, tensor in slot.items():
+                if isinstance(state.get(name), Tensor):
+                    assign(state[name], tensor)
+                else:
+                    state[name] = tensor
+
+    def _state_of(self, p: Tensor, group: dict) -> dict:
+        state = self.state[p]
+        if not state:
+            self._init_state(p, group)
+        return state
+
+    def _check(self, p: Tensor, grad: Tensor):
+        """Errors for parameters and gradients the algorithm is not defined for."""
+        if self.complex_message and p.is_complex():
+            raise RuntimeError(self.complex_message)
+        if grad.is_sparse:
+            raise RuntimeError(self.sparse_message.format(name=type(self).__name__))
+
+
+class _Operand:
+    """A tensor where `resolve` wants something with the aval the op is to see."""
+
+    __slots__ = ("tensor", "aval")
+
+    def __init__(self, tensor: Tensor):
+        self.tensor, self.aval = tensor, tensor._aval
+
+
+# ---- numbers that count ------------------------------------------------------------------------------
+
+
+def scalar_tensor(x: float) -> Tensor:
+    """A 0-d tensor for a number of the state: float64 if that is the default dtype."""
+    wide = _types.defaults.dtype.numpy == dt.float64
+    return new_tensor(from_numpy(np.asarray(float(x), dt.float64 if wide else dt.float32)))
+
+
+def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:
+    """Count a step in each of these tensors: (which of the numbers is whose, the numbers).
+
+    Usually all are one number. It is counted on the host, and the tensors share the new value: as
+    inputs and outputs of the program they would cost 1 us each.
+    """
+    index: dict[int, int] = {}     # id of a value -> position of its number
+    seen, numbers, new, counts = [], [], [], []
+    for step in steps:
+        value = step._read()
+        i = index.get(id(value))
+        if i is None:
+            number = float(step.item()) + 1
+            if number not in numbers:
+                numbers.append(number)
+                new.append(from_numpy(np.asarray(number, value.aval.dtype).reshape(
+                    value.aval.shape)))
+            seen.append(value)     # so that its id stays its own
+            i = index[id(value)] = numbers.index(number)
+        counts.append(i)
+    for step, i in zip(steps, counts):
+        write(step, new[i])
+    return counts, numbers
+
+
+def hyperparameter(x):
+    """An option of a group as the algorithm takes it: tensors as operands."""
+    if isinstance(x, Tensor):
+        return _Operand(x) if mode.enabled else wrap(x._read())
+    if isinstance(x, (tuple, list)):
+        return tuple([hyperparameter(y) for y in x])
+    return x
+
+
+def as_float(x):
+    """An option that a state starts from."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def write(tensor: Tensor, value: Value):
+    """tensor.copy_(...) of a value of its shape and dtype, with the tape off."""
+    alias = tensor._view
+    if alias is None and tensor._level is None and value.aval is tensor._value.aval:
+        tensor._value = value
+        tensor._own_version += 1
+    else:
+        assign(tensor, new_tensor(value))
+
+
+def _keep(state: dict, name: str, value: Value):
+    if isinstance(state.get(name), Tensor):
+        write(state[name], value)
+    else:
+        state[name] = new_tensor(value)

@@ -1,0 +1,41 @@
+"""torch.optim.SGD."""
+from __future__ import annotations
+
+from . import functional
+from ._checks import check, check_fused, check_lr
+from ._stepping import AlgorithmOptimizer
+
+
+class SGD(AlgorithmOptimizer):
+    """Stochastic gradient descent, with momentum (also Nesterov's) and weight decay.
+
+    >>> w = torch.tensor([1.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> torch.optim.SGD([w], lr=0.1).step()
+    >>> w
+    tensor([0.8000], requires_grad=True)
+    """
+
+    algorithm = functional.sgd
+    counts_steps = False
+    later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False,
+                     "fused": False}
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
+                 maximize=False, foreach=None, differentiable=False, fused=None):
+        check_lr(lr)
+        check(momentum, "Invalid momentum value: {}")
+        check(weight_decay, "Invalid weight_decay value: {}")
+        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening,
+                    "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+                    "foreach": foreach, "differentiable": differentiable, "fused": fused}
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    def _init_state(self, p, group):
+        """Nothing: the first gradient becomes the momentum buffer."""
+
+    def _state_of(self, p, group) -> dict:
+        return self.state[p] if group["momentum"] != 0 else {}

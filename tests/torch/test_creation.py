@@ -1,0 +1,349 @@
+"""Making tensors, against PyTorch: data, factories, joining, and random numbers to the last bit."""
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from functorch_core import torch
+
+from .test_views import outcome
+
+reference = pytest.importorskip("torch")
+
+DATA = """
+torch.tensor(3)
+torch.tensor(3.5)
+torch.tensor(True)
+torch.tensor(1 + 2j)
+torch.tensor([])
+torch.tensor([[], []])
+torch.tensor([[1, 2], [3, 4]])
+torch.tensor(((1, 2.5), (3, 4)))
+torch.tensor([True, 2])
+torch.tensor([True, 2.])
+torch.tensor([1, 2j])
+torch.tensor(range(3))
+torch.tensor(bytearray(b'ab'))
+torch.tensor(np.float32(1))
+torch.tensor(np.float64(1))
+torch.tensor([np.float64(1)])
+torch.tensor([np.float32(1), 2.])
+torch.tensor([np.float32(1), np.int64(3)])
+torch.tensor([np.int32(1), 2])
+torch.tensor([np.int8(1), True])
+torch.tensor([np.bool_(True)])
+torch.tensor([np.array([1, 2]), np.array([3, 4])])
+torch.tensor(np.arange(6, dtype=np.int16).reshape(2, 3).T)
+torch.tensor([torch.tensor(1), 2.5])
+torch.tensor([torch.tensor(1., dtype=torch.float64), 2.5])
+torch.tensor(torch.tensor([1., 2.]))
+torch.tensor([1.5, 2.7], dtype=torch.int64)
+torch.tensor([0, 3.5], dtype=torch.bool)
+torch.tensor([3, 4], dtype=torch.bfloat16)
+torch.tensor(3, dtype=float)
+torch.tensor([1, 2], dtype=int)
+torch.tensor(2**63, dtype=torch.uint64)
+torch.tensor(1e40)
+torch.tensor(-1, dtype=torch.uint8)
+torch.tensor([1.], requires_grad=True)
+torch.as_tensor([1, 2.])
+torch.as_tensor(np.arange(3))
+torch.asarray([1, 2])
+torch.from_numpy(np.arange(4.)[::2])
+torch.frombuffer(bytearray(8), dtype=torch.int32)
+torch.Tensor([1, 2])
+torch.Tensor([[1, 2]])
+torch.LongTensor([1, 2])
+torch.FloatTensor([[1.5]])
+torch.scalar_tensor(3)
+torch.tensor([[1, 2], [3]])
+torch.tensor([1, [2]])
+torch.tensor([[1], 2])
+torch.tensor('a')
+torch.tensor(['a'])
+torch.tensor(None)
+torch.tensor([None])
+torch.tensor({})
+torch.tensor(2**63)
+torch.tensor([2**70])
+torch.tensor(300, dtype=torch.uint8)
+torch.tensor(1, requires_grad=True)
+torch.tensor(float('nan'), dtype=torch.int64)
+torch.tensor(1 + 2j, dtype=torch.float32)
+torch.tensor(np.array(['a']))
+torch.tensor(np.arange(3)[::-1])
+torch.from_numpy([1])
+torch.tensor()
+torch.tensor([1], 2)
+""".split("\n")[1:-1]
+
+FACTORIES = """
+torch.zeros(2, 3)
+torch.zeros((2, 3), dtype=torch.int32)
+torch.zeros(size=(2,))
+torch.zeros(torch.Size([2]))
+torch.zeros(())
+torch.zeros(torch.tensor(2), np.int64(3))
+torch.ones(2, dtype=torch.bool)
+torch.ones(2, dtype=float, requires_grad=True)
+torch.full((2, 2), 3)
+torch.full((2,), 3.5)
+torch.full((2,), True)
+torch.full((2,), 3, dtype=torch.float16)
+torch.full((2,), 1j)
+torch.zeros_like(torch.ones(2, dtype=torch.int8))
+torch.full_like(torch.ones(2), 7)
+torch.ones(2).new_zeros(3, 2)
+torch.ones(2).new_full((3,), 5)
+torch.ones(2, dtype=torch.float64).new_tensor([1, 2])
+torch.ones(2, dtype=torch.int64).new_ones((2, 2))
+torch.arange(5)
+torch.arange(1, 5)
+torch.arange(5, 1, -2)
+torch.arange(0, 1, 0.25)
+torch.arange(1., 4.)
+torch.arange(3, dtype=torch.float64)
+torch.arange(0)
+torch.arange(1, 2.5, 0.5, dtype=torch.int64)
+torch.range(1, 3)
+torch.linspace(0, 1, 5)
+torch.linspace(3, -2, 4, dtype=torch.float64)
+torch.linspace(0, 10, 4, dtype=torch.int64)
+torch.linspace(1, 2, 1)
+torch.linspace(0, 1, 0)
+torch.logspace(0, 2, 3)
+torch.logspace(0, 3, 4, base=2)
+torch.eye(3)
+torch.eye(2, 4, dtype=torch.int64)
+torch.complex(torch.ones(2), torch.zeros(2))
+torch.empty_strided((2, 3), (1, 2)).stride()
+torch.tril_indices(3, 4, -1)
+torch.triu_indices(3, 3)
+torch.zeros(-1)
+torch.zeros(2.5)
+torch.zeros(2, 'a')
+torch.zeros()
+torch.ones(2, dtype=torch.int64, requires_grad=True)
+torch.arange(0, 1, 0)
+torch.arange(0, -1)
+torch.arange(0, float('inf'))
+torch.linspace(0, 1, -1)
+torch.eye(-1)
+torch.complex(torch.ones(2), torch.ones(2).double())
+""".split("\n")[1:-1]
+
+JOINING = """
+torch.cat([x, x], 1)
+torch.cat([x, x.long()], dim=-1)
+torch.cat([x, torch.zeros(0)])
+torch.concat((x, x))
+torch.concatenate((x, x), axis=1)
+torch.stack([x, x], -1)
+torch.hstack([x[0], x[0]])
+torch.vstack([x[0], x[0]])
+torch.dstack([x, x])
+torch.column_stack([x[:, 0], x])
+torch.block_diag(x, torch.tensor(3.), x[0])
+x.repeat(2, 1, 2)
+x.tile(2)
+torch.tile(x, (2, 1, 1))
+x.repeat_interleave(2)
+x.repeat_interleave(2, 1)
+x.repeat_interleave(torch.tensor([1, 2]), 0)
+torch.repeat_interleave(torch.tensor([1, 0, 2]))
+x.roll(1)
+x.roll((1, -1), (0, 1))
+x.flip(0, 1)
+x.fliplr()
+x.flipud()
+x.rot90()
+x.rot90(-1, (1, 0))
+x.rot90(2)
+torch.meshgrid(x[0], x[:, 0], indexing='ij')
+torch.meshgrid(x[0], x[:, 0], indexing='xy')
+torch.cartesian_prod(x[0], x[1])
+torch.combinations(x[0])
+torch.combinations(x[0], 2, with_replacement=True)
+torch.broadcast_tensors(x, x[:1], x[0, 0])
+torch.broadcast_shapes((2, 1), (3,))
+torch.atleast_1d(x[0, 0])
+torch.atleast_2d(x[0], x)
+torch.atleast_3d(x[0], x)
+x.tril()
+x.triu(1)
+torch.diag(x[0], -1)
+torch.diag(x, 1)
+x.diag_embed(1)
+x.diag_embed(0, 0, 2)
+torch.diagflat(x, 1)
+torch.vander(x[0])
+torch.vander(x[0], 2, increasing=True)
+torch.cat([])
+torch.cat([x, torch.ones(3, 3)], 1)
+torch.cat([x, x[0]])
+torch.cat([x[0, 0], x[0, 0]])
+torch.cat(x)
+torch.cat([x, 1])
+torch.stack([])
+torch.stack([x, x[0]])
+x.repeat(2)
+torch.repeat_interleave(x, -1)
+torch.roll(x, (1, 2))
+torch.flip(x, (0, 0))
+torch.fliplr(x[0])
+torch.rot90(x, 1, (0, 0))
+torch.meshgrid(x)
+torch.combinations(x)
+torch.diag(x[None])
+torch.tril(x[0])
+torch.vander(x)
+""".split("\n")[1:-1]
+
+
+@pytest.mark.parametrize("expression", DATA + FACTORIES)
+def test_creation(expression):
+    found, expected = (outcome(expression, lib, np=np) for lib in (torch, reference))
+    if isinstance(expected[0], str) and len(expected) == 2:
+        assert found[0] == expected[0] and found[1][:30] == expected[1][:30], (found, expected)
+    else:
+        np.testing.assert_equal(found, expected)
+
+
+@pytest.mark.parametrize("expression", JOINING)
+def test_joining(expression):
+    found, expected = (outcome(expression, lib, x=lib.arange(6.).reshape(2, 3))
+                       for lib in (torch, reference))
+    if isinstance(expected[0], str) and len(expected) == 2:
+        assert found[0] == expected[0] and found[1][:30] == expected[1][:30], (found, expected)
+    else:
+        assert found == expected
+
+
+def test_from_numpy_is_a_copy():
+    array = np.arange(3.)
+    x = torch.from_numpy(array)
+    array[0] = 5.
+    assert x.tolist() == [0., 1., 2.]
+
+
+def test_dlpack_round_trip():
+    x = torch.arange(6.).reshape(2, 3)
+    assert np.from_dlpack(x).tolist() == x.tolist()
+    assert torch.from_dlpack(np.arange(3)).tolist() == [0, 1, 2]
+    assert torch.from_dlpack(reference.ones(2)).tolist() == [1., 1.]
+
+
+def test_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.tensor(1.).dtype is torch.zeros(1).dtype is torch.float64
+        assert torch.tensor(1j).dtype is torch.complex128 and torch.rand(2).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------
+
+DRAWS = """
+torch.rand(5)
+torch.rand(2, 3, dtype=torch.float64)
+torch.rand(3, dtype=torch.bfloat16)
+torch.rand(2, dtype=torch.complex64)
+torch.randn(5)
+torch.randn(100)
+torch.randn(7, 5, dtype=torch.float64)
+torch.randn(20, dtype=torch.complex64)
+torch.randint(10, (5,))
+torch.randint(-3, 7, (2, 2), dtype=torch.int32)
+torch.randint(high=5, size=(3,))
+torch.randint_like(torch.zeros(3), 2, 9)
+torch.rand_like(torch.zeros(3, 4).T)
+torch.randn_like(torch.zeros(40, dtype=torch.float64))
+torch.randperm(10)
+torch.normal(0., 2., (20,))
+torch.normal(torch.arange(3.), torch.ones(3))
+torch.normal(torch.arange(3.), 0.5)
+torch.zeros(20).uniform_(-1, 1)
+torch.zeros(20).normal_(1, 2)
+torch.zeros(6, 5).t().normal_()
+torch.zeros(3, 4).t().uniform_()
+torch.zeros(5).random_(7)
+torch.zeros(5).random_(3, 9)
+torch.zeros(5, dtype=torch.int64).random_()
+torch.zeros(5).exponential_()
+torch.zeros(5).exponential_(lambd=2.)
+torch.zeros(5).geometric_(0.3)
+torch.zeros(5).cauchy_()
+torch.zeros(5).log_normal_(0., 0.5)
+torch.zeros(5).bernoulli_(0.3)
+torch.zeros(3).bernoulli_(torch.tensor([0.1, 0.5, 0.9]))
+torch.bernoulli(torch.full((5,), 0.5))
+torch.bernoulli(torch.zeros(5), 0.4)
+torch.multinomial(torch.tensor([1., 2., 3.]), 2)
+torch.multinomial(torch.tensor([[1., 2.], [3., 1.]]), 5, True)
+torch.poisson(torch.tensor([1., 20.]))
+torch.rand(3, generator=torch.Generator().manual_seed(5))
+torch.randn(2, 3, out=torch.zeros(2, 3))
+""".split("\n")[1:-1]
+
+
+@pytest.mark.parametrize("expression", DRAWS)
+def test_draws_are_those_of_pytorch(expression):
+    found = []
+    for library in (torch, reference):
+        library.manual_seed(3)
+        first = eval(expression, {"torch": library})
+        found.append((describe_exactly(first), describe_exactly(eval(expression, {"torch": library})),
+                      library.get_rng_state().numpy().tobytes()))
+    assert found[0] == found[1]
+
+
+def describe_exactly(x):
+    """dtype, shape and bits."""
+    wide = x.float() if "bfloat16" in str(x.dtype) else x
+    return str(x.dtype), tuple(x.shape), wide.numpy().tobytes()
+
+
+def test_generators():
+    found = []
+    for library in (torch, reference):
+        g = library.Generator()
+        g.manual_seed(7)
+        state = g.get_state()
+        a = library.rand(3, generator=g)
+        g.set_state(state)
+        b = library.rand(3, generator=g)
+        assert a.tolist() == b.tolist() and g.initial_seed() == 7
+        with library.random.fork_rng(devices=[]):
+            library.manual_seed(1)
+        library.manual_seed(-1)
+        found.append((a.tolist(), library.initial_seed(), library.rand(1).item()))
+    assert found[0] == found[1]
+    g = torch.Generator().manual_seed(9)
+    assert torch.rand(2, generator=pickle.loads(pickle.dumps(g))).tolist() == torch.rand(
+        2, generator=g).tolist()
+
+
+@pytest.mark.parametrize("expression", [
+    "torch.randint(5, 0, (2,))", "torch.randint(5, 2)", "torch.randn(2, dtype=torch.int32)",
+    "torch.rand(2, dtype=torch.int32)", "torch.randperm(-1)", "torch.normal(0., 1.)",
+    "torch.normal(torch.zeros(3), -torch.ones(3))", "torch.zeros(3).normal_(0, -1)",
+    "torch.zeros(3).uniform_(2, 1)", "torch.bernoulli(torch.tensor([1.5]))",
+    "torch.zeros(3).bernoulli_(2)", "torch.multinomial(torch.ones(2), 5)",
+    "torch.multinomial(torch.tensor([1, 2]), 1)", "torch.zeros(2).exponential_(0)",
+    "torch.zeros(2).geometric_(2)", "torch.zeros(2, requires_grad=True).normal_()",
+    "torch.manual_seed(2**64)", "torch.Generator().manual_seed('a')"])
+def test_errors_of_draws(expression):
+    found, expected = (outcome(expression, lib) for lib in (torch, reference))
+    assert found[0] == expected[0], (found, expected)
+
+
+def test_draws_in_place_cut_off_the_gradient():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for library in (torch, reference):
+            w = library.ones(3, requires_grad=True)
+            y = (w * 2).normal_()
+            y.sum().backward()
+            assert w.grad.tolist() == [0.] * 3

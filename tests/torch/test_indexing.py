@@ -1,0 +1,303 @@
+"""x[...], x[...] = y and the functions of index tensors, against PyTorch."""
+import os
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+from functorch_core import engine, torch
+
+from .test_views import cube, outcome
+
+reference = pytest.importorskip("torch")
+
+# Random indices that are read and assigned; FUNCTORCH_INDEX_CASES=20000 for a long run.
+CASES = int(os.environ.get("FUNCTORCH_INDEX_CASES", "3000"))
+CHUNK = 500
+
+# ---- random indices ------------------------------------------------------------------------------------------
+
+
+class Array:
+    """An index array, to be made a tensor, a NumPy array or a list."""
+
+    def __init__(self, kind: str, array):
+        self.kind, self.array = kind, np.asarray(array)
+
+    def __repr__(self):
+        return f"{self.kind}({self.array.tolist()})"
+
+    def of(self, library):
+        """The index for a library."""
+        if self.kind == "list":
+            return self.array.tolist()
+        return self.array if self.kind == "numpy" else library.tensor(self.array.tolist()).to(
+            getattr(library, self.array.dtype.name))
+
+
+def random_item(rng: random.Random, sizes):
+    """(an index for the first of the sizes, how many of them it uses); now and then a wrong one."""
+    n = sizes[0]
+    kind = rng.choice(("int", "slice", "slice", "all", "ints", "ints", "mask", "mask2", "none",
+                       "ellipsis", "bool", "zero_d", "wrong"))
+    if kind == "int":
+        return rng.randrange(-n, n), 1
+    if kind == "slice":
+        ends = [None, *range(-n - 1, n + 2)]
+        return slice(rng.choice(ends), rng.choice(ends), rng.choice((None, 1, 2, 3))), 1
+    if kind == "all":
+        return slice(None), 1
+    if kind == "ints":
+        shape = rng.choice(((2,), (1,), (2, 1), (0,), (2, 2)))
+        count = int(np.prod(shape))
+        values = np.array([rng.randrange(-n, n) for _ in range(count)], np.int64).reshape(shape)
+        how = rng.choice(("tensor", "tensor", "numpy", "list")) if count else "tensor"
+        return Array(how, values.astype(rng.choice((np.int64, np.int32)) if how == "tensor"
+                                        else np.int64)), 1
+    if kind == "mask" or (kind == "mask2" and len(sizes) < 2):
+        return Array(rng.choice(("tensor", "numpy", "list")), [rng.random() < 0.5
+                                                               for _ in range(n)]), 1
+    if kind == "mask2":
+        return Array("tensor", [[rng.random() < 0.5 for _ in range(sizes[1])]
+                                for _ in range(n)]), 2
+    if kind == "zero_d":
+        return Array("tensor", rng.randrange(-n, n)), 1
+    if kind == "bool":
+        return rng.random() < 0.7, 0
+    if kind == "wrong" and rng.random() < 0.3:
+        return rng.choice((n, -n - 1, 1.5, Array("tensor", [n]), slice(None, None, -1),
+                           Array("tensor", [True] * (n + 1)))), 1
+    return (None if kind == "none" else Ellipsis), 0
+
+
+def random_expression(rng: random.Random, shape) -> tuple:
+    """The parts of an index into an array of a shape."""
+    items, dim = [], 0
+    for _ in range(rng.randint(1, len(shape) + 1)):
+        if dim >= len(shape):
+            break
+        item, used = random_item(rng, shape[dim:])
+        if item is Ellipsis and Ellipsis in [i for i in items if not isinstance(i, Array)]:
+            continue
+        items.append(item)
+        dim += used
+    if rng.random() < 0.03:
+        items += [0] * 4
+    return tuple(items)
+
+
+def materialised(items: tuple, library):
+    """The index for a library."""
+    made = tuple(i.of(library) if isinstance(i, Array) else i for i in items)
+    return made[0] if len(made) == 1 else made
+
+
+def attempt(action):
+    """What an action returns, or its exception."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return action()
+        except Exception as error:  # compared
+            return error
+
+
+def assert_alike(mine, theirs, what):
+    """Two outcomes: arrays, or exceptions of the same type."""
+    if isinstance(theirs, Exception) or isinstance(mine, Exception):
+        assert type(mine) is type(theirs), (what, mine, theirs)
+    else:
+        np.testing.assert_array_equal(mine, theirs, err_msg=str(what))
+
+
+@pytest.mark.parametrize("start", range(0, CASES, CHUNK))
+def test_random_indices_are_read(start):
+    for seed in range(start, min(start + CHUNK, CASES)):
+        rng = random.Random(seed)
+        shape = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
+        items = random_expression(rng, shape)
+        data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        found = []
+        for library in (torch, reference):
+            x = library.tensor(data.tolist())
+            found.append(attempt(lambda x=x, lib=library: x[materialised(items, lib)].numpy()))
+        assert_alike(*found, (shape, items))
+
+
+@pytest.mark.parametrize("start", range(0, CASES, CHUNK))
+def test_random_indices_are_assigned(start):
+    for seed in range(start, min(start + CHUNK, CASES)):
+        rng = random.Random(seed)
+        shape = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
+        items = random_expression(rng, shape)
+        data = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        part = attempt(lambda: tuple(reference.tensor(data)[materialised(items, reference)].shape))
+        kind = rng.choice(("number", "full", "row", "wrong"))
+        if isinstance(part, Exception) or kind == "number":
+            value = 7.5
+        else:
+            wanted = part if kind == "full" else part[1:] if kind == "row" else (5, *part)
+            value = np.full(wanted, -1., np.float32)  # one number: duplicates must not matter
+        found = []
+        for library in (torch, reference):
+            x = library.tensor(data.tolist())
+            v = value if isinstance(value, float) else library.from_numpy(value)
+
+            def assign(x=x, v=v, lib=library):
+                x[materialised(items, lib)] = v
+                return x.numpy()
+            found.append(attempt(assign))
+        assert_alike(*found, (shape, items, np.shape(value)))
+
+
+# ---- errors and gradients ----------------------------------------------------------------------------------
+
+
+ERRORS = """
+x[5]
+x[-3]
+x[0, 0, 0, 0]
+x[::-1]
+x[::0]
+x[1.0]
+x['a']
+x[{}]
+x[torch.tensor([0.5])]
+x[torch.tensor([5])]
+x[:, torch.tensor([0, -4])]
+x[torch.tensor([0, 1]), torch.tensor([0, 1, 2])]
+x[torch.zeros(2, 2, dtype=torch.bool)]
+x[torch.zeros(2, 3, 4, 1, dtype=torch.bool)]
+x[torch.tensor([0], dtype=torch.int16)]
+torch.tensor(1.)[0]
+torch.tensor(1.)[:]
+torch.zeros(0, 3)[torch.tensor([0])]
+torch.zeros(0, 3)[0]
+x.__setitem__(0, [1, 2])
+x.__setitem__(0, torch.ones(5))
+x.__setitem__(0, torch.ones(2, 3, 4))
+x.__setitem__([0, 1], torch.ones(5))
+x.__setitem__(x > 3, torch.ones(3))
+x.__setitem__([0], torch.ones(1, dtype=torch.float64))
+x.__setitem__(0, 1j)
+x.byte().__setitem__(0, 300)
+torch.gather(x, 0, torch.tensor([[[5]]]))
+torch.gather(x, 0, torch.tensor([[[-1]]]))
+torch.gather(x, 0, torch.tensor([[[0.]]]))
+torch.scatter(x, 0, torch.tensor([[[5]]]), 1.)
+torch.index_select(x, 0, torch.tensor([5]))
+torch.index_select(x, 0, torch.tensor([[0]]))
+torch.index_add(x, 0, torch.tensor([5]), torch.ones(1, 3, 4))
+torch.index_copy(x, 0, torch.tensor([0, 5]), torch.ones(2, 3, 4))
+torch.index_fill(x, 0, torch.tensor([5]), 1)
+torch.take(x, torch.tensor([50]))
+torch.take(x, torch.tensor([1.]))
+x.put_(torch.tensor([50]), torch.ones(1))
+torch.masked_fill(x, x.long(), 1)
+torch.masked_fill(x, x > 3, torch.ones(2))
+torch.masked_select(x, x.long())
+torch.masked_scatter(x, x > 3, torch.ones(2))
+torch.scatter_reduce(x, 0, torch.tensor([[[0]]]), torch.ones(1, 1, 1), 'foo')
+torch.select_scatter(x, torch.ones(3), 0, 0)
+x.index_put_(torch.tensor([0]), torch.tensor(1.))
+""".split("\n")[1:-1]
+
+
+@pytest.mark.parametrize("expression", ERRORS)
+def test_errors(expression):
+    found, expected = (outcome(expression, lib, x=cube(lib)) for lib in (torch, reference))
+    assert isinstance(expected[0], str), expected
+    assert found[0] == expected[0]
+    assert found[1][:50].lower() == expected[1][:50].lower()
+
+
+def test_a_recorded_index_out_of_bounds_is_noticed_when_something_is_read():
+    x = torch.arange(4.)
+    index = torch.tensor([1, 3]) + torch.tensor([0, 1])
+    picked = x[index]
+    with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 4"):
+        picked.numpy()
+    assert x[torch.tensor([1, 3]) + torch.tensor([0, -1])].tolist() == [1., 2.]
+
+
+GRADIENTS = """
+x[1:, ::2].sum()
+(x[[0, 1, 1], :, 2] * x[0, 0, 0]).sum()
+(x[x > 3] ** 2).sum()
+(x.gather(1, torch.tensor([[[0, 1, 2, 0]], [[2, 2, 1, 0]]])) * 3).sum()
+x.index_select(2, torch.tensor([1, 1])).prod()
+x.take(torch.tensor([0, 5, 5])).sum()
+x.masked_fill(x > 5, 0.).sum()
+x.masked_select(x > 5).sum()
+x.index_add(0, torch.tensor([1, 1]), x * 2).sum()
+x.scatter_add(1, torch.zeros(2, 3, 4, dtype=torch.int64), x * x).sum()
+x.scatter_reduce(1, torch.zeros(2, 3, 4, dtype=torch.int64), x + 1, 'prod').sum()
+x.scatter_reduce(1, torch.zeros(2, 3, 4, dtype=torch.int64), x * 2, 'amax').sum()
+x.scatter_reduce(1, torch.zeros(2, 3, 4, dtype=torch.int64), x * 2, 'mean').sum()
+x.masked_scatter(x > 5, x * 2).sum()
+x.index_put((torch.tensor([0, 1]), torch.tensor([1, 1])), x[0, 0] * 2, True).sum()
+x.diagonal_scatter(x[0, :, :2].T).sum()
+x.unfold(2, 2, 1).sum()
+""".split("\n")[1:-1]
+
+
+@pytest.mark.parametrize("expression", GRADIENTS)
+def test_gradients(expression):
+    found = []
+    for library in (torch, reference):
+        x = (cube(library) / 4).requires_grad_()
+        eval(expression, {"torch": library, "x": x}).backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-4)
+
+
+def test_assignment_is_differentiable():
+    for library in (torch, reference):
+        w, v = (library.ones(n, requires_grad=True) for n in (6, 2))
+        y = (w * 2).view(2, 3)
+        y[:, 1] = v * 5
+        y[y > 4] *= 2
+        y.sum().backward()
+        assert w.grad.tolist() == [2., 0., 2.] * 2 and v.grad.tolist() == [10., 10.]
+
+
+def test_a_changing_index_compiles_nothing():
+    x = torch.arange(64.).reshape(8, 8)
+
+    def row_sum(i):
+        y = x * 1
+        y[i] = y[i] + y[:, i:i + 2].sum()
+        return y.sum().item()
+
+    for i in range(1, 4):
+        row_sum(i)
+    with engine.fail_on_recompile():
+        assert [row_sum(i) for i in range(1, 6)] == [
+            2016. + 8 * sum(8 * r + c for r in range(8) for c in (i, i + 1)) for i in range(1, 6)]
+
+
+def test_index_functions_against_reference():
+    cases = """
+x.nonzero()
+x.nonzero(as_tuple=True)
+torch.argwhere(x > 20)
+torch.tensor(3).nonzero()
+torch.take_along_dim(x, torch.tensor([[[1], [0], [-1]]]), 2)
+torch.scatter(x, 1, torch.tensor([[[0, 1, 2, 0]]]), 9.)
+torch.scatter(x, 1, torch.tensor([[[0, 1, 2, 0]]]), x, reduce='add')
+torch.scatter(x, 1, torch.tensor([[[0, 1, 2, 0]]]), 2., reduce='multiply')
+torch.index_reduce(x, 1, torch.tensor([0, 0, 2]), x + 1, 'prod', include_self=False)
+torch.index_reduce(x.long(), 1, torch.tensor([0, 0, 2]), x.long() * 3, 'mean')
+torch.index_fill(x, 2, torch.tensor([-1]), 5)
+torch.index_copy(x, 2, torch.tensor([3, 0]), x[..., :2])
+x.put_(torch.tensor([0, -1]), torch.tensor([7., 8.]), accumulate=True)
+torch.slice_scatter(x, torch.zeros(2, 2, 4), 1, 0, 2)
+torch.select_scatter(x, torch.zeros(2, 4), 1, 1)
+torch.gather(x, 0, torch.zeros(0, dtype=torch.int64)).shape
+x.index_put_((x > 4,), torch.tensor(1.))
+torch.masked_scatter(x, x > 20, torch.arange(10.))
+""".split("\n")[1:-1]
+    for expression in cases:
+        found, expected = (outcome(expression, lib, x=cube(lib)) for lib in (torch, reference))
+        assert found == expected, expression
