@@ -190,7 +190,7 @@ def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
 
 def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
     info = dt.finfo(x.dtype)
-    bits = np.ascontiguousarray(x).view(f"uint{info.bits}")
+    bits = np.ascontiguousarray(x).reshape(x.shape).view(f"uint{info.bits}")
     one, dropped = bits.dtype.type(1), bits.dtype.type(builtins.max(info.nmant - mantissa_bits, 0))
     half_to_even = ((one << dropped) >> one) - one + ((bits >> dropped) & one)
     rounded = (bits + half_to_even * (dropped > 0)) >> dropped << dropped

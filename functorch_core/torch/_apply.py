@@ -89,7 +89,11 @@ class OpNode(Node):
         given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
         if True not in given:
             return (None,) * len(taped.mask)
-        if create_graph or (levels is not None and _any_level(grads)):
+        route = taped.route(given)
+        if route is not None:
+            cts = [g for g, use in zip(grads, given) if use]
+            found = [cts[i] for i in route]
+        elif create_graph or (levels is not None and _any_level(grads)):
             found = self._differentiably(grads, given, create_graph)
         else:
             values = [v if v.__class__ is Value else unpacked_value(v) for v in saved]

@@ -4,8 +4,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ...engine import record, unit_of_primitive
+from ...engine import unit_of_primitive
+from ...engine.recorder import record_pair
 from ...primitives import add
+from .._tensor_base import Tensor, new_tensor
 from .node import Node
 
 _units: dict = {}  # aval -> the unit that adds two values of it
@@ -16,20 +18,23 @@ def add_values(a, b):
     unit = _units.get(a.aval)
     if unit is None:
         unit = _units[a.aval] = unit_of_primitive(add.primitive, {}, (a.aval, a.aval))
-    return record(unit, (a, b))
+    return record_pair(unit, a, b)
 
 
 def total(a, b, create_graph: bool):
     """The sum of two gradients: on the tape if it is on."""
     if create_graph or a._level is not None or b._level is not None:
         return a + b
-    x, y = a._read(), b._read()
-    return _fresh(add_values(x, y)) if x.aval is y.aval else a + b
+    x = a._value if a._view is None else a._read()
+    y = b._value if b._view is None else b._read()
+    if x.aval is not y.aval:
+        return a + b
+    tensor = _new(Tensor)
+    tensor._value = add_values(x, y)
+    return tensor
 
 
-def _fresh(value, edge=None):
-    from .._tensor_base import new_tensor
-    return new_tensor(value, edge)
+_new = object.__new__
 
 
 class AccumulateGrad(Node):
@@ -87,7 +92,7 @@ def _copied(grad, create_graph: bool):
     """A tensor of its own for `.grad`: the user may hold the one that came."""
     if grad._level is not None:
         return grad
-    return _fresh(grad._read(), grad._ge if create_graph else None)
+    return new_tensor(grad._read(), grad._ge if create_graph else None)
 
 
 class FuncInput(AccumulateGrad):

@@ -35,7 +35,7 @@ class Taped:
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "all_in", "_backward", "_units", "ops")
+                 "checked", "out_mask", "all_in", "_backward", "_units", "_routes", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
@@ -58,6 +58,7 @@ class Taped:
         self._backward = _select(full, [*self.saved_inputs, *(n_in + i for i in self.saved_outputs),
                                         *range(n_in + self.n_out, len(full.inputs))])
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
+        self._routes: dict[tuple, tuple | None] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
@@ -67,6 +68,17 @@ class Taped:
             graph = _with_zeros(self._backward, given)
             name = f"{self.forward.name}_backward"
             found = self._units[given] = graph, Unit(cse(dce(graph)), name, True)
+        return found
+
+    def route(self, given: tuple[bool, ...]) -> tuple[int, ...] | None:
+        """Which given cotangent each gradient simply is (that of a sum); None if one is computed."""
+        try:
+            return self._routes[given]
+        except KeyError:
+            graph = self.backward(given)[0]
+        place = {s: i for i, s in enumerate(graph.inputs[len(graph.inputs) - sum(given):])}
+        found = tuple(place.get(s) for s in graph.outputs)
+        self._routes[given] = found = None if None in found else found
         return found
 
     @property

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import multiprocessing as _python
-from multiprocessing import *  # noqa: F403  (the same module, under PyTorch's name)
 
 from .. import _missing
 from .reductions import init_reductions as _init_reductions
 from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedException, SpawnContext
 from .spawn import spawn, start_processes
 
+globals().update({name: getattr(_python, name) for name in _python.__all__})
 __all__ = [*_python.__all__, "get_all_sharing_strategies", "get_sharing_strategy",
            "set_sharing_strategy"]
 __getattr__ = _missing.getter(__name__, ("pool", "queue", "reductions", "spawn"))
