@@ -1,7 +1,15 @@
-"""The PyTorch-compatible namespace: `import functorch_core.torch as torch`."""
-from . import _ops, _tensor
+"""The PyTorch-compatible namespace: `import functorch_core.torch as torch`.
+
+What few programs use is imported when it is asked for (`_LAZY`); what PyTorch documents and this
+library does not have raises NotImplementedError when it is used (see `_missing`).
+"""
+import sys as _sys
+
+from .. import aliases as _aliases
+from . import _missing, _ops, _overrides, _settings, _tensor
 from ._install import install as _install
 from ._parameter import Parameter as _Parameter
+from ._printing import set_printoptions
 from ._tensor_base import Tensor
 from ._types import (
     Size, channels_last, channels_last_3d, contiguous_format, device, dtype, finfo, get_default_device,
@@ -11,19 +19,60 @@ from ._types import by_name as _by_name
 from .autograd.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
     set_grad_enabled)
+from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed
+from .random import set_rng_state
+from .torch_version import TorchVersion as _TorchVersion
+from .version import __version__ as _version
+
+e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
+__version__ = _TorchVersion(_version)
 
 globals().update(_by_name)
+_overrides.install()
 _install(globals())
+globals().update({name: getattr(_settings, name) for name in _settings.__all__
+                  if hasattr(_settings, name)})
 globals().update(_ops.NAMESPACE)
+
+if _aliases.inner not in _sys.meta_path:
+    _sys.meta_path[:] = [_aliases.inner, *_sys.meta_path, _missing.finder]
 
 from . import autograd, fft, func, linalg, return_types, special, utils
 from ._func.vmap import vmap
 
 from .. import nn  # last: it is written with the names above
+from .. import optim
+
+_missing.install_methods(Tensor)
+
+# ---- names that are imported when they are asked for -------------------------------------------------
+
+_LAZY = frozenset("""__config__ __future__ _utils accelerator amp backends compiler cpu cuda
+    distributed functional futures hub jit library mps mtia multiprocessing overrides profiler
+    quasirandom random serialization signal storage testing torch_version types version
+    xpu""".split())
+_FROM = {
+    "amp.autocast_mode": """autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
+        get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
+        is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+        set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
+    "serialization": "load save",
+    "compiler": "compile",
+    "cuda": "OutOfMemoryError",
+    "_accelerators": "Event Stream",
+}
+_HOME = {name: module for module, names in _FROM.items() for name in names.split()}
+_missing_or_error = _missing.getter(__name__, tuple(_LAZY))
 
 
 def __getattr__(name: str):
-    if name == "optim":  # loaded when it is used: half of what importing torch would cost
-        from .. import optim
-        return optim
-    raise AttributeError(f"module 'torch' has no attribute {name!r}")
+    home = _HOME.get(name)
+    if home is None:
+        return _missing_or_error(name)
+    from importlib import import_module
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, *_HOME, *_missing.table()["torch"]})

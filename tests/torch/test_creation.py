@@ -50,7 +50,7 @@ torch.tensor([1.], requires_grad=True)
 torch.as_tensor([1, 2.])
 torch.as_tensor(np.arange(3))
 torch.asarray([1, 2])
-torch.from_numpy(np.arange(4.)[::2])
+torch.from_numpy(np.arange(6.).reshape(2, 3).T)
 torch.frombuffer(bytearray(8), dtype=torch.int32)
 torch.Tensor([1, 2])
 torch.Tensor([[1, 2]])
@@ -205,7 +205,7 @@ torch.vander(x)
 def test_creation(expression):
     found, expected = (outcome(expression, lib, np=np) for lib in (torch, reference))
     if isinstance(expected[0], str) and len(expected) == 2:
-        assert found[0] == expected[0] and found[1][:30] == expected[1][:30], (found, expected)
+        assert found[0] == expected[0] and found[1][:22] == expected[1][:22], (found, expected)
     else:
         np.testing.assert_equal(found, expected)
 

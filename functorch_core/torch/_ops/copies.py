@@ -245,18 +245,31 @@ def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
 
+C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
+           "int64": "int64_t", "float16": "at::Half", "bfloat16": "c10::BFloat16",
+           "float32": "float", "float64": "double"}
+
+
 def fill_number(value, dtype: np.dtype):
     """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
     value = python_number(value)
-    if dtype in dt.INTEGER:
-        return array_of(value, dtype).item()
     if isinstance(value, complex) and dtype not in dt.COMPLEX:
         if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+            raise RuntimeError(_overflow(dtype))
         return value.real
     if dtype == dt.bool_:
         return bool(value)
+    if dtype in dt.INTEGER:
+        try:
+            return array_of(value, dtype).item()
+        except RuntimeError:
+            raise RuntimeError(_overflow(dtype)) from None
     return value
+
+
+def _overflow(dtype: np.dtype) -> str:
+    name = C_NAMES.get(dtype.name, dtype.name)
+    return f"value cannot be converted to type {name} without overflow"
 
 
 @composite(name="fill_", aliases=())

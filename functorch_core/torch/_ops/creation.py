@@ -31,10 +31,15 @@ def size_of(name: str, size: tuple, what: str = "size") -> tuple[int, ...]:
     if len(size) == 1 and (isinstance(size[0], (tuple, list)) or (
             isinstance(size[0], (Tensor, np.ndarray)) and size[0].ndim)):
         size = size[0]
+    elif len(size) == 1 and not hasattr(size[0], "__index__"):
+        raise TypeError(f"{name}(): argument '{what}' (position 1) must be tuple of ints, not "
+                        f"{type(size[0]).__name__}")
     out = []
     for i, n in enumerate(size):
         if n.__class__ is not int:
             n = as_int(name, n, i, what)
+        if n < 0 and name == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
         if n < 0:
             raise RuntimeError(NEGATIVE.format(n=n, size=list(size)))
         out.append(n)
@@ -359,6 +364,8 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     d = out._aval.dtype if out is not None and dtype is None else (
         _arange_dtype((start, end, step), dtype))
     if d in dt.INTEGER:
+        if step and not int(step):
+            raise ValueError("step must be nonzero")
         length = _integer_length(int(start), int(end), int(step))
         start, step = int(start), int(step)
     else:

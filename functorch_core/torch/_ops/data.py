@@ -115,13 +115,14 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     shape = shape_of(data)
     leaves: list = []
     leaves_of(data, shape, 0, leaves)
+    for x in leaves:
+        if x.__class__ in (list, tuple):
+            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
     if shape and any(isinstance(x, (str, bytes)) for x in leaves):
         raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
     inferred = infer_dtype(leaves)
     target = inferred if dtype is None else dtype
     for i, x in enumerate(leaves):
-        if is_sequence(x):
-            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
         if x.__class__ not in PYTHON:
             leaves[i] = x.item() if hasattr(x, "item") else inferred.type(x).item()
     return convert_numbers(leaves, inferred, target).reshape(shape)
@@ -199,10 +200,20 @@ def _check_range(leaves: list, inferred: np.dtype, target: np.dtype, message: st
 # ---- the functions -------------------------------------------------------------------------------------
 
 
-def finish(array: np.ndarray, device, requires_grad: bool = False) -> Tensor:
-    """A tensor of a fresh array on a device."""
+def strides_of(data) -> tuple[int, ...] | None:
+    """The strides (in elements) of a NumPy array whose dimensions are dense but in another order."""
+    if not isinstance(data, np.ndarray) or data.flags.c_contiguous or not data.size:
+        return None
+    order = sorted(range(data.ndim), key=lambda d: -data.strides[d])
+    dense = data.transpose(order).flags.c_contiguous
+    return tuple(s // data.itemsize for s in data.strides) if dense else None
+
+
+def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None) -> Tensor:
+    """A tensor of a fresh array on a device, which reports these strides."""
     where = resolve(device)
     tensor = from_array(array)
+    tensor._strides = strides
     if where.type != "cpu":
         tensor = place(tensor, where)
     if requires_grad:
@@ -241,8 +252,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (
             array_of(data, None))
     else:
-        array = array_of(_arraylike(data), data_dtype(dtype))
-    return finish(array, device, requires_grad)
+        data = _arraylike(data)
+        array = array_of(data, data_dtype(dtype))
+    return finish(array, device, requires_grad, strides_of(data))
 
 
 def _arraylike(data):
@@ -260,7 +272,8 @@ def as_tensor(data, dtype=None, device=None):
     if isinstance(data, Tensor):
         return data.to(device=data.device if device is None else device,
                        dtype=data.dtype if dtype is None else dtype)
-    return finish(array_of(_arraylike(data), data_dtype(dtype)), device)
+    data = _arraylike(data)
+    return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
 
 @composite(method=False)
@@ -293,7 +306,7 @@ def from_numpy(ndarray):
     """A tensor of a copy of a NumPy array: see docs/differences.md."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    return from_array(array_of_numpy(ndarray, None))
+    return finish(array_of_numpy(ndarray, None), _types.CPU, False, strides_of(ndarray))
 
 
 @composite(method=False)

@@ -554,11 +554,13 @@ def nonzero(input, *, out=None, as_tuple=False):
     tensor([[1],
             [2]])
     """
-    array = input._array()
     if as_tuple:
-        return tuple([from_array(i.astype(np.int64)) for i in np.nonzero(np.atleast_1d(array))])
-    places = np.argwhere(array).astype(np.int64)
-    return _finish("nonzero", from_array(np.ascontiguousarray(places)), out)
+        return nonzero(input if input.ndim else input.unsqueeze(0)).unbind(1)
+    array = input._array()
+    places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
+    if places.numel():
+        places._strides = (1, places.shape[0])  # one index vector after the other, as PyTorch
+    return _finish("nonzero", places, out)
 
 
 @composite

@@ -249,9 +249,12 @@ def broadcast_shape(indices) -> tuple[int, ...]:
 
 def check_indices(tensor: Tensor, dims, indices, what: str):
     """IndexError for index tensors out of range, or that do not broadcast."""
-    shape, common = current_aval(tensor).shape, broadcast_shape(indices)
+    a, common = current_aval(tensor), broadcast_shape(indices)
+    shape = a.shape
+    if 0 in common or any(n == 0 for d, n in enumerate(shape) if d not in dims):
+        return  # nothing is read
     for dim, index in zip(dims, indices):
-        if not shape[dim] and 0 not in common:
+        if not shape[dim]:
             raise IndexError("index is out of bounds for dimension with size 0")
         _bounds.check(index, shape[dim], dim, what)
 
@@ -362,6 +365,8 @@ def setitem(self, index, value):
     """x[index] = value, broadcast and converted; differentiable."""
     if _op.overrides is not None and _op.overrides.applies(setitem_op, (self, index, value), {}):
         return _op.overrides.handle(setitem_op, (self, index, value), {})
+    if index is False:
+        return
     if index.__class__ is int:
         lens, tensors, whole = _row_lens(current_aval(self).shape, index), (), False
     else:
@@ -470,7 +475,6 @@ def _masked_number(box: Tensor, where, number) -> Tensor:
 def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Tensor:
     """The box with values at index tensors."""
     dims, indices = integer_indices(tensors)
-    check_indices(box, dims, indices, "x[...] = y")
     a = current_aval(box)
     if value._aval.dtype != a.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
@@ -485,6 +489,7 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
             m not in (1, n) for n, m in zip(reversed(shape), reversed(stripped))):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
                            f"broadcast to indexing result of shape {list(shape)}")
+    check_indices(box, dims, indices, "x[...] = y")
     value = value if stripped == theirs else value.reshape(stripped)
     return _index_put.compute([box, value, indices, dims, bool(accumulate)])
 

@@ -1,15 +1,13 @@
-"""Profiles of what record_function marks."""
+"""Profiles of what record_function marks, in all steps or in those of a schedule."""
 from __future__ import annotations
 
 import enum
-import functools
 import json
 import os
-import threading
 import time
 from collections.abc import Callable
 
-from ...engine import flush
+from ..autograd.profiler import profile as _RangeProfile, record_function
 
 
 class ProfilerActivity(enum.Enum):
@@ -58,125 +56,52 @@ def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = 
     return write
 
 
-# ---- marks -----------------------------------------------------------------------------------------
-
-_profiles: list[_KinetoProfile] = []
-
-
-class record_function:
-    """Context and decorator: measure a part under a name.
-
-    >>> with torch.profiler.profile() as p, torch.profiler.record_function("part"):
-    ...     _ = torch.ones(3).sum()
-    >>> p.key_averages()[0].key
-    'part'
-    """
-
-    def __init__(self, name: str, args: str | None = None):
-        self.name, self.args = name, args
-
-    def __enter__(self):
-        self.start = time.perf_counter()
-        return self
-
-    def __exit__(self, *exc):
-        if _profiles:
-            flush("a profiled part ended")
-            for profile in _profiles:
-                profile._add(self.name, self.start, time.perf_counter())
-
-    def __call__(self, fn):
-        @functools.wraps(fn)
-        def wrapped(*args, **kwargs):
-            with record_function(self.name, self.args):
-                return fn(*args, **kwargs)
-        return wrapped
-
-
-class _Event:
-    """One measured part; times in microseconds."""
-
-    def __init__(self, name: str, start: float, end: float, count: int = 1):
-        self.name = self.key = name
-        self.start, self.end, self.count = start, end, count
-        self.cpu_time_total = self.self_cpu_time_total = 1e6 * (end - start)
-        self.device_time_total = self.cuda_time_total = 0.0
-        self.thread = threading.get_ident()
-
-    @property
-    def cpu_time(self) -> float:
-        """The mean time."""
-        return self.cpu_time_total / self.count
-
-
-class _Events(list):
-    """Measured parts, with the table that PyTorch's users print."""
-
-    def table(self, sort_by=None, row_limit: int = 100, max_src_column_width: int = 75,
-              max_name_column_width: int = 55, max_shapes_column_width: int = 80, header=None,
-              top_level_events_only: bool = False) -> str:
-        """Names, total and mean times, and counts, as text."""
-        rows = sorted(self, key=lambda e: -e.cpu_time_total)[:row_limit]
-        width = max([4, *(len(e.key) for e in rows)])
-        line = "-" * (width + 42)
-        text = [line, f"{'Name':<{width}}  {'CPU total':>12}  {'CPU time avg':>12}  "
-                      f"{'# of Calls':>10}", line]
-        text += [f"{e.key:<{width}}  {e.cpu_time_total:>10.1f}us  {e.cpu_time:>10.1f}us  "
-                 f"{e.count:>10}" for e in rows]
-        return "\n".join([*text, line])
-
-    def total_average(self) -> _Event:
-        """The sum."""
-        total = _Event("Total", 0.0, 0.0, max(len(self), 1))
-        total.cpu_time_total = sum(e.cpu_time_total for e in self)
-        return total
-
-
 # ---- profiles --------------------------------------------------------------------------------------
 
 
 class _KinetoProfile:
-    """A profile without a schedule."""
+    """A profile without a schedule: the ranges of record_function between start() and stop()."""
 
     def __init__(self, *, activities=None, record_shapes=False, profile_memory=False,
                  with_stack=False, with_flops=False, with_modules=False, **_):
-        self.recording, self._parts, self._metadata = False, [], {}
-
-    def _add(self, name: str, start: float, end: float):
-        if self.recording:
-            self._parts.append(_Event(name, start, end))
+        self._running: _RangeProfile | None = None
+        self._finished: _RangeProfile | None = None
+        self._metadata: dict = {}
 
     def start(self):
         """Begin to measure."""
-        self.recording = True
-        _profiles.append(self)
+        self._running = _RangeProfile()
+        self._running.__enter__()
 
     def stop(self):
         """Stop measuring."""
-        self.recording = False
-        if self in _profiles:
-            _profiles.remove(self)
+        if self._running is not None:
+            self._running.__exit__(None, None, None)
+            self._finished, self._running = self._running, None
 
-    def events(self) -> _Events:
-        """The measured parts in order."""
-        return _Events(self._parts)
+    def _profile(self) -> _RangeProfile:
+        found = self._running or self._finished
+        if found is None:
+            raise AssertionError("the profiler was not started")
+        return found
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **_) -> _Events:
-        """The measured parts by name."""
-        found: dict[str, _Event] = {}
-        for e in self._parts:
-            total = found.setdefault(e.key, _Event(e.key, 0.0, 0.0, 0))
-            total.count += 1
-            total.cpu_time_total += e.cpu_time_total
-            total.self_cpu_time_total += e.self_cpu_time_total
-        return _Events(found.values())
+    def events(self):
+        """The measured ranges in order."""
+        return self._profile().function_events
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **_):
+        """The measured ranges by name."""
+        return self._profile().key_averages()
 
     def export_chrome_trace(self, path: str):
-        """Write the measured parts for chrome://tracing."""
-        events = [{"name": e.name, "ph": "X", "ts": 1e6 * e.start, "dur": e.cpu_time_total,
-                   "pid": os.getpid(), "tid": e.thread} for e in self._parts]
-        with open(path, "w") as f:
-            json.dump({"traceEvents": events, **self._metadata}, f)
+        """Write the measured ranges for chrome://tracing."""
+        self._profile().export_chrome_trace(path)
+        if self._metadata:
+            with open(path) as f:
+                trace = json.load(f)
+            trace = trace if isinstance(trace, dict) else {"traceEvents": trace}
+            with open(path, "w") as f:
+                json.dump({**trace, **self._metadata}, f)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total"):
         """Not implemented: stacks are not kept."""
@@ -194,13 +119,12 @@ class _KinetoProfile:
         """Add JSON to the trace."""
         self._metadata[key] = json.loads(value)
 
-    def preset_metadata_json(self, key: str, value: str):
-        """Add JSON to the trace."""
-        self.add_metadata_json(key, value)
+    preset_metadata_json = add_metadata_json
 
     def toggle_collection_dynamic(self, enable: bool, activities=None):
-        """Pause or go on."""
-        self.recording = bool(enable)
+        """Pause or go on; going on begins anew."""
+        if enable != (self._running is not None):
+            _KinetoProfile.start(self) if enable else _KinetoProfile.stop(self)
 
 
 class profile(_KinetoProfile):
@@ -225,29 +149,31 @@ class profile(_KinetoProfile):
 
     def start(self):
         """Begin with step 0."""
-        super().start()
-        self.recording = self._records()
+        if self._records():
+            super().start()
 
     def stop(self):
         """Stop; what was measured is ready."""
-        was_recording = self.recording
-        super().stop()
-        if was_recording and self.on_trace_ready is not None:
-            self.on_trace_ready(self)
+        if self._running is not None:
+            super().stop()
+            self._ready()
 
     def _records(self) -> bool:
         return self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
+    def _ready(self):
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
     def step(self):
         """The next step begins."""
-        if self.current_action is ProfilerAction.RECORD_AND_SAVE and (
-                self.on_trace_ready is not None):
-            self.on_trace_ready(self)
+        if self.current_action is ProfilerAction.RECORD_AND_SAVE:
+            super().stop()
+            self._ready()
         self.step_num += 1
-        before, self.current_action = self.current_action, self.schedule(self.step_num)
-        if before is ProfilerAction.RECORD_AND_SAVE and self._records():
-            self._parts = []
-        self.recording = self._records()
+        self.current_action = self.schedule(self.step_num)
+        if self._records() and self._running is None:
+            super().start()
 
     def set_custom_trace_id_callback(self, callback):
         """Choose the trace's id."""

@@ -1,0 +1,23 @@
+"""Modules that are not initialized."""
+from __future__ import annotations
+
+import inspect
+
+from ...torch.random import fork_rng
+from ..modules.module import Module
+
+
+def skip_init(module_cls, *args, **kwargs):
+    """Make a module whose parameters nobody needs; the random number generator stays as it is.
+
+    RuntimeError for a class without a `device` argument.
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    with fork_rng():
+        return module_cls(*args, **kwargs)
+
+
+__all__ = ["skip_init"]
