@@ -1,21 +1,13 @@
 """torch.nn: neural networks."""
 from . import functional, init, modules, parameter, utils
-from ._names import publish as _publish
+from ._names import lazy as _lazy, publish as _publish
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from .parallel import DataParallel
 
 globals().update({name: getattr(modules, name) for name in modules.__all__})
 
-_LAZY = ("attention", "backends", "common_types", "grad", "qat", "quantized")
-
-
-def __getattr__(name: str):
-    if name not in _LAZY:
-        raise AttributeError(f"module 'torch.nn' has no attribute {name!r}")
-    import importlib
-    module = importlib.import_module(f"{__name__}.{name}")
-    _publish()
-    return module
+__getattr__ = _lazy(__name__, ("attention", "backends", "common_types", "grad"),
+                    missing=("cpp", "intrinsic", "qat", "quantizable", "quantized"))
 
 
 def factory_kwargs(kwargs):

@@ -2,9 +2,10 @@
 from ..torch._ops.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from ..torch._ops.matmul import bilinear, linear
 from ..torch._ops.nn_activation import (
-    celu, elu, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid, hardswish, hardtanh, leaky_relu,
-    log_softmax, logsigmoid, mish, prelu, relu, relu6, rrelu, selu, silu, softmax, softmin, softplus,
-    softshrink, softsign, tanhshrink, threshold)
+    celu, celu_, elu, elu_, gelu, glu, gumbel_softmax, hardshrink, hardsigmoid, hardswish, hardtanh,
+    hardtanh_, leaky_relu, leaky_relu_, log_softmax, logsigmoid, mish, prelu, relu, relu6, relu_, rrelu,
+    rrelu_, selu, selu_, sigmoid, silu, softmax, softmin, softplus, softshrink, softsign, tanh,
+    tanhshrink, threshold, threshold_)
 from ..torch._ops.nn_attention import multi_head_attention_forward, scaled_dot_product_attention
 from ..torch._ops.nn_conv import (
     conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d)
@@ -19,8 +20,10 @@ from ..torch._ops.nn_other import (
     feature_alpha_dropout, one_hot)
 from ..torch._ops.nn_pool import (
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
-    adaptive_max_pool2d, adaptive_max_pool3d, avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d,
-    lp_pool2d, lp_pool3d, max_pool1d, max_pool2d, max_pool3d)
+    adaptive_max_pool1d_with_indices, adaptive_max_pool2d, adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d, adaptive_max_pool3d_with_indices, avg_pool1d, avg_pool2d, avg_pool3d, lp_pool1d,
+    lp_pool2d, lp_pool3d, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices,
+    max_pool3d, max_pool3d_with_indices)
 from ..torch._ops.nn_ranking import (
     cosine_embedding_loss, gaussian_nll_loss, hinge_embedding_loss, kl_div, margin_ranking_loss,
     multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss, poisson_nll_loss,

@@ -35,7 +35,7 @@ def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, s
 def _op(n: int, vector: Aval, scalar: Aval) -> GraphOp:
     def fun(grad, scale, *history):
         columns = [history[i * n:(i + 1) * n] for i in range(3)]
-        return [x.astype(grad.dtype)._value for x in two_loops(*[a.astype(fc.float64) for a in (wrap(grad), wrap(scale), *map(_stacked, columns))])]
+        return [x._value for x in two_loops(wrap(grad), wrap(scale), *map(_stacked, columns))]
     avals = [vector, scalar, *[vector] * (2 * n), *[scalar] * n]
     return GraphOp(trace_closed(fun, avals, "lbfgs_direction"), "lbfgs_direction", True)
 

@@ -4,23 +4,34 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..core import dtypes as dt
-from ..core.aval import aval_of
+from ..core import tree
+from ..core.aval import Aval, aval, aval_of
+from ..core.trace import trace
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import Weak
 from ..primitives import convert
 from ..transforms import associative, cond as conds, scan as scans, while_loop as whiles
 from .array import as_value, wrap
+from .namespace import concat
+from .tracing import kind_of, name_of, shown_tree
 from .trees import FlatFunction, flatten_values, rebuild
+from .vmap import vmap
+
+INDEX = aval((), dt.DEFAULT_INT)
 
 SAME_CARRY = "The carry keeps its structure, shapes and dtypes from step to step."
 PAIR = ("{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
         "    wrong: return carry + x          right: return carry + x, None")
 
 
-def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False):
+def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False,
+         unroll: int | bool = 1):
     """Carry a value through a loop over leading axes: (last carry, stacked ys).
 
     f(carry, x) -> (carry, y); carry, x and y are pytrees. xs is sliced along axis 0; `length` is
     needed where xs is None. The loop is compiled once, whatever its length; derivatives of both
-    modes exist. TypeError if the carry changes shape, dtype or structure.
+    modes exist. `unroll` is JAX's hint, which changes nothing here. TypeError if the carry changes
+    shape, dtype or structure.
 
     >>> import functorch_core as fc
     >>> fc.scan(lambda total, x: (total + x, total), fc.asarray(0.), fc.asarray([1., 2., 3.]))
@@ -33,28 +44,66 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     def body(carry, x):
         out = f(rebuild(carry_tree, carry), rebuild(x_tree, x))
         if not isinstance(out, tuple) or len(out) != 2:
-            raise TypeError(PAIR.format(what="scan", name=getattr(f, "__name__", "f"), found=out))
+            raise TypeError(PAIR.format(what="scan", name=name_of(f), found=out))
         new, new_tree = flatten_values(out[0], "scan: the carry", "f")
         if new_tree != carry_tree:
-            raise TypeError(f"scan: f returned a carry of structure {new_tree}, it takes "
-                            f"{carry_tree}. {SAME_CARRY}")
+            raise TypeError(f"scan: `{name_of(f)}` returned a carry of structure "
+                            f"{shown_tree(new_tree)}, it takes {shown_tree(carry_tree)}.\n"
+                            f"    {SAME_CARRY}")
         ys, found["tree"] = flatten_values(out[1], "scan: a y", "f")
         return new, ys
 
+    n, slices = len(carry_values), [slice_aval(x) for x in x_values]
+    carry_values = with_weak_numbers(carry_values, init, slices,
+                                     lambda *flat: body(flat[:n], flat[n:])[0])
     last, ys = scans.scan(body, carry_values, x_values, length=length, reverse=reverse)
     return rebuild(carry_tree, last), rebuild(found["tree"], ys)
 
 
-def map(f: Callable, xs):  # noqa: A001  the name is JAX's
+def slice_aval(x) -> Aval:
+    """The aval of an element along axis 0."""
+    a = aval_of(x)
+    return a.with_shape(a.shape[1:])
+
+
+def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
+    """The initial carry: Python numbers in it take the dtypes that step(*carry, *more) returns."""
+    kinds = [kind_of(x) for x in tree.leaves(init)]
+    if not any(kinds):
+        return values
+    kinds_of_all = kinds + [None] * len(more)
+
+    def step_of_weak(*flat):
+        return step(*[Weak(v, k) if k else v for v, k in zip(flat, kinds_of_all)])
+    avals = [SCALAR_AVALS[k] if k else aval_of(v) for k, v in zip(kinds, values)]
+    graph, _ = trace(step_of_weak, avals + more)
+    dtypes = [a.dtype for a in graph.out_avals]
+    if len(dtypes) != len(values):
+        return values
+    return [convert(v, dtype=d) if k and dt.promote_scalar(d, k) == d != v.aval.dtype else v
+            for v, k, d in zip(values, kinds, dtypes)]
+
+
+def map(f: Callable, xs, *, batch_size: int | None = None):  # noqa: A001  the name is JAX's
     """f applied to each slice of xs along axis 0, one after the other; results stacked.
 
-    Needs the memory of one step, where vmap needs that of all.
+    Needs the memory of one step, where vmap needs that of all; with `batch_size`, of so many
+    steps, which are computed together.
 
     >>> import functorch_core as fc
     >>> fc.map(lambda x: x * 2, fc.asarray([1., 2.]))
     Array([2., 4.], dtype=float32)
     """
-    return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
+    if batch_size is None:
+        return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
+    n = {len(x) for x in tree.leaves(xs)}.pop()
+    whole = n - n % batch_size
+    grouped = tree.map(lambda x: x[:whole].reshape((-1, batch_size, *x.shape[1:])), xs)
+    outs = tree.map(lambda y: y.reshape((whole, *y.shape[2:])), map(vmap(f), grouped))
+    if whole == n:
+        return outs
+    rest = vmap(f)(tree.map(lambda x: x[whole:], xs))
+    return tree.map(lambda a, b: concat([a, b]), outs, rest)
 
 
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands):
@@ -126,16 +175,17 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
         leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value",
                                        "body_fun")
         if found != treedef:
-            raise TypeError(f"while_loop: body_fun returned structure {found}, it takes {treedef}. "
-                            + SAME_CARRY)
+            raise TypeError(f"while_loop: body_fun returned structure {shown_tree(found)}, it takes "
+                            f"{shown_tree(treedef)}.\n    {SAME_CARRY}")
         return leaves
+    values = with_weak_numbers(values, init_val, [], body)
     if max_steps is None:
         return rebuild(treedef, whiles.while_loop(predicate, body, values))
     return rebuild(treedef, whiles.bounded_while(predicate, body, values, max_steps=max_steps))
 
 
-def fori_loop(lower, upper, body_fun: Callable, init_val):
-    """val = body_fun(i, val) for i = lower, ..., upper - 1.
+def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
+    """val = body_fun(i, val) for i = lower, ..., upper - 1. `unroll` is a hint: see scan.
 
     With Python ints as bounds the loop is a scan, and has reverse-mode derivatives.
 
@@ -149,10 +199,13 @@ def fori_loop(lower, upper, body_fun: Callable, init_val):
         leaves, found = flatten_values(body_fun(wrap(i), rebuild(treedef, flat)),
                                        "fori_loop: a value", "body_fun")
         if found != treedef:
-            raise TypeError(f"fori_loop: body_fun returned structure {found}, it takes {treedef}. "
-                            + SAME_CARRY)
+            raise TypeError(f"fori_loop: body_fun returned structure {shown_tree(found)}, it takes "
+                            f"{shown_tree(treedef)}.\n    {SAME_CARRY}")
         return leaves
     bounds = [b if isinstance(b, int) else as_value(b) for b in (lower, upper)]
+    index = next((aval_of(b) for b in bounds if not isinstance(b, int)), INDEX)
+    values = with_weak_numbers(values, init_val, [index],
+                               lambda *flat: body(flat[-1], *flat[:-1]))
     return rebuild(treedef, whiles.fori_loop(*bounds, body, values))
 
 

@@ -202,31 +202,46 @@ def _cotangents_of(grads, in_tree: tree.PyTreeDef, name: str) -> list:
 
 
 class checkpoint_policies:
-    """What fc.checkpoint may keep: everything, nothing, dots, named('a', 'b')."""
+    """What fc.checkpoint may keep: everything, nothing, dots, named('a', 'b'). JAX's names, too."""
 
-    everything_saveable = staticmethod(remat.everything_saveable)
-    nothing_saveable = staticmethod(remat.nothing_saveable)
-    dots_saveable = staticmethod(remat.dots_saveable)
-    save_only_these_names = remat.save_only_these_names
+    everything = everything_saveable = staticmethod(remat.everything_saveable)
+    nothing = nothing_saveable = staticmethod(remat.nothing_saveable)
+    dots = dots_saveable = checkpoint_dots = staticmethod(remat.dots_saveable)
+    dots_with_no_batch_dims_saveable = staticmethod(remat.dots_with_no_batch_dims_saveable)
+    named = save_only_these_names = remat.save_only_these_names
 
 
-def checkpoint(fun: Callable | None = None, *, policy: Callable | None = None) -> Callable:
+def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
+               policy: Callable | None = None, static_argnums: int | Sequence[int] = ()
+               ) -> Callable:
     """fun, whose intermediate values are computed again in the backward pass instead of kept.
 
     policy(primitive, params) -> bool says which values may be kept all the same; see
-    fc.checkpoint_policies. The default keeps nothing.
+    fc.checkpoint_policies. The default keeps nothing. Python numbers among the arguments, and the
+    static ones, are passed as they are. `prevent_cse` is JAX's; here XLA is always prevented.
 
     >>> import functorch_core as fc
     >>> fc.grad(fc.checkpoint(lambda x: fc.sin(fc.sin(x))))(fc.asarray(0.))
     Array(1., dtype=float32)
     """
     if fun is None:
-        return functools.partial(checkpoint, policy=policy)
+        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums)
+    static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
 
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
-        values, in_tree = flatten_values((args, kwargs), "an argument", name_of(fun))
-        flat = FlatFunction(lambda a, k: fun(*a, **k), in_tree, f"checkpoint of {name_of(fun)}")
+        fixed = {i: args[i] for i in static if i < len(args)}
+        rest = [None if i in fixed else a for i, a in enumerate(args)]
+        leaves, in_tree = tree.flatten((rest, kwargs))
+        arrays = [x for x in leaves if not isinstance(x, (int, float))]
+
+        def on_arrays(*values):
+            values = iter(values)
+            full, keywords = in_tree.unflatten(
+                [x if isinstance(x, (int, float)) else next(values) for x in leaves])
+            return fun(*[fixed.get(i, a) for i, a in enumerate(full)], **keywords)
+        values, array_tree = flatten_values(tuple(arrays), "an argument", name_of(fun))
+        flat = FlatFunction(on_arrays, array_tree, f"checkpoint of {name_of(fun)}")
         outs = remat.remat(flat, values, policy=policy or remat.nothing_saveable)
         return rebuild(flat.out_tree, outs)
     return wrapped
@@ -245,8 +260,9 @@ def checkpoint_name(x, name: str):
 # ---- callbacks ---------------------------------------------------------------------------------------
 
 
-def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: str | None = None):
-    """callback(*numpy_arrays) called by the running program; its result has the declared shapes.
+def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: str | None = None,
+                  **kwargs):
+    """callback(*numpy_arrays, **kwargs) called by the running program; its result has the declared shapes.
 
     result_shape_dtypes is a pytree of fc.ShapeDtype (or arrays). The callback must be pure: it may
     run any number of times. vmap_method: 'sequential', 'expand_dims' or 'broadcast_all'.
@@ -257,10 +273,12 @@ def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: s
     """
     specs, out_tree = tree.flatten(result_shape_dtypes)
     avals = [aval(tuple(s.shape), s.dtype) for s in specs]
-    values, in_tree = flatten_values(args, "an argument", "pure_callback")
+    values, in_tree = flatten_values((args, kwargs), "an argument", "pure_callback")
 
     def flat(*arrays):
-        return tuple(np.asarray(x) for x in tree.leaves(callback(*in_tree.unflatten(arrays))))
+        positional, keywords = in_tree.unflatten(arrays)
+        return tuple(np.asarray(x) for x in tree.leaves(callback(*positional, **keywords)))
+    flat.__name__ = flat.__qualname__ = name_of(callback)
     return rebuild(out_tree, callbacks.pure_callback(flat, avals, values, vmap_method=vmap_method))
 
 

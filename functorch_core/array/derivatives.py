@@ -16,7 +16,7 @@ from ..transforms.linearize import linearize as graph_linearize
 from ..transforms.transpose import transpose as graph_transpose
 from ..transforms.transpose import vjp as graph_vjp
 from .array import Array, as_value, wrap
-from .tracing import TracedFunction, leaf_values, name_of, trace_function
+from .tracing import TracedFunction, leaf_values, name_of, shown_tree, trace_function
 
 NOT_SCALAR = """grad needs a function with a scalar result, `{name}` returned {out}.
     wrong: fc.grad(lambda x: x ** 2)(vector)    right: fc.grad(lambda x: (x ** 2).sum())(vector)
@@ -26,6 +26,13 @@ NOT_REAL = """grad needs a real floating result, `{name}` returned {out}.
 NOT_DIFFERENTIABLE_ARG = """`{name}` cannot be differentiated by argument {position}: a leaf of it is {aval}.
     Derivatives exist by floating and complex arrays: x.astype(fc.float32),
     or choose other arguments with argnums=..."""
+HOLOMORPHIC = """the Jacobian of `{name}` with holomorphic={holomorphic}: a leaf of argument {position} is {aval}.
+    A complex derivative exists for holomorphic functions of complex arguments: holomorphic=True,
+    and x.astype(fc.complex64) for real ones. Of others, differentiate by real and imaginary part."""
+TREE_MISMATCH = """{what}: the structure of the {part} is {found}, that of the {of} {wanted}.
+    They are equal, leaf by leaf: fc.tree.map(fc.zeros_like, ...) makes one of zeros."""
+COTANGENT_MISMATCH = """the vjp of `{name}`: cotangent {index} is {found}, the result {wanted}.
+    They have one shape and dtype: fc.ones_like(result), or cotangent.astype(...)."""
 TANGENT_MISMATCH = """jvp of `{name}`: {what} {index} is {found}, the primal is {wanted}.
     Tangents have the structure, shapes and dtypes of the primals (None for integer ones)."""
 
@@ -188,8 +195,9 @@ def _tangent_values(call: _Call, tangents: tuple) -> list:
     leaves, treedef = tree.flatten(tangents, lambda x: x is None)
     _, wanted = tree.flatten(call.tree.unflatten([0] * len(call.values)))
     if treedef != wanted:
-        raise TypeError(f"jvp of `{call.name}`: tangents have structure {treedef}, "
-                        f"the primals {wanted}; they must be equal")
+        raise TypeError(TREE_MISMATCH.format(
+            what=f"jvp of `{call.name}`", part="tangents", of="primals",
+            found=shown_tree(treedef), wanted=shown_tree(wanted)))
     return [_tangent(call.name, i, x, v.aval) for i, (x, v) in enumerate(zip(leaves, call.values))]
 
 
@@ -265,14 +273,15 @@ def vjp(fun: Callable, *primals, has_aux: bool = False):
 def _cotangents(call: _Call, cotangent, avals) -> list:
     leaves, treedef = tree.flatten(cotangent)
     if treedef != call.traced.out_tree:
-        raise TypeError(f"the vjp of `{call.name}` takes a cotangent of structure "
-                        f"{call.traced.out_tree}, got {treedef}")
+        raise TypeError(TREE_MISMATCH.format(
+            what=f"the vjp of `{call.name}`", part="cotangent", of="result",
+            found=shown_tree(treedef), wanted=shown_tree(call.traced.out_tree)))
     values = [as_value(np.asarray(x, a.dtype)) if isinstance(x, (int, float, complex))
               else as_value(x) for x, a in zip(leaves, avals)]
     for i, (value, wanted) in enumerate(zip(values, avals)):
         if value.aval is not wanted:
-            raise TypeError(f"the vjp of `{call.name}`: cotangent {i} is {value.aval}, "
-                            f"the result is {wanted}; they must be equal")
+            raise TypeError(COTANGENT_MISMATCH.format(name=call.name, index=i, wanted=wanted,
+                                                      found=value.aval))
     return values
 
 
@@ -321,11 +330,12 @@ def _split(x: Array, axis: int, avals) -> list[Array]:
     return pieces
 
 
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable:
     """The Jacobian by forward mode (one pass a column: good for few inputs).
 
     The result has, for each leaf of fun's result, a tree like the argument, of arrays of shape
-    (*result shape, *argument shape).
+    (*result shape, *argument shape). Derivatives by complex arguments need `holomorphic=True`.
 
     >>> import functorch_core as fc
     >>> fc.jacfwd(lambda x: x ** 2)(fc.asarray([1., 2.]))
@@ -336,7 +346,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
-        which, single, chosen, partial = _choose(fun, args, kwargs, argnums)
+        which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
         value, f_lin, *aux = linearize(partial, *chosen, has_aux=has_aux)
         leaves, treedef = tree.flatten(chosen)
         avals = [as_value(x).aval for x in leaves]
@@ -350,7 +360,8 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     return wrapped
 
 
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           holomorphic: bool = False) -> Callable:
     """The Jacobian by reverse mode (one pass a row: good for few outputs); see jacfwd.
 
     >>> import functorch_core as fc
@@ -361,7 +372,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
     @functools.wraps(fun)
     def wrapped(*args, **kwargs):
-        which, single, chosen, partial = _choose(fun, args, kwargs, argnums)
+        which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
         value, vjp_fun, *aux = vjp(partial, *chosen, has_aux=has_aux)
         outs, out_tree = tree.flatten(value)
         avals = [aval_of(y._value) for y in outs]
@@ -377,8 +388,16 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     return wrapped
 
 
-def _choose(fun, args, kwargs, argnums):
-    which = _argnums(argnums, len(args), name_of(fun))
+def _choose(fun, args, kwargs, argnums, holomorphic):
+    name = name_of(fun)
+    which = _argnums(argnums, len(args), name)
+    for i in which:
+        for v in leaf_values(tree.leaves(args[i]), "an argument", name):
+            if v.aval.dtype not in dt.INEXACT:
+                raise TypeError(NOT_DIFFERENTIABLE_ARG.format(name=name, position=i, aval=v.aval))
+            if (v.aval.dtype in dt.COMPLEX) != holomorphic:
+                raise TypeError(HOLOMORPHIC.format(name=name, position=i, aval=v.aval,
+                                                   holomorphic=holomorphic))
 
     @functools.wraps(fun)
     def partial(*chosen):
@@ -389,15 +408,16 @@ def _choose(fun, args, kwargs, argnums):
     return which, isinstance(argnums, int), tuple(args[i] for i in which), partial
 
 
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
-    """The matrix of second derivatives, forward over reverse.
+def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+            holomorphic: bool = False) -> Callable:
+    """The matrix of second derivatives, forward over reverse; `holomorphic` as in jacfwd.
 
     >>> import functorch_core as fc
     >>> fc.hessian(lambda x: (x ** 3).sum())(fc.asarray([1., 2.]))
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 
 def stop_gradient(x):

@@ -286,17 +286,18 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
         # The hot path, 0.7 us beside the execution: Arrays whose data are on the device.
         if state.builder is not None or not settings.direct:
             return jitted.call(args, kwargs)
-        buffers, key = [], []
+        buffers, key, found = [], [], None
         try:
             for a in args:
                 data = a._value.data
                 if data.__class__ is not Buffer:
-                    return jitted.call(args, kwargs)
+                    break
                 buffers.append(data)
                 key.append(a._value.aval)
+            else:
+                found = fast.get(tuple(key))
         except AttributeError:  # an argument that is no Array, or not computed yet
-            return _call_on_trees(jitted, args, kwargs)
-        found = fast.get(tuple(key))
+            pass
         if found is None or kwargs:
             return _call_on_trees(jitted, args, kwargs)
         execute, handlers, aval = found
@@ -319,11 +320,14 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
 def _call_on_trees(jitted: Jitted, args, kwargs):
     """A call with pytrees or keywords, whose leaves are Arrays with their data on the device."""
     leaves, structure = flatten((args, kwargs))
+    buffers = None
     try:
         values = [a._value for a in leaves]
         buffers = [v.data for v in values]
         found = jitted.fast.get((structure, *[v.aval for v in values]))
     except AttributeError:
+        pass
+    if buffers is None:
         return _call_with_numbers(jitted, args, kwargs, leaves, structure)
     if found is None or {*map(type, buffers)} != ONLY_BUFFERS:
         return jitted.call(args, kwargs)

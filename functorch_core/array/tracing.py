@@ -26,6 +26,11 @@ def name_of(fun: Callable) -> str:
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
+def shown_tree(treedef: tree.PyTreeDef) -> str:
+    """A structure in a message: (*, {'a': *}), a star for each leaf."""
+    return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+
+
 def leaf_values(leaves: Sequence, where: str, name: str) -> list:
     """The values of leaves; TypeError naming the first that is no array."""
     out = []
@@ -64,21 +69,25 @@ def arguments(leaves: Sequence, name: str, shapes: bool = False) -> tuple[list, 
     """
     values, kinds = [], []
     for leaf in leaves:
-        if shapes and leaf.__class__ is ShapeDtype:
-            values.append(None)
-            kinds.append(aval(leaf.shape, leaf.dtype))
-            continue
-        number = leaf._value if leaf.__class__ is Array else leaf
-        kind = number.kind if number.__class__ is Weak else leaf.__class__
-        if kind in SCALAR_AVALS and (number.__class__ is Weak or fits(leaf)):
-            values.append(number.value if number.__class__ is Weak
-                          else from_numpy(np.asarray(leaf, SCALAR_AVALS[kind].dtype)))
-            kinds.append(kind)
+        kind = kind_of(leaf)
+        if kind is not None:
+            value = (leaf._value.value if leaf.__class__ is Array
+                     else from_numpy(np.asarray(leaf, SCALAR_AVALS[kind].dtype)))
+        elif shapes and leaf.__class__ is ShapeDtype:
+            value, kind = None, aval(leaf.shape, leaf.dtype)
         else:
             value, = leaf_values([leaf], "an argument", name)
-            values.append(value)
-            kinds.append(value.aval)
+            kind = value.aval
+        values.append(value)
+        kinds.append(kind)
     return values, kinds
+
+
+def kind_of(leaf) -> type | None:
+    """float or int for a Python number, also one that is traced; None for anything else."""
+    if leaf.__class__ is Array:
+        return leaf._value.kind if leaf._value.__class__ is Weak else None
+    return leaf.__class__ if leaf.__class__ in SCALAR_AVALS and fits(leaf) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,17 @@ from ..core.trace import run
 from ..transforms.batch import Axis, batch
 from ..transforms.collectives import bound_axis
 from .array import wrap
-from .tracing import arguments, name_of, trace_function
+from .tracing import arguments, name_of, shown_tree, trace_function
 
-AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit {shown}.
-    It is an int or None for all, or a container like the {of}, down to any level: in_axes=(0, None)."""
+AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit the {of}, whose structure is {shown}.
+    It is an int or None for all of them, or a container like them, down to any level:
+    {what}=0   {what}=(0, None)   {what}=({{'w': None, 'b': 0}}, 0)"""
+NOT_AN_AXIS = """vmap of `{name}`: in_axes has axis {axis} for an argument {aval}, which needs {needed} dimensions
+    at least for that. Pass in_axes=None (or None in its place) for what is the same for all."""
+OUT_OF_RANGE = """vmap of `{name}`: out_axes has axis {axis} for a result {aval}, which has {ndim} dimensions
+    with the mapped one: an axis from {low} to {high}."""
+NOT_CONSTANT = """vmap of `{name}`: out_axes=None, but the result, {aval}, depends on the mapped arguments.
+    Give the axis where the results shall be stacked: out_axes=0."""
 SIZES_DIFFER = """vmap of `{name}`: the mapped axes have different sizes: {sizes}.
     Every argument must have the same size along its mapped axis; pass in_axes=None for unmapped ones."""
 NOTHING_MAPPED = """vmap of `{name}`: no argument is mapped (in_axes={axes}), so the size is unknown.
@@ -40,7 +47,7 @@ def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> l
         spread(list(axes) if isinstance(axes, list) else axes, full)
     except (TypeError, KeyError, IndexError):
         raise ValueError(AXES_MISMATCH.format(name=name, what=what, axes=axes, of=of,
-                                              shown=treedef)) from None
+                                              shown=shown_tree(treedef))) from None
     return out
 
 
@@ -63,8 +70,9 @@ def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | 
         leaves, treedef = tree.flatten((args, kwargs))
         values, kinds = arguments(leaves, name)
         per_argument = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else in_axes
-        axes = flat_axes("in_axes", (per_argument, 0 if kwargs else None), treedef, name,
-                         "arguments")
+        positional, keyword = treedef.children()
+        axes = flat_axes("in_axes", per_argument, positional, name, "arguments")
+        axes += [0] * keyword.num_leaves
         dims = tuple(_dim(d, v.aval, name) for d, v in zip(axes, values))
         axis = Axis(_size(dims, values, name, in_axes, axis_size), axis_name)
         kinds = [k if d is None else k.with_shape(k.shape[:d] + k.shape[d + 1:])
@@ -91,8 +99,8 @@ def _dim(d, aval, name: str):
     if d is None:
         return None
     if not -aval.ndim <= d < aval.ndim:
-        raise ValueError(f"vmap of `{name}`: in_axes has axis {d} for an argument {aval}; "
-                         f"it needs at least {d + 1 if d >= 0 else -d} dimensions")
+        raise ValueError(NOT_AN_AXIS.format(name=name, axis=d, aval=aval,
+                                            needed=d + 1 if d >= 0 else -d))
     return d % aval.ndim
 
 
@@ -111,9 +119,9 @@ def _size(dims, values, name, in_axes, axis_size) -> int:
 def _out_dim(want, dim, aval, name: str):
     if want is None:
         if dim is not None:
-            raise ValueError(f"vmap of `{name}`: out_axes=None for a result that depends on the "
-                             "mapped arguments; give the axis where it shall be stacked")
+            raise ValueError(NOT_CONSTANT.format(name=name, aval=aval))
         return None
     if not -aval.ndim - 1 <= want <= aval.ndim:
-        raise ValueError(f"vmap of `{name}`: out_axes has axis {want} for a result {aval}")
+        raise ValueError(OUT_OF_RANGE.format(name=name, axis=want, aval=aval, ndim=aval.ndim + 1,
+                                             low=-aval.ndim - 1, high=aval.ndim))
     return want % (aval.ndim + 1)

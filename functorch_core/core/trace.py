@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from .aval import Aval, aval_of
-from .errors import LEAK_MESSAGE, ConcretizationError, CONCRETE_MESSAGE, LeakError
+from .errors import (
+    CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError)
 from .graph import Graph, Literal, Node
-from .primitive import NOT_LINEAR, Primitive
+from .primitive import NOT_LINEAR, Linear, Primitive
 
 
 class _State(threading.local):
@@ -109,7 +110,7 @@ class Builder:
             if x in self.captures:
                 return self.captures[x]
             if not x.builder.open:
-                raise LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name))
+                raise leaked(x)
             slot = self.captures[x] = self.new_slot(x.aval)
             return slot
         found = self.constants.get(id(x))
@@ -118,6 +119,8 @@ class Builder:
         return found[0]
 
     def _constant(self, x) -> int:
+        if isinstance(x, Linear):  # a transpose rule would multiply by what it is linear in
+            raise TypeError(NOT_LINEAR_MESSAGE)
         literal = Literal(x)
         return self.append(constant_p, (), {"value": literal}, (literal.aval,), None)[0]
 
@@ -176,6 +179,13 @@ class Builder:
         slots = [self.lift(x) for x in outputs]
         inputs = self.inputs + list(self.captures.values())
         return Graph(self.name, inputs, self.nodes, slots, self.avals)
+
+
+def leaked(x: Traced) -> LeakError:
+    """The error for a traced value of a trace that has ended: which it was, where it was made."""
+    made = (n.source for n in x.builder.nodes if x.slot in n.outputs and n.source)
+    place = next((f" at {s[0]}:{s[1]}" for s in made), "")
+    return LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name, place=place))
 
 
 def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping) -> list[Node]:

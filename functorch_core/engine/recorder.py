@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..core.graph import Graph
-from ..core.trace import INTERNAL, Traced, constant_p, set_engine
+from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
@@ -219,8 +219,7 @@ def as_value(x) -> Value:
     if x.__class__ is Value:
         return x
     if isinstance(x, Traced):
-        from ..core.errors import LEAK_MESSAGE, LeakError
-        raise LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name))
+        raise leaked(x)
     return from_numpy(np.array(x))
 
 
@@ -230,7 +229,10 @@ def bind(primitive, args, params):
         return as_value(params["value"].value)
     values = [as_value(a) for a in args]
     unit = unit_of_primitive(primitive, params, tuple([v.aval for v in values]))
-    return record(unit, values)
+    result = record(unit, values)
+    if unit.effect:
+        flush("an effect is due")
+    return result
 
 
 def run_graph(graph: Graph, args: Sequence) -> list[Value]:

@@ -11,6 +11,10 @@ from ..primitives import broadcast_in_dim, constant, convert
 from .op import SCALARS, Weak, lift
 
 
+NO_BROADCAST = """{name}: shapes {shapes} do not broadcast: each dimension, from the last, must be equal or 1.
+    wrong: fc.ones((2, 3)) + fc.ones(2)      right: fc.ones((2, 3)) + fc.ones(2)[:, None]"""
+
+
 def promote(*operands, name: str = "the operation", to_inexact: bool = False) -> list:
     """The operands in their common dtype and broadcast to their common shape.
 
@@ -66,8 +70,7 @@ def broadcast_shapes(*shapes, name: str = "broadcast_shapes") -> tuple[int, ...]
     for sizes in zip(*padded):
         different = {n for n in sizes if n != 1}
         if len(different) > 1:
-            raise ValueError(f"{name}: shapes {', '.join(map(str, shapes))} do not broadcast: "
-                             "each dimension, from the last, must be equal or 1")
+            raise ValueError(NO_BROADCAST.format(name=name, shapes=", ".join(map(str, shapes))))
         out.append(different.pop() if different else 1)
     return tuple(out)
 

@@ -5,10 +5,10 @@ def show() -> str:
     """The versions of what computes."""
     import platform
 
-    import jaxlib
+    from importlib.metadata import version
     import numpy
     return ("functorch-core:\n"
-            f"  - XLA by jaxlib {jaxlib.__version__}\n"
+            f"  - XLA by jaxlib {version('jaxlib')}\n"
             f"  - NumPy {numpy.__version__}\n"
             f"  - Python {platform.python_version()}\n")
 

@@ -6,7 +6,7 @@ library does not have raises NotImplementedError when it is used (see `_missing`
 import sys as _sys
 
 from .. import aliases as _aliases
-from . import _missing, _ops, _overrides, _settings, _tensor
+from . import _missing, _ops, _overrides, _plain_pickles, _settings, _tensor
 from ._install import install as _install
 from ._parameter import Parameter as _Parameter
 from ._printing import set_printoptions
@@ -44,6 +44,7 @@ from .. import nn  # last: it is written with the names above
 from .. import optim
 
 _missing.install_methods(Tensor)
+_plain_pickles.register()
 
 # ---- names that are imported when they are asked for -------------------------------------------------
 

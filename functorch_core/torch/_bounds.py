@@ -13,7 +13,7 @@ import numpy as np
 from .. import primitives as p
 from .. import xla
 from ..core.trace import trace_closed
-from ..engine import Unit, Value, record
+from ..engine import Value
 from ..engine.value import to_numpy
 from ._apply import GraphOp, apply
 from ._tensor_base import Tensor
@@ -26,7 +26,6 @@ MAX_PENDING = 32  # flags kept apart, each with its message; beyond, the oldest 
 pending: list[tuple[Value, str]] = []
 _extents: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _checks: dict[tuple, GraphOp] = {}
-_all: dict[object, Unit] = {}
 
 
 def check(index: Tensor, size: int, dim: int, what: str, *, negative: bool = True,
@@ -92,6 +91,4 @@ def raise_if_outside():
             raise IndexError(message)
 
 
-from ._views import INT as _INT  # noqa: E402  (views know the ops, which know this)
-
-__all__ = ["check", "pending", "raise_if_outside", "record"]
+from ._views import INT as _INT  # last: views know the ops, which know this

@@ -11,8 +11,9 @@ from ..engine.value import to_numpy
 from .. import primitives as p
 from . import _bounds as bounds, _printing, _types
 from ._tensor_base import Tensor, new_tensor
-from ._views import Alias, Lens, assign, contiguous_strides, layout_of, make_alias, make_view, share
-from .autograd.accumulate import AccumulateGrad
+from ._views import (
+    Alias, Cell, Lens, assign, contiguous_strides, layout_of, make_alias, make_view, share)
+from .autograd.accumulate import AccumulateGrad, own_copy
 from .autograd.backward import backward as _backward
 from .autograd.modes import state
 from .autograd.node import Handle
@@ -348,6 +349,8 @@ def __deepcopy__(self, memo):
     new = new_tensor(self._read())
     new.__class__ = type(self)
     new._strides = self._strides
+    if self._view is not None:
+        new._view = Alias(_copied_cell(self._view.cell, memo), self._view.chain, None)
     new.__dict__.update({k: _copied(v, memo) for k, v in self.__dict__.items()
                          if k not in _OWN_STATE})
     if self.requires_grad:
@@ -360,6 +363,13 @@ def __deepcopy__(self, memo):
 
 _OWN_STATE = frozenset({"_value", "_ge", "_view", "_level", "_own_version", "_grad", "_strides",
                         "_hooks", "_retains_grad"})
+
+
+def _copied_cell(cell: Cell, memo) -> Cell:
+    """The copy of a storage: one, however many of its tensors are copied."""
+    if id(cell) not in memo:
+        memo[id(cell)] = Cell(cell.value, 0, cell.strides)
+    return memo[id(cell)]
 
 
 def _copied(x, memo):
@@ -502,7 +512,7 @@ Tensor._accumulate = _accumulate
 
 def _retain(self, grad, create_graph: bool):
     if grad is not None:
-        grad = grad if create_graph else grad.detach()
+        grad = own_copy(grad, create_graph)
         self._grad = grad if self._grad is None else self._grad + grad
 
 

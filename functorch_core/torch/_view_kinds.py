@@ -10,11 +10,12 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ._views import besides, contiguous_strides, over, view_kind, view_strides
 
-# ---- the same elements in the same order ---------------------------------------------------------------
+# ---- the same elements in the same order ---------------------------------------------------------
 
 
 def _reshape_layout(shape, strides, offset, new_shape):
-    return new_shape, view_strides(shape, strides, new_shape) or contiguous_strides(new_shape), offset
+    strides = view_strides(shape, strides, new_shape)
+    return new_shape, strides or contiguous_strides(new_shape), offset
 
 
 view_kind("alias", get=lambda x: x, put=lambda base, new: new,
@@ -48,7 +49,7 @@ view_kind("unsqueeze",
           put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
           layout=_unsqueeze_layout)
 
-# ---- the same elements in another order ----------------------------------------------------------------
+# ---- the same elements in another order ----------------------------------------------------------
 
 
 def inverse(order) -> tuple[int, ...]:
@@ -65,7 +66,7 @@ for _name in ("permute", "transpose", "t"):
               layout=lambda shape, strides, offset, order: (
                   tuple(shape[i] for i in order), tuple(strides[i] for i in order), offset))
 
-# ---- a part of the elements: integers, slices and None --------------------------------------------------
+# ---- a part of the elements: integers, slices and None -------------------------------------------
 # The spec has for each dimension of the base (start, size, step, whether the dimension stays); a
 # start of None is one of the lens's ints. `news` are the new dimensions: the place of each in the
 # result, and the dimension of the base that comes next.
@@ -164,7 +165,7 @@ def part_of_dim(shape, dim: int, start, size: int, step: int = 1, stays: bool = 
                  for d, n in enumerate(shape))
 
 
-# ---- some elements several times ------------------------------------------------------------------------
+# ---- some elements several times -----------------------------------------------------------------
 
 
 def _expand_layout(shape, strides, offset, new_shape):
@@ -236,7 +237,7 @@ def _as_strided_get(x, size, stride, offset, shape, strides, start):
 view_kind("as_strided", get=_as_strided_get,
           layout=lambda shape, strides, offset, size, stride, start, *base: (size, stride, start))
 
-# ---- diagonals -------------------------------------------------------------------------------------------
+# ---- diagonals -----------------------------------------------------------------------------------
 
 
 def _diagonal_get(x, offset, dim1, dim2):
@@ -268,7 +269,7 @@ def _diagonal_layout(shape, strides, start, offset, dim1, dim2):
 
 view_kind("diagonal", get=_diagonal_get, layout=_diagonal_layout)
 
-# ---- other dtypes ----------------------------------------------------------------------------------------
+# ---- other dtypes --------------------------------------------------------------------------------
 
 view_kind("real", get=lambda x: p.real(x), put=lambda base, new: p.complex(new, p.imag(base)),
           layout=lambda shape, strides, offset: (

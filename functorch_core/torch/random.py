@@ -5,8 +5,8 @@ import contextlib
 
 import numpy as np
 
-from . import _types
 from ..names import pickles_name_torch
+from . import _types
 from ._random import Mt19937Generator
 from ._tensor import from_array
 from ._tensor_base import Tensor

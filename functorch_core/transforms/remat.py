@@ -39,6 +39,11 @@ def dots_saveable(primitive: Primitive, params: dict) -> bool:
     return primitive.feature in ("dot", "conv")
 
 
+def dots_with_no_batch_dims_saveable(primitive: Primitive, params: dict) -> bool:
+    """Keep the results of matrix products without batch dimensions: those with weights, mostly."""
+    return primitive.name == "dot_general" and not params["batch"][0]
+
+
 @dataclass(frozen=True)
 class save_only_these_names:
     """A policy that keeps the values marked by `name`, under one of these names."""
@@ -62,8 +67,7 @@ def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable)
     """
     if not callable(policy):
         raise TypeError(f"remat takes a policy(primitive, params) -> bool, got {policy!r}; see "
-                        "everything_saveable, nothing_saveable, dots_saveable and "
-                        "save_only_these_names")
+                        "fc.checkpoint_policies: everything, nothing, dots, named('a', 'b')")
     graph, captures = trace(fun, avals_of(args), getattr(fun, "__name__", "function"))
     return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
 

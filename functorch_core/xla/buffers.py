@@ -50,7 +50,11 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 
     Raises ExecutionError if the buffer was deleted or donated, or if computing it failed.
     """
-    # np.asarray(buffer) would give a 0-d object array for bfloat16 or a deleted buffer.
+    # By the buffer protocol: 0.6 us, where the method below tries `import jax` first, 55 us. For
+    # dtypes NumPy lacks, and for a deleted buffer, NumPy gives a 0-d object array instead.
+    array = np.asarray(buffer)
+    if array.dtype != object and not array.flags.writeable:
+        return array
     try:
         return buffer._single_device_array_to_np_array_did_copy()[0]
     except RuntimeError as error:

@@ -1,4 +1,5 @@
 """torch.nn.utils: what works on modules and their parameters."""
+from .._names import lazy as _lazy
 from . import parametrizations, parametrize, rnn, stateless
 from .clip_grad import (
     clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm)
@@ -18,12 +19,4 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
            "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init",
            "spectral_norm", "stateless", "vector_to_parameters", "weight_norm"]
 
-
-def __getattr__(name: str):
-    if name != "prune":
-        raise AttributeError(f"module 'torch.nn.utils' has no attribute {name!r}")
-    import importlib
-    from .._names import publish
-    module = importlib.import_module(f"{__name__}.prune")
-    publish()
-    return module
+__getattr__ = _lazy(__name__, ("prune",))

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from ...torch import kthvalue, norm, ones_like, rand, rand_like, topk, zeros_like
+from .._names import publish
 from .convert_parameters import parameters_to_vector
 
 TWO_HOOKS = ("Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
@@ -411,3 +412,5 @@ def is_pruned(module) -> bool:
     """Whether a module, or one below it, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for part in module.modules()
                for hook in part._forward_pre_hooks.values())
+
+publish()

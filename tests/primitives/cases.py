@@ -23,7 +23,6 @@ from functorch_core.transforms import callback, cond, custom, remat, scan, while
 # One dtype for each class that lowerings and rules distinguish.
 CLASSES = (dt.bool_, dt.int8, dt.int32, dt.uint16, dt.float8_e4m3fn, dt.float16, dt.bfloat16,
            dt.float32, dt.float64, dt.complex64, dt.complex128)
-NOT_FLOAT8 = dt.ALL - dt.FLOAT8
 WIDE_ENOUGH = dt.FLOATING - dt.FLOAT8
 LINALG = {dt.float32, dt.float64, dt.complex64, dt.complex128}
 BITS = dt.INTEGER | {dt.bool_}
@@ -162,11 +161,11 @@ CASES |= {
 PLACES = [2, 0, 1, 3]
 
 
-def scattering(combine: str, dtypes, diff=None) -> Case:
+def scattering(combine: str, dtypes) -> Case:
     """Four rows, each at a place of its own, into four."""
     def fun(x, i, u):
-        return p.scatter_axis(x, i, u, axis=0, combine=combine)
-    return Case(fun, with_indices((4, 2), PLACES, (4, 2)), dtypes, diff)
+        return p.scatter_axis(x, i, u, axis=0, combine=combine, unique=combine == "mul")
+    return Case(fun, with_indices((4, 2), PLACES, (4, 2)), dtypes)
 
 
 CASES |= {
@@ -226,8 +225,9 @@ CASES |= {
 CASES |= {
     "dot_general": Case(lambda x, y: p.dot_general(x, y, contract=((2,), (1,)), batch=((0,), (0,))),
                         operands((2, 3, 4), (2, 4, 2)), dt.NUMERIC),
-    "conv": Case(lambda x, w: p.conv(x, w, strides=(1, 2), padding=((1, 1), (0, 1)), groups=2),
-                 operands((2, 4, 5, 6), (4, 2, 3, 2)), dt.INEXACT - dt.FLOAT8),
+    "conv": Case(lambda x, w: p.conv(x, w, strides=(1, 2), padding=((1, 1), (0, 1)),
+                                   feature_groups=2),
+                 operands((2, 4, 5, 6), (4, 2, 3, 2)), dt.NUMERIC),
     "fft": Case(lambda x: p.fft(x, kind="fft", lengths=(6,)), operands((2, 6)), dt.COMPLEX),
 }
 
@@ -252,8 +252,9 @@ def with_right_side(dtype):
 
 def reflectors(dtype):
     """What geqrf returns: computed by NumPy for two matrices."""
-    raw = [np.linalg.qr(a, mode="raw") for a in distinct(dtype)[0]]
-    return [np.stack([h.swapaxes(-1, -2) for h, _ in raw]), np.stack([t for _, t in raw])]
+    raw = [np.linalg.qr(a, mode="raw") for a in distinct(np.float64)[0]]
+    return [np.stack([h.swapaxes(-1, -2) for h, _ in raw]).astype(dtype),
+            np.stack([t for _, t in raw]).astype(dtype)]
 
 
 CASES |= {
@@ -272,7 +273,7 @@ CASES |= {
     "qr": Case(p.qr, distinct, LINALG),
     "eigh": Case(lambda a: p.eigvalsh(p.add(a, adjoint(a))), distinct, LINALG),
     "svd": Case(along(p.svd, compute_uv=False), distinct, LINALG),
-    "eig": Case(p.eigvals, distinct, LINALG, on_cuda=False),
+    "eig": Case(p.eigvals, distinct, LINALG),
     "schur": Case(p.schur, distinct, LINALG, diff=(), on_cuda=False),
 }
 
@@ -313,7 +314,7 @@ CASES |= {
                                      [p.slice(x, start=(0,), limit=(1,))],
                                      [p.reshape(x, shape=(3, 1))])[1], operands((3,)), dt.ALL),
     "while": Case(lambda x: while_loop.while_loop(lambda c: p.lt(c, 5.), lambda c: [p.add(c, c)],
-                                                  [x]), operands(()), dt.REAL,
+                                                  [x]), operands(()), dt.ORDERED,
                   rules=("lower", "jvp", "batch")),
     "remat": Case(lambda x: remat.remat(lambda v: [p.sin(v)], [x]), operands((2, 3)),
                   dt.INEXACT),
@@ -330,9 +331,11 @@ CASES |= {
 }
 
 
-# Primitives that no graph can hold which runs: where they are tested instead.
+# Primitives that no graph can hold which runs: the tests of what makes them, and how it is called.
+COLLECTIVES = "transforms/test_collectives.py"
 ELSEWHERE = {
-    "psum": "transforms/test_collectives.py", "pmax": "transforms/test_collectives.py",
-    "all_gather": "transforms/test_collectives.py", "axis_index": "transforms/test_collectives.py",
-    "custom_call": "transforms/test_callback.py", "custom_lin": "transforms/test_custom.py",
+    "psum": (COLLECTIVES, "psum"), "pmax": (COLLECTIVES, "pmax"),
+    "all_gather": (COLLECTIVES, "all_gather"), "axis_index": (COLLECTIVES, "axis_index"),
+    "custom_call": ("transforms/test_callback.py", "custom_call"),
+    "custom_lin": ("transforms/test_custom.py", "custom_vjp"),
 }

@@ -38,8 +38,8 @@ def best(case):
 def test_every_primitive_has_a_case():
     own = {name for name, primitive in registry.items() if not name.startswith("planted")}
     assert own == CASES.keys() | ELSEWHERE.keys()
-    for name, path in ELSEWHERE.items():
-        assert name in (TESTS / path).read_text(encoding="utf-8"), f"{name} is not in {path}"
+    for name, (path, word) in ELSEWHERE.items():
+        assert word in (TESTS / path).read_text(encoding="utf-8"), f"{name}: no {word} in {path}"
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -654,7 +654,7 @@ def test_profiler():
     assert "outer" in prof.key_averages().table(sort_by="cpu_time_total")
 
 
-# ---- writing and what autograd sees of it ------------------------------------------------------------
+# ---- writing and what autograd sees of it --------------------------------------------------------
 
 
 def test_retained_gradient_follows_an_in_place_op():
@@ -729,4 +729,16 @@ def test_grad_mode_inside_backward():
         (x * x).sum().backward(create_graph=True)
         x.grad = None
         return seen
+    agree(program)
+
+
+def test_retained_gradients_share_nothing():
+    def program(torch):
+        x = data(torch, 3)
+        a, b = x * 2, x * 3
+        a.retain_grad()
+        b.retain_grad()
+        (a + b).sum().backward()
+        a.grad.zero_()
+        return a.grad, b.grad, x.grad
     agree(program)

@@ -445,7 +445,7 @@ def test_error(name):
     agree(ERRORS[name], messages=name not in ("jvp of no tensor",))
 
 
-# ---- random compositions -----------------------------------------------------------------------------
+# ---- random compositions -------------------------------------------------------------------------
 
 
 def functions(t):

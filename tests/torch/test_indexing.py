@@ -16,7 +16,7 @@ reference = pytest.importorskip("torch")
 CASES = int(os.environ.get("FUNCTORCH_INDEX_CASES", "3000"))
 CHUNK = 500
 
-# ---- random indices ------------------------------------------------------------------------------------------
+# ---- random indices ------------------------------------------------------------------------------
 
 
 class Array:
@@ -151,7 +151,7 @@ def test_random_indices_are_assigned(start):
         assert_alike(*found, (shape, items, np.shape(value)))
 
 
-# ---- errors and gradients ----------------------------------------------------------------------------------
+# ---- errors and gradients ------------------------------------------------------------------------
 
 
 ERRORS = """

@@ -44,7 +44,7 @@ def cube(library):
     return library.arange(24.).reshape(2, 3, 4)
 
 
-# ---- shapes, strides and errors ------------------------------------------------------------------------------
+# ---- shapes, strides and errors ------------------------------------------------------------------
 
 
 VIEWS = """
@@ -296,7 +296,7 @@ def test_complex_parts_can_be_assigned():
         assert z.tolist() == [1 + 0j, 1 + 5j]
 
 
-# ---- random programs -------------------------------------------------------------------------------------------
+# ---- random programs -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", range(0, PROGRAMS, CHUNK))

@@ -1,4 +1,4 @@
-"""Random programs of views, in-place operations and gradients, run on two libraries side by side."""
+"""Random programs of views, in-place operations and gradients, run on two libraries alike."""
 from __future__ import annotations
 
 import random
@@ -107,7 +107,7 @@ class Program:
         return j, self.pool[j]
 
     def source_for(self, x):
-        """A pair to write into x: a copy if it shares x's memory, for which PyTorch promises nothing."""
+        """A pair to write into x; a copy if it shares x's memory: PyTorch promises nothing then."""
         j, pair = self.other()
         if pair[0].untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
             return j, pair
@@ -235,7 +235,7 @@ def _none(_):
     return None
 
 
-# ---- random views and indices ------------------------------------------------------------------------------
+# ---- random views and indices --------------------------------------------------------------------
 
 
 def random_view(rng: random.Random, x):

@@ -146,9 +146,8 @@ def functionalize(func, *, remove: str = "mutations"):
                            "inplace and out= operators will be removed from the program, and "
                            "replaced with their out-of-place equivalents.\n     "
                            "remove='mutations_and_views': In addition to the above, all "
-                           "aliasing "
-                           "operators {view} will be replaced with their non-aliasing counterparts, "
-                           "{view}_copy.\n")
+                           "aliasing operators {view} will be replaced with their non-aliasing "
+                           "counterparts, {view}_copy.\n")
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):

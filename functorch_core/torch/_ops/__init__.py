@@ -7,10 +7,11 @@ from . import data, storage, creation, views, copies, indexing, sampling, joinin
 from . import distances, matmul
 from . import fourier, linalg_factor, linalg_norms, linalg_products, linalg_solve
 from . import (
-    nn_activation, nn_attention, nn_conv, nn_ctc, nn_loss, nn_norm, nn_other, nn_pool, nn_ranking,
-    nn_resize, nn_rnn, nn_unpool, nn_vision)
+    nn_activation, nn_attention, nn_conv, nn_ctc, nn_loss, nn_norm, nn_numbered, nn_other, nn_pool,
+    nn_ranking, nn_resize, nn_rnn, nn_unpool, nn_vision)
 
 # Names of the torch namespace that are no ops.
-NAMESPACE = {**sampling.NAMESPACE, **data.legacy_types,
+# from_dlpack takes tensors of other libraries, whose __torch_function__ is not meant for it.
+NAMESPACE = {**sampling.NAMESPACE, "from_dlpack": data.from_dlpack.fun, **data.legacy_types,
              **storage.legacy_storages,
              "UntypedStorage": storage.UntypedStorage, "TypedStorage": storage.TypedStorage}

@@ -10,21 +10,30 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
 from .._apply import NODE_NAMES
-from .._devices import place, resolve, same
+from .._devices import place, same
 from .._inplace import scalar_name
 from .._op import composite, is_number, python_number, torch_op
 from .._promotion import BROADCAST_MESSAGE, cast
 from .._tensor import channels_last_strides, from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
-from .._views import Alias, Lens, assign, based_on, check_writable, contiguous_strides, look, over, share
+from .._views import (
+    Alias,
+    assign,
+    based_on,
+    check_writable,
+    contiguous_strides,
+    over,
+    share,
+)
 from .creation import like_strides, with_strides
-from .data import LegacyType, array_of, legacy_types, tensor as tensor_of
+from .data import LegacyType, array_of, legacy_types
+from .data import tensor as tensor_of
 
 NODE_NAMES.update({
     "_copy_onto": "CopyBackwards", "_fill": "FillBackward0", "_zero": "ZeroBackward0",
     "squeeze1": "SqueezeBackward1", "squeeze2": "SqueezeBackward2"})
 
-# ---- memory formats --------------------------------------------------------------------------------------
+# ---- memory formats ------------------------------------------------------------------------------
 
 
 def check_format(tensor: Tensor, memory_format):
@@ -59,7 +68,7 @@ def contiguous(self, memory_format=_types.contiguous_format):
     return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
 
 
-# ---- to --------------------------------------------------------------------------------------------------
+# ---- to ------------------------------------------------------------------------------------------
 
 
 @torch_op(name="_to_copy", method=False, function=False)
@@ -187,7 +196,7 @@ def as_subclass(self, cls):
     return out
 
 
-# ---- copy_, fill_, zero_ -----------------------------------------------------------------------------------
+# ---- copy_, fill_, zero_ -------------------------------------------------------------------------
 # A tensor with history stays on the tape when it is overwritten: its old value gets zero gradients.
 
 
@@ -318,7 +327,7 @@ def map_(self, tensor, callable):
     return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
 
 
-# ---- set_ and resize_ --------------------------------------------------------------------------------------
+# ---- set_ and resize_ ----------------------------------------------------------------------------
 
 
 @composite(function=False)
@@ -402,6 +411,3 @@ def resize_as_(self, the_template, *, memory_format=None):
 def is_same_size(self, other):
     """Whether both have the same shape."""
     return self._aval.shape == other._aval.shape
-
-
-__all__ = ["Lens", "look", "resolve"]

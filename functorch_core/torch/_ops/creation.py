@@ -9,10 +9,10 @@ import numpy as np
 from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
-from .._devices import place, resolve
+from .._devices import resolve
 from .._op import composite, torch_op, write_out
 from .._promotion import cast, promote_dtypes, scalar_dtype
-from .._tensor import channels_last_strides, from_array, layout_of
+from .._tensor import channels_last_strides, layout_of
 from .._tensor_base import Tensor
 from .._views import contiguous_strides
 from .data import array_of, cast_array, data_dtype, finish, require_grad
@@ -23,7 +23,7 @@ RECORD_LIMIT = 1 << 16
 
 NEGATIVE = "Trying to create tensor with negative dimension {n}: {size}"
 
-# ---- arguments -------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def size_of(name: str, size: tuple, what: str = "size") -> tuple[int, ...]:
@@ -88,7 +88,7 @@ def _constant(shape, fill, dtype):
     return p.full(shape, fill, dtype)
 
 
-# ---- filled ------------------------------------------------------------------------------------------------
+# ---- filled --------------------------------------------------------------------------------------
 
 
 def _filler(name: str, fill: int, doc: str):
@@ -174,7 +174,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     return made.permute([order.index(d) for d in range(len(shape))])
 
 
-# ---- *_like and new_* ----------------------------------------------------------------------------------------
+# ---- *_like and new_* ----------------------------------------------------------------------------
 
 
 def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
@@ -318,7 +318,7 @@ def new(self, *args, device=None):
     return legacy(self._aval.dtype, args, device)
 
 
-# ---- ranges ----------------------------------------------------------------------------------------------
+# ---- ranges --------------------------------------------------------------------------------------
 
 
 @torch_op(name="_count", method=False, function=False)
@@ -428,7 +428,7 @@ def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     return made if out is None else write_out("range", out, made)
 
 
-# ---- interpolation -----------------------------------------------------------------------------------------
+# ---- interpolation -------------------------------------------------------------------------------
 
 
 def _ends_dtype(start, end, dtype, out) -> np.dtype:
@@ -522,7 +522,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     return made if out is None else write_out("logspace", out, made)
 
 
-# ---- matrices and complex numbers --------------------------------------------------------------------------
+# ---- matrices and complex numbers ----------------------------------------------------------------
 
 
 @composite(method=False)
@@ -557,6 +557,3 @@ def complex_(real: Tensor, imag: Tensor, *, out=None):
 def _scalar_name(x) -> str:
     from .._inplace import scalar_name
     return scalar_name(x.aval.dtype)
-
-
-__all__ = ["arange", "filled", "from_array", "place", "size_of", "spread", "zeros"]

@@ -25,7 +25,7 @@ ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gr
 PYTHON = (bool, int, float, complex)
 MAX_DIMS = 128
 
-# ---- what nested data are ----------------------------------------------------------------------------
+# ---- what nested data are ------------------------------------------------------------------------
 
 
 def shape_of(data) -> tuple[int, ...]:
@@ -197,7 +197,7 @@ def _check_range(leaves: list, inferred: np.dtype, target: np.dtype, message: st
         raise RuntimeError(message)
 
 
-# ---- the functions -------------------------------------------------------------------------------------
+# ---- the functions -------------------------------------------------------------------------------
 
 
 def strides_of(data) -> tuple[int, ...] | None:
@@ -377,7 +377,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
     return finish(array_of(s, d), device, requires_grad)
 
 
-# ---- the old constructors ------------------------------------------------------------------------------
+# ---- the old constructors ------------------------------------------------------------------------
 
 
 def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
@@ -431,4 +431,4 @@ legacy_types = {name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy
                                             "__module__": "torch"})
                 for name, d in LEGACY.items()}
 
-from .storage import Storage  # noqa: E402  (storage knows tensors)
+from .storage import Storage  # last: storages know tensors

@@ -13,10 +13,11 @@ from .._op import composite, torch_op, write_out
 from .._promotion import broadcast, cast
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
-from .._views import Lens, besides, layout_of, put as put_through
 from .._view_kinds import part_of_dim
+from .._views import Lens, besides
+from .._views import put as put_through
 from .copies import fill_number
-from .indexing import check_indices, integer_indices, nothing_of, put_at, sliced
+from .indexing import nothing_of, put_at, sliced
 from .joining import common_shape
 from .views import as_strided_lens
 
@@ -62,7 +63,7 @@ def _head(x, shape, dim: int):
     return x if limit == x.aval.shape else p.slice(x, start=(0,) * len(limit), limit=limit)
 
 
-# ---- gather and scatter ------------------------------------------------------------------------------------------
+# ---- gather and scatter --------------------------------------------------------------------------
 
 
 @torch_op(name="_gather", method=False, function=False, node="gather")
@@ -126,7 +127,7 @@ def scattered(x, index, src, dim: int, how: str, include_self: bool = True):
     shape = x.aval.shape
     x, index = _vector(x), _vector(index)
     src = p.broadcast_in_dim(src, shape=index.aval.shape, dims=()) if not src.aval.ndim else (
-        _head(_head(src, index.aval.shape, dim), index.aval.shape, -1))
+        _head(src, index.aval.shape, -1))
     block = _head(x, index.aval.shape, dim)
     new = _combined(block, index, src, dim, how, include_self)
     if block is not x:
@@ -238,7 +239,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     return _finish("scatter_reduce", made, out)
 
 
-# ---- index_* -----------------------------------------------------------------------------------------------------
+# ---- index_* -------------------------------------------------------------------------------------
 
 
 @torch_op(name="_index_select", method=False, function=False, node="index_select")
@@ -399,7 +400,7 @@ def index_put(input, indices, values, accumulate=False):
     return put_at(input, tensors, values, accumulate)
 
 
-# ---- take and put ------------------------------------------------------------------------------------------------
+# ---- take and put --------------------------------------------------------------------------------
 
 
 @torch_op(name="_take", method=False, function=False, node="take")
@@ -480,7 +481,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     return _finish("take_along_dim", made, out)
 
 
-# ---- masks -------------------------------------------------------------------------------------------------------
+# ---- masks ---------------------------------------------------------------------------------------
 
 
 @torch_op(inplace=True)
@@ -578,7 +579,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     return _finish("nonzero_static", from_array(rows), out)
 
 
-# ---- through views -----------------------------------------------------------------------------------------------
+# ---- through views -------------------------------------------------------------------------------
 
 
 def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Tensor:
@@ -632,6 +633,3 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     if seen is not input:
         raise NotImplementedError("as_strided_scatter beyond the elements of the input")
     return _scattered_through(input, lens, tuple(size), src, out)
-
-
-__all__ = ["check_indices", "gather", "integer_indices", "layout_of", "scatter"]

@@ -14,7 +14,15 @@ from .._op import composite, torch_op
 from .._tensor import from_array
 from .._tensor_base import Tensor
 from .._views import (
-    LEAF_VIEW_INPLACE, Lens, assign, besides, check_writable, current_aval, layout_after, make_view, put)
+    LEAF_VIEW_INPLACE,
+    Lens,
+    assign,
+    besides,
+    check_writable,
+    current_aval,
+    make_view,
+    put,
+)
 from ..autograd.modes import state
 from .copies import fill_number, fitted_to
 from .data import array_of
@@ -31,20 +39,19 @@ NOT_TOGETHER = ("shape mismatch: indexing tensors could not be broadcast togethe
                 "{shapes}")
 MASKS = (dt.bool_, dt.uint8)
 
-# ---- what an index says ------------------------------------------------------------------------------------
+# ---- what an index says --------------------------------------------------------------------------
 
 
 class Parsed:
     """An index applied to a shape: a box (spec, news, ints: see _view_kinds) and index tensors.
 
-    `tensors` has (dimension of the box, integer tensor) in increasing order, `mask` the one mask
-    and its first dimension if it is the only index that is a tensor.
+    `tensors` has (dimension of the box, integer tensor or mask) in increasing order.
     """
 
-    __slots__ = ("spec", "news", "ints", "tensors", "masks", "ndim")
+    __slots__ = ("ints", "ndim", "news", "spec", "tensors")
 
     def __init__(self):
-        self.spec, self.news, self.ints, self.tensors, self.masks = [], [], [], [], 0
+        self.spec, self.news, self.ints, self.tensors = [], [], [], []
         self.ndim = 0  # of the box
 
     def whole(self, n: int):
@@ -211,7 +218,6 @@ def _apply_mask(parsed: Parsed, mask: Tensor, shape, dim: int) -> int:
         if n != m:
             raise IndexError(MASK_SHAPE.format(mask=list(mask.shape), at=i, shape=list(shape),
                                                dim=dim + i))
-    parsed.masks += 1
     parsed.tensors.append((parsed.ndim, mask))
     for n in mask.shape:
         parsed.whole(n)
@@ -232,7 +238,7 @@ def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
     return tuple(dims), out
 
 
-# ---- the gather ----------------------------------------------------------------------------------------------
+# ---- the gather ----------------------------------------------------------------------------------
 
 
 def broadcast_shape(indices) -> tuple[int, ...]:
@@ -275,7 +281,7 @@ def windows(x, indices, dims) -> tuple:
     return vectors, common, offset
 
 
-def _sizes(x, dims) -> tuple[int, ...]:
+def _window_sizes(x, dims) -> tuple[int, ...]:
     return tuple(1 if d in dims else n for d, n in enumerate(x.aval.shape))
 
 
@@ -300,7 +306,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     if 0 in shape:
         return nothing_of(input, shape)
     return p.gather(input, vectors, offset_dims=offset, collapsed_slice_dims=dims,
-                    start_index_map=dims, slice_sizes=_sizes(input, dims),
+                    start_index_map=dims, slice_sizes=_window_sizes(input, dims),
                     mode="clip")
 
 
@@ -317,7 +323,7 @@ def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate
                      scatter_dims_to_operand_dims=dims, combine="add" if accumulate else "set")
 
 
-# ---- reading -------------------------------------------------------------------------------------------------
+# ---- reading -------------------------------------------------------------------------------------
 
 
 @functools.lru_cache(1024)
@@ -358,7 +364,7 @@ getitem_op = composite(getitem, name="__getitem__", function=False)
 Tensor.__getitem__ = getitem
 
 
-# ---- writing ---------------------------------------------------------------------------------------------------
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def setitem(self, index, value):
@@ -416,11 +422,7 @@ def _set_box(tensor: Tensor, lens: Lens, value):
         return
     check_writable(tensor)
     new = _filled(value, shape, current_aval(tensor).dtype)
-    assign(tensor, put(_with_level_of(tensor, new), new, (lens,)))
-
-
-def _with_level_of(tensor: Tensor, new: Tensor) -> Tensor:
-    return tensor
+    assign(tensor, put(tensor, new, (lens,)))
 
 
 @torch_op(name="_number_in", method=False, function=False)
@@ -501,6 +503,3 @@ class _Shaped:
 
     def __init__(self, a):
         self.aval = a
-
-
-__all__ = ["getitem", "layout_after", "parse", "put_at", "setitem"]

@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import itertools
-import math
-import operator
 import warnings
 
 import numpy as np
@@ -12,15 +10,14 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
 from .._op import composite, torch_op
-from .._promotion import broadcast, cast, result_dtype
+from .._promotion import cast, result_dtype
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
-from .._view_kinds import diagonal_length
 from .._views import Lens, make_view
 from .data import data_dtype, finish
-from .views import as_int, diagonal, expanded, ints_of, reshaped
+from .views import expanded, ints_of, reshaped
 
-# ---- joining ---------------------------------------------------------------------------------------------------
+# ---- joining -------------------------------------------------------------------------------------
 
 
 def _list_of(name: str, tensors) -> list[Tensor]:
@@ -150,7 +147,7 @@ def _block_diag(tensors: Tensors):
     return p.concatenate(*rows, dimension=0)
 
 
-# ---- repeating ---------------------------------------------------------------------------------------------------
+# ---- repeating -----------------------------------------------------------------------------------
 
 
 @torch_op(name="_repeat", method=False, function=False, node="repeat")
@@ -225,7 +222,7 @@ def _interleaved(input, repeats: Tensor, dim, output_size) -> Tensor:
     return x.index_select(d, from_array(np.repeat(np.arange(n), counts)))
 
 
-# ---- order -------------------------------------------------------------------------------------------------------
+# ---- order ---------------------------------------------------------------------------------------
 
 
 @torch_op
@@ -303,7 +300,7 @@ def rot90(input, k=1, dims=(0, 1)):
     return flipped.transpose(dims[0], dims[1])
 
 
-# ---- several tensors together --------------------------------------------------------------------------------------
+# ---- several tensors together --------------------------------------------------------------------
 
 
 def _spread_arguments(tensors) -> list[Tensor]:
@@ -416,7 +413,7 @@ def _at_least_function(n: int):
 
 atleast_1d, atleast_2d, atleast_3d = map(_at_least_function, (1, 2, 3))
 
-# ---- triangles and diagonals ---------------------------------------------------------------------------------------
+# ---- triangles and diagonals ---------------------------------------------------------------------
 
 
 def _triangle(name: str, x, diagonal, keep):
@@ -527,7 +524,7 @@ def _vander(x: Tensor, n, increasing):
     return p.concatenate(*(columns if increasing else columns[::-1]), dimension=1)
 
 
-# ---- copies of views -------------------------------------------------------------------------------------------------
+# ---- copies of views -----------------------------------------------------------------------------
 
 
 def _copying(name: str, view):
@@ -554,5 +551,3 @@ for _name in ("view_as_real", "view_as_complex"):
         from .. import _op
         return _op.registry[_name](x)
     _copying(f"{_name}_copy", _by_function)
-
-__all__ = ["as_int", "broadcast", "cat", "diagonal", "diagonal_length", "math", "operator", "stack"]

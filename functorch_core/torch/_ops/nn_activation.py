@@ -17,17 +17,6 @@ def _either(op, input, inplace: bool, *args):
     return in_place(op, input, args, {}) if inplace else op(input, *args)
 
 
-def _activation(op, *names):
-    """nn.functional.NAME(input, *names, inplace=False) of an op(input, *names)."""
-    def function(input, *args, inplace=False, **kwargs):
-        if len(args) > len(names):
-            *args, inplace = args
-        return in_place(op, input, args, kwargs) if inplace else op(input, *args, **kwargs)
-    function.__name__ = function.__qualname__ = op.name.lstrip("_")
-    function.__doc__, function.__module__ = op.__doc__, "torch.nn.functional"
-    return function
-
-
 def hidden(fun):
     """An op that is a function of torch.nn.functional only: not torch.NAME, no method."""
     return torch_op(fun, name=fun.__name__, method=False, function=False,
@@ -58,16 +47,17 @@ def torch_relu(input: Tensor):
     return rectified(input)
 
 
-relu = _activation(torch_relu)
+def relu(input, inplace=False):
+    """max(input, 0); the derivative at 0 is 0.
+
+    >>> nn.functional.relu(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return _either(torch_relu, input, inplace)
 
 
 @hidden
 def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
-    """input clipped to [min_val, max_val]; the derivative at the bounds is 0.
-
-    >>> nn.functional.hardtanh(torch.tensor([-2., 0.5]))
-    tensor([-1.0000,  0.5000])
-    """
     if aval_of(input).dtype == dt.bool_:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if min_val > max_val:
@@ -77,7 +67,13 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
     return p.select(p.ge(input, high), high, x)
 
 
-hardtanh = _activation(_hardtanh, "min_val", "max_val")
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """input clipped to [min_val, max_val]; the derivative at the bounds is 0.
+
+    >>> nn.functional.hardtanh(torch.tensor([-2., 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    return _either(_hardtanh, input, inplace, min_val, max_val)
 
 
 def relu6(input, inplace=False):
@@ -91,16 +87,17 @@ def relu6(input, inplace=False):
 
 @hidden
 def _leaky_relu(input: Tensor, negative_slope=0.01):
+    require_floating("leaky_relu_cpu", input)
+    return p.select(p.gt(input, 0), input, p.mul(input, full_like(input, negative_slope)))
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
     """input where it is positive, negative_slope * input elsewhere.
 
     >>> nn.functional.leaky_relu(torch.tensor([-1., 2.]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    require_floating("leaky_relu_cpu", input)
-    return p.select(p.gt(input, 0), input, p.mul(input, full_like(input, negative_slope)))
-
-
-leaky_relu = _activation(_leaky_relu, "negative_slope")
+    return _either(_leaky_relu, input, inplace, negative_slope)
 
 
 @torch_op(inplace=True, name="threshold", method=False)
@@ -116,7 +113,13 @@ def torch_threshold(input: Tensor, threshold: Number, value: Number):
     return p.select(p.le(x, limit), fill, x)
 
 
-threshold = _activation(torch_threshold, "threshold", "value")
+def threshold(input, threshold, value, inplace=False):
+    """input where it is above the threshold, `value` elsewhere.
+
+    >>> nn.functional.threshold(torch.tensor([0.1, 2.]), 1., 0.)
+    tensor([0., 2.])
+    """
+    return _either(torch_threshold, input, inplace, threshold, value)
 
 
 @torch_op
@@ -235,17 +238,17 @@ def _elu(x, alpha, scale, input_scale):
 
 @hidden
 def _elu_op(input: Tensor, alpha=1.0):
+    require_floating("elu_cpu", input, complex=True)
+    return like(_elu(wide(input), alpha, 1., 1.), input)
+
+
+def elu(input, alpha=1.0, inplace=False):
     """input where it is positive, alpha * (exp(input) - 1) elsewhere.
 
     >>> nn.functional.elu(torch.tensor([0., 2.]))
     tensor([0., 2.])
     """
-    require_floating("elu_cpu", input, complex=True)
-    return like(_elu(wide(input), alpha, 1., 1.), input)
-
-
-elu = _activation(_elu_op, "alpha")
-elu.__name__ = "elu"
+    return _either(_elu_op, input, inplace, alpha)
 
 
 @torch_op(inplace=True, name="selu", method=False, node="elu")
@@ -260,7 +263,13 @@ def torch_selu(input: Tensor):
                      1.0507009873554804934193349852946, 1.), input)
 
 
-selu = _activation(torch_selu)
+def selu(input, inplace=False):
+    """The self-normalising exponential unit.
+
+    >>> nn.functional.selu(torch.tensor([1.]))
+    tensor([1.0507])
+    """
+    return _either(torch_selu, input, inplace)
 
 
 @torch_op(inplace=True, name="celu", method=False)
@@ -276,7 +285,13 @@ def torch_celu(input: Tensor, alpha=1.0):
     return like(_elu(wide(input), alpha, 1., 1. / alpha), input)
 
 
-celu = _activation(torch_celu, "alpha")
+def celu(input, alpha=1.0, inplace=False):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    >>> nn.functional.celu(torch.tensor([1.]))
+    tensor([1.])
+    """
+    return _either(torch_celu, input, inplace, alpha)
 
 
 @hidden
@@ -301,17 +316,18 @@ def gelu(input: Tensor, *, approximate="none"):
 
 @hidden
 def _silu(input: Tensor):
-    """x * sigmoid(x).
-
-    >>> nn.functional.silu(torch.tensor([0., 1.]))
-    tensor([0.0000, 0.7311])
-    """
     require_floating("silu_cpu", input, complex=True)
     x = wide(input)
     return like(p.mul(x, p.logistic(x)), input)
 
 
-silu = _activation(_silu)
+def silu(input, inplace=False):
+    """x * sigmoid(x).
+
+    >>> nn.functional.silu(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.7311])
+    """
+    return _either(_silu, input, inplace)
 
 
 @functools.cache
@@ -342,17 +358,18 @@ def softplus(input: Tensor, beta=1.0, threshold=20.0):
 
 @hidden
 def _mish(input: Tensor):
-    """x * tanh(softplus(x)).
-
-    >>> nn.functional.mish(torch.tensor([0.]))
-    tensor([0.])
-    """
     require_floating("mish_cpu", input)
     x = wide(input)
     return like(p.mul(x, p.tanh(softened(1., 20.)(x))), input)
 
 
-mish = _activation(_mish)
+def mish(input, inplace=False):
+    """x * tanh(softplus(x)).
+
+    >>> nn.functional.mish(torch.tensor([0.]))
+    tensor([0.])
+    """
+    return _either(_mish, input, inplace)
 
 
 @derived(lambda t, x, out: p.mul(t, p.logistic(p.neg(x))))
@@ -389,11 +406,6 @@ def softsign(input: Tensor):
 
 @hidden
 def _hardsigmoid(input: Tensor):
-    """min(max(x + 3, 0), 6) / 6.
-
-    >>> nn.functional.hardsigmoid(torch.tensor([0., 4.]))
-    tensor([0.5000, 1.0000])
-    """
     require_floating("hardsigmoid", input)
     x = wide(input)
     inner = p.div(p.add(x, 3.), full_like(x, 6.))
@@ -401,16 +413,17 @@ def _hardsigmoid(input: Tensor):
     return like(out, input)
 
 
-hardsigmoid = _activation(_hardsigmoid)
+def hardsigmoid(input, inplace=False):
+    """min(max(x + 3, 0), 6) / 6.
+
+    >>> nn.functional.hardsigmoid(torch.tensor([0., 4.]))
+    tensor([0.5000, 1.0000])
+    """
+    return _either(_hardsigmoid, input, inplace)
 
 
 @hidden
 def _hardswish(input: Tensor):
-    """x * min(max(x + 3, 0), 6) / 6.
-
-    >>> nn.functional.hardswish(torch.tensor([0., 4.]))
-    tensor([0., 4.])
-    """
     require_floating("hardswish", input)
     x = wide(input)
     inner = p.div(p.mul(x, p.add(x, 3.)), full_like(x, 6.))
@@ -418,7 +431,13 @@ def _hardswish(input: Tensor):
     return like(out, input)
 
 
-hardswish = _activation(_hardswish)
+def hardswish(input, inplace=False):
+    """x * min(max(x + 3, 0), 6) / 6.
+
+    >>> nn.functional.hardswish(torch.tensor([0., 4.]))
+    tensor([0., 4.])
+    """
+    return _either(_hardswish, input, inplace)
 
 
 @hidden
@@ -559,3 +578,55 @@ def _straight_through(input: Tensor, dim):
     hard = p.convert(p.eq(places, spread(best, a.shape, (d,))), dtype=a.dtype)
     return p.add(p.sub(hard, stop_gradient(input)), input)
 
+
+# ---- in place ----------------------------------------------------------------------------------------
+
+
+def relu_(input):
+    """relu, in place."""
+    return relu(input, inplace=True)
+
+
+def threshold_(input, threshold, value):
+    """threshold, in place."""
+    return in_place(torch_threshold, input, (threshold, value), {})
+
+
+def hardtanh_(input, min_val=-1.0, max_val=1.0):
+    """hardtanh, in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """leaky_relu, in place."""
+    return leaky_relu(input, negative_slope, inplace=True)
+
+
+def elu_(input, alpha=1.0):
+    """elu, in place."""
+    return elu(input, alpha, inplace=True)
+
+
+def celu_(input, alpha=1.0):
+    """celu, in place."""
+    return celu(input, alpha, inplace=True)
+
+
+def selu_(input):
+    """selu, in place."""
+    return selu(input, inplace=True)
+
+
+def rrelu_(input, lower=1. / 8, upper=1. / 3, training=False):
+    """rrelu, in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def sigmoid(input):
+    """1 / (1 + exp(-input))."""
+    return input.sigmoid()
+
+
+def tanh(input):
+    """The hyperbolic tangent."""
+    return input.tanh()

@@ -107,8 +107,9 @@ def convolve(x, w, bias, n: int, stride, padding, dilation, groups: int):
     pads = _paddings(padding, kernel, stride, dilation, n)
     _check_reach(a.shape[-n:], kernel, pads, dilation)
     batched = x if a.ndim == n + 2 else p.expand_dims(x, dims=(0,))
-    out = _channels_last(batched, w, n, strides=stride, padding=pads, rhs_dilation=dilation,
-                         feature_groups=groups)
+    # Channels stay first here: 241 and 242 ms for a residual block with its gradient either way.
+    out = p.conv(batched, w, strides=stride, padding=pads, rhs_dilation=dilation,
+                 feature_groups=groups)
     return _finish(out, bias, a.ndim == n + 2)
 
 
@@ -119,16 +120,6 @@ def _check_reach(spatial, kernel, pads, dilation):
         raise RuntimeError(
             f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
-
-
-def _channels_last(x, w, n: int, **geometry):
-    """A convolution with channels last inside: XLA on CPU needs 5.9 ms for 10.2 that way."""
-    last = (0, *range(2, n + 2), 1)
-    first = (0, n + 1, *range(1, n + 1))
-    kernel = (*range(2, n + 2), 1, 0)
-    out = p.conv(permuted(x, last), permuted(w, kernel),
-                 dims=(first, (n + 1, n, *range(n)), first), **geometry)
-    return permuted(out, first)
 
 
 def _finish(out, bias, batched: bool):
@@ -203,8 +194,8 @@ def convolve_transposed(x, w, bias, n: int, stride, padding, output_padding, gro
     _check_size(a.shape[-n:], stride, pads, reach)
     batched = x if a.ndim == n + 2 else p.expand_dims(x, dims=(0,))
     kernel_ = p.reverse(_turned(w, groups), dims=tuple(range(2, n + 2)))
-    out = _channels_last(batched, kernel_, n, padding=pads, lhs_dilation=stride,
-                         rhs_dilation=dilation, feature_groups=groups)
+    out = p.conv(batched, kernel_, padding=pads, lhs_dilation=stride, rhs_dilation=dilation,
+                 feature_groups=groups)
     return _finish(out, bias, a.ndim == n + 2)
 
 

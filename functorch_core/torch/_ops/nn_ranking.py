@@ -21,8 +21,8 @@ def _x_log_x(x):
     return p.select(p.eq(x, 0.), p.zeros(aval_of(x)), p.mul(x, p.log(safe)))
 
 
-@torch_op(name="kl_div", method=False, function=False, node="kl_div")
-def _kl_div(input: Tensor, target: Tensor, reduction, log_target):
+@torch_op(name="_kl_div", method=False, function=False, node="kl_div")
+def torch_kl_div(input: Tensor, target: Tensor, reduction, log_target):
     x, y = promote(input, target)
     if log_target:
         loss = p.mul(p.exp(y), p.sub(y, x))
@@ -50,7 +50,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
                       "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
                       "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
                       "major release.", stacklevel=2)
-    return _kl_div(input, target, reduction, log_target)
+    return torch_kl_div(input, target, reduction, log_target)
 
 
 @torch_op(name="_poisson_nll", method=False, function=False, node="poisson_nll_loss")

@@ -1,14 +1,13 @@
 """Random tensors: drawn on the host at once, number for number as PyTorch's CPU generator does."""
 from __future__ import annotations
 
-import math
 import operator
 
 import numpy as np
 
 from ...core import dtypes as dt
-from .. import _apply, _random as draw
-from .. import _types, random
+from .. import _apply, _types, random
+from .. import _random as draw
 from .._devices import place
 from .._op import composite, write_out
 from .._tensor import layout_of
@@ -18,7 +17,6 @@ from ..random import bits_of
 from .copies import fitted_to
 from .creation import NEGATIVE, data_dtype, like_strides, size_of, spread, with_strides
 from .data import finish
-
 
 
 def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
@@ -31,7 +29,7 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
     return _apply.levels.drawn(make, shape, *parameters)
 
 
-# ---- factories -----------------------------------------------------------------------------------------------
+# ---- factories -----------------------------------------------------------------------------------
 
 
 def _factory(name: str, drawn):
@@ -209,7 +207,7 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
     return _copy_onto.compute([old, made, tuple(made.shape), made._aval.dtype])
 
 
-# ---- in place --------------------------------------------------------------------------------------------------
+# ---- in place ------------------------------------------------------------------------------------
 
 
 def fill_drawn(tensor: Tensor, drawn) -> Tensor:
@@ -299,7 +297,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
         bits_of(generator), shape, self._aval.dtype, p))
 
 
-# ---- functions of tensors ----------------------------------------------------------------------------------------
+# ---- functions of tensors ------------------------------------------------------------------------
 
 
 @composite
@@ -371,10 +369,8 @@ def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
     return sampled(lambda shape: draw.dropout_mask(bits_of(generator), shape, p), tuple(shape))
 
 
-# ---- the functions of torch.random in torch ------------------------------------------------------------------------
+# ---- the functions of torch.random in torch ------------------------------------------------------
 
 NAMESPACE = {name: getattr(random, name) for name in (
     "Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",
     "set_rng_state")}
-
-__all__ = ["NAMESPACE", "dropout_mask", "math"]

@@ -5,15 +5,14 @@ import math
 import operator
 import warnings
 
+from ... import primitives as p
 from .. import _types
 from .. import _view_kinds as kinds
 from .._inplace import scalar_name
 from .._op import composite, torch_op
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
-from .._views import (
-    Lens, check_writable, layout_of, look, make_view, rebase, share, view_strides)
-from ... import primitives as p
+from .._views import Lens, check_writable, layout_of, look, make_view, rebase, share, view_strides
 
 # From so many parts on, split and unbind take the places as inputs: one program for all parts
 # instead of one each; below, a fixed place lets XLA do without a copy.
@@ -21,7 +20,7 @@ STATIC_PARTS = 4
 
 INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16", "int32", "int64"))
 
-# ---- arguments -------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def ints_of(name: str, args: tuple, what: str, given=None) -> tuple[int, ...]:
@@ -65,7 +64,7 @@ def inferred_shape(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
     return tuple([numel // known if n == -1 else n for n in shape])
 
 
-# ---- other shapes ----------------------------------------------------------------------------------------
+# ---- other shapes --------------------------------------------------------------------------------
 
 VIEW_SIZE = ("view size is not compatible with input tensor's size and stride (at least one "
              "dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
@@ -234,7 +233,7 @@ def unsqueeze_lens(tensor: Tensor, dim) -> Lens:
     return Lens("unsqueeze", (wrap_dim(as_int("unsqueeze", dim), tensor.ndim + 1),))
 
 
-# ---- other orders ----------------------------------------------------------------------------------------
+# ---- other orders --------------------------------------------------------------------------------
 
 
 @composite
@@ -377,7 +376,7 @@ def moveaxis(input, source, destination):
     return movedim(input, source, destination)
 
 
-# ---- more of the same ------------------------------------------------------------------------------------
+# ---- more of the same ----------------------------------------------------------------------------
 
 
 @composite(function=False)
@@ -443,7 +442,7 @@ def unfold(self, dimension, size, step):
     return make_view(self, Lens("unfold", (d, int(size), int(step))))
 
 
-# ---- parts -----------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 def part(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1,
@@ -644,7 +643,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return make_view(input, Lens("diagonal", (operator.index(offset), a, b)))
 
 
-# ---- strides ---------------------------------------------------------------------------------------------
+# ---- strides -------------------------------------------------------------------------------------
 
 
 def as_strided_lens(tensor: Tensor, size, stride, storage_offset=None) -> tuple[Tensor, Lens]:
@@ -694,7 +693,7 @@ def as_strided(input, size, stride, storage_offset=None):
     return make_view(*as_strided_lens(input, size, stride, storage_offset))
 
 
-# ---- complex numbers -------------------------------------------------------------------------------------
+# ---- complex numbers -----------------------------------------------------------------------------
 
 
 @composite(method=False)
@@ -743,7 +742,7 @@ Tensor.imag = property(lambda self: imag(self), lambda self, x: imag(self).copy_
                        doc="The imaginary part.")
 
 
-# ---- in-place: the tensor itself becomes the view ----------------------------------------------------------
+# ---- in-place: the tensor itself becomes the view ------------------------------------------------
 
 
 def become(tensor: Tensor, lens: Lens) -> Tensor:

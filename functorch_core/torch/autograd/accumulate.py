@@ -77,7 +77,7 @@ def accumulate_into(leaf, grad, create_graph: bool):
     if grad.dtype is not leaf.dtype:
         grad = grad.to(leaf.dtype)
     if old is None:
-        leaf._grad = _copied(grad, create_graph)
+        leaf._grad = own_copy(grad, create_graph)
     elif create_graph:
         leaf._grad = old + grad
     elif old._view is None and old._level is None and grad._level is None and \
@@ -88,7 +88,7 @@ def accumulate_into(leaf, grad, create_graph: bool):
         leaf._grad = old.add_(grad)
 
 
-def _copied(grad, create_graph: bool):
+def own_copy(grad, create_graph: bool):
     """A tensor of its own for `.grad`: the user may hold the one that came."""
     if grad._level is not None:
         return grad

@@ -76,9 +76,10 @@ class Check:
                              "none of the them have requires_grad=True.")
         for i in self.wanted:
             if self.inputs[i].dtype.itemsize < (16 if self.inputs[i].is_complex() else 8):
-                warnings.warn(f"Input #{i} requires gradient and is not a double precision floating "
-                              "point or complex. This check will likely fail if all the inputs are "
-                              "not of double precision floating point or complex.", stacklevel=4)
+                warnings.warn(f"Input #{i} requires gradient and is not a double precision "
+                              "floating point or complex. This check will likely fail if all the "
+                              "inputs are not of double precision floating point or complex.",
+                              stacklevel=4)
 
     def outputs(self, *inputs) -> list:
         """The differentiable outputs at some inputs."""

@@ -7,12 +7,12 @@ import sys as _sys
 
 def get_pretty_env_info() -> str:
     """The versions, one per line."""
-    import jaxlib
+    from importlib.metadata import version
     import numpy
 
     from .. import cuda
     from ..version import __version__
-    rows = {"functorch-core, as PyTorch": __version__, "jaxlib": jaxlib.__version__,
+    rows = {"functorch-core, as PyTorch": __version__, "jaxlib": version("jaxlib"),
             "NumPy": numpy.__version__, "Python": _sys.version.split()[0],
             "OS": _platform.platform(), "CPUs": _os.cpu_count(),
             "CUDA available": cuda.is_available()}

@@ -1,0 +1,85 @@
+"""What iterators over a DataLoader have in common, and the one without worker processes."""
+from __future__ import annotations
+
+import warnings
+
+from .. import xla
+from ._utils.pin_memory import pin_memory
+from ._utils.worker import ITERABLE, Job
+from .sampler import random_seed
+
+NOT_PINNED = ("'pin_memory' argument is set as true but no accelerator is found, then device pinned "
+              "memory won't be used.")
+TOO_MANY = ("Length of IterableDataset {} was reported to be {}(when accessing len(dataloader)), but "
+            "{} samples have been fetched. ")
+REPLICAS = ("For multiprocessing data-loading, this could be caused by not properly configuring the "
+            "IterableDataset replica at each worker. Please see "
+            "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
+            "examples.")
+
+
+class BaseIterator:
+    """One pass over a loader's dataset. The seed of the workers is drawn first, then the sampler
+    draws, as PyTorch does: shuffles are the same."""
+
+    def __init__(self, loader):
+        self._dataset, self._dataset_kind = loader.dataset, loader._dataset_kind
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._auto_collation, self._drop_last = loader._auto_collation, loader.drop_last
+        self._index_sampler, self._num_workers = loader._index_sampler, loader.num_workers
+        self._pin_memory = loader.pin_memory and _has_accelerator()
+        if loader.pin_memory and not self._pin_memory:
+            warnings.warn(NOT_PINNED, stacklevel=4)
+        self._timeout, self._collate_fn = loader.timeout, loader.collate_fn
+        self._sampler_iter = iter(self._index_sampler)
+        self._base_seed = random_seed(loader.generator)
+        self._persistent_workers = loader.persistent_workers
+        self._num_yielded = 0
+
+    def _reset(self, loader, first_iter: bool = False):
+        self._sampler_iter = iter(self._index_sampler)
+        self._num_yielded = 0
+        self._IterableDataset_len_called = loader._IterableDataset_len_called
+
+    def __iter__(self):
+        return self
+
+    def __len__(self) -> int:
+        return len(self._index_sampler)
+
+    def __getstate__(self):
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+    def _next_index(self):
+        return next(self._sampler_iter)
+
+    def _next_data(self):
+        raise NotImplementedError
+
+    def __next__(self):
+        data = self._next_data()
+        self._num_yielded += 1
+        promised = self._IterableDataset_len_called
+        if self._dataset_kind == ITERABLE and promised is not None and self._num_yielded > promised:
+            message = TOO_MANY.format(self._dataset, promised, self._num_yielded)
+            warnings.warn(message + (REPLICAS if self._num_workers else ""), stacklevel=2)
+        return pin_memory(data) if self._pin_memory else data
+
+
+def _has_accelerator() -> bool:
+    return xla.default_device().platform != "cpu"
+
+
+class _SingleProcessDataLoaderIter(BaseIterator):
+    """Batches read in this process."""
+
+    def __init__(self, loader):
+        super().__init__(loader)
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        job = Job(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
+                  self._drop_last, None, self._base_seed, 0)
+        self._dataset_fetcher = job.fetcher()
+
+    def _next_data(self):
+        return self._dataset_fetcher.fetch(self._next_index())

@@ -1,0 +1,174 @@
+"""From a list of samples to a batch."""
+from __future__ import annotations
+
+import collections.abc as abc
+import copy
+from collections.abc import Callable
+
+import numpy as np
+
+from ...torch import as_tensor, stack, tensor
+from ...torch._parameter import Parameter
+from ...torch._tensor import from_array
+from ...torch._tensor_base import Tensor
+from ...torch._types import float64
+
+NOT_COLLATABLE = ("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
+                  "lists; found {}")
+default_collate_err_msg_format = NOT_COLLATABLE
+PLAIN = (Tensor, Parameter)
+
+
+def _is_text(array: np.ndarray) -> bool:
+    """Whether an array holds strings or objects."""
+    return array.dtype.kind in "SUO"
+
+
+# ---- containers ----------------------------------------------------------------------------------------
+
+
+def _like_mapping(original, items: dict):
+    """A mapping of the original's type; a dict, if that cannot be made from one."""
+    try:
+        if isinstance(original, abc.MutableMapping):
+            made = copy.copy(original)
+            made.update(items)
+            return made
+        return type(original)(items)
+    except TypeError:
+        return items
+
+
+def _like_sequence(original, items: list):
+    """A sequence of the original's type; a list, if that cannot be made from one."""
+    try:
+        if isinstance(original, abc.MutableSequence):
+            made = copy.copy(original)
+            for i, item in enumerate(items):
+                made[i] = item
+            return made
+        return type(original)(items)
+    except TypeError:
+        return items
+
+
+# ---- single samples ------------------------------------------------------------------------------------
+
+
+def default_convert(data):
+    """Arrays and NumPy scalars as tensors, also inside containers; anything else as it is.
+
+    >>> from torch.utils.data import default_convert
+    >>> import numpy as np
+    >>> default_convert({"a": np.array([0, 1]), "b": "text"})
+    {'a': tensor([0, 1]), 'b': 'text'}
+    """
+    if isinstance(data, (Tensor, str, bytes)):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        is_text = isinstance(data, (np.ndarray, np.bytes_, np.void)) and _is_text(data)
+        return data if is_text else as_tensor(data)
+    if isinstance(data, abc.Mapping):
+        return _like_mapping(data, {k: default_convert(data[k]) for k in data})
+    if isinstance(data, tuple):
+        items = [default_convert(d) for d in data]
+        return type(data)(*items) if hasattr(data, "_fields") else items
+    if isinstance(data, abc.Sequence):
+        return _like_sequence(data, [default_convert(d) for d in data])
+    return data
+
+
+# ---- batches -------------------------------------------------------------------------------------------
+
+
+def collate(batch, *, collate_fn_map: dict | None = None):
+    """A batch of samples, by functions for types (exact ones first); containers element by element."""
+    first = batch[0]
+    how = _function_for(first, collate_fn_map or {})
+    if how is not None:
+        return how(batch, collate_fn_map=collate_fn_map)
+
+    def inner(samples):
+        return collate(samples, collate_fn_map=collate_fn_map)
+    if isinstance(first, abc.Mapping):
+        return _like_mapping(first, {k: inner([sample[k] for sample in batch]) for k in first})
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(inner, zip(*batch)))
+    if isinstance(first, abc.Sequence):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        columns = [inner(samples) for samples in zip(*batch)]
+        return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+    raise TypeError(NOT_COLLATABLE.format(type(first)))
+
+
+def _function_for(sample, functions: dict) -> Callable | None:
+    exact = functions.get(type(sample))
+    if exact is not None:
+        return exact
+    return next((f for kind, f in functions.items() if isinstance(sample, kind)), None)
+
+
+def collate_tensor_fn(batch, *, collate_fn_map=None):
+    """Tensors, stacked. Those whose data are there are stacked on the host: as an op on so many
+    inputs it would cost several times as much."""
+    if all([type(x) in PLAIN and _is_on_host(x) for x in batch]):
+        arrays = [x._value.data for x in batch]
+        first = arrays[0]
+        if all([a.shape == first.shape and a.dtype == first.dtype for a in arrays]):
+            return from_array(np.stack(arrays))
+    return stack(list(batch), 0)
+
+
+def _is_on_host(x: Tensor) -> bool:
+    value = x._read()
+    return (value.recording is None and isinstance(value.data, np.ndarray) and x._level is None
+            and x._ge is None)
+
+
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+    """Arrays, as tensors."""
+    if _is_text(batch[0]):
+        raise TypeError(NOT_COLLATABLE.format(batch[0].dtype))
+    return collate([as_tensor(x) for x in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+    """NumPy scalars."""
+    return as_tensor(batch)
+
+
+def collate_float_fn(batch, *, collate_fn_map=None):
+    """Python floats: float64, as they are."""
+    return tensor(batch, dtype=float64)
+
+
+def collate_int_fn(batch, *, collate_fn_map=None):
+    """Python ints and bools."""
+    return tensor(batch)
+
+
+def collate_str_fn(batch, *, collate_fn_map=None):
+    """Strings stay."""
+    return batch
+
+
+default_collate_fn_map: dict = {
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def default_collate(batch):
+    """A batch of samples: tensors, arrays and numbers stacked, containers element by element.
+
+    >>> from torch.utils.data import default_collate
+    >>> default_collate([{"x": 0, "y": "a"}, {"x": 1, "y": "b"}])
+    {'x': tensor([0, 1]), 'y': ['a', 'b']}
+    """
+    return collate(batch, collate_fn_map=default_collate_fn_map)

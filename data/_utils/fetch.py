@@ -1,0 +1,42 @@
+"""Reading a batch (or a sample, without automatic batching) from a dataset."""
+from __future__ import annotations
+
+
+class _MapDatasetFetcher:
+    """Reads `dataset[index]`."""
+
+    def __init__(self, dataset, auto_collation: bool, collate_fn, drop_last: bool):
+        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+
+    def fetch(self, index):
+        """The batch of these indices, or the sample of this one."""
+        dataset = self.dataset
+        if not self.auto_collation:
+            return self.collate_fn(dataset[index])
+        read_all = getattr(dataset, "__getitems__", None)
+        return self.collate_fn(read_all(index) if read_all else [dataset[i] for i in index])
+
+
+class _IterableDatasetFetcher:
+    """Reads the next samples of an iterator."""
+
+    def __init__(self, dataset, auto_collation: bool, collate_fn, drop_last: bool):
+        self.dataset_iter, self.ended = iter(dataset), False
+        self.auto_collation, self.collate_fn, self.drop_last = auto_collation, collate_fn, drop_last
+
+    def fetch(self, places):
+        """The next batch of as many samples as there are places, or the next sample."""
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
+        batch = []
+        for _ in places:
+            try:
+                batch.append(next(self.dataset_iter))
+            except StopIteration:
+                self.ended = True
+                break
+        if not batch or (self.drop_last and len(batch) < len(places)):
+            raise StopIteration
+        return self.collate_fn(batch)

@@ -1,0 +1,204 @@
+"""A DataLoader's worker process: it receives indices, and sends batches.
+
+Messages to the worker are lists of tasks (number, index), or RESUME; messages from it are (number,
+kind, content), with kind BATCH, ERROR (content a WorkerError), END (of an iterable dataset) or
+RESUMED. When either end of the channel is closed, the worker ends.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...torch.random import manual_seed
+from . import fetch
+from .transport import Channel, pack
+
+RESUME = "resume"
+BATCH, ERROR, END, RESUMED = range(4)
+MAP, ITERABLE = range(2)
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between looks whether the other process lives
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """Which worker this process is: see get_worker_info."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: object
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """In a worker process its id, the number of workers, its seed and its copy of the dataset;
+    None elsewhere."""
+    return _worker_info
+
+
+# ---- errors --------------------------------------------------------------------------------------------
+
+
+class _ReadableKeyError(str):
+    """The message of a KeyError, which would print it as a literal."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class WorkerError:
+    """An exception of another process, with its traceback as text."""
+
+    def __init__(self, error: BaseException, where: str):
+        self.exc_type, self.where = type(error), where
+        self.exc_msg = "".join(traceback.format_exception(error))
+
+    def __reduce__(self):
+        with contextlib.suppress(Exception):
+            pickle.dumps(self.exc_type)
+            return _restored, (self.exc_type, self.exc_type.__name__, self.exc_msg, self.where)
+        return _restored, (RuntimeError, self.exc_type.__name__, self.exc_msg, self.where)
+
+    def reraise(self):
+        """Raise it here: the same type, if that can be made from a message."""
+        name = getattr(self, "name", self.exc_type.__name__)
+        message = f"Caught {name} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            message = _ReadableKeyError(message)
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            error = RuntimeError(message)
+        try:
+            raise error
+        finally:
+            del error  # else this frame and the error would keep each other, and the loader, alive
+
+
+def _restored(exc_type: type, name: str, exc_msg: str, where: str) -> WorkerError:
+    error = WorkerError.__new__(WorkerError)
+    error.exc_type, error.name, error.exc_msg, error.where = exc_type, name, exc_msg, where
+    return error
+
+
+# ---- the process ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is to do."""
+
+    kind: int
+    dataset: object
+    auto_collation: bool
+    collate_fn: Callable
+    drop_last: bool
+    init_fn: Callable | None
+    base_seed: int
+    num_workers: int
+    id: int = 0
+
+    def for_worker(self, worker_id: int) -> Job:
+        """The same job for one of the workers."""
+        return replace(self, id=worker_id)
+
+    def fetcher(self):
+        """A new reader of the dataset."""
+        cls = fetch._MapDatasetFetcher if self.kind == MAP else fetch._IterableDatasetFetcher
+        return cls(self.dataset, self.auto_collation, self.collate_fn, self.drop_last)
+
+    @property
+    def where(self) -> str:
+        """How errors name the process."""
+        return f"in DataLoader worker process {self.id}"
+
+
+def run(job: Job | bytes, connection, inherited=()):
+    """The main function of the process. `inherited`: what a forked process has of other workers."""
+    global _worker_info
+    for other in inherited:
+        other.close()
+    parent = os.getppid()
+    try:
+        if isinstance(job, bytes):
+            job = pickle.loads(job)
+        seed = job.base_seed + job.id
+        random.seed(seed)
+        manual_seed(seed)
+        np.random.seed(numpy_seed(job.base_seed, job.id))
+        _worker_info = WorkerInfo(job.id, job.num_workers, seed, job.dataset)
+        _Worker(job, Channel(connection), parent).serve()
+    except (KeyboardInterrupt, EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # Ctrl-C, or the loader is gone
+
+
+def numpy_seed(base_seed: int, worker_id: int) -> np.ndarray:
+    """The seed of numpy.random in a worker: as PyTorch mixes it, which is NumPy's SeedSequence."""
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(entropy).generate_state(4)
+
+
+class _Worker:
+    def __init__(self, job: Job, channel: Channel, parent: int):
+        self.job, self.channel, self.parent = job, channel, parent
+        self.init_error, self.fetcher, self.ended = None, None, False
+
+    def serve(self):
+        """Answer messages until the loader is gone."""
+        self.start()
+        while True:
+            while not self.channel.connection.poll(MP_STATUS_CHECK_INTERVAL):
+                if os.getppid() != self.parent:
+                    return
+            message = self.channel.receive()
+            if message == RESUME:
+                self.resume()
+                continue
+            for number, index in message:
+                self.answer(number, index)
+
+    def start(self):
+        """Let the user's function prepare the process, and begin to read."""
+        self.begin(self.job.init_fn)
+
+    def resume(self):
+        """Begin another pass over the dataset."""
+        self.channel.send((None, RESUMED, self.job.id))
+        self.begin(None)
+
+    def begin(self, init_fn: Callable | None):
+        """A new reader of the dataset; an error answers the first task."""
+        self.ended = False
+        try:
+            if init_fn is not None:
+                init_fn(self.job.id)
+            self.fetcher = self.job.fetcher()
+        except Exception as error:
+            self.init_error = WorkerError(error, self.job.where)
+
+    def answer(self, number: int, index):
+        """Do one task. Nothing is said to tasks after the end of an iterable dataset."""
+        if self.ended:
+            return
+        if self.init_error is not None:
+            self.channel.send((number, ERROR, self.init_error))
+            self.init_error = None
+            return
+        try:
+            parts = pack((number, BATCH, self.fetcher.fetch(index)))
+        except Exception as error:
+            if isinstance(error, StopIteration) and self.job.kind == ITERABLE:
+                self.ended, answer = True, (number, END, self.job.id)
+            else:
+                answer = number, ERROR, WorkerError(error, self.job.where)
+            parts = pack(answer)
+        self.channel.send_parts(*parts)

@@ -1,0 +1,1 @@
+"""torch.nn.attention.experimental: nothing so far."""

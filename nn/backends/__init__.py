@@ -1,0 +1,2 @@
+"""torch.nn.backends: kept for old pickles."""
+from . import thnn

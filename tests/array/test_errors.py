@@ -1,0 +1,232 @@
+"""What a user sees of a mistake: what was called, expected, came, what to do; and where."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import functorch_core as fc
+from functorch_core.core.errors import ConcretizationError, LeakError
+
+X = fc.asarray([1., 2., 3.])
+
+
+def cases(*rows):
+    """Parameters: (call, type of the error, words its message has)."""
+    return pytest.mark.parametrize("call, kind, words", rows)
+
+
+def check(call, kind, words):
+    with pytest.raises(kind) as caught:
+        call()
+    message = str(caught.value)
+    for word in words:
+        assert word in message, f"{word!r} is not in:\n{message}"
+
+
+# ---- shapes, dtypes, ranks, axes -----------------------------------------------------------------
+
+@cases(
+    (lambda: X + fc.ones(2), ValueError, ["add", "(3,), (2,)", "must be equal or 1", "[:, None]"]),
+    (lambda: fc.ones((2, 3)) @ fc.ones((2, 3)), ValueError, ["matmul", "(2, 3)", "second to last"]),
+    (lambda: fc.sum(X, axis=3), IndexError, ["sum", "axis 3", "1 dimensions"]),
+    (lambda: X.reshape(2, 2), ValueError, ["reshape", "3 elements", "-1"]),
+    (lambda: fc.concat([X, fc.ones((3, 1))]), ValueError, ["concat", "(3,), (3, 1)"]),
+    (lambda: X[5], IndexError, ["x[5]", "out of bounds", "size 3"]),
+    (lambda: X.at[7].set(0.), IndexError, ["x[7]", "out of bounds"]),
+    (lambda: X.__setitem__(0, 1.), TypeError, ["immutable", "x.at[i].set(y)"]),
+    (lambda: fc.zeros(3, dtype="float7"), TypeError, ["'float7'", "float32"]),
+    (lambda: X & X, TypeError, ["bitwise_and", "float32"]),
+    (lambda: fc.sin([1., 2.]), TypeError, ["sin", "list", "fc.asarray"]),
+    (lambda: X + "a", TypeError, ["'Array' and 'str'"]),
+    (lambda: bool(X), ValueError, ["one element", "float32[3]", ".any() or .all()"]),
+    (lambda: fc.einsum("ij,jk->ik", X, X), ValueError, ["einsum('ij,jk->ik')", "(3,)"]),
+    (lambda: fc.jit(lambda x: x + fc.ones(2))(X), ValueError, ["add", "(3,), (2,)"]),
+)
+def test_shapes_and_dtypes(call, kind, words):
+    check(call, kind, words)
+
+
+# ---- vmap ----------------------------------------------------------------------------------------
+
+@cases(
+    (lambda: fc.vmap(lambda a, b: a, in_axes=(0,))(X, X), ValueError,
+     ["in_axes=(0,) does not fit the arguments", "(*, *)", "in_axes=(0, None)"]),
+    (lambda: fc.vmap(lambda d: d, in_axes=({"b": 0},))({"a": X}), ValueError,
+     ["in_axes=({'b': 0},)", "({'a': *},)"]),
+    (lambda: fc.vmap(fc.sin, in_axes=1)(X), ValueError, ["axis 1", "float32[3]", "in_axes=None"]),
+    (lambda: fc.vmap(lambda a, b: a)(X, fc.ones(4)), ValueError,
+     ["different sizes", "float32[3] at axis 0, float32[4] at axis 0"]),
+    (lambda: fc.vmap(fc.sin, in_axes=None)(X), ValueError, ["no argument is mapped", "axis_size=n"]),
+    (lambda: fc.vmap(lambda a: (a, a), out_axes=(0, 0, 0))(X), ValueError,
+     ["out_axes=(0, 0, 0) does not fit the result", "(*, *)"]),
+    (lambda: fc.vmap(fc.sin, out_axes=None)(X), ValueError, ["out_axes=None", "out_axes=0"]),
+    (lambda: fc.vmap(fc.sin, out_axes=2)(X), ValueError, ["axis 2", "from -1 to 0"]),
+    (lambda: fc.psum(X, "i"), NameError, ["psum", "'i'", "axis_name='i'"]),
+)
+def test_vmap(call, kind, words):
+    check(call, kind, words)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+@cases(
+    (lambda: fc.grad(lambda x: x ** 2)(X), TypeError,
+     ["scalar", "float32[3]", ".sum()", "fc.jacrev"]),
+    (lambda: fc.grad(lambda x: x.sum().astype(fc.int32))(X), TypeError, ["floating", "int32[]"]),
+    (lambda: fc.grad(lambda x: x * 1j)(1.), TypeError, ["complex64[]", "holomorphic=True"]),
+    (lambda: fc.grad(lambda x: x * 2.)(3), TypeError, ["argument 0", "int64[]", "astype"]),
+    (lambda: fc.grad(fc.sin, argnums=1)(1.), ValueError, ["argnums", "argument 1", "1 positional"]),
+    (lambda: fc.grad(lambda x: "a")(1.), TypeError, ["'a' (str)", "<lambda>"]),
+    (lambda: fc.grad(lambda x: x, has_aux=True)(1.), TypeError, ["has_aux=True", "pair"]),
+    (lambda: fc.jvp(fc.sin, X, X), TypeError, ["tuples", "fc.jvp(f, (x,), (t,))"]),
+    (lambda: fc.jvp(fc.sin, (X,), (X, X)), TypeError, ["tangents is (*, *)", "primals (*,)"]),
+    (lambda: fc.jvp(fc.sin, (X,), (fc.ones(2),)), TypeError, ["float32[2]", "float32[3]"]),
+    (lambda: fc.vjp(fc.sin, X)[1]((X, X)), TypeError, ["cotangent is (*, *)", "result *"]),
+    (lambda: fc.vjp(fc.sin, X)[1](fc.ones(2)), TypeError, ["cotangent 0", "float32[2]"]),
+    (lambda: fc.linear_transpose(lambda x: x * x, X)(X), TypeError, ["not linear", "fc.linearize"]),
+    (lambda: fc.jacrev(lambda z: z ** 2)(1j), TypeError, ["holomorphic", "complex64[]"]),
+    (lambda: fc.jacfwd(lambda z: z ** 2)(1), TypeError, ["argument 0", "int64[]"]),
+    (lambda: fc.grad(lambda x: fc.while_loop(lambda c: c < 9, lambda c: c * 2, x))(1.),
+     NotImplementedError, ["while", "max_steps=n", "fc.scan"]),
+    (lambda: fc.custom_jvp(lambda x: x)(X), AttributeError, ["defjvp"]),
+    (lambda: fc.grad(lambda x: fc.pure_callback(np.sin, fc.ShapeDtype((), fc.float32), x))(1.),
+     NotImplementedError, ["pure_callback", "custom_jvp"]),
+)
+def test_derivatives(call, kind, words):
+    check(call, kind, words)
+
+
+# ---- pytrees and control flow --------------------------------------------------------------------
+
+@cases(
+    (lambda: fc.tree.map(lambda a, b: a, {"a": 1}, {"b": 2}), ValueError, ["'a'", "'b'"]),
+    (lambda: fc.scan(lambda c, x: c + x, 0., X), TypeError, ["pair (carry, y)", "None"]),
+    (lambda: fc.scan(lambda c, x: ((c, c), x), fc.asarray(0.), X), TypeError,
+     ["carry of structure (*, *)", "it takes *"]),
+    (lambda: fc.scan(lambda c, x: (c + x, x), fc.asarray(0), X), TypeError,
+     ["expected int64[]; got float32[]", "convert"]),
+    (lambda: fc.scan(lambda c, x: (c, x[0]), 0., (X, fc.ones(4))), ValueError, ["3, 4"]),
+    (lambda: fc.cond(True, lambda x: (x,), lambda x: x, X), TypeError, ["(*,)", "same structure"]),
+    (lambda: fc.cond(X > 0, fc.sin, fc.cos, X), TypeError, ["bool[3]", ".any()", "fc.where"]),
+    (lambda: fc.while_loop(lambda c: c, lambda c: c, 1.), TypeError, ["bool scalar", "float32[]"]),
+    (lambda: fc.jit(lambda x, s: x)(X, "a"), TypeError, ["'a' (str)", "static_argnums"]),
+    (lambda: fc.jit(lambda x, s: x, static_argnums=1)(X, [1]), TypeError, ["hashable", "tuple"]),
+    (lambda: fc.jit(fc.sin).lower(X).compile()(fc.ones(2)), TypeError, ["float32[3]", "float32[2]"]),
+    (lambda: fc.checkpoint(fc.sin, policy="dots")(X), TypeError, ["policy", "checkpoint_policies"]),
+)
+def test_trees_and_control_flow(call, kind, words):
+    check(call, kind, words)
+
+
+# ---- traced values -------------------------------------------------------------------------------
+
+@cases(
+    (lambda: fc.jit(lambda x: x if x > 0 else -x)(1.), ConcretizationError,
+     ["`if`", "Traced<bool[]>", "fc.where", "static_argnums"]),
+    (lambda: fc.vmap(lambda x: x if x > 0 else -x)(X), ConcretizationError, ["`if`", "fc.cond"]),
+    (lambda: fc.jit(lambda n: list(range(n)))(3), ConcretizationError, ["an index", "fori_loop"]),
+    (lambda: fc.jit(lambda x: float(x))(1.), ConcretizationError, ["float()"]),
+    (lambda: fc.jit(lambda x: np.sin(x))(X), ConcretizationError, ["np.asarray"]),
+    (lambda: fc.jit(lambda x: x[x > 0])(X), ConcretizationError, ["mask", "fc.where"]),
+    (lambda: fc.jit(lambda x: fc.nonzero(x))(X), ConcretizationError, ["size=n"]),
+)
+def test_traced_values_have_no_number(call, kind, words):
+    check(call, kind, words)
+
+
+def test_a_leak_names_the_function_and_the_line():
+    kept = []
+
+    def keeps(x):
+        kept.append(x * 2)
+        return x
+    line = keeps.__code__.co_firstlineno + 1
+    fc.jit(keeps)(X)
+    for use in (lambda: kept[0] + 1, lambda: fc.jit(lambda x: x + kept[0])(X)):
+        check(use, LeakError, ["`keeps`", f"test_errors.py:{line}", "has_aux=True"])
+
+
+def test_a_traced_value_shows_what_it_is():
+    shown = []
+    fc.jit(lambda x, n: shown.append((repr(x), repr(n))))(X, 1)
+    assert shown == [("Traced<float32[3]>", "Traced<int64[]>")]
+
+
+# ---- NaN -----------------------------------------------------------------------------------------
+
+
+def test_nan_checks_name_the_operation_and_the_line():
+    def f(x):
+        y = fc.sqrt(x)
+        return y + 1
+    line = f.__code__.co_firstlineno + 1
+    words = ["`sqrt` of float32[3] computed 1 NaN", f"test_errors.py:{line}", "operands had none"]
+    bad = X.at[1].set(-1.)
+    assert np.isnan(f(bad)[1].item())  # nothing is checked unless asked for
+    with fc.debug_nans():
+        check(lambda: f(bad), FloatingPointError, words)
+        check(lambda: fc.jit(f)(bad), FloatingPointError, [*words, "`f`"])
+        check(lambda: fc.jit(f, donate_argnums=0)(fc.asarray(np.array(bad))),
+              FloatingPointError, words)
+        assert fc.jit(f)(X).shape == (3,)
+        with fc.debug_nans(False):
+            assert np.isnan(fc.jit(f)(bad)[1].item())
+    assert np.isnan(fc.jit(f)(bad)[1].item())
+
+
+def test_nan_checks_find_derivatives_and_loops():
+    with fc.debug_nans():
+        for jit in (fc.jit, lambda f: f):
+            hidden = jit(fc.grad(lambda x: fc.where(x > 0, fc.sqrt(x), 0.)))
+            check(lambda: hidden(0.), FloatingPointError, ["`div`", "test_errors.py"])
+            loop = jit(lambda x: fc.scan(lambda c, _: (fc.log(c), c), x, None, length=3))
+            check(lambda: loop(2.), FloatingPointError, ["`log`"])
+
+
+def test_nan_checks_by_environment(tmp_path):
+    code = "import functorch_core as fc\nx = fc.log(fc.asarray(-1.))\nprint('too late')\n"
+    done = run(tmp_path, code, FUNCTORCH_DEBUG_NANS="1")
+    assert "FloatingPointError: NaN: `log`" in done.stderr and "too late" not in done.stdout
+
+
+# ---- tracebacks ----------------------------------------------------------------------------------
+
+PROGRAM = textwrap.dedent("""
+    import functorch_core as fc
+
+    def loss(x):
+        return (x @ fc.ones((4, 4))).sum()
+
+    fc.jit(fc.grad(loss))(fc.ones(3))
+""").lstrip()
+
+
+def run(tmp_path, code: str, **environment):
+    """The finished process of a program in a file of its own."""
+    path = tmp_path / "program.py"
+    path.write_text(code, encoding="utf-8")
+    return subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
+
+
+def test_the_users_line_ends_the_traceback(tmp_path):
+    error = run(tmp_path, PROGRAM).stderr
+    places = [line for line in error.splitlines() if line.startswith("  File ")]
+    assert [p.split(", ", 1)[1] for p in places] == ["line 6, in <module>", "line 4, in loss"]
+    assert "(x @ fc.ones((4, 4)))" in error
+    assert "ValueError: matmul" in error and "FUNCTORCH_TRACEBACK=1" in error
+
+
+def test_all_frames_on_request(tmp_path):
+    error = run(tmp_path, PROGRAM, FUNCTORCH_TRACEBACK="1").stderr
+    assert "functorch_core/array/derivatives.py" in error
+
+
+def test_errors_of_others_are_left_alone(tmp_path):
+    error = run(tmp_path, "import functorch_core\nimport json\njson.loads('{')\n").stderr
+    assert "json/decoder.py" in error and "FUNCTORCH_TRACEBACK" not in error
