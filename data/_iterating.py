@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 
-from .. import xla
+from .. import engine, xla
 from ._utils.pin_memory import pin_memory
 from ._utils.worker import ITERABLE, Job
 from .sampler import random_seed
@@ -82,4 +82,9 @@ class _SingleProcessDataLoaderIter(BaseIterator):
         self._dataset_fetcher = job.fetcher()
 
     def _next_data(self):
-        return self._dataset_fetcher.fetch(self._next_index())
+        # Reading samples is many small ops, of other indices each time: they are computed by NumPy,
+        # on their own, not as a part of what the training step becomes.
+        engine.flush("before a batch is read")
+        batch = self._dataset_fetcher.fetch(self._next_index())
+        engine.flush("a batch was read", tier=None if _has_accelerator() else "reference")
+        return batch

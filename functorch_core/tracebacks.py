@@ -56,8 +56,18 @@ def _hook(kind, error, tb):
     _previous(kind, error, error.__traceback__)
 
 
+def _in_notebook(shell, kind, error, tb, tb_offset=None):
+    hide(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
+
+
 def install():
-    """Filter what Python prints for an uncaught exception."""
+    """Filter what Python, or IPython where it runs, prints for an uncaught exception."""
     global _previous
-    if _previous is None and not os.environ.get("FUNCTORCH_TRACEBACK"):
-        _previous, sys.excepthook = sys.excepthook, _hook
+    if _previous is not None or os.environ.get("FUNCTORCH_TRACEBACK"):
+        return
+    _previous, sys.excepthook = sys.excepthook, _hook
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is not None:
+        shell.set_custom_exc((Exception,), _in_notebook)

@@ -1,7 +1,7 @@
 """torch.nn.grad: the gradients of convolutions as functions."""
 from __future__ import annotations
 
-from ._names import publish
+from ..torch import zeros
 from ..torch._func.derivatives import vjp
 from . import functional as F
 from ._names import publish

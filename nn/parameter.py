@@ -1,7 +1,9 @@
 """torch.nn.parameter: tensors that a module registers, also those whose shape is not known yet."""
 from __future__ import annotations
 
+from ..names import pickles_name_torch
 from ..torch._parameter import Buffer, Parameter
+from ..torch._plain_pickles import _new as new_by_name
 from ..torch._tensor_base import Tensor, new_tensor
 
 NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. This error usually "
@@ -58,7 +60,9 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol):
-        return type(self), (self.requires_grad,)
+        if pickles_name_torch():
+            return type(self), (self.requires_grad,)
+        return new_by_name, ("functorch_core.nn.parameter", type(self).__name__, self.requires_grad)
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:

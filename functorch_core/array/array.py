@@ -121,8 +121,15 @@ class Array:
                              "use .any() or .all() for a condition on many")
         return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
 
-    def __dlpack__(self, **kwargs):
-        return xla.to_dlpack(to_buffer(concrete_value(self, "DLPack")))
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        buffer = to_buffer(concrete_value(self, "DLPack"))
+        here = xla.dlpack_device(buffer)
+        if dl_device is not None and tuple(map(int, dl_device)) != here:
+            raise BufferError(f"the array is on DLPack device {here}, {dl_device} was asked for; "
+                              "move it first: x.to_device(...)")
+        if copy:
+            buffer = xla.put(np.array(xla.to_numpy(buffer)), xla.device_of(buffer))
+        return xla.to_dlpack(buffer)
 
     def __dlpack_device__(self):
         return xla.dlpack_device(to_buffer(concrete_value(self, "DLPack")))

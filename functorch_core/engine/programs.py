@@ -91,14 +91,14 @@ def device_of(recording: Recording):
 # ---- computing -----------------------------------------------------------------------------------------
 
 
-def compute(recording: Recording, why: str):
+def compute(recording: Recording, why: str, tier: str | None = None):
     """Give every live result its data."""
     _require(recording.inputs)
     live = live_results(recording.values)
     if not live and not any(u.effect for u, _ in recording.calls()):
         return _forget(recording)
     try:
-        _compute(recording, live, why)
+        _compute(recording, live, why, tier or settings.tier)
     except Exception:
         _poison(recording)
         raise
@@ -114,8 +114,7 @@ def _require(inputs: list[Value]):
         concrete(value)
 
 
-def _compute(recording: Recording, live: tuple[int, ...], why: str):
-    tier = settings.tier
+def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
     if xla.in_forked_child() or tier == "reference":
         return run_units(recording, live, _by_reference)
     if tier in ("per-op", "immediate"):
@@ -278,14 +277,18 @@ def _unpack(builder: Builder, kind: type, n: int) -> list:
 def run_units(recording: Recording, live: tuple[int, ...], run):
     """Compute op by op with run(unit, arrays or buffers, device); name the op that fails."""
     device = None if run is _by_reference else device_of(recording)
-    last = _last_uses(recording, live)
+    calls = list(recording.calls())
+    last = _last_uses(calls, live, len(recording.values))
     env: list = []
     scalars = {SCALAR: iter(recording.floats), SCALAR - 1: iter(recording.ints)}
     kinds = {SCALAR: np.float64, SCALAR - 1: np.int64}
-    for i, (unit, codes) in enumerate(recording.calls()):
+    for i, (unit, codes) in enumerate(calls):
         args = [env[c] if c >= 0 else kinds[c](next(scalars[c])) if c <= SCALAR
                 else recording.inputs[-1 - c].data for c in codes]
-        first = len(env)
+        first, n = len(env), len(unit.out_avals)
+        if not unit.effect and max(last[first:first + n], default=UNUSED) == UNUSED:
+            env += [None] * n
+            continue
         try:
             env.extend(run(unit, args, device))
             if settings.debug_nans:
@@ -295,7 +298,7 @@ def run_units(recording: Recording, live: tuple[int, ...], run):
             note(error, unit, recording.sources[2 * i:2 * i + 2])
             raise
         for slot in range(first, len(env)):
-            if last[slot] == _LIVE:
+            if last[slot] == LIVE:
                 value = recording.values[slot]
                 value.data, value.recording = env[slot], None
         for c in codes:
@@ -303,18 +306,23 @@ def run_units(recording: Recording, live: tuple[int, ...], run):
                 env[c] = None
 
 
-_LIVE = sys.maxsize
+LIVE, UNUSED = sys.maxsize, -1
 
 
-def _last_uses(recording: Recording, live: tuple[int, ...]) -> list[int]:
-    """For each result the index of the last call that uses it; _LIVE if it outlives the flush."""
-    last = [-1] * len(recording.values)
-    for i, (_, codes) in enumerate(recording.calls()):
-        for c in codes:
-            if c >= 0:
-                last[c] = i
+def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
+    """For each result the index of the last call that needs it: LIVE if it outlives the flush,
+    UNUSED if no call that is computed needs it."""
+    last = [UNUSED] * n_values
     for slot in live:
-        last[slot] = _LIVE
+        last[slot] = LIVE
+    slot = n_values
+    for i in reversed(range(len(calls))):
+        unit, codes = calls[i]
+        slot -= len(unit.out_avals)
+        if unit.effect or max(last[slot:slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
+            for c in codes:
+                if c >= 0 and last[c] == UNUSED:
+                    last[c] = i
     return last
 
 

@@ -77,8 +77,8 @@ class Recording:
             yield unit, signature[position + 1:end]
             position = end
 
-    def flush(self, why: str = ""):
-        """Compute everything recorded; live values have data afterwards."""
+    def flush(self, why: str = "", tier: str | None = None):
+        """Compute everything recorded, by a tier if one is named; live values then have data."""
         from .programs import compute
         with self.lock:
             if self.done:
@@ -90,7 +90,7 @@ class Recording:
                 self._drop_unfinished_call()
             if self.signature:
                 count("flushes")
-                compute(self, why)
+                compute(self, why, tier)
 
     def _drop_unfinished_call(self):
         """If another thread is in the middle of recording a call here, it will do so again."""
@@ -205,10 +205,15 @@ def period(ids: Sequence[int]) -> int:
     return best
 
 
-def flush(why: str = "asked for"):
-    """Compute what this thread has recorded."""
+def flush(why: str = "asked for", tier: str | None = None):
+    """Compute what this thread has recorded; by one tier, if it is known which is best.
+
+    >>> import functorch_core as fc
+    >>> y = fc.ones(3) + 1
+    >>> fc.engine.flush()
+    """
     if _state.recording is not None:
-        _state.recording.flush(why)
+        _state.recording.flush(why, tier)
 
 
 # ---- what core.trace calls outside of traces -------------------------------------------------------

@@ -46,6 +46,18 @@ class Lens(NamedTuple):
         return self.kind, self.params, len(self.ints)
 
 
+STATIC_ENDS = 128
+
+
+def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
+    """Whether a position in a dimension of n elements is written into the graph.
+
+    The ends are, in small dimensions: x[:, 0], h[-1]. A long dimension is more likely one that a
+    loop runs over, where the first and the last step must not be programs of their own.
+    """
+    return n <= STATIC_ENDS and position in ends
+
+
 class Kind(NamedTuple):
     """get(x, *params, *ints); put(base, new, *params, *ints) or None for the general one, which
     takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.

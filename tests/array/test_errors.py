@@ -222,6 +222,31 @@ def test_the_users_line_ends_the_traceback(tmp_path):
     assert "ValueError: matmul" in error and "FUNCTORCH_TRACEBACK=1" in error
 
 
+NOTEBOOK = """
+import sys, traceback, types
+
+class Shell:
+    def set_custom_exc(self, kinds, handler):
+        self.handler = handler
+
+    def showtraceback(self, error, tb_offset=None):
+        traceback.print_exception(*error)
+
+shell = Shell()
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+import functorch_core as fc
+try:
+    fc.sin("a")
+except TypeError as error:
+    shell.handler(shell, TypeError, error, error.__traceback__)
+"""
+
+
+def test_notebooks_hide_frames_too(tmp_path):
+    error = run(tmp_path, NOTEBOOK).stderr
+    assert error.count('  File "') == 1 and 'fc.sin("a")' in error
+
+
 def test_all_frames_on_request(tmp_path):
     error = run(tmp_path, PROGRAM, FUNCTORCH_TRACEBACK="1").stderr
     assert "functorch_core/array/derivatives.py" in error

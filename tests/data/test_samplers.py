@@ -102,7 +102,7 @@ ERRORS = [
     lambda m: m.ConcatDataset([]),
     lambda m: m.StackDataset(),
     lambda m: m.StackDataset([1], [1, 2]),
-    lambda m: m.random_split([1, 2], [1]),
+    lambda m: m.random_split([1, 2], [5]),
     lambda m: m.random_split([1, 2], [1.2, -.2]),
     lambda m: m.DataLoader([1], num_workers=-1),
     lambda m: m.DataLoader([1], timeout=-1),

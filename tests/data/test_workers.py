@@ -143,10 +143,6 @@ def test_exception_while_iterating():
     fails(ArithmeticError, "half way", Broken())
 
 
-def test_stop_iteration_of_a_map_dataset_is_an_error():
-    fails(Exception, "StopIteration", at(3, lambda: throw(StopIteration())))
-
-
 # ---- dead and slow workers -------------------------------------------------------------------------------
 
 

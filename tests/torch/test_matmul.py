@@ -40,11 +40,12 @@ def agree(fun, *arrays, scale: float = 4., grad: bool = True):
                 assert_same(o.grad, t.grad, scale)
 
 
-# ---- matmul ----------------------------------------------------------------------------------------
+# ---- matmul --------------------------------------------------------------------------------------
 
 SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)),
           ((5, 2, 3), (3, 4)), ((3,), (5, 3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)),
-          ((1, 2, 3), (5, 3, 4)), ((7, 1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((0, 3), (3, 4)),
+          ((1, 2, 3), (5, 3, 4)), ((7, 1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((0, 3), (3,
+                                                                                               4)),
           ((2, 0), (0, 4)), ((4, 0, 3), (3, 2))]
 
 
@@ -59,7 +60,8 @@ def test_matmul_dtypes(dtype):
     agree(lambda m, x, y: x @ y.T, x.astype(dtype), y.astype(dtype), scale=40)
 
 
-@pytest.mark.parametrize("a,b", [((2, 3), (4, 5)), ((2, 3), (4,)), ((3,), (4,)), ((5, 2, 3), (5, 4, 3)),
+@pytest.mark.parametrize("a,b", [((2, 3), (4, 5)), ((2, 3), (4,)), ((3,), (4,)), ((5, 2, 3), (5, 4,
+                                                                                              3)),
                                  ((5, 2, 3), (4, 3, 2)), ((), (3,)), ((2, 2, 3), (4, 5))])
 def test_matmul_errors(a, b):
     assert_same_error(lambda m: m.matmul(m.ones(a), m.ones(b)), reference, message=False)
@@ -95,7 +97,8 @@ def test_in_place_and_out():
 
 
 @pytest.mark.parametrize("equation,shapes", [
-    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,j->i", [(2, 3), (3,)]), ("ii->i", [(3, 3)]), ("ii", [(3, 3)]),
+    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,j->i", [(2, 3), (3,)]), ("ii->i", [(3, 3)]),
+    ("ii", [(3, 3)]),
     ("bij,bjk", [(5, 2, 3), (5, 3, 4)]), ("...i,...i->...", [(2, 5, 3), (5, 3)]),
     ("ab,cd,be,ce->ad", [(2, 3), (4, 5), (3, 6), (4, 6)]), ("i,j->ij", [(2,), (3,)]),
     ("ij->", [(2, 3)]), ("ij->ji", [(2, 3)]), ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)])])
@@ -106,7 +109,8 @@ def test_einsum(equation, shapes):
 
 def test_einsum_sublists_and_errors():
     agree(lambda m, x, y: m.einsum(x, [0, 1], y, [1, 2], [0, 2]), array(2, 3), array(3, 4))
-    assert_same_error(lambda m: m.einsum("ij,jk", m.ones(2, 3), m.ones(4, 5)), reference, message=False)
+    assert_same_error(lambda m: m.einsum("ij,jk", m.ones(2, 3), m.ones(4, 5)), reference,
+                      message=False)
 
 
 @pytest.mark.parametrize("dims", [0, 1, 2, ([0], [1]), ([1, 0], [0, 1])])
@@ -121,7 +125,7 @@ def test_cdist_with_equal_rows(power):
           scale=100)
 
 
-# ---- linear algebra ----------------------------------------------------------------------------------
+# ---- linear algebra ------------------------------------------------------------------------------
 
 
 def spd(*lead, n: int = 3):
@@ -131,7 +135,8 @@ def spd(*lead, n: int = 3):
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (0,)])
-@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigvalsh", "svdvals", "matrix_exp", "pinv"])
+@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigvalsh", "svdvals", "matrix_exp",
+                                  "pinv"])
 def test_functions_of_matrices(name, lead):
     matrices = spd(*lead) if name != "matrix_exp" else spd(*lead) / 8
     agree(lambda m, a: getattr(m.linalg, name)(a), matrices, scale=200)

@@ -10,7 +10,7 @@ from .values import (
     Derived, aval_of, dt, full_like, like, np, p, require_floating, tied, total, where, wide,
     wrap_dim)
 
-# ---- norms -------------------------------------------------------------------------------------------
+# ---- norms ---------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def norm_of_difference(difference, power: float):
     return p.convert(out, dtype=dt.real_of(a.dtype))
 
 
-# ---- distances ---------------------------------------------------------------------------------------
+# ---- distances -----------------------------------------------------------------------------------
 
 
 @torch_op(method=False)

@@ -11,7 +11,7 @@ from .values import aval_of, dt, name_of, np, p, padded, wrap_dim
 NORMS = ("backward", "ortho", "forward")
 OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
-# ---- what they share ---------------------------------------------------------------------------------
+# ---- what they share -----------------------------------------------------------------------------
 
 
 def _norm_of(norm):
@@ -148,7 +148,7 @@ def _conj(x):
     return p.conj(x) if aval_of(x).dtype in dt.COMPLEX else x
 
 
-# ---- the transforms ----------------------------------------------------------------------------------
+# ---- the transforms ------------------------------------------------------------------------------
 
 DOCS = {
     "fft": "The discrete Fourier transform along a dimension.",
@@ -204,7 +204,7 @@ hfft, hfft2, hfftn = _declare("hfft")
 ihfft, ihfft2, ihfftn = _declare("ihfft")
 
 
-# ---- frequencies and shifts --------------------------------------------------------------------------
+# ---- frequencies and shifts ----------------------------------------------------------------------
 
 
 def _frequencies(array, out, dtype, device, requires_grad):
@@ -226,7 +226,8 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     k = np.arange(n)
-    return _frequencies(np.where(k < (n + 1) // 2, k, k - n) / (n * d) if n else k, out, dtype, device,
+    return _frequencies(np.where(k < (n + 1) // 2, k, k - n) / (n * d) if n else k, out, dtype,
+                        device,
                         requires_grad)
 
 
@@ -242,7 +243,8 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
 
 
 def _rolled(input, dim, sign: int):
-    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim,
+                                                                             int) else tuple(dim)
     if not dims:
         return input.clone()
     shifts = tuple(input.shape[d] // 2 if sign > 0 else -(input.shape[d] // 2) for d in dims)

@@ -18,6 +18,7 @@ from .._views import (
     Lens,
     assign,
     besides,
+    is_static,
     check_writable,
     current_aval,
     make_view,
@@ -69,7 +70,7 @@ class Parsed:
         if not -n <= i < n:
             raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
         i = i + n if i < 0 else i
-        static = i == 0 or i == n - 1
+        static = is_static(i, (0, n - 1), n)
         if not static:
             self.ints.append(i)
         self.spec.append((i if static else None, 1, 1, False))
@@ -77,7 +78,8 @@ class Parsed:
     def slice(self, s: slice, n: int):
         """Take a part of a dimension. The start is an input unless the part reaches an end."""
         start, size, step = sliced(s, n)
-        static = start == 0 or start + size * step >= n
+        whole = size == n
+        static = whole or is_static(start, (0, n - size * step), n)
         if not static:
             self.ints.append(start)
         self.spec.append((start if static else None, size, step, True))

@@ -9,7 +9,7 @@ from .linalg_checks import check_info, filled, matrices, require_inexact
 from .values import (
     aval_of, dt, full_like, iota_along, p, stop_gradient, tied)
 
-# ---- Cholesky ----------------------------------------------------------------------------------------
+# ---- Cholesky ------------------------------------------------------------------------------------
 
 
 def cholesky_of(x, upper: bool = False):
@@ -38,7 +38,7 @@ def _cholesky_ex(input: Tensor, upper):
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
-    """cholesky, and for each matrix 0, or 1 where it is not positive definite (the factor is NaN)."""
+    """cholesky, and for each matrix 0, or 1 where it is not positive definite: a factor of NaN."""
     from .._op import write_out
     result = _cholesky_ex(A, upper)
     if check_errors:
@@ -46,7 +46,8 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     return result if out is None else write_out("linalg_cholesky_ex", out, result)
 
 
-NOT_POSITIVE = ("The factorization could not be completed because the input is not positive-definite "
+NOT_POSITIVE = ("The factorization could not be completed because the input is not "
+                "positive-definite "
                 "(the leading minor of order {info} is not positive-definite).")
 
 
@@ -98,14 +99,15 @@ def cholesky_solve(input: Tensor, L: Tensor, upper=False, *, out=None):
     """
     for name, x in (("b", input), ("u", L)):
         if aval_of(x).ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {aval_of(x).ndim} "
+            raise RuntimeError(f"{name} should have at least 2 dimensions, but has "
+                               f"{aval_of(x).ndim} "
                                "dimensions instead")
     from .linalg_solve import stacked_together
     factor, b = stacked_together("cholesky_solve", L, input)
     return _by_cholesky(factor, b, upper) if aval_of(b).size else tied(b, factor)
 
 
-# ---- LU ----------------------------------------------------------------------------------------------
+# ---- LU ------------------------------------------------------------------------------------------
 
 
 def singular_info(factors):
@@ -153,8 +155,10 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     return result if out is None else write_out("linalg_lu_factor_ex", out, result)
 
 
-ZERO_PIVOT = ("U[{info},{info}] is zero and using it on lu_solve would result in a division by zero. "
-              "If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+ZERO_PIVOT = ("U[{info},{info}] is zero and using it on lu_solve would result in a division by "
+              "zero. "
+              "If you still want to perform the factorization, consider calling linalg.lu(A, "
+              "pivot) or "
               "linalg.lu_factor_ex(A, pivot)")
 
 
@@ -205,11 +209,13 @@ def lu(A, *, pivot=True, out=None):
 
 
 @torch_op(method=False, returns=named.lu_unpack)
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivots=True, *, out=None):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivots=True, *,
+              out=None):
     """P, L, U from what lu_factor gives."""
     if aval_of(LU_pivots).dtype != dt.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
-                           "torch.int32 dtype.\nNote: this function is intended to be used with the "
+                           "torch.int32 dtype.\nNote: this function is intended to be used with "
+                           "the "
                            "output produced by torch.linalg.lu_factor")
     a = aval_of(LU_data)
     empty = p.full((0,), 0, a.dtype)
@@ -239,7 +245,7 @@ def _identity(x, shape):
     return p.add(m.identity(shape=shape, dtype=aval_of(x).dtype), filled(x, shape, 0))
 
 
-# ---- QR ----------------------------------------------------------------------------------------------
+# ---- QR ------------------------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_qr", method=False, function=False, returns=named.linalg_qr)
@@ -295,9 +301,11 @@ def _householder_product(input: Tensor, tau: Tensor, *, out=None):
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if a.shape[-2] < a.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to "
+                           "input.shape[-1]")
     if a.shape[-1] < t.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to "
+                           "tau.shape[-1]")
     if a.dtype != t.dtype:
         raise RuntimeError(f"{name}: tau dtype {t.dtype} does not match input dtype {a.dtype}")
     if not a.size:
@@ -326,7 +334,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False,
         if aval_of(x).ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     if aval_of(tau).ndim != aval_of(input).ndim - 1:
-        raise RuntimeError("torch.ormqr: Expected tau to have one dimension less than input, but got "
+        raise RuntimeError("torch.ormqr: Expected tau to have one dimension less than input, but "
+                           "got "
                            f"tau.ndim equal to {aval_of(tau).ndim} and input.ndim is equal to "
                            f"{aval_of(input).ndim}")
     k = aval_of(tau).shape[-1]
@@ -336,7 +345,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False,
     return p.ormqr(reflectors, tau, other, left=left, transpose=transpose)
 
 
-# ---- eigenvalues -------------------------------------------------------------------------------------
+# ---- eigenvalues ---------------------------------------------------------------------------------
 
 
 def _check_uplo(UPLO: str) -> bool:
@@ -408,7 +417,7 @@ def eigvals(A, *, out=None):
     return _eigvals(A, out=out)
 
 
-# ---- singular values ---------------------------------------------------------------------------------
+# ---- singular values -----------------------------------------------------------------------------
 
 
 def svd_of(x, full: bool):
@@ -435,7 +444,8 @@ def _full_svd_tangents(primals, tangents):
     dual, _ = jvp(graph, (True,))
     moved = run(dual, [x, tangents[0]])[3:]
     shapes = [aval_of(o).shape for o in outs]
-    return outs, [m.resized(moved[0], *shapes[0][-2:]), moved[1], m.resized(moved[2], *shapes[2][-2:])]
+    return outs, [m.resized(moved[0], *shapes[0][-2:]), moved[1], m.resized(moved[2],
+                                                                            *shapes[2][-2:])]
 
 
 _FULL_SVD = JvpRule(_full_svd_tangents, "svd")

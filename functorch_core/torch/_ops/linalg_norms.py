@@ -12,7 +12,7 @@ from .reduction import vector_norm_of
 from .values import (
     aval_of, dt, full_like, p, permuted, total, wide, wrap_dim)
 
-# ---- vectors -----------------------------------------------------------------------------------------
+# ---- vectors -------------------------------------------------------------------------------------
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -36,9 +36,11 @@ def _check_norm_dtype(name: str, x, dtype):
     if dt.category(wanted) != dt.category(found):
         raise RuntimeError(f"{name}: dtype should be "
                            f"{'complex' if found in dt.COMPLEX else 'real'} for "
-                           f"{'complex' if found in dt.COMPLEX else 'real'} inputs, but got {dtype}")
+                           f"{'complex' if found in dt.COMPLEX else 'real'} inputs, but got "
+                           f"{dtype}")
     if wanted.itemsize < found.itemsize:
-        raise RuntimeError(f"{name}: the dtype of the input ({x.dtype}) should be convertible without "
+        raise RuntimeError(f"{name}: the dtype of the input ({x.dtype}) should be convertible "
+                           "without "
                            f"narrowing to the specified dtype ({dtype})")
 
 
@@ -48,11 +50,12 @@ def _check_empty(x, ord, dim):
     shape = x.shape or (1,)
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     if any(shape[d] == 0 for d in dims):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because "
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
+                           "because "
                            "the operation does not have an identity")
 
 
-# ---- matrices ----------------------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 def matrix_norm_of(x, ord):
@@ -78,13 +81,15 @@ def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
     if ord not in ORDERS:
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if a.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 "
+                           "dimensions.")
     if len(dim) != 2:
         raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple. Got "
                            f"{', '.join(map(str, dim))}")
     wanted = _types.numpy_dtype(dtype, a.dtype)
     if wanted not in dt.INEXACT:
-        raise RuntimeError("linalg.matrix_norm: Expected a floating point or complex tensor as input. Got"
+        raise RuntimeError("linalg.matrix_norm: Expected a floating point or complex tensor as "
+                           "input. Got"
                            f" {a.dtype.name.capitalize()}")
     x = p.convert(input, dtype=wanted)
     if ord in ("nuc", 2, -2):
@@ -137,7 +142,8 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
             raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
                                f"{list(dim)}")
         if dim is None and input.ndim not in (1, 2):
-            raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or "
+            raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must "
+                               "be 1D or "
                                f"2D. Got {input.ndim}D.")
     matrix = ord is not None and (len(dim) == 2 if dim is not None else input.ndim == 2)
     if isinstance(ord, str) and not matrix:
@@ -147,7 +153,7 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
 
 
-# ---- condition numbers -------------------------------------------------------------------------------
+# ---- condition numbers ---------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_cond", method=False, function=False)

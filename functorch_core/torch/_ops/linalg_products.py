@@ -66,7 +66,7 @@ def vander(x, N=None):
     return _vander(x, columns)
 
 
-# ---- low rank ----------------------------------------------------------------------------------------
+# ---- low rank ------------------------------------------------------------------------------------
 
 
 def _basis(A, q: int, niter: int):
@@ -102,9 +102,10 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter=niter)
 
 
-# ---- missing -----------------------------------------------------------------------------------------
+# ---- missing -------------------------------------------------------------------------------------
 
-MISSING = "linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use linalg.lu_factor"
+MISSING = ("linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use "
+           "linalg.lu_factor")
 
 
 def ldl_factor(A, *, hermitian=False, out=None):

@@ -16,7 +16,7 @@ from .values import (
     aval_of, broadcast, cast, dt, full_like, like, name_of, p, stop_gradient, tied, total, wide,
     wrap_dim)
 
-# ---- operands ----------------------------------------------------------------------------------------
+# ---- operands ------------------------------------------------------------------------------------
 
 
 def stacked_together(name: str, a, b):
@@ -43,7 +43,7 @@ def solved(a, b, left: bool = True):
     return m.swapped(p.solve(m.swapped(a), m.swapped(b)))
 
 
-# ---- solve -------------------------------------------------------------------------------------------
+# ---- solve ---------------------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex,
@@ -52,8 +52,10 @@ def _solve_ex(input: Tensor, B: Tensor, left):
     a = matrices(input, "linalg.solve", square=True)
     vector = _is_vector(aval_of(a), aval_of(B))
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported "
-                           "for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not "
+                           "supported "
+                           "for left=False. In this case linalg.solve is equivalent to B / "
+                           "A.squeeze(-1)")
     b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
     side = -2 if left else -1
     if aval_of(b).ndim < 2 or aval_of(b).shape[side] != aval_of(a).shape[side]:
@@ -99,7 +101,8 @@ def _solve_triangular(input: Tensor, B: Tensor, upper, left, unitriangular, *, o
                            "dimensions.")
     side = -2 if left else -1
     if aval_of(B).shape[side] != aval_of(a).shape[side]:
-        raise RuntimeError("linalg.solve_triangular: Incompatible shapes of A and B for the equation "
+        raise RuntimeError("linalg.solve_triangular: Incompatible shapes of A and B for the "
+                           "equation "
                            f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(B)})")
     a, b = stacked_together("linalg.solve_triangular", a, B)
     return _triangular(a, b, upper, left, unitriangular)
@@ -127,7 +130,8 @@ def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unit
 
 @torch_op(name="linalg_lu_solve", method=False, function=False)
 def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left, adjoint, *, out=None):
-    a, b = stacked_together("linalg.lu_solve", matrices(LU, "torch.linalg.lu_solve", square=True), B)
+    a, b = stacked_together("linalg.lu_solve", matrices(LU, "torch.linalg.lu_solve", square=True),
+                            B)
     if aval_of(pivots).dtype != dt.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if not aval_of(b).size:
@@ -153,7 +157,7 @@ def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
     return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
 
 
-# ---- inverses ----------------------------------------------------------------------------------------
+# ---- inverses ------------------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_inv_ex", method=False, function=False, returns=named.linalg_inv_ex)
@@ -164,7 +168,8 @@ def _inv_ex(input: Tensor):
     return [p.inv(a), singular_info(lu_of(stop_gradient(a), True)[0])]
 
 
-NOT_INVERTIBLE = ("The diagonal element {info} is zero, the inversion could not be completed because the "
+NOT_INVERTIBLE = ("The diagonal element {info} is zero, the inversion could not be completed "
+                  "because the "
                   "input matrix is singular.")
 
 
@@ -277,7 +282,7 @@ def pinverse(input, rcond=1e-15):
     return _pinv_op(input, 0., rcond, False)
 
 
-# ---- determinants ------------------------------------------------------------------------------------
+# ---- determinants --------------------------------------------------------------------------------
 
 
 def det_of(x):
@@ -335,7 +340,7 @@ def logdet(input: Tensor):
     return p.select(p.lt(sign, 0.), full_like(size, math.nan), size)
 
 
-# ---- least squares -----------------------------------------------------------------------------------
+# ---- least squares -------------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_lstsq", method=False, function=False, returns=tuple)
@@ -381,7 +386,8 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
     """
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd,"
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, "
+                           "gelsd,"
                            " gelss)")
     solution, residuals, rank, values = _lstsq(A, B, rcond, driver)
     if residuals.numel() and rank.numel() and rank._level is None:
@@ -419,10 +425,11 @@ def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False, out=None)
     return _matrix_rank(A, atol, rtol, hermitian, out=out)
 
 
-# ---- functions of matrices ---------------------------------------------------------------------------
+# ---- functions of matrices -----------------------------------------------------------------------
 
-# The Taylor polynomial of degree 19 by seven products (Paterson and Stockmeyer, 1973): good to these
-# norms, to which a matrix is halved before and squared after. No system to solve, as Pade's would be.
+# The Taylor polynomial of degree 19 by seven products (Paterson and Stockmeyer, 1973): good to
+# these norms, to which a matrix is halved before and squared after. No system to solve, as Pade's
+# would be.
 TAYLOR_NORM = {dt.float32: 3.0, dt.float64: 1.1}
 HALVINGS = 24  # enough for norms up to 18 million
 
@@ -435,7 +442,8 @@ def matrix_exp(input: Tensor):
     tensor([[1.]])
     """
     if aval_of(input).dtype not in dt.INEXACT:
-        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as input. "
+        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as "
+                           "input. "
                            f"Got {name_of(input)}")
     x = matrices(wide(input), "linalg.matrix_exp", square=True)
     return like(_exponential(x), input) if aval_of(x).size else input
@@ -479,7 +487,7 @@ def _taylor(x):
     return out
 
 
-# ---- products and tensors ----------------------------------------------------------------------------
+# ---- products and tensors ------------------------------------------------------------------------
 
 
 @torch_op(name="linalg_multi_dot", method=False, function=False)
@@ -492,7 +500,8 @@ def _multi_dot(tensors: Tensors, *, out=None):
         allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
         if aval_of(x).ndim not in allowed:
             which = "the first" if i == 0 else "the last" if i == len(tensors) - 1 else i
-            raise RuntimeError(f"multi_dot(): {which} tensor must be {'1D or ' * (len(allowed) - 1)}2D "
+            raise RuntimeError(f"multi_dot(): {which} tensor must be "
+                               f"{'1D or ' * (len(allowed) - 1)}2D "
                                f"but got {aval_of(x).ndim}D")
     tensors = list(tensors)
     if first.ndim == 1:
@@ -501,8 +510,10 @@ def _multi_dot(tensors: Tensors, *, out=None):
         tensors[-1] = p.expand_dims(tensors[-1], dims=(1,))
     for x, y in zip(tensors, tensors[1:]):
         if aval_of(x).shape[1] != aval_of(y).shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {tensors.index(x)} and {tensors.index(y)} with "
-                               f"shapes {list(aval_of(x).shape)} and {list(aval_of(y).shape)} cannot be "
+            raise RuntimeError(f"multi_dot(): tensors {tensors.index(x)} and {tensors.index(y)} "
+                               "with "
+                               f"shapes {list(aval_of(x).shape)} and {list(aval_of(y).shape)} "
+                               "cannot be "
                                "multiplied")
     result = chained(tensors)
     shape = aval_of(result).shape
@@ -534,7 +545,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     shape = A.shape[B.ndim:]
     if math.prod(shape) != math.prod(A.shape[:B.ndim]):
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+        raise RuntimeError("Expected self to satisfy the requirement "
+                           "prod(self.shape[other.ndim:]) == "
                            f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != "
                            f"{math.prod(A.shape[:B.ndim])}")
     flat = A.reshape(math.prod(shape), math.prod(shape))
@@ -545,7 +557,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
 @torch_op(name="linalg_vecdot", method=False, function=False)
 def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     if aval_of(input).dtype != aval_of(y).dtype:
-        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x "
+                           "of type "
                            f"{name_of(input)} and y of type {name_of(y)} instead")
     x = p.conj(input) if aval_of(input).dtype in dt.COMPLEX else input
     x, y = broadcast([x, y])

@@ -14,7 +14,7 @@ from .values import (
 
 SAME_DTYPE = "{name} expected both operands to have the same dtype, but got {x} and {y}"
 
-# ---- checks ------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------
 
 
 def check_product(x, y, kernel: str = "addmm_impl_cpu_"):
@@ -38,7 +38,7 @@ def check_inner(a_shape, b_shape):
                            f"({a_shape[0]}x{a_shape[1]} and {b_shape[0]}x{b_shape[1]})")
 
 
-# ---- matmul ------------------------------------------------------------------------------------------
+# ---- matmul --------------------------------------------------------------------------------------
 
 
 @torch_op(dunder=("matmul", "rmatmul"))
@@ -90,7 +90,8 @@ def broadcast_lead(a, b) -> tuple[int, ...]:
 def _check_matmul(a, b):
     if len(a) == len(b) == 1:
         if a != b:
-            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}]"
+            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src "
+                               f"[{b[0]}]"
                                f" to have the same number of elements, but got {a[0]} and {b[0]} "
                                "elements respectively")
     elif len(b) == 1:
@@ -182,7 +183,8 @@ def _inner_product(name: str, x, y):
         raise RuntimeError(f"{name} : expected both vectors to have same dtype, but found "
                            f"{name_of(x)} and {name_of(y)}")
     if a.shape != b.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.size}] and src [{b.size}]"
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.size}] and src "
+                           f"[{b.size}]"
                            f" to have the same number of elements, but got {a.size} and {b.size} "
                            "elements respectively")
     if a.dtype == dt.bool_:
@@ -249,7 +251,7 @@ def outer_product(x, y):
     return p.mul(*promote(x, y))
 
 
-# ---- sums with a product -----------------------------------------------------------------------------
+# ---- sums with a product -------------------------------------------------------------------------
 
 
 def _weighted(input, product_, beta, alpha):
@@ -258,7 +260,8 @@ def _weighted(input, product_, beta, alpha):
     _check_scale("alpha", alpha, product_)
     if not is_number(alpha, 1):
         product_ = p.mul(product_, scalar(product_, alpha))
-    require_same_dtype(input, product_, "self and mat2 must have the same dtype, but got {x} and {y}",
+    require_same_dtype(input, product_, "self and mat2 must have the same dtype, but got {x} and "
+                                        "{y}",
                        name_of)
     if is_number(beta, 0):
         return product_
@@ -278,8 +281,10 @@ def expanded_to(x, shape):
                            f"the number of dimensions in the tensor ({a.ndim})")
     for d, n in enumerate(a.shape):
         if n not in (1, shape[lead + d]):
-            raise RuntimeError(f"The expanded size of the tensor ({shape[lead + d]}) must match the "
-                               f"existing size ({n}) at non-singleton dimension {lead + d}.  Target "
+            raise RuntimeError(f"The expanded size of the tensor ({shape[lead + d]}) must match "
+                               "the "
+                               f"existing size ({n}) at non-singleton dimension {lead + d}.  "
+                               "Target "
                                f"sizes: {list(shape)}.  Tensor sizes: {list(a.shape)}")
     return expanded(x, shape)
 
@@ -318,7 +323,8 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
 
 
 @torch_op(inplace=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
+          out=None):
     """beta * input + alpha * (mat @ vec).
 
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
@@ -351,7 +357,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
 def _need_integers(beta, alpha):
     for name, number in (("beta", beta), ("alpha", alpha)):
         if getattr(number, "kind", type(number)) is float:
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating "
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
+                               "floating "
                                "point number.")
 
 
@@ -395,7 +402,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     return _weighted(input, product_, beta, alpha)
 
 
-# ---- linear layers -----------------------------------------------------------------------------------
+# ---- linear layers -------------------------------------------------------------------------------
 
 
 @torch_op(method=False, function=False, node="addmm")
@@ -410,8 +417,7 @@ def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     if w.ndim not in (1, 2):
         raise RuntimeError("linear(): argument 'weight' must be 1-D or 2-D, got "
                            f"{w.ndim}-D")
-    require_same_dtype(input, weight,
-                       "mat1 and mat2 must have the same dtype, but got {x} and {y}", name_of)
+    require_same_dtype(input, weight)
     if not a.ndim:
         raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
                            f"{a.ndim}D and {w.ndim}D")
@@ -457,7 +463,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: MaybeTensor =
     return out if bias is None else p.add(out, expanded(bias, aval_of(out).shape))
 
 
-# ---- einsum, tensordot -------------------------------------------------------------------------------
+# ---- einsum, tensordot ---------------------------------------------------------------------------
 
 
 @composite(method=False)
@@ -471,7 +477,8 @@ def einsum(*args):
     tensor([3., 3.])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at "
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or "
+                         "at "
                          "least one operand and its subscripts list")
     equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (
         args[0], list(args[1:]))
@@ -550,7 +557,8 @@ def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
         elif m == 1:
             input, a = _summed_to_one(input, i)
         else:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in dim "
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in "
+                               "dim "
                                f"{i} and second has size {m} in dim {j}")
     return p.dot_general(input, other, contract=(of_a, of_b))
 
@@ -598,7 +606,7 @@ def chained(matrices):
     return build(0, n - 1)
 
 
-# ---- others ------------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------
 
 
 @torch_op
@@ -637,7 +645,8 @@ def check_cross(a, b, dim: int):
     """RuntimeError unless both shapes have 3 along a dimension."""
     d = wrap_dim(dim, len(a))
     if a[d] != 3 or b[d] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and "
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} "
+                           "and "
                            f"{b[d]}")
 
 
@@ -688,9 +697,11 @@ def powered(x, n: int):
     """linalg.matrix_power of values, by repeated squaring."""
     a = aval_of(x)
     if a.ndim < 2:
-        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 "
+                           "dimensions.")
     if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError("linalg.matrix_power: A must be batches of square matrices, but they are "
+        raise RuntimeError("linalg.matrix_power: A must be batches of square matrices, but they "
+                           "are "
                            f"{a.shape[-2]} by {a.shape[-1]} matrices")
     if n < 0:
         x, n = p.inv(x), -n
@@ -712,7 +723,7 @@ def identity_like(x):
     return p.convert(same, dtype=a.dtype)
 
 
-# ---- distances ---------------------------------------------------------------------------------------
+# ---- distances -----------------------------------------------------------------------------------
 
 
 @torch_op(method=False)

@@ -8,7 +8,8 @@ import warnings
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .values import (
-    Derived, along, aval_of, cast, derived, dt, floated, full_like, like, np, p, require_floating,
+    Derived, along, aval_of, cast, derived, dt, floated, full_like, like, name_of, np, p,
+    require_floating,
     require_same_dtype, spread, stop_gradient, wide, wrap_dim)
 
 
@@ -23,12 +24,12 @@ def hidden(fun):
                     node=fun.__name__.lstrip("_"))
 
 
-# ---- rectifiers --------------------------------------------------------------------------------------
+# ---- rectifiers ----------------------------------------------------------------------------------
 
 
 @derived(lambda t, x, out: p.select(p.le(out, 0), p.zeros(aval_of(t)), t))
 def rectified(x):
-    """max(x, 0); NaN stays. The derivative, 0 at 0, reads the output: the input need not be kept."""
+    """max(x, 0); NaN stays. The derivative, 0 at 0, reads the output: no need to keep x."""
     return p.select(p.le(x, 0), p.zeros(aval_of(x)), x)
 
 
@@ -42,8 +43,8 @@ def torch_relu(input: Tensor):
     if aval_of(input).dtype == dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
     if aval_of(input).dtype in dt.COMPLEX:
-        raise NotImplementedError(f'"clamp_min_scalar_cpu" not implemented for '
-                                  f"'Complex{'Float' if aval_of(input).dtype.itemsize == 8 else 'Double'}'")
+        raise NotImplementedError('"clamp_min_scalar_cpu" not implemented for '
+                                  f"'{name_of(input)}'")
     return rectified(input)
 
 
@@ -179,7 +180,7 @@ def rrelu(input, lower=1. / 8, upper=1. / 3, training=False, inplace=False):
     return out
 
 
-# ---- shrinking ---------------------------------------------------------------------------------------
+# ---- shrinking -----------------------------------------------------------------------------------
 
 
 @torch_op(method=True)
@@ -190,7 +191,8 @@ def hardshrink(input: Tensor, lambd: Number = 0.5, *, out=None):
     tensor([0., 2.])
     """
     require_floating("hardshrink_cpu", input)
-    limit = p.broadcast_in_dim(cast(lambd, aval_of(input).dtype), shape=aval_of(input).shape, dims=())
+    limit = p.broadcast_in_dim(cast(lambd, aval_of(input).dtype), shape=aval_of(input).shape,
+                               dims=())
     inside = p.and_(p.ge(input, p.neg(limit)), p.le(input, limit))
     return p.select(inside, p.zeros(aval_of(input)), input)
 
@@ -225,7 +227,7 @@ def _tanhshrink(input: Tensor):
 tanhshrink = _tanhshrink
 
 
-# ---- exponential units -------------------------------------------------------------------------------
+# ---- exponential units ---------------------------------------------------------------------------
 
 
 def _elu(x, alpha, scale, input_scale):
@@ -308,7 +310,8 @@ def gelu(input: Tensor, *, approximate="none"):
         out = p.mul(p.mul(x, 0.5), p.add(p.erf(p.mul(x, math.sqrt(0.5))), 1.))
     elif approximate == "tanh":
         cubic = p.mul(p.mul(p.mul(x, x), x), 0.044715)
-        out = p.mul(p.mul(x, 0.5), p.add(p.tanh(p.mul(p.add(x, cubic), math.sqrt(2 / math.pi))), 1.))
+        out = p.mul(p.mul(x, 0.5), p.add(p.tanh(p.mul(p.add(x, cubic), math.sqrt(2 / math.pi))),
+                                         1.))
     else:
         raise RuntimeError("approximate argument must be either none or tanh.")
     return like(out, input)
@@ -453,7 +456,8 @@ def glu(input: Tensor, dim=-1):
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, a.ndim)
     if a.shape[d] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {a.shape[d]}")
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size "
+                           f"{a.shape[d]}")
     n = a.shape[d] // 2
     x = wide(input)
     first = p.slice_in_dim(x, start=0, limit=n, dimension=d)
@@ -461,7 +465,7 @@ def glu(input: Tensor, dim=-1):
     return like(p.mul(first, p.logistic(second)), input)
 
 
-# ---- softmax -----------------------------------------------------------------------------------------
+# ---- softmax -------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -521,7 +525,8 @@ def torch_log_softmax(input: Tensor, dim, dtype=None, *, out=None):
     return _soft(input, dim, dtype, log=True)
 
 
-IMPLICIT_DIM = ("Implicit dimension choice for {name} has been deprecated. Change the call to include "
+IMPLICIT_DIM = ("Implicit dimension choice for {name} has been deprecated. Change the call to "
+                "include "
                 "dim=X as an argument.")
 
 
@@ -579,7 +584,7 @@ def _straight_through(input: Tensor, dim):
     return p.add(p.sub(hard, stop_gradient(input)), input)
 
 
-# ---- in place ----------------------------------------------------------------------------------------
+# ---- in place ------------------------------------------------------------------------------------
 
 
 def relu_(input):

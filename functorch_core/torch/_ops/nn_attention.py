@@ -11,7 +11,7 @@ from .nn_other import dropout, dropout_mask
 from .values import (
     aval_of, c_name, dt, expanded, full_like, iota_along, like, p, permuted, wide)
 
-# ---- scaled dot product ---------------------------------------------------------------------------------------
+# ---- scaled dot product --------------------------------------------------------------------------
 
 
 def _grouped(x, heads: int):
@@ -59,7 +59,8 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, mask: MaybeTensor, kee
     for x in (key, value):
         if aval_of(x).dtype != aval_of(query).dtype:
             raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
-                               f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and value.dtype: "
+                               f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and "
+                               "value.dtype: "
                                f"{c_name(value)} instead.")
     operands = [query, key, value, *(x for x in (mask, keep) if x is not None)]
 
@@ -88,10 +89,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     torch.Size([1, 2, 3])
     """
     if attn_mask is not None and is_causal:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set "
+                           "when "
                            "is_causal=True")
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but "
+                           "got "
                            f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): "
                            f"{value.ndim} instead.")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
@@ -109,13 +112,14 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 
 
-# ---- multi-head --------------------------------------------------------------------------------------
+# ---- multi-head ----------------------------------------------------------------------------------
 
 
 def multi_head_attention_forward(
-        query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
-        add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
-        need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
+        query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
+        bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
+        key_padding_mask=None, need_weights=True, attn_mask=None,
+        use_separate_proj_weight=False, q_proj_weight=None,
         k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
         average_attn_weights=True, is_causal=False):
     """Multi-head attention of (L, N, E) or (L, E): (output, weights or None)."""
@@ -137,7 +141,8 @@ def multi_head_attention_forward(
     weights = ((q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight
                else in_proj_weight.chunk(3))
     biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-    q, k, v = _projected(query, key, value, weights, biases, use_separate_proj_weight, in_proj_weight,
+    q, k, v = _projected(query, key, value, weights, biases, use_separate_proj_weight,
+                         in_proj_weight,
                          in_proj_bias)
     if attn_mask is not None:
         attn_mask = _full_mask(attn_mask, batch, num_heads, length, key.shape[0])
@@ -172,16 +177,21 @@ def _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads):
                              f"{query.ndim}-D query tensor")
     n = query.ndim
     if not key.ndim == value.ndim == n:
-        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, expected "
-                             f"`key` and `value` to be {n}-D but found {key.ndim}-D and {value.ndim}-D "
+        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+                             "expected "
+                             f"`key` and `value` to be {n}-D but found {key.ndim}-D and "
+                             f"{value.ndim}-D "
                              "tensors respectively")
     if key_padding_mask is not None and key_padding_mask.ndim != n - 1:
-        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, expected "
+        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+                             "expected "
                              f"`key_padding_mask` to be `None` or {n - 1}-D but found "
                              f"{key_padding_mask.ndim}-D tensor instead")
     if attn_mask is not None and attn_mask.ndim not in (2, 3):
-        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, expected "
-                             f"`attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D tensor "
+        raise AssertionError(f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+                             "expected "
+                             f"`attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D "
+                             "tensor "
                              "instead")
 
 
@@ -193,7 +203,8 @@ def _check_widths(query, key, value, embed_dim, num_heads, separate: bool):
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
     if separate:
         if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match "
+                                 "value's "
                                  f"{value.shape[:2]}")
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 from .._op import torch_op
 from .values import aval_of, dt, name_of, p, permuted
 
-# ---- arguments ---------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def ntuple(value, n: int, name: str = "argument") -> tuple[int, ...]:
@@ -13,15 +13,18 @@ def ntuple(value, n: int, name: str = "argument") -> tuple[int, ...]:
         if len(value) == 1:
             return tuple(map(int, value)) * n
         if len(value) != n:
-            raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
+            raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} "
+                               "values "
                                f"to match the convolution dimensions, but got {name}={list(value)}")
         return tuple(map(int, value))
     return (int(value),) * n
 
 
-BIASED = ("Given weight of size {w}, expected bias to be 1-dimensional with {n} elements, but got bias "
+BIASED = ("Given weight of size {w}, expected bias to be 1-dimensional with {n} elements, but got "
+          "bias "
           "of size {b} instead")
-BATCHED = ("Expected {a}D (unbatched) or {b}D (batched) input to conv{t}{n}d, but got input of size: "
+BATCHED = ("Expected {a}D (unbatched) or {b}D (batched) input to conv{t}{n}d, but got input of "
+           "size: "
            "{x}")
 
 
@@ -39,7 +42,8 @@ def _check(x, w, bias, n: int, stride, dilation, groups: int, transposed: bool):
     if any(d <= 0 for d in dilation):
         raise RuntimeError("dilation should be greater than zero")
     if 0 in w.shape[2:]:
-        raise RuntimeError(f"Kernel size should be greater than zero, but got shape {list(w.shape)}")
+        raise RuntimeError("Kernel size should be greater than zero, but got shape "
+                           f"{list(w.shape)}")
     _check_channels(x.shape if x.ndim == n + 2 else (1, *x.shape), w.shape, groups, transposed)
     made = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and aval_of(bias).shape != (made,):
@@ -51,28 +55,34 @@ def _check_channels(x, w, groups: int, transposed: bool):
     if transposed:
         if x[1] != w[0]:
             raise RuntimeError(f"Given transposed=True, weight of size {list(w)}, expected input"
-                               f"{list(x)} to have {w[0]} channels, but got {x[1]} channels instead")
+                               f"{list(x)} to have {w[0]} channels, but got {x[1]} channels "
+                               "instead")
         if x[1] % groups:
-            raise RuntimeError(f"{head}expected weight to be divisible by {groups} at dimension 0, but"
+            raise RuntimeError(f"{head}expected weight to be divisible by {groups} at dimension "
+                               "0, but"
                                f" got weight of size {list(w)} instead")
         return
     if w[0] < groups:
         raise RuntimeError(f"{head}expected weight to be at least {groups} at dimension 0, but got "
                            f"weight of size {list(w)} instead")
     if w[0] % groups:
-        raise RuntimeError(f"{head}expected weight to be divisible by {groups} at dimension 0, but got"
+        raise RuntimeError(f"{head}expected weight to be divisible by {groups} at dimension 0, "
+                           "but got"
                            f" weight of size [{list(w)}] instead")
     if x[1] != w[1] * groups:
-        raise RuntimeError(f"{head}expected input{list(x)} to have {w[1] * groups} channels, but got "
+        raise RuntimeError(f"{head}expected input{list(x)} to have {w[1] * groups} channels, but "
+                           "got "
                            f"{x[1]} channels instead")
 
 
 def _check_dtypes(x, w, bias):
     if aval_of(x).dtype != aval_of(w).dtype:
-        raise RuntimeError(f"Input type ({name_of(x)}) and weight type ({name_of(w)}) should be the "
+        raise RuntimeError(f"Input type ({name_of(x)}) and weight type ({name_of(w)}) should be "
+                           "the "
                            "same")
     if bias is not None and aval_of(bias).dtype != aval_of(x).dtype:
-        raise RuntimeError(f"Input type ({name_of(x)}) and bias type ({name_of(bias)}) should be the "
+        raise RuntimeError(f"Input type ({name_of(x)}) and bias type ({name_of(bias)}) should be "
+                           "the "
                            "same")
     if aval_of(x).dtype == dt.bool_:
         raise NotImplementedError('"convolution" not implemented for \'Bool\'')
@@ -95,7 +105,7 @@ def _paddings(padding, kernel, stride, dilation, n: int):
     return tuple((q, q) for q in padding)
 
 
-# ---- convolution -------------------------------------------------------------------------------------
+# ---- convolution ---------------------------------------------------------------------------------
 
 
 def convolve(x, w, bias, n: int, stride, padding, dilation, groups: int):
@@ -118,7 +128,8 @@ def _check_reach(spatial, kernel, pads, dilation):
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(m < r for m, r in zip(padded, reach)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel "
+            "size: "
             f"({' x '.join(map(str, reach))}). Kernel size can't be greater than actual input size")
 
 
@@ -169,14 +180,15 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
     if aval_of(input).ndim != 3:
         raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
     if aval_of(weight).ndim != 3:
-        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, "
+                           "out_channels.")
     if aval_of(bias).ndim != 1:
         raise RuntimeError("Bias must be 1-D")
     out = p.conv(input, weight, padding=((pad, pad),), dims=((1, 2, 0), (2, 1, 0), (1, 2, 0)))
     return p.add(out, p.broadcast_in_dim(bias, shape=aval_of(out).shape, dims=(2,)))
 
 
-# ---- transposed convolution --------------------------------------------------------------------------
+# ---- transposed convolution ----------------------------------------------------------------------
 
 
 def convolve_transposed(x, w, bias, n: int, stride, padding, output_padding, groups: int, dilation):

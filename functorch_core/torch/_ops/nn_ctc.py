@@ -11,7 +11,7 @@ from .values import (
     aval_of, derived, full_like, iota_along, like, np, p, require_floating, stop_gradient, total,
     wide)
 
-# ---- sums of probabilities in logarithms -------------------------------------------------------------
+# ---- sums of probabilities in logarithms ---------------------------------------------------------
 
 
 def _slope_of_log(t, x, out):
@@ -41,7 +41,7 @@ def _log_sum(*terms):
     return p.add(_log(summed), base)
 
 
-# ---- the loss ----------------------------------------------------------------------------------------
+# ---- the loss ------------------------------------------------------------------------------------
 
 
 def _labels(targets, blank: int):
@@ -122,7 +122,8 @@ def _ctc(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengt
         likelihood = _log_sum(_picked(alpha, ends), _picked(alpha, p.sub(ends, 1)))
     # An example without steps has probability 1 if it has no targets, and else 0.
     empty = p.eq(input_lengths, 0)
-    none = p.select(p.eq(target_lengths, 0), full_like(likelihood, 0), full_like(likelihood, -math.inf))
+    none = p.select(p.eq(target_lengths, 0), full_like(likelihood, 0), full_like(likelihood,
+                                                                                 -math.inf))
     likelihood = p.select(empty, none, likelihood)
     loss = p.add(p.neg(likelihood), _like_softmax(log_p, input_lengths))
     if zero_infinity:
@@ -175,7 +176,8 @@ def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, r
         raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value "
                            f"{int(inputs.max())} (while checking arguments for ctc_loss_cpu)")
     if (outputs < 0).any():
-        raise RuntimeError("Expected target_lengths to have value at least 0 (while checking arguments "
+        raise RuntimeError("Expected target_lengths to have value at least 0 (while checking "
+                           "arguments "
                            "for ctc_loss_cpu)")
     targets = _padded_targets(targets, outputs)
     loss = _ctc(log_probs, targets.to(_int64()), from_array(inputs), from_array(outputs), blank,
@@ -198,6 +200,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     number = {"none": 0, "mean": 1, "sum": 2}
     if reduction not in number:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number[reduction],
+    return torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
+                          number[reduction],
                           zero_infinity)
 

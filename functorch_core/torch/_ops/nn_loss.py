@@ -14,7 +14,7 @@ from .values import (
     Linearised, along, aval_of, broadcast, dt, full_like, iota_along, like, mean, name_of, p,
     require_floating, spread, total, wide)
 
-# ---- reductions --------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -45,7 +45,7 @@ def reduced(loss, reduction: str):
     return mean(loss) if reduction == "mean" else total(loss)
 
 
-# ---- differences -------------------------------------------------------------------------------------
+# ---- differences ---------------------------------------------------------------------------------
 
 
 @torch_op(method=False, function=False, name="_mse_loss", node="mse_loss")
@@ -88,7 +88,8 @@ def _smooth_l1_loss(input: Tensor, target: Tensor, reduction, beta):
     if beta == 0:
         return like(reduced(size, reduction), x)
     inner = p.mul(p.mul(difference, difference), full_like(size, 0.5 / beta))
-    loss = p.select(p.lt(size, full_like(size, beta)), inner, p.sub(size, full_like(size, beta / 2)))
+    loss = p.select(p.lt(size, full_like(size, beta)), inner, p.sub(size, full_like(size,
+                                                                                    beta / 2)))
     return like(reduced(loss, reduction), x)
 
 
@@ -158,7 +159,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _huber_loss(input, target, reduction, delta, weight)
 
 
-# ---- classes -----------------------------------------------------------------------------------------
+# ---- classes -------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -196,7 +197,8 @@ def _classes(input, target):
         raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size "
                          f"({b.shape[0]}).")
     if a.shape[2:] != b.shape[1:]:
-        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
+        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got "
+                           f"{list(b.shape)}")
     if b.dtype not in dt.INTEGER:
         raise RuntimeError(f"expected scalar type Long but found {name_of(target)}")
     return axis
@@ -347,7 +349,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                          label_smoothing=label_smoothing)
 
 
-# ---- binary ------------------------------------------------------------------------------------------
+# ---- binary --------------------------------------------------------------------------------------
 
 
 def _clamped_log(x):
@@ -362,14 +364,14 @@ def _bce(x, y):
 
 
 def _bce_tangent(primals, tangents):
-    """By x PyTorch's derivative, which knows nothing of the clamped logarithms."""
+    """PyTorch's derivatives, which know nothing of the clamped logarithms."""
     x, y = primals
     t_x, t_y = tangents
     one = full_like(x, 1)
     spread_ = p.mul(p.sub(one, x), x)
     tiny = full_like(x, 1e-12)
     by_x = p.div(p.sub(x, y), p.select(p.lt(spread_, tiny), tiny, spread_))
-    by_y = p.sub(_clamped_log(p.sub(one, x)), _clamped_log(x))
+    by_y = p.sub(p.log(p.sub(one, x)), p.log(x))
     return [_bce(x, y)], [p.add(p.mul(t_x, by_x), p.mul(t_y, by_y))]
 
 
@@ -396,7 +398,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.size() != input.size():
-        raise ValueError(f"Using a target size ({target.size()}) that is different to the input size "
+        raise ValueError(f"Using a target size ({target.size()}) that is different to the input "
+                         "size "
                          f"({input.size()}) is deprecated. Please ensure they have the same size.")
     return _binary_cross_entropy(input, target, weight, reduction)
 

@@ -11,7 +11,7 @@ from .values import (
     along, aval_of, dt, expanded, full_like, like, mean, p, require_floating, scalar, spread,
     stop_gradient, wide)
 
-# ---- what they share ---------------------------------------------------------------------------------
+# ---- what they share -----------------------------------------------------------------------------
 
 
 def centred(x, axes):
@@ -44,7 +44,7 @@ def _check_vector(name: str, vector, channels: int):
         raise RuntimeError(f"{name} should contain {channels} elements not {aval_of(vector).size}")
 
 
-# ---- batch norm --------------------------------------------------------------------------------------
+# ---- batch norm ----------------------------------------------------------------------------------
 
 
 def _batch_axes(x) -> tuple[int, ...]:
@@ -153,13 +153,14 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     return tuple(result) if out is None else write_out("native_batch_norm", out, tuple(result))
 
 
-# ---- layer norm, rms norm ----------------------------------------------------------------------------
+# ---- layer norm, rms norm ------------------------------------------------------------------------
 
 
 def _check_normalized(name: str, x, shape, weight, bias):
     a = aval_of(x)
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at"
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
+                           "containing at"
                            f" least one element, but got normalized_shape = {list(shape)}")
     for what, v in (("weight", weight), ("bias", bias)):
         if v is not None and aval_of(v).shape != shape:
@@ -235,7 +236,7 @@ def rms_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None, eps=No
     return like(out, input)
 
 
-# ---- group norm, instance norm -----------------------------------------------------------------------
+# ---- group norm, instance norm -------------------------------------------------------------------
 
 
 def _group_norm(input, groups, weight, bias, eps):
@@ -246,12 +247,15 @@ def _group_norm(input, groups, weight, bias, eps):
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     if a.shape[1] % groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got"
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
+                           "but got"
                            f" input of shape {list(a.shape)} and num_groups={groups}")
     for name, v in (("weight", weight), ("bias", bias)):
         if v is not None and aval_of(v).shape != (a.shape[1],):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels"
-                               f" in input, but got {name} of shape {list(aval_of(v).shape)} and input "
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
+                               "channels"
+                               f" in input, but got {name} of shape {list(aval_of(v).shape)} and "
+                               "input "
                                f"of shape {list(a.shape)}")
     require_floating("GroupNormKernelImpl", input)
     x = p.reshape(wide(input), shape=(a.shape[0], groups, math.prod(a.shape[1:]) // groups))
@@ -262,7 +266,8 @@ def _group_norm(input, groups, weight, bias, eps):
 
 
 @torch_op(name="group_norm", method=False, node="native_group_norm")
-def torch_group_norm(input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None,
+def torch_group_norm(input: Tensor, num_groups, weight: MaybeTensor = None,
+                     bias: MaybeTensor = None,
                      eps=1e-5, cudnn_enabled=True):
     """Groups of channels of each example normalised, the channels scaled and shifted."""
     return _group_norm(input, num_groups, weight, bias, eps)[0]
@@ -281,12 +286,14 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     tensor([[-1.0000,  1.0000]])
     """
     if input.ndim < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+        raise RuntimeError("Expected at least 2 dimensions for input tensor but received "
+                           f"{input.ndim}")
     return torch_group_norm(input, num_groups, weight, bias, eps)
 
 
 @composite(name="instance_norm", method=False)
-def torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
+def torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum,
+                        eps,
                         cudnn_enabled=True):
     """torch.instance_norm: nn.functional.instance_norm with other places of the arguments."""
     if not use_input_stats:
@@ -337,7 +344,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
                                momentum, eps, True)
 
 
-# ---- local response norm -----------------------------------------------------------------------------
+# ---- local response norm -------------------------------------------------------------------------
 
 
 @torch_op(method=False, function=False)
@@ -349,7 +356,8 @@ def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     """
     a = aval_of(input)
     if a.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got "
+        raise ValueError("Expected 3D or higher dimensionality                          input "
+                         "(got "
                          f"{a.ndim} dimensions)")
     if not a.size:
         return input

@@ -16,13 +16,14 @@ from .values import (
     Linearised, along, aval_of, dt, expanded, full_like, iota_along, like, name_of, np, p, scalar,
     stop_gradient, wide)
 
-# ---- random draws ------------------------------------------------------------------------------------
+# ---- random draws --------------------------------------------------------------------------------
 
 
 def drawn(kind: str, input, *args, shape=None, generator=None):
     """A fresh tensor of input's dtype (and shape), drawn as PyTorch's CPU generator draws it."""
-    return sampled(lambda shape: getattr(_random, kind)(
-        bits_of(generator), shape, input._aval.dtype, *args), input.shape if shape is None else shape)
+    def draw(shape):
+        return getattr(_random, kind)(bits_of(generator), shape, input._aval.dtype, *args)
+    return sampled(draw, input.shape if shape is None else shape)
 
 
 def dropout_mask(shape, input, p_drop: float):
@@ -31,7 +32,7 @@ def dropout_mask(shape, input, p_drop: float):
         input._aval.dtype), shape)
 
 
-# ---- dropout -----------------------------------------------------------------------------------------
+# ---- dropout -------------------------------------------------------------------------------------
 
 
 @torch_op(name="_masked_scale", method=False, function=False, node="mul")
@@ -60,7 +61,7 @@ def _check_probability(p_drop: float):
 
 
 def _dropped(input, p_drop: float, train: bool, feature: bool, alpha: bool, inplace: bool):
-    """The four kinds of dropout: whole features or elements, with zeros or the SELU's saturation."""
+    """The kinds of dropout: features or elements, with zeros or the SELU's saturation."""
     if not 0 <= p_drop <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p_drop}")
     if p_drop == 0 or not train or not input.numel():
@@ -99,7 +100,8 @@ def _declare_dropout(name: str, feature: bool, alpha: bool, doc: str):
             composite(drop_, name=f"{name}_", method=False))
 
 
-_declare_dropout("dropout", False, False, "Elements dropped with probability p, the rest scaled up.")
+_declare_dropout("dropout", False, False, "Elements dropped with probability p, the rest scaled "
+                                          "up.")
 _declare_dropout("feature_dropout", True, False, "Whole features dropped with probability p.")
 _declare_dropout("alpha_dropout", False, True, "Elements set to the SELU's saturation.")
 _declare_dropout("feature_alpha_dropout", True, True, "Features set to the SELU's saturation.")
@@ -111,7 +113,8 @@ def native_dropout(input, p, train):
     if train is False or p == 0:
         return input.clone(), from_array(np.ones(tuple(input.shape), bool))
     keep = _random.dropout_mask(bits_of(None), tuple(input.shape), p)
-    return (_masked_scale(input, from_array(keep.astype(input._aval.dtype)), 1. - p if p < 1 else 1.),
+    return (_masked_scale(input, from_array(keep.astype(input._aval.dtype)),
+                          1. - p if p < 1 else 1.),
             from_array(keep))
 
 
@@ -137,13 +140,19 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     return _dropped(input, p, training, True, True, inplace)
 
 
-UNBATCHED = ("dropout2d: Received a {n}-D input to dropout2d, which is deprecated and will result in an "
-             "error in a future release. To retain the behavior and silence this warning, please use "
-             "dropout instead. Note that dropout2d exists to provide channel-wise dropout on inputs with "
-             "2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D or 4D "
+UNBATCHED = ("dropout2d: Received a {n}-D input to dropout2d, which is deprecated and will result "
+             "in an "
+             "error in a future release. To retain the behavior and silence this warning, please "
+             "use "
+             "dropout instead. Note that dropout2d exists to provide channel-wise dropout on "
+             "inputs with "
+             "2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D "
+             "or 4D "
              "inputs).")
-NO_BATCH_1D = ("dropout1d: Expected 2D or 3D input, but received a {n}D input. Note that dropout1d exists "
-               "to provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, "
+NO_BATCH_1D = ("dropout1d: Expected 2D or 3D input, but received a {n}D input. Note that "
+               "dropout1d exists "
+               "to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
+               "dimension, "
                "and an optional batch dimension (i.e. 2D or 3D inputs).")
 
 
@@ -162,10 +171,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     if input.ndim not in (3, 4):
         warnings.warn(UNBATCHED.format(n=input.ndim), stacklevel=2)
     if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
-                      "dropout behavior is desired - input is interpreted as shape (N, C, L), where C is"
-                      " the channel dim. This behavior will change in a future release to interpret the "
-                      "input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D "
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
+                      "1D "
+                      "dropout behavior is desired - input is interpreted as shape (N, C, L), "
+                      "where C is"
+                      " the channel dim. This behavior will change in a future release to "
+                      "interpret the "
+                      "input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+                      "the 1D "
                       "channel-wise dropout behavior, please switch to using dropout1d instead.",
                       stacklevel=2)
     return _dropped(input, p, training, True, False, inplace)
@@ -176,7 +189,8 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     import warnings
     _check_probability(p)
     if input.ndim not in (4, 5):
-        warnings.warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"), stacklevel=2)
+        warnings.warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"),
+                      stacklevel=2)
     return _unbatched_features(input, p, training, inplace, input.ndim == 4)
 
 
@@ -189,7 +203,7 @@ def _unbatched_features(input, p_drop, training, inplace, unbatched: bool):
     return _dropped(input.unsqueeze(0), p_drop, training, True, False, False).squeeze(0)
 
 
-# ---- embedding ---------------------------------------------------------------------------------------
+# ---- embedding -----------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -317,13 +331,14 @@ def one_hot(tensor, num_classes=-1):
         elif num_classes <= array.max():
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
+                           "data-dependent "
                            "control flow. We don't support that yet, please shout over at "
                            "https://github.com/pytorch/functorch/issues/257 .")
     return _one_hot(tensor, num_classes)
 
 
-# ---- embedding_bag -----------------------------------------------------------------------------------
+# ---- embedding_bag -------------------------------------------------------------------------------
 
 
 @torch_op(name="_embedding_bag", method=False, function=False, node="embedding_bag")
@@ -347,7 +362,8 @@ def _embedding_bag(weight: Tensor, indices: Tensor, bags: Tensor, per_sample_wei
     base = p.full((count, shape[1]), 0, aval_of(rows).dtype)
     sums = p.scatter_axis(base, bags, rows, axis=0, combine="add")
     if mode == "mean":
-        sums = p.div(sums, along(_bag_sizes(bags, count, aval_of(rows).dtype), aval_of(sums).shape, 0))
+        sums = p.div(sums, along(_bag_sizes(bags, count, aval_of(rows).dtype), aval_of(sums).shape,
+                                 0))
     return like(sums, weight)
 
 
@@ -394,7 +410,8 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
     if per_sample_weights is not None:
         if input.size() != per_sample_weights.size():
             raise ValueError("embedding_bag: If per_sample_weights "
-                             f"({per_sample_weights.shape}) is not None, then it must have the same "
+                             f"({per_sample_weights.shape}) is not None, then it must have the "
+                             "same "
                              f"shape as the input ({input.shape})")
         if mode != "sum":
             raise NotImplementedError("embedding_bag: per_sample_weights was not None. "
@@ -412,7 +429,8 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
     if input.ndim == 1 and offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     if input.ndim not in (1, 2):
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+        raise ValueError("input has to be 1D or 2D Tensor, but got Tensor of dimension "
+                         f"{input.ndim}")
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
@@ -453,7 +471,8 @@ def _check_offsets(offsets, input):
     if offsets._level is None and offsets.numel():
         array = offsets._array()
         if array[0] != 0:
-            raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
+            raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the "
+                               "mini-batch has "
                                f"to start from position 0. However, got {int(array[0])}")
         if array[-1] > input.shape[0]:
             raise RuntimeError("offsets[-1] can not be greater than input's length "

@@ -8,7 +8,7 @@ from .nn_conv import ntuple
 from .values import (
     along, aval_of, dt, full_like, like, np, p, require_floating, total, wide)
 
-# ---- the geometry of windows -------------------------------------------------------------------------
+# ---- the geometry of windows ---------------------------------------------------------------------
 
 
 def places(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> int:
@@ -28,7 +28,8 @@ def _check_pool(name: str, x, n: int, kernel, stride, pad, dilation, out):
     if any(s <= 0 for s in stride):
         raise RuntimeError(f"stride should be greater than zero, but got stride={list(stride)}")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got dilation={list(dilation)}")
+        raise RuntimeError("dilation should be greater than zero, but got "
+                           f"dilation={list(dilation)}")
     if any(q < 0 for q in pad):
         raise RuntimeError(f"pad must be non-negative, but got pad: {pad[0]}")
     if any(q > ((k - 1) * d + 1) // 2 for q, k, d in zip(pad, kernel, dilation)):
@@ -38,8 +39,10 @@ def _check_pool(name: str, x, n: int, kernel, stride, pad, dilation, out):
         raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
                            f"batch size for input, but got: {list(a.shape)}")
     if any(m < 1 for m in out):
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, a.shape[-n - 1:]))}). Calculated "
-                           f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output size"
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, a.shape[-n - 1:]))}). "
+                           "Calculated "
+                           f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output "
+                           "size"
                            " is too small")
 
 
@@ -69,7 +72,7 @@ class Pool:
             "window_dilation": (1,) * lead + dilation}
 
 
-# ---- max pooling -------------------------------------------------------------------------------------
+# ---- max pooling ---------------------------------------------------------------------------------
 
 
 def _max_pool(x, n, kernel, stride, padding, dilation, ceil_mode):
@@ -158,10 +161,11 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-# ---- average pooling ---------------------------------------------------------------------------------
+# ---- average pooling -----------------------------------------------------------------------------
 
 
-def _counts(size: int, kernel: int, stride: int, pad: int, out: int, include_pad: bool) -> np.ndarray:
+def _counts(size: int, kernel: int, stride: int, pad: int, out: int,
+            include_pad: bool) -> np.ndarray:
     """How many elements each window along one dimension counts."""
     start = np.arange(out) * stride - pad
     end = np.minimum(start + kernel, size + pad)
@@ -229,7 +233,7 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
                      divisor_override)
 
 
-# ---- adaptive pooling --------------------------------------------------------------------------------
+# ---- adaptive pooling ----------------------------------------------------------------------------
 
 
 def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
@@ -251,7 +255,8 @@ def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
         raise RuntimeError(f"{name}{n}d: output_size must be {n}")
     sizes = tuple(m if s is None else int(s) for s, m in zip(sizes, a.shape[-n:]))
     if min(sizes) < 0:
-        raise RuntimeError(f"{name}{n}d: elements of output_size must be greater than or equal to 0 but "
+        raise RuntimeError(f"{name}{n}d: elements of output_size must be greater than or equal to "
+                           "0 but "
                            f"received {list(sizes)}")
     return sizes
 
@@ -338,8 +343,8 @@ def _max_of_bins(x, n: int, out, size, lead: int):
     best = p.argmax(y, axis=lead + n)
     at = p.expand_dims(best, dims=(lead + n,))
     flat = p.broadcast_in_dim(p.constant(flat.reshape(grid)), shape=aval_of(y).shape, dims=spread)
-    picked = [p.squeeze(p.take_along_axis(v, at, axis=lead + n), dims=(lead + n,)) for v in (y, flat)]
-    return picked
+    taken = [p.take_along_axis(v, at, axis=lead + n) for v in (y, flat)]
+    return [p.squeeze(v, dims=(lead + n,)) for v in taken]
 
 
 def _declare_adaptive(n: int):
@@ -350,7 +355,7 @@ def _declare_adaptive(n: int):
     def maxima(input: Tensor, output_size):
         return _adaptive_max(input, n, output_size)
 
-    means.__doc__ = f"Means over as many bins of the last {n} dimensions as the output has elements."
+    means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
     maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
     return (torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
             torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1,
@@ -380,7 +385,7 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
     return both if return_indices else both[0]
 
 
-# ---- others ------------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------
 
 
 def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):

@@ -12,7 +12,7 @@ from .values import (
     aval_of, broadcast, cast, dt, full_like, iota_along, like, mean, name_of, p, require_floating,
     spread, stop_gradient, total)
 
-# ---- distributions -----------------------------------------------------------------------------------
+# ---- distributions -------------------------------------------------------------------------------
 
 
 def _x_log_x(x):
@@ -46,9 +46,12 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean":
         import warnings
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support "
-                      "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
-                      "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the "
+                      "support "
+                      "size.'batchmean' divides only by the batch size, and aligns with the KL "
+                      "div math "
+                      "definition.'mean' will be changed to behave the same as 'batchmean' in the "
+                      "next "
                       "major release.", stacklevel=2)
     return torch_kl_div(input, target, reduction, log_target)
 
@@ -62,7 +65,8 @@ def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction)
         loss = p.sub(x, p.mul(y, p.log(p.add(x, full_like(x, eps)))))
     if full:
         safe = p.select(p.gt(y, 1), y, full_like(y, 2))
-        stirling = p.add(p.sub(p.mul(y, p.log(safe)), y), p.mul(p.log(p.mul(safe, 2 * math.pi)), 0.5))
+        stirling = p.add(p.sub(p.mul(y, p.log(safe)), y), p.mul(p.log(p.mul(safe, 2 * math.pi)),
+                                                                0.5))
         loss = p.add(loss, p.select(p.gt(y, 1), stirling, p.zeros(aval_of(y))))
     return reduced(loss, reduction)
 
@@ -111,14 +115,15 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
-        elif not (input.ndim == var.ndim and all(m in (1, n) for n, m in zip(input.shape, var.shape))):
+        elif input.ndim != var.ndim or any(m not in (1, n)
+                                           for n, m in zip(input.shape, var.shape)):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
     return _gaussian_nll(input, target, var, full, eps, reduction)
 
 
-# ---- margins of pairs --------------------------------------------------------------------------------
+# ---- margins of pairs ----------------------------------------------------------------------------
 
 
 def _hinge(x):
@@ -136,7 +141,8 @@ def _hinge_embedding(input: Tensor, target: Tensor, margin, reduction):
     return reduced(loss, reduction)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None,
+                         reduction="mean"):
     """input where the target is 1, max(0, margin - input) where it is -1.
 
     >>> nn.functional.hinge_embedding_loss(torch.tensor([0.5]), torch.tensor([-1.]))
@@ -194,12 +200,13 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
                         reduction="mean"):
     """max(0, -target * (input1 - input2) + margin).
 
-    >>> nn.functional.margin_ranking_loss(torch.tensor([0.]), torch.tensor([1.]), torch.tensor([1.]))
-    tensor(1.)
+    >>> nn.functional.margin_ranking_loss(torch.tensor([0.]), torch.tensor([1.]),
+    torch.tensor([1.])) tensor(1.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
-        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got "
+        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension "
+                           "but got "
                            f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
                            f"{target.size()} ")
     return _margin_ranking(input1, input2, target, margin, reduction)
@@ -222,14 +229,15 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return _soft_margin(input, target, legacy_reduction(size_average, reduce, reduction))
 
 
-# ---- margins of classes ------------------------------------------------------------------------------
+# ---- margins of classes --------------------------------------------------------------------------
 
 
 @torch_op(name="_multi_margin", method=False, function=False, node="multi_margin_loss")
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
     if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
+                           "but got:"
                            f" {list(a.shape)}")
     rows = a.shape[0] if a.ndim == 2 else 1
     classes = a.shape[-1] if a.ndim else 1
@@ -281,7 +289,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     a, t = aval_of(input), aval_of(target)
     if a.ndim > 2 or (a.ndim == 2 and a.shape[1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, but got:"
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
+                           "but got:"
                            f" {list(a.shape)}")
     if t.shape != a.shape and t.size != a.size:
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: "
@@ -337,16 +346,19 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return _multilabel_soft_margin(input, target, weight, reduction)
 
 
-# ---- triplets ----------------------------------------------------------------------------------------
+# ---- triplets ------------------------------------------------------------------------------------
 
 
 @torch_op(name="_triplet", method=False, function=False, node="triplet_margin_loss")
-def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
+def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap,
+             reduction):
     ndims = {aval_of(x).ndim for x in (anchor, positive, negative)}
     if len(ndims) > 1:
         a, b, c = (aval_of(x).ndim for x in (anchor, positive, negative))
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same "
-                           f"number of dimensions, but got: anchor {a}D, positive {b}D, and negative "
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "
+                           "same "
+                           f"number of dimensions, but got: anchor {a}D, positive {b}D, and "
+                           "negative "
                            f"{c}D inputs")
     near, far = (distance(anchor, x, power, eps) for x in (positive, negative))
     if swap:
@@ -364,7 +376,8 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     return _triplet(anchor, positive, negative, float(margin), float(p), eps, swap, reduction)
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0,
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None,
+                                      margin=1.0,
                                       swap=False, reduction="mean"):
     """triplet_margin_loss with any distance, by default pairwise_distance."""
     from .distances import pairwise_distance
@@ -374,7 +387,8 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
         raise ValueError(f"margin must be greater than 0, got {margin}")
     measure = pairwise_distance if distance_function is None else distance_function
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same "
+        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "
+                           "same "
                            f"number of dimensions, but got: anchor {anchor.ndim}D, positive "
                            f"{positive.ndim}D, and negative {negative.ndim}D inputs")
     near, far = measure(anchor, positive), measure(anchor, negative)

@@ -145,7 +145,8 @@ def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
     if aval_of(x).dtype != dt.uint8 or antialias:
         require_floating("upsample_cpu", x)
     nearest = mode.startswith("nearest")
-    y = x if nearest else p.convert(x, dtype=dt.float32) if aval_of(x).dtype == dt.uint8 else wide(x)
+    y = x if nearest else p.convert(x,
+                                    dtype=dt.float32) if aval_of(x).dtype == dt.uint8 else wide(x)
     for i, (out, factor) in enumerate(zip(sizes, factors)):
         dim = 2 + i
         if out == aval_of(y).shape[dim] and (factor is None or factor == 1):
@@ -183,7 +184,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     elif recompute_scale_factor:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a "
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and "
+                         "requires a "
                          "4-D tensor as input")
     _check_mode(input, mode, sizes)
     if mode == "area":
@@ -194,7 +196,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 def _check_align(mode: str, align_corners):
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear "
+            raise ValueError("align_corners option can only be set with the interpolating modes: "
+                             "linear "
                              "| bilinear | bicubic | trilinear")
 
 
@@ -208,9 +211,11 @@ def _target(spatial, size, scale_factor):
     given, name = (size, "size") if size is not None else (scale_factor, "scale_factor")
     if isinstance(given, (list, tuple)):
         if len(given) != n:
-            raise ValueError(f"Input and {name if size is None else 'output'} must have the same number "
+            raise ValueError(f"Input and {name if size is None else 'output'} must have the same "
+                             "number "
                              f"of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(spatial)} and {name} of shape {given}. Please provide input tensor "
+                             f"{list(spatial)} and {name} of shape {given}. Please provide input "
+                             "tensor "
                              "in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
                              "format.")
         given = tuple(given)
@@ -224,14 +229,16 @@ def _target(spatial, size, scale_factor):
 def _check_mode(input, mode: str, sizes):
     if mode not in MODES:
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
+                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
+                                  "bicubic |"
                                   f" trilinear | area | nearest-exact (got {mode})")
     if input.ndim not in MODES[mode]:
         if input.ndim in (3, 4, 5) and len(MODES[mode]) == 1:
             raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs "
                                       f"{MODES[mode][0]}D input")
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
+                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
+                                  "bicubic |"
                                   f" trilinear | area | nearest-exact (got {mode})")
     if min(sizes) <= 0 or 0 in input.shape[1:]:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input "
@@ -240,7 +247,8 @@ def _check_mode(input, mode: str, sizes):
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """interpolate under its old name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
+                  "instead.",
                   stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -254,7 +262,8 @@ def upsample_nearest(input, size=None, scale_factor=None):
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate bilinearly with aligned corners, under its old name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` "
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use "
+                  "`nn.functional.interpolate` "
                   "instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 

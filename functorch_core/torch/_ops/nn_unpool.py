@@ -9,7 +9,7 @@ from .nn_other import drawn
 from .values import (
     aval_of, dt, full_like, name_of, np, p, require_floating)
 
-# ---- max_unpool --------------------------------------------------------------------------------------
+# ---- max_unpool ----------------------------------------------------------------------------------
 
 
 @torch_op(name="_max_unpool", method=False, function=False, node="max_unpool2d")
@@ -27,8 +27,8 @@ def _max_unpool(input: Tensor, indices: Tensor, output_size):
     flat = (lead, math.prod(a.shape[-n:]))
     base = p.full((lead, out), 0, a.dtype)
     # Indices meet only where windows overlapped, and then bring the same element.
-    placed = p.scatter_along_axis(base, p.reshape(indices, shape=flat), p.reshape(input, shape=flat),
-                                  axis=1, unique=True)
+    indices, input = p.reshape(indices, shape=flat), p.reshape(input, shape=flat)
+    placed = p.scatter_along_axis(base, indices, input, axis=1, unique=True)
     return p.reshape(placed, shape=(*a.shape[:-n], *output_size))
 
 
@@ -45,8 +45,8 @@ def _output_size(input, n: int, kernel, stride, padding, output_size):
                          f"{n} or {n + 2} elements, but it has a length of '{len(output_size)}'")
     for d, (m, wished, s) in enumerate(zip(default, output_size, stride)):
         if not m - s < wished < m + s:
-            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {m - s} and '
-                             f'{m + s})')
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between '
+                             f'{m - s} and {m + s})')
     return output_size
 
 
@@ -55,7 +55,8 @@ def _unpool(input, indices, n, kernel_size, stride, padding, output_size):
     stride = kernel if stride is None else ntuple(stride, n)
     padding = ntuple(padding, n)
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got "
+        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
+                           "but got "
                            f"a tensor with {input.ndim} dimensions.")
     size = _output_size(input, n, kernel, stride, padding, output_size)
     return _max_unpool(input, indices, size)
@@ -76,7 +77,7 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpool(input, indices, 3, kernel_size, stride, padding, output_size)
 
 
-# ---- fractional_max_pool -----------------------------------------------------------------------------
+# ---- fractional_max_pool -------------------------------------------------------------------------
 
 
 def _starts(sample, size: int, kernel: int, out: int):
@@ -118,12 +119,14 @@ def _fractional(input: Tensor, samples: Tensor, kernel, places):
         flat = at if flat is None else p.add(p.mul(flat, size[i]), at)
     windows = math.prod(places) * math.prod(kernel)
     indices = p.reshape(flat, shape=(batch, channels, windows))
-    taken = p.take_along_axis(p.reshape(x, shape=(batch, channels, math.prod(size))), indices, axis=2,
+    taken = p.take_along_axis(p.reshape(x, shape=(batch, channels, math.prod(size))), indices,
+                              axis=2,
                               mode="clip")
     grouped = (batch, channels, *places, math.prod(kernel))
     taken, indices = p.reshape(taken, shape=grouped), p.reshape(indices, shape=grouped)
     best = p.expand_dims(p.argmax(taken, axis=2 + n), dims=(2 + n,))
-    outs = [p.squeeze(p.take_along_axis(v, best, axis=2 + n), dims=(2 + n,)) for v in (taken, indices)]
+    outs = [p.take_along_axis(v, best, axis=2 + n) for v in (taken, indices)]
+    outs = [p.squeeze(v, dims=(2 + n,)) for v in outs]
     return outs if a.ndim == n + 2 else [p.squeeze(v, dims=(0,)) for v in outs]
 
 

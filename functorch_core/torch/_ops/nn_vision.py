@@ -10,7 +10,7 @@ from .nn_conv import ntuple
 from .values import (
     aval_of, dt, full_like, like, name_of, np, p, permuted, require_floating, tied, wide)
 
-# ---- pad ---------------------------------------------------------------------------------------------
+# ---- pad -----------------------------------------------------------------------------------------
 
 
 def _cropped(x, dim: int, low: int, high: int):
@@ -75,7 +75,8 @@ def _pad(input: Tensor, pad, mode, value):
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if (len(pad), a.ndim) not in _PADDABLE:
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported "
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are "
+                                  "supported "
                                   "for now")
     for dim, (low, high) in enumerate(sides):
         _check_sides(a.shape, dim, low, high, mode)
@@ -100,8 +101,10 @@ def _pad_constant(x, sides, value):
     a = aval_of(x)
     for d, (low, high) in enumerate(sides):
         if a.shape[d] + low + high < 0:
-            raise RuntimeError(f"The input size {a.shape[d]}, plus negative padding {low} and {high} "
-                               "resulted in a negative output size, which is invalid. Check dimension "
+            raise RuntimeError(f"The input size {a.shape[d]}, plus negative padding {low} and "
+                               f"{high} "
+                               "resulted in a negative output size, which is invalid. Check "
+                               "dimension "
                                f"{d} of your input.")
     fill = p.constant(np.asarray(0 if value is None else value).astype(a.dtype))
     return p.pad(x, fill, low=tuple(low for low, _ in sides), high=tuple(high for _, high in sides))
@@ -125,7 +128,7 @@ def constant_pad_nd(input, pad, value=0):
     return _pad(input, tuple(int(w) for w in pad), "constant", value)
 
 
-# ---- pixels ------------------------------------------------------------------------------------------
+# ---- pixels --------------------------------------------------------------------------------------
 
 
 @torch_op(method=False)
@@ -138,13 +141,15 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     """
     shape, r = aval_of(input).shape, upscale_factor
     if len(shape) < 3:
-        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input "
+        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got "
+                           "input "
                            f"with {len(shape)} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = shape
     if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the"
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible "
+                           "by the"
                            f" square of upscale_factor, but input.size(-3)={c} is not divisible by "
                            f"{r * r}")
     n = len(lead)
@@ -162,14 +167,16 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
     """
     shape, r = aval_of(input).shape, downscale_factor
     if len(shape) < 3:
-        raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got input "
+        raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got "
+                           "input "
                            f"with {len(shape)} dimension(s)")
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = shape
     for what, which, size in (("height", -2, h), ("width", -1, w)):
         if size % r:
-            raise RuntimeError(f"pixel_unshuffle expects {what} to be divisible by downscale_factor, "
+            raise RuntimeError(f"pixel_unshuffle expects {what} to be divisible by "
+                               "downscale_factor, "
                                f"but input.size({which})={size} is not divisible by {r}")
     n = len(lead)
     x = p.reshape(input, shape=(*lead, c, h // r, r, w // r, r))
@@ -185,7 +192,8 @@ def channel_shuffle(input: Tensor, groups):
         raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
                            f"{list(shape)}")
     if groups <= 0:
-        raise RuntimeError("Number of groups to divide channels in must be positive. Value of groups:"
+        raise RuntimeError("Number of groups to divide channels in must be positive. Value of "
+                           "groups:"
                            f"{groups}")
     if shape[1] % groups:
         raise RuntimeError("Number of channels must be divisible by groups. Got "
@@ -194,7 +202,7 @@ def channel_shuffle(input: Tensor, groups):
     return p.reshape(permuted(x, (0, 2, 1, *range(3, aval_of(x).ndim))), shape=shape)
 
 
-# ---- sliding blocks ----------------------------------------------------------------------------------
+# ---- sliding blocks ------------------------------------------------------------------------------
 
 
 class Blocks:
@@ -202,12 +210,14 @@ class Blocks:
 
     def __init__(self, size, kernel, dilation, padding, stride):
         two = [ntuple(v, 2, name) for v, name in (
-            (kernel, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+            (kernel, "kernel_size"), (dilation, "dilation"), (padding, "padding"),
+            (stride, "stride"))]
         self.kernel, self.dilation, self.padding, self.stride = two
         for name, values, least in (("kernel size", self.kernel, 1), ("stride", self.stride, 1),
                                     ("dilation", self.dilation, 1), ("padding", self.padding, 0)):
             if min(values) < least:
-                raise RuntimeError(f"{name} should be {'greater than zero' if least else 'non-negative'}"
+                raise RuntimeError(f"{name} should be "
+                                   f"{'greater than zero' if least else 'non-negative'}"
                                    f", but got {name.replace(' ', '_')}_height: {values[0]} "
                                    f"{name.replace(' ', '_')}_width: {values[1]}")
         self.size = tuple(size)
@@ -228,20 +238,25 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
     """
     a = aval_of(input)
     if a.ndim not in (3, 4) or 0 in a.shape[-3:]:
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
+                           "other "
                            f"non-zero dimensions for input, but got: {list(a.shape)}")
     b = Blocks(a.shape[-2:], kernel_size, dilation, padding, stride)
     if min(b.grid) < 1:
-        raise RuntimeError(f"Given input with spatial size ({a.shape[-2]}, {a.shape[-1]}), kernel_size="
-                           f"{b.kernel}, dilation={b.dilation}, padding={b.padding}, calculated shape of"
-                           f" the array of sliding blocks as {b.grid}, but its components must be at "
+        raise RuntimeError(f"Given input with spatial size ({a.shape[-2]}, {a.shape[-1]}), "
+                           "kernel_size="
+                           f"{b.kernel}, dilation={b.dilation}, padding={b.padding}, calculated "
+                           "shape of"
+                           f" the array of sliding blocks as {b.grid}, but its components must be "
+                           "at "
                            "least one.")
     x = input if a.ndim == 4 else p.expand_dims(input, dims=(0,))
     sides = (0, 0, *b.padding)
     x = p.pad(x, p.constant(np.zeros((), a.dtype)), low=sides, high=sides)
     for i in (0, 1):  # one dimension after the other: kh + kw slices, where blocks would need kh kw
         dim = 2 + 2 * i
-        x = p.concatenate(*[p.expand_dims(_strided(x, dim, start, b.grid[i], b.stride[i]), dims=(dim,))
+        x = p.concatenate(*[p.expand_dims(_strided(x, dim, start, b.grid[i], b.stride[i]),
+                                          dims=(dim,))
                             for start in b.starts(i)], dimension=dim)
     x = permuted(x, (0, 1, 2, 4, 3, 5))
     n, c = aval_of(x).shape[:2]
@@ -266,17 +281,22 @@ def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=
     size = ntuple(output_size, 2, "output_size")
     b = Blocks(size, kernel_size, dilation, padding, stride)
     if a.ndim not in (2, 3):
-        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size "
+        raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch "
+                           "size "
                            f"and non-zero dimensions for input, but got: {list(a.shape)}")
     columns = a.shape[-2]
     if columns % math.prod(b.kernel):
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of "
-                           f"kernel_size, but got input.size(1)={columns} and kernel_size={b.kernel}.")
+                           f"kernel_size, but got input.size(1)={columns} and "
+                           f"kernel_size={b.kernel}.")
     if a.shape[-1] != math.prod(b.grid):
-        raise RuntimeError(f"Given output_size={size}, kernel_size={b.kernel}, dilation={b.dilation}, "
-                           f"padding={b.padding}, stride={b.stride}, expected size of input's dimension "
+        raise RuntimeError(f"Given output_size={size}, kernel_size={b.kernel}, "
+                           f"dilation={b.dilation}, "
+                           f"padding={b.padding}, stride={b.stride}, expected size of input's "
+                           "dimension "
                            f"2 to match the calculated number of sliding blocks {b.grid[0]} * "
-                           f"{b.grid[1]} = {math.prod(b.grid)}, but got input.size(2)={a.shape[-1]}.")
+                           f"{b.grid[1]} = {math.prod(b.grid)}, but got "
+                           f"input.size(2)={a.shape[-1]}.")
     x = input if a.ndim == 3 else p.expand_dims(input, dims=(0,))
     n, c = a.shape[0] if a.ndim == 3 else 1, columns // math.prod(b.kernel)
     x = permuted(p.reshape(x, shape=(n, c, *b.kernel, *b.grid)), (0, 1, 2, 4, 3, 5))
@@ -303,7 +323,7 @@ def _added_up(x, dim: int, b: Blocks, i: int):
     return out
 
 
-# ---- sampling at grids -------------------------------------------------------------------------------
+# ---- sampling at grids ---------------------------------------------------------------------------
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
@@ -420,20 +440,25 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
     """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
     a, g = aval_of(input), aval_of(grid)
     if a.dtype != g.dtype:
-        raise RuntimeError("grid_sampler(): expected input and grid to have the same dtype, but input "
+        raise RuntimeError("grid_sampler(): expected input and grid to have the same dtype, but "
+                           "input "
                            f"has {_lower(input)} and grid has {_lower(grid)}")
     if a.ndim not in (4, 5) or a.ndim != g.ndim:
         raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of "
-                           f"dimensions, but got input with sizes {list(a.shape)} and grid with sizes "
+                           f"dimensions, but got input with sizes {list(a.shape)} and grid with "
+                           "sizes "
                            f"{list(g.shape)}")
     if a.shape[0] != g.shape[0]:
-        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got "
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but "
+                           "got "
                            f"input with sizes {list(a.shape)} and grid with sizes {list(g.shape)}")
     if g.shape[-1] != a.ndim - 2:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {a.ndim - 2} in last dimension, "
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {a.ndim - 2} in last "
+                           "dimension, "
                            f"but got grid with sizes {list(g.shape)}")
     if 0 in a.shape[2:]:
-        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but "
+        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, "
+                           "but "
                            f"input has sizes {list(a.shape)}")
     mode, padding = MODES[interpolation_mode], PADDINGS[padding_mode]
     if mode == "bicubic" and a.ndim == 5:
@@ -454,8 +479,10 @@ def _lower(x) -> str:
     return {"Float": "float", "Double": "double"}.get(name_of(x), name_of(x))
 
 
-ALIGN = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
-         "Please specify align_corners=True if the old behavior is desired. See the documentation of "
+ALIGN = ("Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+         "1.3.0. "
+         "Please specify align_corners=True if the old behavior is desired. See the documentation "
+         "of "
          "grid_sample for details.")
 
 
@@ -467,10 +494,12 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     tensor([[[[1.]]]])
     """
     if mode not in MODES:
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
+                         "or "
                          f"'bicubic', but got: '{mode}'")
     if padding_mode not in PADDINGS:
-        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
+                         "'border', or "
                          f"'reflection', but got: '{padding_mode}'")
     if align_corners is None:
         warnings.warn(ALIGN, stacklevel=2)
@@ -511,7 +540,8 @@ def affine_grid(theta, size, align_corners=None):
                                   f"transforms, respectively. Got size {size}.")
     rows = len(size) - 2
     if theta.ndim != 3 or tuple(theta.shape[1:]) != (rows, rows + 1):
-        raise ValueError(f"Expected a batch of {rows}D affine matrices of shape Nx{rows}x{rows + 1} for "
+        raise ValueError(f"Expected a batch of {rows}D affine matrices of shape "
+                         f"Nx{rows}x{rows + 1} for "
                          f"size {size}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")

@@ -2,7 +2,6 @@
 back, rules of derivatives, PyTorch's checks."""
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -17,7 +16,7 @@ from .._inplace import scalar_name
 from .._promotion import broadcast, cast
 from .._tensor import wrap_dim
 
-# ---- numbers and shapes ------------------------------------------------------------------------------
+# ---- numbers and shapes --------------------------------------------------------------------------
 
 
 def full_like(x, fill):
@@ -69,22 +68,10 @@ def expanded(x, shape):
     return p.broadcast_in_dim(x, shape=tuple(shape), dims=tuple(range(start, len(shape))))
 
 
-def collapsed(x, lead: int):
-    """x with its first `lead` dimensions as one."""
-    shape = aval_of(x).shape
-    return p.reshape(x, shape=(math.prod(shape[:lead]), *shape[lead:]))
-
-
 def permuted(x, order: Sequence[int]):
     """x with its dimensions in another order; x itself if it is the order they are in."""
     order = tuple(order)
     return x if order == tuple(range(len(order))) else p.transpose(x, permutation=order)
-
-
-def moved_last(x, dim: int):
-    """x with one dimension moved to the end."""
-    n = aval_of(x).ndim
-    return permuted(x, [d for d in range(n) if d != dim] + [dim])
 
 
 def iota_along(shape, dim: int, dtype=dt.int64):
@@ -103,7 +90,7 @@ def padded(x, low, high, value=0):
     return p.pad(x, fill, low=tuple(low), high=tuple(high))
 
 
-# ---- dtypes ------------------------------------------------------------------------------------------
+# ---- dtypes --------------------------------------------------------------------------------------
 
 
 def wide(x):
@@ -123,14 +110,6 @@ def floated(x, dtype=None):
     """x in a dtype given by its torch name; integers stay."""
     wanted = _types.numpy_dtype(dtype, aval_of(x).dtype)
     return x if wanted == aval_of(x).dtype else p.convert(x, dtype=wanted)
-
-
-def computed_wide(fun: Callable) -> Callable:
-    """A body of one value whose 16-bit operand is computed in float32."""
-    @functools.wraps(fun)
-    def body(input, *args, **kwargs):
-        return like(fun(wide(input), *args, **kwargs), input)
-    return body
 
 
 def require_floating(kernel: str, x, complex: bool = False):
@@ -163,7 +142,7 @@ def name_of(x) -> str:
     return scalar_name(aval_of(x).dtype)
 
 
-# ---- derivatives of their own ------------------------------------------------------------------------
+# ---- derivatives of their own --------------------------------------------------------------------
 
 
 class Derived:
@@ -226,8 +205,8 @@ def _tied_tangent(primals, tangents):
 _TIED = JvpRule(_tied_tangent, "tied")
 
 
-__all__ = ["Derived", "Linearised", "along", "aval_of", "broadcast", "c_name", "cast", "collapsed",
-           "computed_wide", "derived", "dt", "expanded", "floated", "full_like", "iota_along",
-           "like", "mean", "moved_last", "name_of", "np", "p", "padded", "permuted",
-           "require_floating", "require_same_dtype", "scalar", "scalar_name", "spread",
-           "stop_gradient", "tied", "total", "where", "wide", "wrap_dim", "zero"]
+__all__ = ["Derived", "Linearised", "along", "aval_of", "broadcast", "c_name", "cast",
+           "derived", "dt", "expanded", "floated", "full_like", "iota_along", "like", "mean",
+           "name_of", "np", "p", "padded", "permuted", "require_floating", "require_same_dtype",
+           "scalar", "scalar_name", "spread", "stop_gradient", "tied", "total", "where", "wide",
+           "wrap_dim", "zero"]

@@ -12,7 +12,8 @@ from .._inplace import scalar_name
 from .._op import composite, torch_op
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
-from .._views import Lens, check_writable, layout_of, look, make_view, rebase, share, view_strides
+from .._views import (
+    Lens, check_writable, is_static, layout_of, look, make_view, rebase, share, view_strides)
 
 # From so many parts on, split and unbind take the places as inputs: one program for all parts
 # instead of one each; below, a fixed place lets XLA do without a copy.
@@ -449,7 +450,8 @@ def part(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int =
          stays: bool = True, static: bool = False) -> Tensor:
     """A part along one dimension; the start is an input of the program unless `static`, 0 or end."""
     shape = tensor._aval.shape
-    static = static or start == 0 or (start == shape[dim] - 1 and not stays)
+    n = shape[dim]
+    static = static or size == n or is_static(start, (0,) if stays else (0, n - 1), n)
     spec = kinds.part_of_dim(shape, dim, start if static else None, size, step, stays)
     return make_view(tensor, Lens(kind, (spec, ()), () if static else (start,)))
 

@@ -1,0 +1,488 @@
+"""The classes of torch.optim against PyTorch's."""
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from functorch_core import engine, optim, torch
+from functorch_core.nn import Parameter
+
+reference = pytest.importorskip("torch")
+LIBRARIES = (torch, optim), (reference, reference.optim)
+
+CASES = [
+    ("SGD", {}), ("SGD", {"momentum": .9}), ("SGD", {"momentum": .9, "dampening": .5}),
+    ("SGD", {"momentum": .9, "nesterov": True, "weight_decay": .1, "maximize": True}),
+    ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": .1}), ("Adam", {"betas": (.5, .6)}),
+    ("Adam", {"decoupled_weight_decay": True, "weight_decay": .1, "eps": 1e-3}),
+    ("AdamW", {}), ("AdamW", {"maximize": True, "amsgrad": True, "weight_decay": 0}),
+    ("Adamax", {}), ("Adamax", {"weight_decay": .1}),
+    ("NAdam", {}), ("NAdam", {"momentum_decay": .01, "weight_decay": .1}),
+    ("RAdam", {}), ("RAdam", {"weight_decay": .1, "decoupled_weight_decay": True}),
+    ("RAdam", {"betas": (.9, .6)}),
+    ("Adagrad", {}), ("Adagrad", {"lr_decay": .1, "initial_accumulator_value": .1}),
+    ("Adadelta", {}), ("Adadelta", {"rho": .5, "weight_decay": .1}),
+    ("RMSprop", {}), ("RMSprop", {"momentum": .9}), ("RMSprop", {"centered": True}),
+    ("RMSprop", {"centered": True, "momentum": .5, "weight_decay": .1}),
+    ("Rprop", {}), ("Rprop", {"etas": (.3, 1.5), "step_sizes": (1e-3, .1)}),
+    ("ASGD", {}), ("ASGD", {"t0": 2, "lambd": .1, "weight_decay": .1}),
+    ("Adafactor", {}), ("Adafactor", {"d": 1.5, "eps": (1e-3, 1e-2), "weight_decay": .1}),
+    ("Muon", {}), ("Muon", {"adjust_lr_fn": "match_rms_adamw", "nesterov": False}),
+]
+IDS = [f"{name} {kwargs}" for name, kwargs in CASES]
+VECTORLESS = ("Muon",)
+REAL_ONLY = ("Muon", "Adafactor")
+rng = np.random.default_rng(1)
+
+
+def shapes(name):
+    """Parameters an optimizer takes."""
+    return [(4, 3), (2, 5)] if name in VECTORLESS else [(4, 3), (), (5,), (2, 3, 2), (0, 3)][
+        :4 if name == "Adafactor" else 5]
+
+
+def arrays(name, dtype="float32"):
+    """Start values and curvatures."""
+    found = []
+    for shape in shapes(name):
+        x = rng.standard_normal((2, *shape))
+        found.append(x.astype(dtype) if "complex" not in dtype else (x + .5j * x[::-1]).astype(dtype))
+    return found
+
+
+def parameters(lib, values):
+    """Leaves."""
+    return [lib.tensor(v[0]).requires_grad_() for v in values]
+
+
+def step(lib, optimizer, params, values, skip=()):
+    """One step down a bowl; `skip` have no gradient."""
+    optimizer.zero_grad()
+    for i, (p, v) in enumerate(zip(params, values)):
+        if i not in skip:
+            p.grad = (p.detach() - 1) * (1 + lib.tensor(abs(v[1])).to(p.dtype))
+    optimizer.step()
+
+
+def close(ours, theirs, rtol=1e-5, atol=1e-6):
+    """All parameters agree."""
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=rtol, atol=atol)
+
+
+def trajectory(name, kwargs, dtype="float32", steps=8, skip=()):
+    """Optimizers, parameters of both libraries after some steps that agree."""
+    values = arrays(name, dtype)
+    runs = []
+    for lib, module in LIBRARIES:
+        params = parameters(lib, values)
+        runs.append((lib, getattr(module, name)(params, **kwargs), params))
+    for i in range(steps):
+        for lib, optimizer, params in runs:
+            step(lib, optimizer, params, values, skip if i % 2 else ())
+        close(runs[0][2], runs[1][2], rtol=1e-4 if "32" in dtype or "64" == dtype[-2:] else 1e-7,
+              atol=1e-5)
+    return runs
+
+
+# ---- numbers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
+def test_trajectory(name, kwargs):
+    trajectory(name, {"lr": .05, **kwargs})
+
+
+@pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
+def test_float64(name, kwargs):
+    if name == "Muon":
+        pytest.skip("works in bfloat16")
+    trajectory(name, {"lr": .05, **kwargs}, "float64", steps=3)
+
+
+@pytest.mark.parametrize("name, kwargs", [c for c in CASES if c[0] not in REAL_ONLY],
+                         ids=[i for i, c in zip(IDS, CASES) if c[0] not in REAL_ONLY])
+def test_complex(name, kwargs):
+    trajectory(name, {"lr": .05, **kwargs}, "complex64", steps=4)
+
+
+@pytest.mark.parametrize("name, kwargs", [c for c in CASES if c[0] != "Muon"][::3])
+def test_parameters_with_different_counts(name, kwargs):
+    trajectory(name, {"lr": .05, **kwargs}, steps=5, skip=(1, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "NAdam"])
+def test_half_precision(name, dtype):
+    found = []
+    for lib, module in LIBRARIES:
+        p = lib.linspace(-2, 2, 16).to(getattr(lib, dtype)).requires_grad_()
+        optimizer = getattr(module, name)([p], lr=.125)
+        for _ in range(4):
+            p.grad = p.detach() - 1
+            optimizer.step()
+        found.append(p.detach().float().numpy())
+    np.testing.assert_allclose(*found, rtol=.03, atol=.03)
+
+
+@pytest.mark.parametrize("line_search_fn", [None, "strong_wolfe"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_lbfgs(line_search_fn, dtype):
+    found = []
+    for lib, module in LIBRARIES:
+        x = lib.tensor([-1.2, 1.], dtype=getattr(lib, dtype), requires_grad=True)
+        y = lib.zeros(3, dtype=getattr(lib, dtype), requires_grad=True)
+        optimizer = module.LBFGS([x, y], lr=.1 if line_search_fn is None else 1.,
+                                 line_search_fn=line_search_fn, history_size=4)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (1 - x[0]) ** 2 + 5 * (x[1] - x[0] ** 2) ** 2 + ((y - 1) ** 4).sum()
+            loss.backward()
+            return loss
+        losses = [optimizer.step(closure).item() for _ in range(4)]
+        state = optimizer.state_dict()["state"][0]
+        found.append((losses, x.tolist(), y.tolist(), {k: type(v).__name__ for k, v in state.items()}))
+    tolerance = 1e-3 if dtype == "float32" else 1e-8
+    for a, b in zip(found[0][:3], found[1][:3]):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+    assert found[0][3] == found[1][3]
+
+
+# ---- how it is done --------------------------------------------------------------------------------------
+
+
+def test_a_step_is_one_recorded_op():
+    params = [Parameter(torch.randn(4, 4)) for _ in range(6)]
+    optimizer = optim.AdamW(params, lr=.1)
+    for p in params:
+        p.grad = torch.ones(4, 4)
+    optimizer.step()
+    engine.flush()
+    recorded = []
+    original = engine.recorder.Recording.flush
+
+    def flush(self, why=""):
+        recorded.extend(unit.name for unit, _ in self.calls())
+        return original(self, why)
+    engine.recorder.Recording.flush = flush
+    try:
+        optimizer.step()
+    finally:
+        engine.recorder.Recording.flush = original
+    assert recorded == ["adam"]
+
+
+def test_a_schedule_compiles_nothing():
+    p = Parameter(torch.ones(300, 300))
+    optimizer = optim.SGD([p], lr=.1, momentum=.9)
+
+    def once(lr, momentum):
+        optimizer.param_groups[0].update(lr=lr, momentum=momentum)
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    with engine.forced_tier("fused"):
+        for _ in range(3):
+            once(.1, .9)
+        with engine.fail_on_recompile():
+            for i in range(4):
+                once(.1 / (i + 2), .9 - i / 100)
+
+
+def test_old_values_are_donated():
+    p = Parameter(torch.ones(300, 300))
+    optimizer = optim.Adam([p], lr=.1)
+    with engine.forced_tier("fused"):
+        for _ in range(3):
+            before = engine.stats()["donated"]
+            optimizer.zero_grad()
+            (p * p).sum().backward()
+            optimizer.step()
+    assert engine.stats()["donated"] - before >= 3  # the parameter and two moments
+
+
+def test_in_place():
+    p = Parameter(torch.ones(3))
+    alias, view = p.detach(), p.detach()[1:]
+    optimizer = optim.SGD([p], lr=.5)
+    p.grad = torch.ones(3)
+    version = p._version
+    optimizer.step()
+    assert p._version == version + 1 and p.is_leaf and p.grad_fn is None
+    assert alias.tolist() == p.tolist() == [.5] * 3 and view.tolist() == [.5] * 2
+    y = (p * p).sum()
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_learning_rate_tensor():
+    for cls in (optim.SGD, optim.Adam, optim.Adadelta):
+        p, q = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        lr = torch.tensor(.25)
+        first, second = cls([p], lr=lr), cls([q], lr=.25)
+        for rate in (.25, .5):
+            lr.fill_(rate)
+            second.param_groups[0]["lr"] = rate
+            p.grad, q.grad = torch.ones(3), torch.ones(3)
+            first.step()
+            second.step()
+        np.testing.assert_allclose(p.tolist(), q.tolist(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "RAdam", "Adamax"])
+def test_differentiable(name):
+    found = []
+    for lib, module in LIBRARIES:
+        start = lib.tensor([1., 2., 3.], dtype=lib.float64, requires_grad=True)
+        p = start.clone()
+        grad = (start ** 2).clone()
+        optimizer = getattr(module, name)([p], lr=.1, differentiable=True)
+        p.grad = grad
+        optimizer.step()
+        (p ** 2).sum().backward()
+        found.append((p.tolist(), start.grad.tolist()))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_closure_and_result():
+    p = torch.ones(2, requires_grad=True)
+    optimizer = optim.SGD([p], lr=.25)
+
+    def closure():
+        assert torch.is_grad_enabled()
+        optimizer.zero_grad()
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+    with torch.no_grad():
+        assert optimizer.step(closure).item() == 2.
+    assert p.tolist() == [.5, .5] and optimizer.step() is None
+
+
+def test_zero_grad():
+    p = torch.ones(2, requires_grad=True)
+    optimizer = optim.SGD([p])
+    (p * 2).sum().backward()
+    grad = p.grad
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad is grad and grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+# ---- states ----------------------------------------------------------------------------------------------
+
+
+def structure(x):
+    """Kinds and shapes of everything in a state dict."""
+    if isinstance(x, dict):
+        return {k: structure(v) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [structure(v) for v in x]
+    return (str(x.dtype), tuple(x.shape)) if hasattr(x, "dtype") else x
+
+
+@pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
+def test_state_dict(name, kwargs):
+    (_, ours, _), (_, theirs, _) = trajectory(name, {"lr": .05, **kwargs}, steps=2)
+    assert structure(ours.state_dict()) == structure(theirs.state_dict())
+    for i, state in theirs.state_dict()["state"].items():
+        for key, expected in state.items():
+            np.testing.assert_allclose(ours.state_dict()["state"][i][key].numpy(), expected.numpy(),
+                                       rtol=1e-4, atol=1e-5)
+    assert repr(ours) == repr(theirs)
+
+
+def moved(x, lib):
+    """A state dict of one library as one of the other."""
+    if isinstance(x, dict):
+        return {k: moved(v, lib) for k, v in x.items()}
+    if isinstance(x, list):
+        return [moved(v, lib) for v in x]
+    return lib.tensor(x.detach().numpy()) if hasattr(x, "detach") else x
+
+
+@pytest.mark.parametrize("name, kwargs", CASES[::2], ids=IDS[::2])
+def test_state_from_pytorch(name, kwargs):
+    values = arrays(name)
+    theirs = parameters(reference, values)
+    source = getattr(reference.optim, name)(theirs, lr=.05, **kwargs)
+    for _ in range(3):
+        step(reference, source, theirs, values)
+    ours = [torch.tensor(p.detach().numpy()).requires_grad_() for p in theirs]
+    target = getattr(optim, name)(ours, lr=9., **kwargs)
+    target.load_state_dict(moved(source.state_dict(), torch))
+    for _ in range(3):
+        step(reference, source, theirs, values)
+        step(torch, target, ours, values)
+    close(ours, theirs, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_go_on_alike(copied):
+    p = torch.ones(3, requires_grad=True)
+    optimizer = optim.Adam([p], lr=.1)
+    p.grad = torch.ones(3)
+    optimizer.step()
+    twin = copied(optimizer)
+    q = twin.param_groups[0]["params"][0]
+    p.grad, q.grad = torch.ones(3), torch.ones(3)
+    optimizer.step()
+    twin.step()
+    assert q is not p and q.tolist() == p.tolist()
+
+
+def test_old_checkpoints():
+    p = torch.ones(3, requires_grad=True)
+    optimizer = optim.Adam([p], lr=.1)
+    p.grad = torch.ones(3)
+    optimizer.step()
+    state = copy.deepcopy(optimizer.state_dict())
+    state["state"][0]["step"] = 7
+    for key in ("maximize", "foreach", "capturable", "amsgrad", "fused"):
+        del state["param_groups"][0][key]
+    optimizer.load_state_dict(state)
+    optimizer.step()
+    assert optimizer.state[p]["step"].item() == 8 and optimizer.state[p]["step"].dtype is torch.float32
+
+
+def test_hooks():
+    events = []
+    p = torch.ones(1, requires_grad=True)
+    optimizer = optim.SGD([p], lr=.1)
+
+    def note(what, result=None):
+        def hook(*args):
+            events.append(what)
+            return result
+        return hook
+    handles = [
+        optimizer.register_step_pre_hook(note("pre")),
+        optimizer.register_step_post_hook(note("post")),
+        optim.optimizer.register_optimizer_step_pre_hook(note("global pre")),
+        optim.optimizer.register_optimizer_step_post_hook(note("global post")),
+        optimizer.register_state_dict_pre_hook(note("save")),
+        optimizer.register_state_dict_post_hook(note("saved", {"state": {}, "param_groups": 0})),
+        optimizer.register_load_state_dict_pre_hook(note("load")),
+        optimizer.register_load_state_dict_pre_hook(note("load first"), prepend=True),
+        optimizer.register_load_state_dict_post_hook(note("loaded"))]
+    optimizer.step()
+    assert events == ["global pre", "pre", "post", "global post"]
+    events.clear()
+    assert optimizer.state_dict()["param_groups"] == 0
+    handles.pop(5).remove()
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert events == ["save", "saved", "save", "load first", "load", "loaded"]
+    for handle in handles:
+        handle.remove()
+    events.clear()
+    optimizer.step()
+    assert events == []
+
+
+def test_own_optimizer():
+    class Plain(optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.add_(p.grad, alpha=-group["lr"])
+                    self.state[p]["seen"] = self.state[p].get("seen", 0) + 1
+    p = torch.ones(2, requires_grad=True)
+    optimizer = Plain([p], .5)
+    calls = []
+    optimizer.register_step_post_hook(lambda *args: calls.append(args))
+    p.grad = torch.ones(2)
+    optimizer.step()
+    assert p.tolist() == [.5, .5] and len(calls) == 1
+    assert optimizer.state_dict()["state"] == {0: {"seen": 1}}
+
+
+# ---- groups and errors -----------------------------------------------------------------------------------
+
+
+def test_groups():
+    for lib, module in LIBRARIES:
+        a, b = lib.ones(1, requires_grad=True), lib.ones(1, requires_grad=True)
+        optimizer = module.SGD([{"params": a}, {"params": [b], "lr": .5}], lr=.25)
+        optimizer.add_param_group({"params": lib.ones(2, requires_grad=True), "momentum": .5})
+        a.grad, b.grad = lib.ones(1), lib.ones(1)
+        optimizer.step()
+        assert (a.item(), b.item()) == (.75, .5) and len(optimizer.param_groups) == 3
+        named = module.SGD([("w", lib.ones(1)), ("b", lib.ones(1))])
+        assert named.state_dict()["param_groups"][0]["param_names"] == ["w", "b"]
+
+
+ERRORS = [
+    lambda lib, m: m.SGD([]),
+    lambda lib, m: m.SGD(lib.ones(1)),
+    lambda lib, m: m.SGD([1]),
+    lambda lib, m: m.SGD([{"params": {lib.ones(1)}}]),
+    lambda lib, m: m.SGD([lib.ones(1, requires_grad=True) * 2]),
+    lambda lib, m: m.SGD([("a", lib.ones(1)), lib.ones(1)]),
+    lambda lib, m: m.SGD([lib.ones(1)], lr=-1),
+    lambda lib, m: m.SGD([lib.ones(1)], lr=lib.ones(2)),
+    lambda lib, m: m.SGD([lib.ones(1)], momentum=-1),
+    lambda lib, m: m.SGD([lib.ones(1)], weight_decay=-1),
+    lambda lib, m: m.SGD([lib.ones(1)], nesterov=True),
+    lambda lib, m: m.SGD([lib.ones(1)], fused=True, foreach=True),
+    lambda lib, m: m.SGD([lib.ones(1)], fused=True, differentiable=True),
+    lambda lib, m: m.SGD([lib.ones(1)]).add_param_group([lib.ones(1)]),
+    lambda lib, m: m.SGD([lib.ones(1)]).add_param_group({"params": [("n", lib.ones(1))]}),
+    lambda lib, m: m.SGD([{"params": [x := lib.ones(1)]}, {"params": [x]}]),
+    lambda lib, m: m.SGD([lib.ones(1)]).load_state_dict({"param_groups": [], "state": {}}),
+    lambda lib, m: m.SGD([lib.ones(1)]).load_state_dict(
+        {"param_groups": [{"params": [0, 1]}], "state": {}}),
+    lambda lib, m: m.Optimizer([lib.ones(1)], {}).step(),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(1., .9)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(.9, -1.)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(.9, 0)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(lib.tensor(.9), lib.ones(2) / 2)),
+    lambda lib, m: m.Adam([lib.ones(1)], eps=-1),
+    lambda lib, m: m.Adam([lib.ones(1)], lr=lib.tensor(.1), foreach=True),
+    lambda lib, m: m.Adadelta([lib.ones(1)], rho=2),
+    lambda lib, m: m.Adagrad([lib.ones(1)], lr_decay=-1),
+    lambda lib, m: m.Adagrad([lib.ones(1)], initial_accumulator_value=-1),
+    lambda lib, m: m.NAdam([lib.ones(1)], momentum_decay=-1),
+    lambda lib, m: m.RMSprop([lib.ones(1)], alpha=-1),
+    lambda lib, m: m.Rprop([lib.ones(1)], etas=(1, 2)),
+    lambda lib, m: m.Adafactor([lib.ones(1)], d=.5),
+    lambda lib, m: m.Adafactor([lib.ones(1)], beta2_decay=1),
+    lambda lib, m: m.Adafactor([lib.ones(1)], eps=(-1, 1)),
+    lambda lib, m: m.Muon([lib.ones(1)]),
+    lambda lib, m: m.Muon([lib.ones(1, 1)], adjust_lr_fn="no"),
+    lambda lib, m: m.LBFGS([{"params": lib.ones(1)}, {"params": lib.ones(1)}]),
+    lambda lib, m: m.SparseAdam([lib.ones(1)], lr=0.),
+    lambda lib, m: m.SparseAdam([lib.ones(1, dtype=lib.complex64)]),
+    lambda lib, m: stepped(lib, m.SparseAdam),
+    lambda lib, m: stepped(lib, m.Adafactor, "complex64"),
+    lambda lib, m: m.lr_scheduler.StepLR(3, 1),
+]
+
+
+def stepped(lib, cls, dtype="float32"):
+    """A step with dense gradients of ones."""
+    p = lib.ones(2, dtype=getattr(lib, dtype)).requires_grad_()
+    p.grad = lib.ones_like(p)
+    cls([p]).step()
+
+
+@pytest.mark.parametrize("i", range(len(ERRORS)))
+def test_errors(i):
+    with pytest.raises(Exception) as expected:
+        ERRORS[i](reference, reference.optim)
+    with pytest.raises(expected.type) as found:
+        ERRORS[i](torch, optim)
+    assert str(found.value) == str(expected.value)
+
+
+def test_duplicates_are_warned_of():
+    p = torch.ones(1)
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        optim.SGD([p, p])
