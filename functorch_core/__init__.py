@@ -67,4 +67,5 @@ def load_ipython_extension(ipython):
     from .shim import load_ipython_extension
     load_ipython_extension(ipython)
 
+
 _hide_internal_frames()

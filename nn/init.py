@@ -35,7 +35,7 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
     return gains[nonlinearity]
 
 
-# ---- constants ---------------------------------------------------------------------------------------
+# ---- constants -----------------------------------------------------------------------------------
 
 
 @no_grad()
@@ -81,7 +81,7 @@ def dirac_(tensor, groups: int = 1):
     return tensor
 
 
-# ---- uniform and normal ------------------------------------------------------------------------------
+# ---- uniform and normal --------------------------------------------------------------------------
 
 
 @no_grad()
@@ -105,8 +105,8 @@ def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, 
     are accepted with a probability that the density gives.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution "
-                      "of values may be incorrect.", stacklevel=2)
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
+                      "distribution of values may be incorrect.", stacklevel=2)
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     draw = _redrawn if inside > 0.3 else _accepted
     return tensor.copy_(draw(tensor, mean, std, a, b, generator))
@@ -145,7 +145,7 @@ def _accepted(tensor, mean, std, a, b, generator):
     return result
 
 
-# ---- by fan ------------------------------------------------------------------------------------------
+# ---- by fan --------------------------------------------------------------------------------------
 
 
 def _calculate_fan_in_and_fan_out(tensor) -> tuple[int, int]:
@@ -202,7 +202,7 @@ def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: st
     return _kaiming(lambda std: normal_(tensor, 0, std, generator), tensor, a, mode, nonlinearity)
 
 
-# ---- matrices ----------------------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 @no_grad()
@@ -234,7 +234,7 @@ def sparse_(tensor, sparsity: float, std: float = 0.01, generator=None):
     return tensor
 
 
-# ---- former names ------------------------------------------------------------------------------------
+# ---- former names --------------------------------------------------------------------------------
 
 
 def _deprecated(new: Callable) -> Callable:

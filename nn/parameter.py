@@ -12,8 +12,8 @@ NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. Thi
             "attributes.")
 NOT_SHARED = ("Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
               "initialize the parameters before calling `module.share_memory()`.")
-NOT_USABLE = ("Attempted to use an uninitialized parameter in {method}. This error happens when you "
-              "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls}` "
+NOT_USABLE = ("Attempted to use an uninitialized parameter in {method}. This error happens when "
+              "you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls}` "
               "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
               "parameters before calling torch functions")
 
@@ -109,7 +109,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         pass
 
 
-# ---- what an uninitialized tensor refuses ------------------------------------------------------------
+# ---- what an uninitialized tensor refuses --------------------------------------------------------
 
 _OPERATORS = ("abs", "add", "and", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "matmul", "mul",
               "ne", "neg", "or", "pow", "radd", "rmul", "rsub", "setitem", "sub", "truediv")

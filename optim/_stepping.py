@@ -174,11 +174,17 @@ def as_float(x):
 def write(tensor: Tensor, value: Value):
     """tensor.copy_(...) of a value of its shape and dtype, with the tape off."""
     alias = tensor._view
-    if alias is None and tensor._level is None and value.aval is tensor._value.aval:
+    if tensor._level is not None or (alias is not None and alias.chain) or (
+            value.aval is not tensor._value.aval):
+        assign(tensor, new_tensor(value))
+    elif alias is None:
         tensor._value = value
         tensor._own_version += 1
-    else:
-        assign(tensor, new_tensor(value))
+    else:  # it shares its memory as a whole; parameters always do
+        cell = alias.cell
+        cell.value = tensor._value = value
+        cell.version += 1
+        alias.seen = cell.version
 
 
 def _keep(state: dict, name: str, value: Value):

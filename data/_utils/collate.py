@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...engine import flush
 from ...torch import as_tensor, stack, tensor
 from ...torch._parameter import Parameter
 from ...torch._tensor import from_array
@@ -111,7 +112,10 @@ def _function_for(sample, functions: dict) -> Callable | None:
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors, stacked. Those whose data are there are stacked on the host: as an op on so many
-    inputs it would cost several times as much."""
+    inputs it would cost several times as much. Recorded samples (dataset[i] of a tensor) are computed
+    first: within the recording of a training step they would be compiled anew for many batches."""
+    if any([type(x) in PLAIN and x._read().recording is not None for x in batch]):
+        flush("samples were collated")
     if all([type(x) in PLAIN and _is_on_host(x) for x in batch]):
         arrays = [x._value.data for x in batch]
         first = arrays[0]

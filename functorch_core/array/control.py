@@ -168,15 +168,16 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     def predicate(*flat):
         out = as_value(cond_fun(rebuild(treedef, flat)))
         if out.aval.shape != () or out.aval.dtype != dt.bool_:
-            raise TypeError(f"while_loop: cond_fun must return a bool scalar, it returned {out.aval}")
+            raise TypeError("while_loop: cond_fun must return a bool scalar, it returned "
+                            f"{out.aval}; reduce it with .any() or .all(), or compare it: x > 0")
         return out
 
     def body(*flat):
         leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value",
                                        "body_fun")
         if found != treedef:
-            raise TypeError(f"while_loop: body_fun returned structure {shown_tree(found)}, it takes "
-                            f"{shown_tree(treedef)}.\n    {SAME_CARRY}")
+            raise TypeError(f"while_loop: body_fun returned structure {shown_tree(found)}, "
+                            f"it takes {shown_tree(treedef)}.\n    {SAME_CARRY}")
         return leaves
     values = with_weak_numbers(values, init_val, [], body)
     if max_steps is None:

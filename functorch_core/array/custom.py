@@ -262,8 +262,9 @@ def checkpoint_name(x, name: str):
 
 def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: str | None = None,
                   **kwargs):
-    """callback(*numpy_arrays, **kwargs) called by the running program; its result has the declared shapes.
+    """callback(*numpy_arrays, **kwargs) called by the running program.
 
+    Its result has the declared shapes.
     result_shape_dtypes is a pytree of fc.ShapeDtype (or arrays). The callback must be pure: it may
     run any number of times. vmap_method: 'sequential', 'expand_dims' or 'broadcast_all'.
 

@@ -26,9 +26,10 @@ NOT_REAL = """grad needs a real floating result, `{name}` returned {out}.
 NOT_DIFFERENTIABLE_ARG = """`{name}` cannot be differentiated by argument {position}: a leaf of it is {aval}.
     Derivatives exist by floating and complex arrays: x.astype(fc.float32),
     or choose other arguments with argnums=..."""
-HOLOMORPHIC = """the Jacobian of `{name}` with holomorphic={holomorphic}: a leaf of argument {position} is {aval}.
-    A complex derivative exists for holomorphic functions of complex arguments: holomorphic=True,
-    and x.astype(fc.complex64) for real ones. Of others, differentiate by real and imaginary part."""
+HOLOMORPHIC = """the Jacobian of `{name}` with holomorphic={holomorphic}: a leaf of argument
+    {position} is {aval}. A complex derivative exists for holomorphic functions of complex
+    arguments: holomorphic=True, and x.astype(fc.complex64) for real ones.
+    Of others, differentiate by real and imaginary part."""
 TREE_MISMATCH = """{what}: the structure of the {part} is {found}, that of the {of} {wanted}.
     They are equal, leaf by leaf: fc.tree.map(fc.zeros_like, ...) makes one of zeros."""
 COTANGENT_MISMATCH = """the vjp of `{name}`: cotangent {index} is {found}, the result {wanted}.

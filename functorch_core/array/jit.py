@@ -366,7 +366,7 @@ def _call_with_numbers(jitted: Jitted, args, kwargs, leaves, structure):
 
 @functools.lru_cache(maxsize=256)
 def _number_on_device(kind: type, x, device) -> Buffer:
-    """A Python number as a buffer: putting it there takes 4 us, and a step size is often the same."""
+    """A Python number as a buffer: that takes 4 us, and a step size is often the same."""
     return xla.put(np.asarray(x, SCALAR_AVALS[kind].dtype), device)
 
 

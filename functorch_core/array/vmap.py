@@ -11,15 +11,15 @@ from ..transforms.collectives import bound_axis
 from .array import wrap
 from .tracing import arguments, name_of, shown_tree, trace_function
 
-AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit the {of}, whose structure is {shown}.
+AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit the {of}, of structure {shown}.
     It is an int or None for all of them, or a container like them, down to any level:
     {what}=0   {what}=(0, None)   {what}=({{'w': None, 'b': 0}}, 0)"""
-NOT_AN_AXIS = """vmap of `{name}`: in_axes has axis {axis} for an argument {aval}, which needs {needed} dimensions
-    at least for that. Pass in_axes=None (or None in its place) for what is the same for all."""
-OUT_OF_RANGE = """vmap of `{name}`: out_axes has axis {axis} for a result {aval}, which has {ndim} dimensions
-    with the mapped one: an axis from {low} to {high}."""
-NOT_CONSTANT = """vmap of `{name}`: out_axes=None, but the result, {aval}, depends on the mapped arguments.
-    Give the axis where the results shall be stacked: out_axes=0."""
+NOT_AN_AXIS = """vmap of `{name}`: in_axes has axis {axis} for an argument {aval}, which needs
+    {needed} dimensions for that. Pass in_axes=None (or None in its place) for what is the same for all."""
+OUT_OF_RANGE = """vmap of `{name}`: out_axes has axis {axis} for a result {aval}, which has
+    {ndim} dimensions with the mapped one: give an axis from {low} to {high}."""
+NOT_CONSTANT = """vmap of `{name}`: out_axes=None, but the result, {aval}, depends on the mapped
+    arguments. Give the axis where the results shall be stacked: out_axes=0."""
 SIZES_DIFFER = """vmap of `{name}`: the mapped axes have different sizes: {sizes}.
     Every argument must have the same size along its mapped axis; pass in_axes=None for unmapped ones."""
 NOTHING_MAPPED = """vmap of `{name}`: no argument is mapped (in_axes={axes}), so the size is unknown.

@@ -23,8 +23,9 @@ LEAK_MESSAGE = """{value}, made while tracing `{name}`{place}, was used after th
     wrong: kept.append(x) inside the traced function, then kept[0] + 1 outside
     right: return x from the traced function (auxiliary outputs: has_aux=True)"""
 
-NOT_LINEAR_MESSAGE = """linear_transpose: the function is not linear in its arguments together, a product of them is not:
-    wrong: fc.linear_transpose(lambda x: x * x, x)      right: fc.linear_transpose(lambda x: 3 * x, x)
+NOT_LINEAR_MESSAGE = """linear_transpose: the function is not linear in its arguments together.
+    wrong: fc.linear_transpose(lambda x: x * x, x)
+    right: fc.linear_transpose(lambda x: 3 * x, x)
     The derivative at a point is linear: fc.linearize(f, x), or fc.vjp(f, x) for its transpose."""
 
 MISSING_RULE_MESSAGE = "`{name}` has no {rule} rule: {reason}"

@@ -30,7 +30,7 @@ MAX_PLANS = 1024           # least recently used plans, with their programs, are
 DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
 REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
 PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
-MAX_THRESHOLD = 32
+MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten steps
 
 
 class Plan:

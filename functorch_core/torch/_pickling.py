@@ -10,9 +10,10 @@ import numpy as np
 
 from ..engine import Value, from_numpy
 from ..engine.value import to_numpy
+from ..names import pickles_name_torch
 from . import _bounds as bounds, _types
 from ._ops.storage import Storage, TypedStorage, UntypedStorage, storage_of
-from ._parameter import Parameter
+from ._parameter import Buffer, Parameter
 from ._serialization import GlobalName, ParameterSpec, StorageSpec, TensorSpec
 from ._tensor import _OWN_STATE
 from ._tensor_base import Tensor, new_tensor
@@ -168,11 +169,14 @@ def _covers(size, stride, available: int) -> bool:
 def _whole(spec: TensorSpec, size, stride) -> Tensor:
     """A tensor that is alone with its storage."""
     _name_of(spec.dtype)
-    item = spec.storage.itemsize
-    array = np.lib.stride_tricks.as_strided(spec.storage, size, [s * item for s in stride])
+    storage = spec.storage
+    if stride == contiguous_strides(size):
+        return new_tensor(place(storage.reshape(size), spec.location))
+    # np.ndarray, because as_strided does not know the dtypes of 8 bits.
+    array = np.ndarray(size, storage.dtype, storage.view(np.uint8),
+                       strides=[s * storage.itemsize for s in stride])
     made = new_tensor(place(np.ascontiguousarray(array).reshape(size), spec.location))
-    if stride != contiguous_strides(size):
-        made._strides = stride
+    made._strides = stride
     return made
 
 
@@ -205,6 +209,7 @@ def _resolved(tensor: Tensor, metadata) -> Tensor:
 
 def set_state(tensor: Tensor, cls, state) -> Tensor:
     """Give a rebuilt tensor its class and the attributes that were set on it."""
+    cls = Buffer if cls == "Buffer" else cls
     if isinstance(cls, type) and issubclass(cls, Tensor) and cls is not type(tensor):
         tensor = tensor.as_subclass(cls)
     if hasattr(type(tensor), "__setstate__"):
@@ -240,7 +245,10 @@ def reduce_tensor(tensor: Tensor):
         function, arguments = _utils._rebuild_tensor_v3, (*arguments, tensor.dtype)
     if plain and not attributes:
         return function, arguments
-    return _utils._rebuild_from_type_v2, (function, type(tensor), arguments, attributes or {})
+    cls = type(tensor)
+    if cls in (Tensor, Buffer) and not pickles_name_torch():
+        cls = cls.__name__  # pickle could not import it by the module it names
+    return _utils._rebuild_from_type_v2, (function, cls, arguments, attributes or {})
 
 
 def _is_young(dtype: _types.dtype) -> bool:

@@ -134,6 +134,13 @@ def import_dlpack(capsule, device, stream=None):
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy=None)
 
 
+def is_row_major(buffer) -> bool:
+    """Whether the elements lie as programs expect them; those of a DLPack import may not."""
+    minor_to_major = str(buffer._pjrt_layout).strip("{}").partition(":")[0]
+    dims = [int(d) for d in minor_to_major.split(",") if d]
+    return dims == list(range(len(dims)))[::-1]
+
+
 __all__ = [
     "ALIAS_OR_COPY_LATER",
     "Aval",
@@ -149,6 +156,7 @@ __all__ = [
     "copy_between_devices",
     "export_dlpack",
     "import_dlpack",
+    "is_row_major",
     "jaxlib_version",
     "make_cpu_client",
     "quieten",

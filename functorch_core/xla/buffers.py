@@ -16,6 +16,7 @@ from .binding import (
     copy_between_devices,
     export_dlpack,
     import_dlpack,
+    is_row_major,
 )
 from .device import Device, default_device, device_of_handle
 from .errors import ExecutionError, fail
@@ -147,7 +148,11 @@ def from_dlpack(obj, *, copy: bool | None = None) -> Buffer:
         device = _device.device("cuda", index)
         aval = aval_of(tuple(obj.shape), np.dtype(str(obj.dtype).removeprefix("torch.")))
         # 1 is DLPack's name for CUDA's legacy default stream.
-        return _adopt(import_dlpack(obj.__dlpack__(stream=1), device._handle, 1), aval, device)
+        buffer = import_dlpack(obj.__dlpack__(stream=1), device._handle, 1)
+        if not is_row_major(buffer):
+            raise ValueError(f"from_dlpack: this {type(obj).__name__} on {device} is transposed; "
+                             "make it contiguous first")
+        return _adopt(buffer, aval, device)
     raise ValueError(f"from_dlpack: DLPack device type {kind} is neither CPU (1) nor CUDA (2)")
 
 
@@ -170,11 +175,16 @@ def _from_host_dlpack(obj, copy: bool | None) -> Buffer:
 
 
 def _share_host_dlpack(obj) -> Buffer | None:
-    """XLA's own import; None where it refuses: strided, read-only, or a dtype it does not have."""
+    """XLA's own import; None where it refuses: strided, read-only, or a dtype it does not have.
+
+    It takes a transposed array as it lies; programs would read it in the wrong order.
+    """
     host = default_device() if default_device().platform == "cpu" else _device.device("cpu")
     try:
         buffer = import_dlpack(obj.__dlpack__(), host._handle)
     except (BufferError, RuntimeError, TypeError):
+        return None
+    if not is_row_major(buffer):
         return None
     view = to_numpy(buffer)  # the only one to tell shape and dtype
     return _adopt(buffer, aval_of(view.shape, view.dtype), host)

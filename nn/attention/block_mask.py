@@ -186,8 +186,8 @@ class BlockMask:
         for i, place in enumerate(itertools.product(*map(range, lead))):
             if i == limit:
                 pictures += ["...", "To print out more, set BlockMask.to_string(limit=N)",
-                             "You can also index (BlockMask[batch, head]) to choose a specific batch "
-                             "or head"]
+                             "You can also index (BlockMask[batch, head]) to choose a specific "
+                             "batch or head"]
                 break
             pictures.append(f"{place}\n" + _picture(dense[place], *steps))
         return "\n".join(pictures)

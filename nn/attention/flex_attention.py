@@ -12,14 +12,15 @@ from ...torch._func.vmap import vmap
 from .._names import publish
 from .block_mask import BLOCK, BlockMask, as_blocks, expanded_blocks, ordered
 
-WRONG_LENGTH = ("block_mask was created for block_mask.shape={shape} but got q_len={q} and kv_len={kv}. "
-                "As the block mask was created for a {kind} length than you're using it for, you "
-                "likely need to create a new block mask.")
-HEADS = ("Expect query and key/value to have the same number of heads but got Hq={} and Hkv={}. Try "
-         "setting enable_gqa=True for GQA.")
-GROUPS = ("Expect number of query heads to be a multiple of kv heads for GQA but got Hq={} and Hkv={}.")
-BATCHES = ("Expect query and key/value to have the same batch size, or non-none block_mask, but got "
-           "block_mask=None, Bq={}, and Bkv={}.")
+WRONG_LENGTH = ("block_mask was created for block_mask.shape={shape} but got q_len={q} and "
+                "kv_len={kv}. As the block mask was created for a {kind} length than you're using "
+                "it for, you likely need to create a new block mask.")
+HEADS = ("Expect query and key/value to have the same number of heads but got Hq={} and Hkv={}. "
+         "Try setting enable_gqa=True for GQA.")
+GROUPS = ("Expect number of query heads to be a multiple of kv heads for GQA but got Hq={} and "
+          "Hkv={}.")
+BATCHES = ("Expect query and key/value to have the same batch size, or non-none block_mask, but "
+           "got block_mask=None, Bq={}, and Bkv={}.")
 DEPRECATED = ("return_lse is deprecated and will be removed in v2.10. Please use "
               "return_aux=AuxRequest(lse=True) instead.")
 
@@ -41,7 +42,7 @@ class AuxOutput(NamedTuple):
 FlexKernelOptions = dict  # tuning of PyTorch's kernels; accepted, without effect
 
 
-# ---- masks as functions ------------------------------------------------------------------------------
+# ---- masks as functions --------------------------------------------------------------------------
 
 
 def noop_mask(batch, head, token_q, token_kv):
@@ -91,7 +92,8 @@ def _takes_score(mod_fn: Callable) -> bool:
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
                 for p in parameters)
     if count not in (4, 5):
-        raise AssertionError(f"expected a mask_mod of 4 or a score_mod of 5 positions, got {mod_fn}")
+        raise AssertionError("expected a mask_mod of 4 or a score_mod of 5 positions, got "
+                             f"{mod_fn}")
     return count == 5
 
 
@@ -127,7 +129,7 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
         seq_lengths=(Q_LEN, KV_LEN))
 
 
-# ---- attention ---------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale: float | None = None,
@@ -141,8 +143,8 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale: fl
     _check(query, key, value, block_mask, enable_gqa)
     if return_lse:
         if return_aux is not None:
-            raise ValueError("Cannot specify both return_lse and return_aux. return_lse is deprecated, "
-                             "please use return_aux=AuxRequest(lse=True) instead.")
+            raise ValueError("Cannot specify both return_lse and return_aux. return_lse is "
+                             "deprecated, please use return_aux=AuxRequest(lse=True) instead.")
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     scores = _scores(query, key, score_mod, block_mask, scale)
     lse = logsumexp(scores, -1)

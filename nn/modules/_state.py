@@ -10,8 +10,8 @@ from ..parameter import Parameter, is_lazy
 EXTRA_STATE = "_extra_state"
 NOT_A_TENSOR = ('While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 "object from checkpoint but received {kind}")
-WRONG_SHAPE = ("size mismatch for {key}: copying a param with shape {found} from checkpoint, the shape "
-               "in current model is {wanted}.")
+WRONG_SHAPE = ("size mismatch for {key}: copying a param with shape {found} from checkpoint, the "
+               "shape in current model is {wanted}.")
 COPY_FAILED = ('While copying the parameter named "{key}", whose dimensions in the model are {wanted} '
                "and whose dimensions in the checkpoint are {found}, an exception occurred : {why}.")
 HOOK_RETURNED = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "

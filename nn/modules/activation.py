@@ -22,7 +22,7 @@ class _Activation(Described):
         return ", ".join(filter(None, (shown, inplace)))
 
 
-# ---- without parameters ------------------------------------------------------------------------------
+# ---- without parameters --------------------------------------------------------------------------
 
 
 class Sigmoid(Module):
@@ -70,7 +70,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-# ---- with inplace ------------------------------------------------------------------------------------
+# ---- with inplace --------------------------------------------------------------------------------
 
 
 class ReLU(_Activation):
@@ -227,7 +227,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
-# ---- with parameters ---------------------------------------------------------------------------------
+# ---- with parameters -----------------------------------------------------------------------------
 
 
 class GELU(Described):
@@ -347,7 +347,7 @@ class LogSoftmax(_Along):
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
-# ---- attention ---------------------------------------------------------------------------------------
+# ---- attention -----------------------------------------------------------------------------------
 
 
 class MultiheadAttention(Module):

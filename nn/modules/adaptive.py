@@ -109,12 +109,12 @@ def _check_shapes(input, target):
         if input.shape[0] != target.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != 2:
-            raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with size "
-                               f"{input.size()}")
+            raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with "
+                               f"size {input.size()}")
     elif target.dim() == 0:
         if input.dim() != 1:
-            raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with size "
-                               f"{input.size()}")
+            raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with "
+                               f"size {input.size()}")
     else:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
 

@@ -17,8 +17,8 @@ class Container(Module):
     """Deprecated: Module itself does what this did."""
 
     def __init__(self, **kwargs):
-        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented in "
-                      "`nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented "
+                      "in `nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2)
         super().__init__()
         for key, value in kwargs.items():
             self.add_module(key, value)
@@ -273,7 +273,7 @@ def _pairs(name: str, given, plural: str = ""):
     return pairs
 
 
-# ---- parameters --------------------------------------------------------------------------------------
+# ---- parameters ----------------------------------------------------------------------------------
 
 
 def _as_parameter(value):

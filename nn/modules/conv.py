@@ -12,8 +12,8 @@ from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
 PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
-WRONG_INPUT = ("Expected {n}D (unbatched) or {m}D (batched) input to {name}, but got input of size: "
-               "{size}")
+WRONG_INPUT = ("Expected {n}D (unbatched) or {m}D (batched) input to {name}, but got input of "
+               "size: {size}")
 
 
 class _ConvNd(Module):
@@ -142,7 +142,7 @@ class Conv3d(_Conv):
     _n, _function = 3, staticmethod(F.conv3d)
 
 
-# ---- transposed --------------------------------------------------------------------------------------
+# ---- transposed ----------------------------------------------------------------------------------
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -177,15 +177,15 @@ class _ConvTransposeNd(_ConvNd):
         if len(output_size) == lead + n:
             output_size = output_size[lead:]
         if len(output_size) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have {n} "
-                             f"or {lead + n} elements (got {len(output_size)})")
+            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have "
+                             f"{n} or {lead + n} elements (got {len(output_size)})")
         dilation = dilation or (1,) * n
         smallest = [(input.shape[lead + d] - 1) * stride[d] - 2 * padding[d]
                     + dilation[d] * (kernel_size[d] - 1) + 1 for d in range(n)]
         largest = [low + s - 1 for low, s in zip(smallest, stride)]
         if any(not a <= size <= b for a, size, b in zip(smallest, output_size, largest)):
-            raise ValueError(f"requested an output size of {output_size}, but valid sizes range from "
-                             f"{smallest} to {largest} (for an input of {input.size()[2:]})")
+            raise ValueError(f"requested an output size of {output_size}, but valid sizes range "
+                             f"from {smallest} to {largest} (for an input of {input.size()[2:]})")
         return [size - low for size, low in zip(output_size, smallest)]
 
 
@@ -207,7 +207,7 @@ class ConvTranspose3d(_ConvTransposeNd):
     _n, _function = 3, staticmethod(F.conv_transpose3d)
 
 
-# ---- lazy --------------------------------------------------------------------------------------------
+# ---- lazy ----------------------------------------------------------------------------------------
 
 
 class _LazyConvXdMixin(LazyModuleMixin):

@@ -60,8 +60,8 @@ class _InstanceNorm(_NormBase):
         if self.affine:
             raise ValueError(f"expected input's size at dim={dim} to match num_features "
                              f"({self.num_features}), but got: {found}.")
-        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this "
-                      "warning by not passing in num_features, which is not used because "
+        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence "
+                      "this warning by not passing in num_features, which is not used because "
                       "affine=False", stacklevel=3)
 
 

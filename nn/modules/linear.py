@@ -88,7 +88,8 @@ class Bilinear(Module):
     def reset_parameters(self):
         """Draw weight and bias uniformly, within 1 / sqrt(in1_features)."""
         if self.in1_features <= 0:
-            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
+            raise ValueError("in1_features must be > 0, but got "
+                             f"(in1_features={self.in1_features})")
         bound = 1 / math.sqrt(self.weight.shape[1])
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -128,8 +129,8 @@ class LazyLinear(LazyModuleMixin, Linear):
                 self.reset_parameters()
         if self.in_features == 0:  # the parameters came from a state dict
             if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not "
-                                     "equal to in_features from self.weight: "
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is "
+                                     "not equal to in_features from self.weight: "
                                      f"{self.weight.shape[-1]}")
             self.in_features = input.shape[-1]
 

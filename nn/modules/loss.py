@@ -31,7 +31,7 @@ class _WeightedLoss(_Loss):
         self.register_buffer("weight", weight)
 
 
-# ---- elementwise -------------------------------------------------------------------------------------
+# ---- elementwise ---------------------------------------------------------------------------------
 
 
 class L1Loss(_Loss):
@@ -100,7 +100,7 @@ class HingeEmbeddingLoss(_Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-# ---- of probabilities --------------------------------------------------------------------------------
+# ---- of probabilities ----------------------------------------------------------------------------
 
 
 class NLLLoss(_WeightedLoss):
@@ -121,8 +121,8 @@ class NLLLoss2d(NLLLoss):
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
                  reduction: str = "mean"):
         warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
-                      "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for "
-                      "more details.", FutureWarning, stacklevel=2)
+                      "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss "
+                      "for more details.", FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
@@ -250,7 +250,7 @@ class CTCLoss(_Loss):
                           self.reduction, self.zero_infinity)
 
 
-# ---- of several classes ------------------------------------------------------------------------------
+# ---- of several classes --------------------------------------------------------------------------
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -291,7 +291,7 @@ class MultiMarginLoss(_WeightedLoss):
                                    reduction=self.reduction)
 
 
-# ---- of several inputs -------------------------------------------------------------------------------
+# ---- of several inputs ---------------------------------------------------------------------------
 
 
 class CosineEmbeddingLoss(_Loss):

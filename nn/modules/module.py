@@ -21,26 +21,26 @@ from ._names import parse_to, typename
 from ._state import (
     EXTRA_STATE, Loading, _IncompatibleKeys, load_member, note_unexpected)
 
-COMPLEX_MODULE = ("Complex modules are a new feature under active development whose design may change, "
-                  "and some modules might not work as expected when using complex tensors as "
-                  "parameters or buffers. Please file an issue at "
-                  "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex "
-                  "module does not work as expected.")
+COMPLEX_MODULE = ("Complex modules are a new feature under active development whose design may "
+                  "change, and some modules might not work as expected when using complex tensors "
+                  "as parameters or buffers. Please file an issue at "
+                  "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+                  "complex module does not work as expected.")
 NON_LEAF = ("Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
             "explicitly. To express '{name}' as a function of another Tensor, compute the value in "
             "the forward() method.")
 REPLICA = ("Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The "
-           "parameters are copied (in a differentiable manner) from the original module. This means "
-           "they are not leaf nodes in autograd and so don't accumulate gradients. If you need "
-           "gradients in your forward method, consider using autograd.grad instead.")
+           "parameters are copied (in a differentiable manner) from the original module. This "
+           "means they are not leaf nodes in autograd and so don't accumulate gradients. If you "
+           "need gradients in your forward method, consider using autograd.grad instead.")
 POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer to "
               "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
               "#torch.nn.Module.state_dict for details.")
-SAME_FUNCTION = ("Cannot register the same function as the state dict post hook that was previously "
-                 "registered via register_state_dict_post_hook")
-NEVER_CALLED = ("Reached a code path in Module.{name}() that should never be called. Please file an "
-                "issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to "
-                "report this bug.")
+SAME_FUNCTION = ("Cannot register the same function as the state dict post hook that was "
+                 "previously registered via register_state_dict_post_hook")
+NEVER_CALLED = ("Reached a code path in Module.{name}() that should never be called. Please file "
+                "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+                "to report this bug.")
 NO_PERSISTENT = ("Registering a non-persistent buffer on a Module subclass that implements "
                  "register_buffer() without the persistent argument is not allowed.")
 
@@ -688,7 +688,8 @@ class Module:
     def __repr__(self):
         extra = self.extra_repr()
         extra = extra.split("\n") if extra else []
-        below = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
+        below = [f"({name}): "
+                 f"{_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if len(extra) == 1 and not below:
             return f"{self._get_name()}({extra[0]})"
         if not extra and not below:

@@ -22,20 +22,6 @@ class LocalResponseNorm(Described):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
-class CrossMapLRN2d(Described):
-    """LocalResponseNorm of (N, C, H, W), as Caffe has it."""
-
-    _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
-        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
-
-    def forward(self, input):
-        if input.dim() != 4:
-            raise RuntimeError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-
 class _Affine(Module):
     """What follows may have a weight of ones and a bias of zeros."""
 
@@ -130,4 +116,4 @@ class RMSNorm(Module):
                 f"elementwise_affine={self.elementwise_affine}")
 
 
-__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

@@ -9,7 +9,7 @@ from .utils import _ntuple
 # In each family the classes differ in `_function`, which computes, and `_n`, the number of spatial
 # dimensions. Inputs are (N, C, ...) or (C, ...).
 
-# ---- maximum -----------------------------------------------------------------------------------------
+# ---- maximum -------------------------------------------------------------------------------------
 
 
 class _MaxPoolNd(Described):
@@ -94,7 +94,8 @@ class _FractionalMaxPool(Module):
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
         if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling "
+                             "ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
@@ -124,7 +125,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
 
 
-# ---- average and norm --------------------------------------------------------------------------------
+# ---- average and norm ----------------------------------------------------------------------------
 
 
 class _AvgPoolNd(Described):
@@ -201,7 +202,7 @@ class LPPool3d(_LPPoolNd):
     _function = staticmethod(F.lp_pool3d)
 
 
-# ---- adaptive ----------------------------------------------------------------------------------------
+# ---- adaptive ------------------------------------------------------------------------------------
 
 
 class _AdaptiveMaxPoolNd(Described):

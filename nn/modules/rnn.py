@@ -34,14 +34,15 @@ def apply_permutation(tensor, permutation, dim: int = 1):
 def _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
     """ValueError or TypeError for arguments that make no sense."""
     if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability of "
-                         "an element being zeroed")
+        raise ValueError("dropout should be a number in range [0, 1] representing the probability "
+                         "of an element being zeroed")
     if dropout > 0 and num_layers == 1:
         warnings.warn(ONE_LAYER.format(dropout, num_layers), stacklevel=4)
     for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
                               ("input_size", input_size, int), ("hidden_size", hidden_size, int)):
         if not isinstance(value, kind):
-            raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
+            raise TypeError(f"{name} should be of type {kind.__name__}, got: "
+                            f"{type(value).__name__}")
         if kind is int and value <= 0:
             raise ValueError(f"{name} must be greater than zero")
     if num_layers <= 0:
@@ -283,7 +284,8 @@ class RNN(RNNBase):
         else:
             nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or "
+                             "'relu'.")
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -329,8 +331,8 @@ class LSTM(RNNBase):
     def _check_ranks(self, hx, batched: bool):
         kind, ndim = ("batched", 3) if batched else ("unbatched", 2)
         if hx[0].dim() != ndim or hx[1].dim() != ndim:
-            raise RuntimeError(f"For {kind} {ndim}-D input, hx and cx should also be {ndim}-D but got "
-                               f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+            raise RuntimeError(f"For {kind} {ndim}-D input, hx and cx should also be {ndim}-D but "
+                               f"got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
 
     def _each(self, hx, fun):
         return fun(hx[0]), fun(hx[1])
@@ -352,7 +354,7 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
-# ---- cells -------------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 class RNNCellBase(Module):

@@ -109,7 +109,7 @@ class Transformer(Module):
                 init.xavier_uniform_(param)
 
 
-# ---- stacks ------------------------------------------------------------------------------------------
+# ---- stacks --------------------------------------------------------------------------------------
 
 
 class TransformerEncoder(Module):
@@ -194,7 +194,7 @@ class TransformerDecoder(Module):
         return output if self.norm is None else self.norm(output)
 
 
-# ---- layers ------------------------------------------------------------------------------------------
+# ---- layers --------------------------------------------------------------------------------------
 
 
 class _Layer(Module):

@@ -5,8 +5,8 @@ import contextlib
 
 from .data_parallel import DataParallel
 
-NO_PARAMETERS = ("DistributedDataParallel is not needed when a module doesn't have any parameters that "
-                 "require a gradient.")
+NO_PARAMETERS = ("DistributedDataParallel is not needed when a module doesn't have any parameters "
+                 "that require a gradient.")
 
 
 class DistributedDataParallel(DataParallel):

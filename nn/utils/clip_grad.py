@@ -10,9 +10,9 @@ from ...torch import (
 from ...torch._tensor_base import Tensor
 from ...torch.autograd.modes import no_grad
 
-NON_FINITE = ("The total norm of order {order} for gradients from `parameters` is non-finite, so it "
-              "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
-              "anyway, set `error_if_nonfinite=False`")
+NON_FINITE = ("The total norm of order {order} for gradients from `parameters` is non-finite, so "
+              "it cannot be clipped. To disable this error and scale the gradients by the "
+              "non-finite norm anyway, set `error_if_nonfinite=False`")
 
 
 def _gradients(parameters) -> list:

@@ -13,8 +13,8 @@ from . import parametrize
 from .spectral_norm import as_matrix, default_dim
 from .weight_norm import norm_except_dim, normalised
 
-NO_ASSIGNMENT = ("It is not possible to assign to the matrix exponential or the Cayley parametrizations "
-                 "when use_trivialization=False.")
+NO_ASSIGNMENT = ("It is not possible to assign to the matrix exponential or the Cayley "
+                 "parametrizations when use_trivialization=False.")
 
 
 def _tensor_of(module: Module, name: str):
@@ -24,7 +24,7 @@ def _tensor_of(module: Module, name: str):
     return weight
 
 
-# ---- orthogonal --------------------------------------------------------------------------------------
+# ---- orthogonal ----------------------------------------------------------------------------------
 
 
 def _is_orthogonal(q) -> bool:
@@ -134,7 +134,7 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     return parametrize.register_parametrization(module, name, made, unsafe=True)
 
 
-# ---- normalised --------------------------------------------------------------------------------------
+# ---- normalised ----------------------------------------------------------------------------------
 
 
 class _WeightNorm(Module):
@@ -171,8 +171,8 @@ class _SpectralNorm(Module):
         super().__init__()
         ndim = weight.ndim
         if not -ndim <= dim < ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}]"
-                             f" but got {dim})")
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, "
+                             f"{ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
             raise ValueError("Expected n_power_iterations to be positive, but got "
                              f"n_power_iterations={n_power_iterations}")

@@ -15,10 +15,10 @@ from ..parameter import Parameter
 NO_PICKLE = ("Serialization of parametrized modules is only supported through state_dict(). See:\n"
              "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
              "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
-CHANGES = ("Registering a parametrization may not change the {what} of the tensor, unless {flag} flag is "
-           "enabled.\n")
-SEQUENCE = ("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
-            "terms of a sequence of tensors.")
+CHANGES = ("Registering a parametrization may not change the {what} of the tensor, unless {flag} "
+           "flag is enabled.\n")
+SEQUENCE = ("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+            "parametrized in terms of a sequence of tensors.")
 
 _cache: dict[tuple[int, str], Tensor] = {}
 _caches = 0  # how many `cached` contexts are open
@@ -106,8 +106,8 @@ class ParametrizationList(ModuleList):
     def _keep_several(self, original, new):
         for i, part in enumerate(new):
             if not isinstance(part, Tensor):
-                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                                 f"tuple...). Got element {i} of the sequence with type "
+                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors "
+                                 f"(list, tuple...). Got element {i} of the sequence with type "
                                  f"{type(part).__name__}.")
             if isinstance(original, Parameter):
                 part = Parameter(part.detach(), original.requires_grad)
@@ -148,11 +148,12 @@ class ParametrizationList(ModuleList):
                              f"{self.ntensors}. Got a sequence of length {len(value)}.")
         for i, (new, original) in enumerate(zip(value, self._originals())):
             if not isinstance(new, Tensor):
-                raise ValueError("'right_inverse' must return a sequence of tensors or reference-type "
-                                 f"opaques. Got element {i} of type {type(new).__name__}.")
+                raise ValueError("'right_inverse' must return a sequence of tensors or "
+                                 f"reference-type opaques. Got element {i} of type "
+                                 f"{type(new).__name__}.")
             if new.dtype != original.dtype:
-                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {new.dtype} while "
-                                 f"`original{i}` has dtype {original.dtype}")
+                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {new.dtype} "
+                                 f"while `original{i}` has dtype {original.dtype}")
 
     def forward(self):
         first, *rest = self
@@ -162,7 +163,7 @@ class ParametrizationList(ModuleList):
         return x
 
 
-# ---- registering -------------------------------------------------------------------------------------
+# ---- registering ---------------------------------------------------------------------------------
 
 
 def _inject_new_class(module: Module):
@@ -235,8 +236,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized "
-                         f"element with name '{tensor_name}'")
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a "
+                         f"parametrized element with name '{tensor_name}'")
     return module
 
 
@@ -259,8 +260,8 @@ def _check_further(module: Module, name: str, parametrization: Module):
                          f"{type(back).__name__}")
     for what in ("dtype", "shape"):
         if getattr(back, what) != getattr(old, what):
-            raise ValueError(f"The tensor returned by parametrization.right_inverse must have the same "
-                             f"{what} as module.{name}, unless the `unsafe` flag is enabled.\n"
+            raise ValueError("The tensor returned by parametrization.right_inverse must have the "
+                             f"same {what} as module.{name}, unless the `unsafe` flag is enabled.\n"
                              f"module.{name}.{what}: {getattr(old, what)}\nreturned {what}: "
                              f"{getattr(back, what)}")
 

@@ -9,13 +9,14 @@ from ...torch import kthvalue, norm, ones_like, rand, rand_like, topk, zeros_lik
 from .._names import publish
 from .convert_parameters import parameters_to_vector
 
-TWO_HOOKS = ("Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
-             "PruningContainer.")
-NOT_PRUNED = ("Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+TWO_HOOKS = ("Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
+             "Use a PruningContainer.")
+NOT_PRUNED = ("Parameter '{name}' of module {module} has to be pruned before pruning can be "
+              "removed")
 ONLY_UNSTRUCTURED = ('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
                      "{method} of type {kind}")
 
-# ---- methods -----------------------------------------------------------------------------------------
+# ---- methods -------------------------------------------------------------------------------------
 
 
 class BasePruningMethod(ABC):
@@ -324,8 +325,8 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         """Both masks."""
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape "
-                                 f"{self.mask.shape}")
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask "
+                                 f"shape {self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
@@ -334,7 +335,7 @@ class CustomFromMask(BasePruningMethod):
         return super().apply(module, name, mask=mask)
 
 
-# ---- functions ---------------------------------------------------------------------------------------
+# ---- functions -----------------------------------------------------------------------------------
 
 
 def identity(module, name: str):

@@ -15,9 +15,9 @@ NOT_ON_CPU = ("batch_sizes should always be on CPU. Instances of PackedSequence 
               "created manually. They should be instantiated by functions like pack_sequence and "
               "pack_padded_sequences in nn.utils.rnn. "
               "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
-UNSORTED = ("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
-            "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep "
-            "this requirement if you do not need ONNX exportability.")
+UNSORTED = ("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability.")
 
 
 class PackedSequence_(NamedTuple):
@@ -141,13 +141,13 @@ def _batch_sizes(lengths: np.ndarray, input, batch_first: bool) -> np.ndarray:
     """How many sequences have each step; RuntimeError for lengths that do not fit."""
     batch = input.shape[0 if batch_first else 1]
     if len(lengths) != batch:
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)}"
-                           f" (batch_size={batch})")
+        raise RuntimeError("Expected `len(lengths)` to be equal to batch_size, but got "
+                           f"{len(lengths)} (batch_size={batch})")
     if (lengths[1:] > lengths[:-1]).any():
         raise RuntimeError(UNSORTED)
     if len(lengths) and lengths[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in "
-                           "'lengths' that is <= 0")
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element "
+                           "in 'lengths' that is <= 0")
     return (lengths > np.arange(lengths[0])[:, None]).sum(1)
 
 
@@ -156,9 +156,9 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     """(padded (T, B, ...), with batch_first (B, T, ...); lengths) of packed sequences."""
     sizes = sequence.batch_sizes.numpy()
     if total_length is not None and total_length < len(sizes):
-        raise ValueError("Expected total_length to be at least the length of the longest sequence in "
-                         f"input, but got total_length={total_length} and max sequence length being "
-                         f"{len(sizes)}")
+        raise ValueError("Expected total_length to be at least the length of the longest sequence "
+                         f"in input, but got total_length={total_length} and max sequence length "
+                         f"being {len(sizes)}")
     places, _ = packed_places(sizes)
     lengths = (places >= 0).sum(0)
     if total_length is not None:
@@ -184,13 +184,14 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
             [1., 0.]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                           f"{type(sequences)}")
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of "
+                           f"type: {type(sequences)}")
     sequences = tuple(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError("Expected padding_side to be one of left or right, but got "
+                           f"{padding_side}.")
     longest = max(x.shape[0] for x in sequences)
     from ...torch import cat
 

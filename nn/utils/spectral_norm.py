@@ -7,8 +7,8 @@ from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter, is_lazy
 
-LAZY = ("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the "
-        "dummy forward before applying spectral normalization")
+LAZY = ("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
+        "the dummy forward before applying spectral normalization")
 
 
 def as_matrix(weight, dim: int):

@@ -5,9 +5,9 @@ import warnings
 
 from ...torch._func.modules import functional_call as _functional_call
 
-DEPRECATED = ("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be "
-              "removed in a future version of PyTorch. Please use `torch.func.functional_call` instead "
-              "which is a drop-in replacement.")
+DEPRECATED = ("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will "
+              "be removed in a future version of PyTorch. Please use `torch.func.functional_call` "
+              "instead which is a drop-in replacement.")
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *,

@@ -7,8 +7,8 @@ from ..parameter import Parameter, is_lazy
 
 DEPRECATED = ("`torch.nn.utils.weight_norm` is deprecated in favor of "
               "`torch.nn.utils.parametrizations.weight_norm`.")
-LAZY = ("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the "
-        "dummy forward before applying weight normalization")
+LAZY = ("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
+        "the dummy forward before applying weight normalization")
 
 
 def norm_except_dim(v, pow: float = 2, dim: int = 0):

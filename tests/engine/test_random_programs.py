@@ -62,7 +62,10 @@ def test_every_tier_gives_the_same_values(program):
             results[tier] = execute(program)
             again = execute(program)
         for a, b in zip(results[tier], again, strict=True):
-            assert a.tobytes() == b.tobytes()
+            # Left to itself, the engine changes a key's tier once, from cold to compiled.
+            same = np.allclose(a, b, rtol=1e-3, atol=1e-3) if tier == "auto" else (
+                a.tobytes() == b.tobytes())
+            assert same, tier
     for tier, found in results.items():
         for a, b in zip(found, results["reference"], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=tier)

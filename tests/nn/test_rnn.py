@@ -124,7 +124,7 @@ def test_weights_put_in_place_are_used():
     agree(program)
 
 
-# ---- packing -----------------------------------------------------------------------------------------
+# ---- packing -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

@@ -168,7 +168,9 @@ def test_linalg_errors(fun):
 
 @pytest.mark.parametrize("fun", [
     lambda m: m.linalg.inv(m.zeros(2, 2)), lambda m: m.linalg.solve(m.zeros(2, 2), m.ones(2)),
-    lambda m: m.linalg.cholesky(-m.eye(2)), lambda m: m.linalg.inv(m.zeros(3, 2, 2))])
+    lambda m: m.linalg.cholesky(-m.eye(2)),
+    lambda m: m.linalg.cholesky(m.diag(m.tensor([1., 2., -1., 4.]))),
+    lambda m: m.linalg.inv(m.zeros(3, 2, 2))])
 def test_failures_raise_linalg_error(fun):
     with pytest.raises(reference.linalg.LinAlgError) as theirs:
         fun(reference)

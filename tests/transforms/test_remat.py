@@ -151,5 +151,5 @@ def test_captured_values_are_differentiated():
 
 def test_policies_compare_by_what_they_do():
     assert save_only_these_names("a", "b") == save_only_these_names("b", "a")
-    with pytest.raises(TypeError, match="everything_saveable"):
+    with pytest.raises(TypeError, match="checkpoint_policies: everything"):
         graph_of(lambda w, x: remat(block, [w, x], policy="dots"), [W, X])

@@ -262,6 +262,15 @@ def test_dlpack_import(change):
     assert np.array_equal(xla.to_numpy(compile_double(x.shape)([y])[0]), x + x)
 
 
+def test_dlpack_import_of_aligned_transposed_memory():
+    """XLA would alias it as it lies, and a program read it in the wrong order."""
+    x = aligned(16)
+    x[:] = np.arange(16)
+    for y in (x.reshape(2, 8).T, x.reshape(2, 2, 4).transpose(1, 0, 2), x.reshape(1, 16).T):
+        doubled = compile_double(y.shape)([xla.from_dlpack(y)])[0]
+        assert np.array_equal(xla.to_numpy(doubled), y + y)
+
+
 def test_dlpack_import_shares_aligned_memory_unless_told_to_copy():
     x = aligned(16)
     assert xla.to_numpy(xla.from_dlpack(x)).ctypes.data == x.ctypes.data

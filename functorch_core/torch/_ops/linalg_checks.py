@@ -43,18 +43,18 @@ def filled(x, shape, fill, dtype=None):
     return tied(p.full(tuple(shape), fill, dtype), x)
 
 
-def check_info(name: str, info, message: str):
-    """LinAlgError if some matrix failed; inside func transforms nobody can know yet."""
+def check_info(name: str, info, message: str, number_of=None):
+    """LinAlgError if some matrix failed; inside func transforms nobody can know yet.
+
+    `number_of` gives what the message tells of the failed matrix of this flat index, by default
+    its info.
+    """
     if info._level is not None:
         return
     array = info._array()
     if not array.any():
         return
-    place = ""
-    if array.ndim:
-        index = int(array.reshape(-1).nonzero()[0][0])
-        place = f"(Batch element {index}): "
-        number = int(array.reshape(-1)[index])
-    else:
-        number = int(array)
+    index = int(array.reshape(-1).nonzero()[0][0])
+    place = f"(Batch element {index}): " if array.ndim else ""
+    number = int(array.reshape(-1)[index]) if number_of is None else number_of(index)
     raise LinAlgError(f"{name}: {place}{message.format(info=number)}")

@@ -7,7 +7,7 @@ from .. import return_types as named
 from .._op import composite, torch_op
 from .linalg_checks import check_info, filled, matrices, require_inexact
 from .values import (
-    aval_of, dt, full_like, iota_along, p, stop_gradient, tied)
+    aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied)
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
@@ -42,8 +42,26 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     from .._op import write_out
     result = _cholesky_ex(A, upper)
     if check_errors:
-        check_info("linalg.cholesky", result.info, NOT_POSITIVE)
+        check_info("linalg.cholesky", result.info, NOT_POSITIVE, _order_in(A, upper))
     return result if out is None else write_out("linalg_cholesky_ex", out, result)
+
+
+def _order_in(A, upper: bool):
+    """index -> the order of the first leading minor of that matrix that is not positive."""
+    def order(index: int) -> int:
+        n = A.shape[-1]
+        matrix = A._array().reshape(-1, n, n)[index]
+        matrix = matrix.conj().T if upper else matrix
+        low, high = 0, n  # the minor of order `low` is positive definite, that of `high` is not
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                np.linalg.cholesky(matrix[:middle, :middle])
+                low = middle
+            except np.linalg.LinAlgError:
+                high = middle
+        return high
+    return order
 
 
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
@@ -59,7 +77,7 @@ def cholesky(A, *, upper=False, out=None):
     """
     from .._op import write_out
     result, info = _cholesky_ex(A, upper)
-    check_info("linalg.cholesky", info, NOT_POSITIVE)
+    check_info("linalg.cholesky", info, NOT_POSITIVE, _order_in(A, upper))
     return result if out is None else write_out("linalg_cholesky", out, result)
 
 

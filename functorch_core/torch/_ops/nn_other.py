@@ -8,7 +8,7 @@ from .. import _random
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .._tensor import from_array
-from .._views import assign
+from .._views import assign, layout_of
 from ..autograd.modes import no_grad
 from ..random import bits_of
 from .sampling import sampled
@@ -26,10 +26,31 @@ def drawn(kind: str, input, *args, shape=None, generator=None):
     return sampled(draw, input.shape if shape is None else shape)
 
 
-def dropout_mask(shape, input, p_drop: float):
-    """Where elements stay, as a tensor of ones and zeros in the input's dtype."""
-    return sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p_drop).astype(
-        input._aval.dtype), shape)
+def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
+    """Where elements stay, as a tensor of ones and zeros in the input's dtype.
+
+    `order`: the dimensions, outermost first, in which the elements are drawn.
+    """
+    def draw(shape):
+        if order is None or len(shape) != len(order):
+            mask = _random.dropout_mask(bits_of(None), shape, p_drop)
+        else:
+            mask = _random.dropout_mask(bits_of(None), tuple(shape[d] for d in order), p_drop)
+            mask = mask.transpose(np.argsort(order))
+        return mask.astype(input._aval.dtype, order="C")
+    return sampled(draw, shape)
+
+
+def memory_order(tensor) -> list[int] | None:
+    """The dimensions by their strides, largest first; None if that is the order they are in.
+
+    PyTorch fills a tensor like another in that order: a transposed input has another dropout mask.
+    """
+    if tensor._level is not None or (tensor._view is None and tensor._strides is None):
+        return None
+    strides = layout_of(tensor)[1]
+    order = sorted(range(len(strides)), key=lambda d: -strides[d])
+    return None if 0 in strides or order == sorted(order) else order
 
 
 # ---- dropout -------------------------------------------------------------------------------------
@@ -75,7 +96,7 @@ def _dropped(input, p_drop: float, train: bool, feature: bool, alpha: bool, inpl
         if input.ndim < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         shape = (*shape[:2], *(1,) * (input.ndim - 2))
-    mask = dropout_mask(shape, input, p_drop)
+    mask = dropout_mask(shape, input, p_drop, None if feature else memory_order(input))
     if not alpha:
         op, args = _masked_scale, (mask, 1. - p_drop)
     else:

@@ -11,7 +11,7 @@ from .._tensor import from_array
 from .nn_other import dropout_mask
 from .values import aval_of, dt, full_like, np, p, permuted
 
-# ---- one step ----------------------------------------------------------------------------------------
+# ---- one step ------------------------------------------------------------------------------------
 # A step takes what the input contributes to the gates, the states (h, or h and c) and a product with
 # the recurrent weight; it returns the new states.
 
@@ -67,7 +67,7 @@ def _gru(x, states, recurrent, project):
 STEPS = {"RNN_TANH": _simple(p.tanh), "RNN_RELU": _simple(_relu), "LSTM": _lstm, "GRU": _gru}
 
 
-# ---- layers ------------------------------------------------------------------------------------------
+# ---- layers --------------------------------------------------------------------------------------
 
 
 class Weights(NamedTuple):
@@ -167,7 +167,7 @@ def _by_layer(params: Sequence, n_states: int, mode: str, has_biases: bool, n: i
     return [Weights.of(params[i * each:(i + 1) * each], has_biases) for i in range(n)]
 
 
-# ---- torch.lstm, gru, rnn_tanh, rnn_relu -------------------------------------------------------------
+# ---- torch.lstm, gru, rnn_tanh, rnn_relu ---------------------------------------------------------
 
 
 def _declare(name: str, mode: str):
@@ -177,8 +177,8 @@ def _declare(name: str, mode: str):
         packed = "batch_sizes" in kwargs or "data" in kwargs or (
             len(args) > 3 and tensors[3] and not isinstance(args[3], bool))
         return (_packed if packed else _padded)(mode, *args, **kwargs)
-    layers.__doc__ = (f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, last "
-                      "states).")
+    layers.__doc__ = (f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, "
+                      "last states).")
     return composite(layers, name=name, method=False)
 
 
@@ -228,7 +228,7 @@ for _name, _mode in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn_tanh", "RNN_TANH"),
     _declare(_name, _mode)
 
 
-# ---- cells -------------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 def _check_cell(input, states: Sequence, w_hh):
@@ -238,8 +238,8 @@ def _check_cell(input, states: Sequence, w_hh):
         h = aval_of(state)
         name = i if len(states) > 1 else 0
         if h.shape[0] != a.shape[0]:
-            raise RuntimeError(f"Input batch size {a.shape[0]} doesn't match hidden{name} batch size "
-                               f"{h.shape[0]}")
+            raise RuntimeError(f"Input batch size {a.shape[0]} doesn't match hidden{name} batch "
+                               f"size {h.shape[0]}")
         if h.shape[1] != width:
             raise RuntimeError(f"hidden{name} has inconsistent hidden_size: got {h.shape[1]}, "
                                f"expected {width}")

@@ -9,9 +9,9 @@ from .._tensor import from_array
 from .._tensor_base import Tensor
 
 
-def _received(cls: type, array: np.ndarray, requires_grad: bool, state) -> Tensor:
+def _received(is_parameter: bool, array: np.ndarray, requires_grad: bool, state) -> Tensor:
     tensor = from_array(array)
-    if cls is Parameter:
+    if is_parameter:
         return set_state(Parameter(tensor, requires_grad), None, state)
     tensor.requires_grad = requires_grad
     return set_state(tensor, None, state)
@@ -27,7 +27,7 @@ def reduce_for_sending(tensor: Tensor):
                            "serializing (e.g., putting it on the queue).")
     if not tensor.is_contiguous():
         return reduce_tensor(tensor)
-    return _received, (type(tensor), np.asarray(tensor._array()), tensor.requires_grad,
+    return _received, (type(tensor) is Parameter, np.asarray(tensor._array()), tensor.requires_grad,
                        attributes_of(tensor))
 
 

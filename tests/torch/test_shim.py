@@ -1,0 +1,302 @@
+"""`import torch` under the shim, in processes of their own."""
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def run(*args, code: str | None = None, shimmed: bool = True, cwd=None, **options):
+    """The finished process of `python -m functorch_core ARGS`, or of plain Python."""
+    args = [*args] if code is None else ["-c", textwrap.dedent(code), *args]
+    launcher = ["-m", "functorch_core"] if shimmed else []
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options}
+    return subprocess.run([sys.executable, "-W", "error", *launcher, *args], text=True, timeout=120,
+                          capture_output=True, cwd=cwd, env=environment)
+
+
+def printed(*args, **options) -> list[str]:
+    """The lines a successful process prints."""
+    done = run(*args, **options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+# ---- ways to start a program -------------------------------------------------------------------------
+
+
+def test_script_with_arguments(tmp_path):
+    (tmp_path / "beside.py").write_text("value = 3\n")
+    script = tmp_path / "script.py"
+    script.write_text("import sys, torch, beside\n"
+                      "print(__name__, __file__, sys.argv, beside.value, torch.__version__)\n")
+    assert printed(str(script), "--epochs", "3") == [
+        f"__main__ {script} ['{script}', '--epochs', '3'] 3 2.7.0+xla"]
+
+
+def test_module_code_and_pytest(tmp_path):
+    (tmp_path / "program.py").write_text("import sys, torch\nprint(sys.argv[1:], torch.ones(2))\n")
+    assert printed("-m", "program", "a", cwd=tmp_path) == ["['a'] tensor([1., 1.])"]
+    assert printed("a", "b", code="import sys, torch; print(sys.argv)") == ["['-c', 'a', 'b']"]
+    (tmp_path / "test_it.py").write_text(
+        "import torch\ndef test_it():\n    assert torch.__version__.endswith('+xla')\n")
+    assert "1 passed" in printed("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)[-1]
+
+
+def test_folder_with_main(tmp_path):
+    (tmp_path / "__main__.py").write_text("import torch\nprint(torch.zeros(1))\n")
+    assert printed(str(tmp_path)) == ["tensor([0.])"]
+
+
+@pytest.mark.parametrize("code, status", [("import sys; sys.exit(7)", 7), ("1 / 0", 1),
+                                          ("raise SystemExit('no')", 1), ("pass", 0)])
+def test_exit_status(code, status):
+    assert run(code=code).returncode == status
+
+
+def test_command_line_errors(tmp_path):
+    missing = run(str(tmp_path / "no.py"))
+    assert missing.returncode == 2 and "can't open file" in missing.stderr
+    assert run("-m").returncode != 0
+    assert "usage" in run().stdout and "usage" in run("--help").stdout
+
+
+def test_traceback_ends_at_the_users_line(tmp_path):
+    script = tmp_path / "bad.py"
+    script.write_text("import torch\n\n\ntorch.ones(3) @ torch.ones(4)\n")
+    done = run(str(script))
+    assert "line 4" in done.stderr and "RuntimeError: inconsistent tensor size" in done.stderr
+    assert "_op.py" not in done.stderr
+    assert "_op.py" in run(str(script), FUNCTORCH_TRACEBACK="1").stderr
+
+
+# ---- the same objects under both names ---------------------------------------------------------------
+
+
+def test_names_are_the_same_modules():
+    printed(code="""
+        import torch, torch.nn as nn, torch.nn.functional as F, torch.optim.lr_scheduler as schedules
+        from torch.utils.data import DataLoader
+        import torch.utils.data.dataloader, torch.nn.modules.linear, torch.autograd.functional
+        import functorch_core, functorch_core.nn.functional, functorch_core.torch.utils.data
+        import sys
+        assert torch is functorch_core.torch and nn is functorch_core.nn is torch.nn
+        assert F is functorch_core.nn.functional is sys.modules["torch.nn.functional"]
+        assert torch.utils.data is functorch_core.data is functorch_core.torch.utils.data
+        assert DataLoader is functorch_core.data.DataLoader
+        assert torch.nn.modules.linear.Linear is nn.Linear
+        assert schedules is functorch_core.optim.lr_scheduler
+        from torch import Tensor, nn as nn2
+        assert Tensor is torch.Tensor and nn2 is nn
+        assert all(m.__spec__ is None or m.__spec__.name.startswith("functorch_core")
+                   for n, m in sys.modules.items() if n == "torch" or n.startswith("torch."))
+    """)
+
+
+def test_modules_that_torch_does_not_have():
+    printed(code="""
+        import importlib.util, torch
+        for name in ("torch.nonsense", "torch.nn.nonsense"):
+            assert importlib.util.find_spec(name) is None
+            try:
+                __import__(name)
+            except ModuleNotFoundError:
+                pass
+            else:
+                raise AssertionError(name)
+    """)
+
+
+def test_metadata():
+    assert printed(code="""
+        import importlib.metadata as m
+        print(m.version("torch"), "torch" in {d.metadata["Name"] for d in m.distributions()},
+              m.version("numpy") > "2")
+    """) == ["2.7.0+xla True True"]
+
+
+def test_classes_name_torch_as_their_module():
+    printed(code="""
+        import torch, torch.utils.data, torch.distributed, torch.multiprocessing
+        things = [torch.Tensor, torch.Size, torch.nn.Linear, torch.nn.Parameter, torch.optim.Adam,
+                  torch.utils.data.DataLoader, torch.optim.lr_scheduler.StepLR, torch.save,
+                  torch.nn.functional.cross_entropy, torch.autograd.Function, torch.autocast,
+                  torch.distributed.ProcessGroup, torch.func.vmap, torch.testing.assert_close,
+                  torch.multiprocessing.spawn]
+        wrong = [t for t in things if t.__module__.split(".")[0] != "torch"]
+        assert not wrong, wrong
+        assert torch.nn.Linear.__module__ == "torch.nn.modules.linear"
+        assert repr(torch.Tensor) == "<class 'torch.Tensor'>"
+    """)
+
+
+def test_install_and_uninstall():
+    printed(shimmed=False, code="""
+        import sys, functorch_core.torch as before
+        from functorch_core import shim
+        assert "torch" not in sys.modules and not shim.is_installed()
+        shim.install()
+        shim.install()
+        import torch
+        assert torch is before and shim.is_installed()
+        assert before.serialization.save.__module__ == "torch.serialization"
+        shim.uninstall()
+        assert not shim.is_installed() and "torch.nn" not in sys.modules
+        assert before.serialization.save.__module__ == "functorch_core.torch.serialization"
+        assert before.Tensor.__module__ == "torch"
+    """)
+
+
+def test_another_torch_is_refused(tmp_path):
+    (tmp_path / "torch.py").write_text("")
+    printed(shimmed=False, cwd=tmp_path, code="""
+        import torch
+        from functorch_core import shim
+        try:
+            shim.install()
+        except RuntimeError as error:
+            assert "already imported" in str(error) and "torch.py" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
+# ---- pickles and processes ---------------------------------------------------------------------------
+
+
+def test_pickles_name_torch():
+    printed(code="""
+        import pickle, pickletools, torch, torch.nn as nn
+        data = pickle.dumps([nn.Linear(2, 3), torch.ones(2), torch.float32, torch.Size([1]),
+                             torch.device("cpu"), nn.functional.cross_entropy])
+        strings = [a for _, a, _ in pickletools.genops(data) if isinstance(a, str)]
+        assert "torch.nn.modules.linear" in strings and "torch._utils" in strings
+        assert not [s for s in strings if s.startswith("functorch_core")], strings
+        layer, ones, *rest = pickle.loads(data)
+        assert type(layer) is nn.Linear and ones.tolist() == [1, 1] and rest[0] is torch.float32
+    """)
+
+
+PLAIN_PICKLES = """
+    import pickle, sys
+    import torch
+    path, mode = sys.argv[1:3]
+    if mode == "write":
+        base = torch.arange(6.).reshape(2, 3)
+        things = {"base": base, "row": base[1], "parameter": torch.nn.Parameter(torch.ones(2)),
+                  "layer": torch.nn.Linear(2, 2), "half": torch.ones(2, dtype=torch.bfloat16)}
+        pickle.dump(things, open(path, "wb"))
+    else:
+        things = pickle.load(open(path, "rb"))
+        things["base"][1, 0] = 9
+        print(things["row"].tolist(), things["parameter"].requires_grad,
+              things["layer"](torch.ones(1, 2)).shape, things["half"].dtype)
+"""
+
+
+@pytest.mark.parametrize("writer, reader", [(True, True), (True, False), (False, True)])
+def test_plain_pickles_both_ways(tmp_path, writer, reader):
+    pytest.importorskip("torch")
+    path, code = str(tmp_path / "x.pickle"), textwrap.dedent(PLAIN_PICKLES)
+    for shimmed, mode in ((writer, "write"), (reader, "read")):
+        options = () if shimmed else ("-W", "ignore")
+        launcher = ["-m", "functorch_core"] if shimmed else []
+        done = subprocess.run([sys.executable, *options, *launcher, "-c", code, path, mode],
+                              capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[0] == (
+        "[9.0, 4.0, 5.0] True torch.Size([1, 2]) torch.bfloat16")
+
+
+SPAWNED = """
+import multiprocessing, sys
+import torch
+
+class Sample:
+    def __init__(self, x):
+        self.x = x
+
+def work(i, queue):
+    queue.put((torch.__version__, Sample(torch.full((2,), float(i)))))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context(sys.argv[1])
+    queue = context.Queue()
+    process = context.Process(target=work, args=(3, queue))
+    process.start()
+    version, sample = queue.get(timeout=60)
+    process.join()
+    print(version, sample.x, process.exitcode)
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_started_processes_have_the_shim(tmp_path, method):
+    script = tmp_path / "script.py"
+    script.write_text(SPAWNED)
+    assert printed(str(script), method) == ["2.7.0+xla tensor([3., 3.]) 0"]
+
+
+def test_torch_multiprocessing_spawn(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import torch.multiprocessing as mp
+
+        def work(i, text):
+            if text == "fail":
+                raise ValueError(f"process {i}")
+            print(text, i, flush=True)
+
+        if __name__ == "__main__":
+            mp.spawn(work, args=("hello",), nprocs=1)
+            try:
+                mp.spawn(work, args=("fail",), nprocs=1)
+            except mp.ProcessRaisedException as error:
+                print("ValueError: process 0" in str(error), error.error_index)
+    """))
+    assert printed(str(script)) == ["hello 0", "True 0"]
+
+
+# ---- notebooks ---------------------------------------------------------------------------------------
+
+
+def test_ipython_extension():
+    printed(shimmed=False, code="""
+        import functorch_core, sys
+
+        class Shell:
+            shown = []
+            def showtraceback(self, *args, **kwargs):
+                self.shown.append(sys.exc_info()[1])
+
+        shell = Shell()
+        functorch_core.load_ipython_extension(shell)
+        import torch
+        assert torch is functorch_core.torch
+        try:
+            torch.ones(3) @ torch.ones(4)
+        except RuntimeError:
+            shell.showtraceback()
+        assert any("hidden" in note for note in shell.shown[0].__notes__)
+    """)
+
+
+def test_safetensors_torch_interface(tmp_path):
+    pytest.importorskip("safetensors")
+    done = run(str(tmp_path / "x.safetensors"), code="""
+        import sys, torch
+        from safetensors.torch import load_file, save_file
+        tensors = {"a": torch.arange(6.).reshape(2, 3), "b": torch.ones(2, dtype=torch.int64),
+                   "c": torch.ones(3, dtype=torch.bfloat16)}
+        save_file(tensors, sys.argv[1])
+        loaded = load_file(sys.argv[1])
+        assert all(torch.equal(loaded[k], v) and loaded[k].dtype is v.dtype
+                   for k, v in tensors.items())
+        print("equal")
+    """)
+    assert done.stdout.strip() == "equal", done.stderr
