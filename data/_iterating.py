@@ -8,12 +8,12 @@ from ._utils.pin_memory import pin_memory
 from ._utils.worker import ITERABLE, Job
 from .sampler import random_seed
 
-NOT_PINNED = ("'pin_memory' argument is set as true but no accelerator is found, then device pinned "
-              "memory won't be used.")
-TOO_MANY = ("Length of IterableDataset {} was reported to be {}(when accessing len(dataloader)), but "
-            "{} samples have been fetched. ")
-REPLICAS = ("For multiprocessing data-loading, this could be caused by not properly configuring the "
-            "IterableDataset replica at each worker. Please see "
+NOT_PINNED = ("'pin_memory' argument is set as true but no accelerator is found, then device "
+              "pinned memory won't be used.")
+TOO_MANY = ("Length of IterableDataset {} was reported to be {}(when accessing len(dataloader)), "
+            "but {} samples have been fetched. ")
+REPLICAS = ("For multiprocessing data-loading, this could be caused by not properly configuring "
+            "the IterableDataset replica at each worker. Please see "
             "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
             "examples.")
 

@@ -22,10 +22,10 @@ MAX_IN_FLIGHT = 64    # tasks sent to a worker and unanswered: so few always fit
 GRACE = 5.0           # seconds that workers have to end by themselves
 EXITED = "DataLoader worker (pid(s) {}) exited unexpectedly"
 KILLED = "DataLoader worker (pid {}) is killed by signal: {}. "
-FAILED = ("DataLoader worker (pid {}) exited unexpectedly with exit code {}. Details are lost due to "
-          "multiprocessing. Rerunning with num_workers=0 may give better error trace.")
-NOT_PICKLABLE = ("Got pickle error when attempting to start a worker Process. This might be because "
-                 "the worker Process arguments are not picklable. Python 3.14+ changed the "
+FAILED = ("DataLoader worker (pid {}) exited unexpectedly with exit code {}. Details are lost due "
+          "to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
+NOT_PICKLABLE = ("Got pickle error when attempting to start a worker Process. This might be "
+                 "because the worker Process arguments are not picklable. Python 3.14+ changed the "
                  "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
                  "requires the worker Process arguments to be picklable. You can also try "
                  "multiprocessing.set_start_method('fork').")

@@ -24,8 +24,8 @@ PREFETCH_ALONE = ("prefetch_factor option could only be specified in multiproces
                   "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
                   "None.")
 UNSPECIFIED = "DataLoader with IterableDataset: expected unspecified {0} option, but got {0}={1}"
-BATCH_SAMPLER = ("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
-                 "drop_last")
+BATCH_SAMPLER = ("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
+                 "and drop_last")
 NO_BATCHING = ("batch_size=None option disables auto-batching and is mutually exclusive with "
                "drop_last")
 TOO_MANY_WORKERS = ("This DataLoader will create {} worker processes in total. Our suggested max "
@@ -42,7 +42,7 @@ class _DatasetKind:
 
 
 class _InfiniteConstantSampler(Sampler):
-    """The places of the samples of an iterable dataset, of which nobody knows how many there are."""
+    """The places of the samples of an iterable dataset, nobody knows how many."""
 
     def __iter__(self):
         while True:
@@ -53,8 +53,7 @@ class DataLoader(Generic[T_co]):
     """Batches of a dataset: in order, shuffled or as a sampler says; with `num_workers` processes
     that read ahead `prefetch_factor` batches each.
 
-    >>> from torch.utils.data import DataLoader
-    >>> list(DataLoader([1, 2, 3], batch_size=2))
+    >>> list(torch.utils.data.DataLoader([1, 2, 3], batch_size=2))
     [tensor([1, 2]), tensor([3])]
     """
 
@@ -162,7 +161,7 @@ class DataLoader(Generic[T_co]):
             warnings.warn(TOO_MANY_WORKERS.format(self.num_workers, most, how), stacklevel=3)
 
 
-# ---- checks of arguments -----------------------------------------------------------------------------
+# ---- checks of arguments -------------------------------------------------------------------------
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
@@ -210,11 +209,11 @@ def _checked_context(context, num_workers: int):
     if isinstance(context, str):
         valid = multiprocessing.get_all_start_methods()
         if context not in valid:
-            raise ValueError("multiprocessing_context option should specify a valid start method in "
-                             f"{valid!r}, but got multiprocessing_context={context!r}")
+            raise ValueError("multiprocessing_context option should specify a valid start method "
+                             f"in {valid!r}, but got multiprocessing_context={context!r}")
         context = multiprocessing.get_context(context)
     if not isinstance(context, multiprocessing.context.BaseContext):
-        raise TypeError("multiprocessing_context option should be a valid context object or a string "
-                        "specifying the start method, but got "
+        raise TypeError("multiprocessing_context option should be a valid context object or a "
+                        "string specifying the start method, but got "
                         f"multiprocessing_context={context}")
     return context

@@ -20,13 +20,13 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 OVERRIDES_GETITEM = """{} overrides __getitem__ but not __getitems__. When subclassing Subset and \
-overriding __getitem__, you must also override __getitems__ to ensure DataLoader works correctly with \
-your custom logic. A simple implementation:
+overriding __getitem__, you must also override __getitems__ to ensure DataLoader works correctly \
+with your custom logic. A simple implementation:
 
 def __getitems__(self, indices):
     return [self.__getitem__(idx) for idx in indices]"""
 
-# ---- the two kinds -----------------------------------------------------------------------------------
+# ---- the two kinds -------------------------------------------------------------------------------
 
 
 class Dataset(Generic[T_co]):
@@ -49,14 +49,13 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
         return ChainDataset([self, other])
 
 
-# ---- of tensors ----------------------------------------------------------------------------------------
+# ---- of tensors ----------------------------------------------------------------------------------
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The slices of tensors along their first dimension.
 
-    >>> from torch.utils.data import TensorDataset
-    >>> TensorDataset(torch.tensor([1, 2]), torch.tensor([3, 4]))[0]
+    >>> torch.utils.data.TensorDataset(torch.tensor([1, 2]), torch.tensor([3, 4]))[0]
     (tensor(1), tensor(3))
     """
 
@@ -87,7 +86,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
 
-# ---- of datasets ---------------------------------------------------------------------------------------
+# ---- of datasets ---------------------------------------------------------------------------------
 
 
 class StackDataset(Dataset):

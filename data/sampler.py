@@ -1,4 +1,4 @@
-"""torch.utils.data.sampler: in which order a dataset is read. Draws are PyTorch's, number by number."""
+"""torch.utils.data.sampler: in which order a dataset is read. Draws are PyTorch's."""
 from __future__ import annotations
 
 import itertools
@@ -42,9 +42,9 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """All indices in random order, or `num_samples` of them, drawn with or without replacement.
 
-    >>> from torch.utils.data import RandomSampler
-    >>> list(RandomSampler(range(4), generator=torch.Generator().manual_seed(0)))
-    [2, 0, 1, 3]
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> list(torch.utils.data.RandomSampler(range(4), generator=generator))
+    [0, 1, 3, 2]
     """
 
     def __init__(self, data_source: Sized, replacement: bool = False,
@@ -121,8 +121,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """Lists of `batch_size` indices of another sampler.
 
-    >>> from torch.utils.data import BatchSampler
-    >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))
+    >>> list(torch.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]
     """
 

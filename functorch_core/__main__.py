@@ -59,6 +59,8 @@ def _run(code, **attributes):
     """Execute as the main module, where pickle looks for the program's classes."""
     module = sys.modules["__main__"] = types.ModuleType("__main__")
     module.__dict__.update(attributes, __builtins__=__builtins__, __spec__=None)
+    if "__mp_main__" in sys.modules:  # multiprocessing's name for it
+        sys.modules["__mp_main__"] = module
     exec(code, module.__dict__)
 
 

@@ -30,11 +30,15 @@ class _Finder(AliasFinder):
 
     def find_spec(self, fullname, path=None, target=None):
         """A spec for torch, its submodules, and the modules that stand for them."""
-        if torch_name(fullname) is None:
+        if fullname == "multiprocessing.spawn":
+            after = _tell_spawned_processes
+        elif torch_name(fullname) is not None:
+            after = _publish
+        else:
             return super().find_spec(fullname, path, target)
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            _retitle_after_loading(spec.loader)
+            _call_after_loading(spec.loader, after)
         return spec
 
     def find_distributions(self, context=None):
@@ -58,19 +62,19 @@ class _Distribution(importlib.metadata.Distribution):
         return path
 
 
-_finder = _Finder(own_name)
-
-
-# ---- titles: what __module__ says ----------------------------------------------------------------
-
-
-def _retitle_after_loading(loader):
+def _call_after_loading(loader, function):
     execute = loader.exec_module
 
     def exec_module(module):
         execute(module)
-        _publish(module)
+        function(module)
     loader.exec_module = exec_module
+
+
+_finder = _Finder(own_name)
+
+
+# ---- titles: what __module__ says ----------------------------------------------------------------
 
 
 def _publish(module: types.ModuleType):
@@ -114,7 +118,9 @@ def install():
     names.shim_is_installed = True
     for module in _own_modules():
         _publish(module)
-    _tell_spawned_processes()
+    # Not imported here: multiprocessing remembers what the main module is when it is imported.
+    if "multiprocessing.spawn" in sys.modules:
+        _tell_spawned_processes(sys.modules["multiprocessing.spawn"])
 
 
 def uninstall():
@@ -148,13 +154,11 @@ functorch_core.shim.install()"""
         return exec, (self.CODE.format(folder=folder),)
 
 
-def _tell_spawned_processes():
+def _tell_spawned_processes(spawn: types.ModuleType):
     """Let processes that multiprocessing starts install the shim before they import the script.
 
     They unpickle the preparation data before anything else, with the methods spawn and forkserver.
     """
-    from multiprocessing import spawn
-
     original = spawn.get_preparation_data
     if getattr(original, "installs_shim", False):
         return

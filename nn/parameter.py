@@ -111,8 +111,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 # ---- what an uninitialized tensor refuses --------------------------------------------------------
 
-_OPERATORS = ("abs", "add", "and", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "matmul", "mul",
-              "ne", "neg", "or", "pow", "radd", "rmul", "rsub", "setitem", "sub", "truediv")
+_OPERATORS = ("abs", "add", "and", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "matmul",
+              "mul", "ne", "neg", "or", "pow", "radd", "rmul", "rsub", "setitem", "sub", "truediv")
 for _name in _OPERATORS:
     setattr(UninitializedTensorMixin, f"__{_name}__", _refusing(f"__{_name}__"))
 

@@ -190,7 +190,8 @@ class Algorithm:
 
     def _trace(self, signature: Signature) -> Update:
         with trace_outside(Builder(self.name)) as builder:
-            read = lambda a: wrap(builder.input(a))  # noqa: E731
+            def read(a: Aval) -> Array:
+                return wrap(builder.input(a))
             scalars = [number(read(a)) for a in signature.scalars]
             hyper = _closed(signature.hyper, iter(scalars))
             first = len(scalars) - (max(signature.counts, default=-1) + 1)

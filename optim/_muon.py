@@ -30,5 +30,5 @@ class Muon(AlgorithmOptimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
-                    raise ValueError("Muon only supports 2D parameters whereas we found a parameter "
-                                     f"with size: {p.size()}")
+                    raise ValueError("Muon only supports 2D parameters whereas we found a "
+                                     f"parameter with size: {p.size()}")

@@ -48,12 +48,12 @@ def two_loops(grad: Array, scale: Array, changes: Array, moves: Array, inverses:
     """The recursion on a history stacked along the first axis."""
     def backward(q, pair):
         change, move, inverse = pair
-        weight = fc.sum(move * q) * inverse
+        weight = fc.vecdot(move, q) * inverse
         return q - weight * change, weight
 
     def forward(r, pair):
         change, move, inverse, weight = pair
-        return r + move * (weight - fc.sum(change * r) * inverse), None
+        return r + move * (weight - fc.vecdot(change, r) * inverse), None
 
     q, weights = fc.scan(backward, -grad, (changes, moves, inverses), reverse=True)
     direction, _ = fc.scan(forward, q * scale, (changes, moves, inverses, weights))

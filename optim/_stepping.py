@@ -123,7 +123,7 @@ class _Operand:
         self.tensor, self.aval = tensor, tensor._aval
 
 
-# ---- numbers that count ------------------------------------------------------------------------------
+# ---- numbers that count --------------------------------------------------------------------------
 
 
 def scalar_tensor(x: float) -> Tensor:

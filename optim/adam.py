@@ -23,8 +23,8 @@ class Adam(AlgorithmOptimizer):
                      "differentiable": False, "decoupled_weight_decay": False, "fused": None}
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
-                 *, foreach=None, maximize=False, capturable=False, differentiable=False, fused=None,
-                 decoupled_weight_decay=False):
+                 *, foreach=None, maximize=False, capturable=False, differentiable=False,
+                 fused=None, decoupled_weight_decay=False):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError(TENSOR_OPTION.format("lr"))
         check_lr(lr)

@@ -13,8 +13,8 @@ class ASGD(AlgorithmOptimizer):
     later_options = {"foreach": None, "maximize": False, "differentiable": False,
                      "capturable": False}
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None,
-                 maximize=False, differentiable=False, capturable=False):
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
+                 foreach=None, maximize=False, differentiable=False, capturable=False):
         check_lr(lr)
         check(weight_decay, "Invalid weight_decay value: {}")
         defaults = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0,

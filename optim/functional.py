@@ -18,7 +18,7 @@ from ..primitives import dot_general, reduce_precision
 from ._algorithm import algorithm, zeros
 from ._numbers import lerp, maximum, minimum, number, select
 
-# ---- gradient descent --------------------------------------------------------------------------------
+# ---- gradient descent ----------------------------------------------------------------------------
 
 
 def decayed(param, grad, lr, weight_decay, decoupled: bool = False):
@@ -39,8 +39,8 @@ def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_
         nesterov=False, maximize=False):
     """Stochastic gradient descent with momentum.
 
-    buffer = momentum * buffer + (1 - dampening) * grad; param -= lr * buffer. torch.optim.SGD starts
-    the buffer with the first gradient, undampened; `init` here with zeros.
+    buffer = momentum * buffer + (1 - dampening) * grad; param -= lr * buffer. torch.optim.SGD
+    starts the buffer with the first gradient, undampened; `init` here with zeros.
     """
     param, grad = decayed(param, grad, lr, weight_decay)
     if not momentum:
@@ -55,7 +55,7 @@ def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_
                                         "ax": fc.zeros_like(param)}, switches=("weight_decay",))
 def asgd(param, grad, state, step, *, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.,
          maximize=False):
-    """Averaged stochastic gradient descent; the average is state["ax"] (Polyak and Juditsky 1992)."""
+    """Averaged stochastic gradient descent; the average is "ax" (Polyak and Juditsky 1992)."""
     param, grad = decayed(param, grad, lr, weight_decay)
     eta, mu = number(state["eta"]), number(state["mu"])
     param = (1 - lambd * eta) * param - eta * grad
@@ -79,14 +79,14 @@ def rprop(param, grad, state, step, *, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-
     """Resilient backpropagation: step sizes by the signs of gradients (Riedmiller 1993)."""
     dtype = grad.dtype
     agreement = grad * state["prev"]
-    factor = select(agreement > 0, etas[1], select(agreement < 0, etas[0], fc.ones_like(grad), dtype),
-                    dtype)
+    shrunk = select(agreement < 0, etas[0], fc.ones_like(grad), dtype)
+    factor = select(agreement > 0, etas[1], shrunk, dtype)
     step_size = minimum(maximum(state["step_size"] * factor, step_sizes[0]), step_sizes[1])
     grad = fc.where(agreement < 0, fc.zeros_like(grad), grad)
     return param - fc.sign(grad) * step_size, {"prev": grad, "step_size": step_size}
 
 
-# ---- the Adam family ---------------------------------------------------------------------------------
+# ---- the Adam family -----------------------------------------------------------------------------
 
 
 def _moments(state, grad, beta1, beta2):
@@ -169,7 +169,7 @@ def radam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, we
     return new, {"exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 
 
-# ---- adaptive step sizes -----------------------------------------------------------------------------
+# ---- adaptive step sizes -------------------------------------------------------------------------
 
 
 def _init_adagrad(param, initial_accumulator_value=0.):
@@ -207,7 +207,7 @@ def _init_rmsprop(param, momentum=0., centered=False):
 @algorithm(init=_init_rmsprop, switches=("momentum", "weight_decay"))
 def rmsprop(param, grad, state, step, *, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.,
             momentum=0., centered=False, maximize=False):
-    """Step sizes by the root of the running average of squared gradients (Tieleman and Hinton 2012).
+    """Step sizes by the root of the running average of squared gradients (Hinton 2012).
 
     `centered`: by their variance.
     """
@@ -223,7 +223,7 @@ def rmsprop(param, grad, state, step, *, lr=1e-2, alpha=0.99, eps=1e-8, weight_d
     return param - lr * update, new
 
 
-# ---- matrices ----------------------------------------------------------------------------------------
+# ---- matrices ------------------------------------------------------------------------------------
 
 
 def _init_adafactor(param):
@@ -261,8 +261,8 @@ def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None,
 
 
 def orthogonalized(x: Array, coefficients, steps: int, eps) -> Array:
-    """The matrix with x's singular vectors and singular values near 1, by Newton-Schulz iteration in
-    bfloat16."""
+    """The matrix with x's singular vectors and singular values near 1, by Newton-Schulz iteration
+    in bfloat16."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     x = _rounded(x.astype(fc.float32))
@@ -276,7 +276,7 @@ def orthogonalized(x: Array, coefficients, steps: int, eps) -> Array:
 
 
 def _rounded(x: Array) -> Array:
-    """A float32 array rounded to bfloat16's precision; XLA would drop a conversion there and back."""
+    """A float32 array rounded to bfloat16's precision; XLA would drop a conversion."""
     return wrap(reduce_precision(x._value, exponent_bits=8, mantissa_bits=7))
 
 

@@ -16,8 +16,8 @@ from ..torch.utils.hooks import RemovableHandle
 
 NOT_ITERABLE = ("params argument given to the optimizer should be an iterable of Tensors or dicts, "
                 "but got {}")
-UNORDERED = ("optimizer parameters need to be organized in ordered collections, but the ordering of "
-             "tensors in sets will change between runs. Please use a list instead.")
+UNORDERED = ("optimizer parameters need to be organized in ordered collections, but the ordering "
+             "of tensors in sets will change between runs. Please use a list instead.")
 NAMES_MISSING = ("all optimizer params should be with/without names. Some param names are missing")
 NAMES_MIXED = ("all optimizer param groups should be with/without names. cannot add param group {} "
                "to the optimizer")
@@ -38,7 +38,7 @@ class _Required:
 
 required = _Required()
 
-# ---- hooks -------------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 
 _HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
           "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
@@ -93,7 +93,7 @@ def _call_pre_hooks(self, step, args, kwargs):
     return args, kwargs
 
 
-# ---- the class ---------------------------------------------------------------------------------------
+# ---- the class -----------------------------------------------------------------------------------
 
 
 class Optimizer:
@@ -151,7 +151,7 @@ class Optimizer:
     # ---- hooks
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(optimizer, args, kwargs) before each step; it may return other (args, kwargs)."""
+        """Call hook(optimizer, args, kwargs) before each step; it may return others."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:

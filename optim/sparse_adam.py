@@ -5,8 +5,8 @@ from ._checks import check_betas, check_lr
 from .optimizer import Optimizer, loss_of, without_tape
 
 DENSE = "SparseAdam does not support dense gradients, please consider Adam instead"
-NO_SPARSE = ("SparseAdam.step: gradients with layout torch.sparse_coo are not implemented; make the "
-             "layer's gradient dense (sparse=False) and use torch.optim.Adam")
+NO_SPARSE = ("SparseAdam.step: gradients with layout torch.sparse_coo are not implemented; make "
+             "the layer's gradient dense (sparse=False) and use torch.optim.Adam")
 
 
 class SparseAdam(Optimizer):

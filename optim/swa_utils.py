@@ -13,7 +13,7 @@ from .lr_scheduler.base import LRScheduler, anneal, per_group
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
            "get_swa_multi_avg_fn", "update_bn"]
 
-# ---- averages ----------------------------------------------------------------------------------------
+# ---- averages ------------------------------------------------------------------------------------
 
 
 def _check_decay(decay: float):
@@ -58,7 +58,7 @@ def _in_place(average: Callable) -> Callable:
     return update
 
 
-# ---- averaged models ---------------------------------------------------------------------------------
+# ---- averaged models -----------------------------------------------------------------------------
 
 
 class AveragedModel(Module):
@@ -105,7 +105,7 @@ class AveragedModel(Module):
         if self.multi_avg_fn is None:
             _in_place(self.avg_fn or get_swa_avg_fn())(mine, others, self.n_averaged)
             return
-        groups: dict = {}  # lists are of one device and dtype, as functions written for PyTorch expect
+        groups: dict = {}  # one device and dtype a list, as functions written for PyTorch expect
         for mean, current in zip(mine, others):
             columns = groups.setdefault((mean.device, mean.dtype), ([], []))
             columns[0].append(mean)
@@ -116,7 +116,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable, model, device=None):
-    """Compute the running statistics of all batch normalizations anew, by one pass over the data."""
+    """Compute the running statistics of all batch normalizations anew, by a pass over the data."""
     from ..nn.modules.batchnorm import _BatchNorm
     norms = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not norms:
@@ -134,7 +134,7 @@ def update_bn(loader: Iterable, model, device=None):
     model.train(was_training)
 
 
-# ---- its schedule --------------------------------------------------------------------------------------
+# ---- its schedule --------------------------------------------------------------------------------
 
 
 class SWALR(LRScheduler):

@@ -25,7 +25,7 @@ def _is_text(array: np.ndarray) -> bool:
     return array.dtype.kind in "SUO"
 
 
-# ---- containers ----------------------------------------------------------------------------------------
+# ---- containers ----------------------------------------------------------------------------------
 
 
 def _like_mapping(original, items: dict):
@@ -53,15 +53,14 @@ def _like_sequence(original, items: list):
         return items
 
 
-# ---- single samples ------------------------------------------------------------------------------------
+# ---- single samples ------------------------------------------------------------------------------
 
 
 def default_convert(data):
     """Arrays and NumPy scalars as tensors, also inside containers; anything else as it is.
 
-    >>> from torch.utils.data import default_convert
     >>> import numpy as np
-    >>> default_convert({"a": np.array([0, 1]), "b": "text"})
+    >>> torch.utils.data.default_convert({"a": np.array([0, 1]), "b": "text"})
     {'a': tensor([0, 1]), 'b': 'text'}
     """
     if isinstance(data, (Tensor, str, bytes)):
@@ -79,11 +78,11 @@ def default_convert(data):
     return data
 
 
-# ---- batches -------------------------------------------------------------------------------------------
+# ---- batches -------------------------------------------------------------------------------------
 
 
 def collate(batch, *, collate_fn_map: dict | None = None):
-    """A batch of samples, by functions for types (exact ones first); containers element by element."""
+    """A batch of samples, by functions for types (exact ones first); containers by element."""
     first = batch[0]
     how = _function_for(first, collate_fn_map or {})
     if how is not None:
@@ -171,8 +170,7 @@ default_collate_fn_map: dict = {
 def default_collate(batch):
     """A batch of samples: tensors, arrays and numbers stacked, containers element by element.
 
-    >>> from torch.utils.data import default_collate
-    >>> default_collate([{"x": 0, "y": "a"}, {"x": 1, "y": "b"}])
+    >>> torch.utils.data.default_collate([{"x": 0, "y": "a"}, {"x": 1, "y": "b"}])
     {'x': tensor([0, 1]), 'y': ['a', 'b']}
     """
     return collate(batch, collate_fn_map=default_collate_fn_map)

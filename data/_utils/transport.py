@@ -1,8 +1,8 @@
 """Objects from process to process: arrays and tensors through shared memory, the rest pickled.
 
 A channel is one end of a `multiprocessing.Pipe`. The bytes of a large message lie in a file without
-a name (memfd on Linux), whose descriptor goes through the pipe: it costs one copy, the receiver maps
-it, and when a process dies, however it dies, nothing is left behind.
+a name (memfd on Linux), whose descriptor goes through the pipe: it costs one copy, the receiver
+maps it, and when a process dies, however it dies, nothing is left behind.
 """
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ...torch._parameter import Parameter
 from ...torch._tensor import from_array
 from ...torch._tensor_base import Tensor
 
-INLINE = 1 << 14   # bytes; sending a file costs about 60 us, as much as to copy this through the pipe
+INLINE = 1 << 14   # bytes; sending a file costs 60 us, as much as to copy this through the pipe
 ALIGN = 64         # XLA takes host arrays without a copy if they are aligned so
-NON_LEAF = ("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does "
-            "not support crossing process boundaries.  If you just want to transfer the data, call "
-            "detach() on the tensor before serializing (e.g., putting it on the queue).")
+NON_LEAF = ("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries.  If you just want to transfer the data, "
+            "call detach() on the tensor before serializing (e.g., putting it on the queue).")
 
-# ---- pickling ------------------------------------------------------------------------------------------
+# ---- pickling ------------------------------------------------------------------------------------
 
 
 class _Pickler(pickle.Pickler):
@@ -63,7 +63,7 @@ def dumps(obj, buffers: list | None = None) -> bytes:
     return file.getvalue()
 
 
-# ---- channels ------------------------------------------------------------------------------------------
+# ---- channels ------------------------------------------------------------------------------------
 
 
 class Channel:
@@ -121,7 +121,7 @@ class Channel:
 
 
 def pack(obj) -> tuple[bytes, list[memoryview]]:
-    """An object as pickled bytes and the bytes of its arrays; what cannot be pickled raises here."""
+    """An object as pickled bytes and the bytes of its arrays; what cannot be pickled raises."""
     buffers: list[pickle.PickleBuffer] = []
     return dumps(obj, buffers), [b.raw() for b in buffers]
 
@@ -134,7 +134,7 @@ def _offsets(sizes: Sequence[int], align: int) -> list[int]:
     return offsets
 
 
-# ---- files without a name --------------------------------------------------------------------------
+# ---- files without a name ------------------------------------------------------------------------
 
 
 def _nameless_file(parts: Sequence[memoryview], sizes: Sequence[int]) -> int:

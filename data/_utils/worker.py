@@ -45,7 +45,7 @@ def get_worker_info() -> WorkerInfo | None:
     return _worker_info
 
 
-# ---- errors --------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 class _ReadableKeyError(str):
@@ -90,7 +90,7 @@ def _restored(exc_type: type, name: str, exc_msg: str, where: str) -> WorkerErro
     return error
 
 
-# ---- the process ---------------------------------------------------------------------------------------
+# ---- the process ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

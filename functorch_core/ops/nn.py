@@ -57,7 +57,7 @@ def relu6(x, /):
     return p.select(p.ge(x, 6), like(x, 6), _where_positive(x, like(x, 0)))
 
 
-@op(scalars=True)
+@op(scalars=True, arrays=("negative_slope",))
 def leaky_relu(x, /, negative_slope=0.01):
     """x where it is positive, negative_slope * x elsewhere.
 
@@ -65,8 +65,8 @@ def leaky_relu(x, /, negative_slope=0.01):
     >>> fc.leaky_relu(fc.asarray([-1., 2.]))
     Array([-0.01,  2.  ], dtype=float32)
     """
-    x = _floats(x, "leaky_relu")
-    return p.select(p.gt(x, 0), x, p.mul(x, negative_slope))
+    x, slope = promote(x, negative_slope, name="leaky_relu", to_inexact=True)
+    return p.select(p.gt(x, 0), x, p.mul(x, slope))
 
 
 def _below_zero(x, fun):
@@ -75,7 +75,7 @@ def _below_zero(x, fun):
     return p.select(positive, x, fun(p.select(positive, like(x, 0), x)))
 
 
-@op(scalars=True)
+@op(scalars=True, arrays=("alpha",))
 def elu(x, /, alpha=1.0):
     """x where it is positive, alpha * (exp(x) - 1) elsewhere.
 
@@ -83,10 +83,11 @@ def elu(x, /, alpha=1.0):
     >>> fc.elu(fc.asarray([-1., 2.]))
     Array([-0.63212055,  2.        ], dtype=float32)
     """
-    return _below_zero(_floats(x, "elu"), lambda x: p.mul(p.expm1(x), alpha))
+    x, alpha = promote(x, alpha, name="elu", to_inexact=True)
+    return _below_zero(x, lambda x: p.mul(p.expm1(x), alpha))
 
 
-@op(scalars=True)
+@op(scalars=True, arrays=("alpha",))
 def celu(x, /, alpha=1.0):
     """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere.
 
@@ -94,7 +95,8 @@ def celu(x, /, alpha=1.0):
     >>> fc.celu(fc.asarray([-1., 2.]), alpha=2.)
     Array([-0.78693867,  2.        ], dtype=float32)
     """
-    return _below_zero(_floats(x, "celu"), lambda x: p.mul(p.expm1(p.div(x, alpha)), alpha))
+    x, alpha = promote(x, alpha, name="celu", to_inexact=True)
+    return _below_zero(x, lambda x: p.mul(p.expm1(p.div(x, alpha)), alpha))
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805

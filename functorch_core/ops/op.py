@@ -31,6 +31,10 @@ SCALARS = (bool, int, float, complex)
 LITERALS = frozenset({-1, 1, 2, 0.5, -1.0, 1.0, 2.0})
 
 
+NOT_STATIC = """{name}: {static} are static parameters, plain Python values that can be dictionary keys.
+    An array among them: take its number with .item(), or write the operation out."""
+
+
 class Weak:
     """A Python number that is an input of the graph: it takes the dtype of what it meets."""
 
@@ -113,7 +117,10 @@ class Op:
         except TypeError:  # a list among the static arguments
             static = {k: freeze(v) for k, v in static.items()}
             key = (key[0], *static.items())
-            unit = self.units.get(key)
+            try:
+                unit = self.units.get(key)
+            except TypeError:
+                raise TypeError(NOT_STATIC.format(name=self.name, static=static)) from None
         if unit is None:
             unit = self.units[key] = self._trace(args, static)
         return unit, operands

@@ -7,14 +7,15 @@ import sys as _sys
 
 from .. import aliases as _aliases
 from . import _missing, _ops, _overrides, _plain_pickles, _settings, _tensor
+from ._dtype_questions import can_cast, promote_types, result_type
 from ._install import install as _install
 from ._parameter import Parameter as _Parameter
 from ._printing import set_printoptions
 from ._tensor_base import Tensor
 from ._types import (
-    Size, channels_last, channels_last_3d, contiguous_format, device, dtype, finfo, get_default_device,
-    get_default_dtype, iinfo, layout, memory_format, preserve_format, set_default_device,
-    set_default_dtype, sparse_coo, sparse_csr, strided)
+    Size, channels_last, channels_last_3d, contiguous_format, device, dtype, finfo,
+    get_default_device, get_default_dtype, iinfo, layout, memory_format, preserve_format,
+    set_default_device, set_default_dtype, sparse_coo, sparse_csr, strided)
 from ._types import by_name as _by_name
 from .autograd.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
@@ -46,9 +47,9 @@ from .. import optim
 _missing.install_methods(Tensor)
 _plain_pickles.register()
 
-# ---- names that are imported when they are asked for -------------------------------------------------
+# ---- names that are imported when they are asked for ---------------------------------------------
 
-_LAZY = frozenset("""__config__ __future__ _utils accelerator amp backends compiler cpu cuda
+_LAZY = frozenset("""_C __config__ __future__ _utils accelerator amp backends compiler cpu cuda
     distributed functional futures hub jit library mps mtia multiprocessing overrides profiler
     quasirandom random serialization signal storage testing torch_version types version
     xpu""".split())

@@ -1,4 +1,5 @@
-"""What torch.cuda, torch.xpu, torch.mtia and torch.mps have in common: one object per kind of device.
+"""What torch.cuda, torch.xpu, torch.mtia and torch.mps have in common: one object per kind of
+device.
 
 XLA orders the work of a device by itself, so streams are names without effect, and an event is a
 moment at which everything before it has been computed.

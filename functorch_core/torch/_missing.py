@@ -59,7 +59,7 @@ def _missing_class(name: str) -> type:
         "__doc__": "Not implemented: raises NotImplementedError when it is made or derived from."})
 
 
-# ---- modules ---------------------------------------------------------------------------------------
+# ---- modules -------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -129,14 +129,14 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 finder = _MissingFinder()
 
 
-# ---- methods of Tensor -----------------------------------------------------------------------------
+# ---- methods of Tensor ---------------------------------------------------------------------------
 
 TENSOR_METHODS = (
     "ccol_indices coalesce col_indices crow_indices dequantize dense_dim indices int_repr "
     "is_coalesced q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme refine_names align_to align_as rename rename_ row_indices smm sparse_dim "
-    "sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse to_sparse_bsc "
-    "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu chalf")
+    "sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse "
+    "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu chalf")
 
 
 def install_methods(tensor_class: type):

@@ -1,5 +1,5 @@
 """The names in the index of PyTorch's documentation, module by module (without torch.nn, optim,
-linalg, fft, special, autograd, func, utils.data): `_missing` makes those that nothing else defines."""
+linalg, fft, special, autograd, func, utils.data): `_missing` makes those that nothing defines."""
 
 NAMES = """
 : BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage

@@ -1,7 +1,7 @@
 """__torch_function__: classes and modes that take over calls of torch functions.
 
-Ops ask `_op.overrides` before anything else. It is None until the first class or mode that overrides
-anything exists, so programs without one pay a test for None per call.
+Ops ask `_op.overrides` before anything else. It is None until the first class or mode that
+overrides anything exists, so programs without one pay a test for None per call.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _State(threading.local):
 state = _State()
 
 
-# ---- Tensor's own __torch_function__ ---------------------------------------------------------------
+# ---- Tensor's own __torch_function__ -------------------------------------------------------------
 
 
 def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
@@ -71,7 +71,7 @@ def install():
     Parameter.__torch_function__ = Buffer.__torch_function__ = _disabled_torch_function_impl
 
 
-# ---- which arguments override ------------------------------------------------------------------------
+# ---- which arguments override --------------------------------------------------------------------
 
 
 def overrides_of(cls: type):
@@ -79,7 +79,9 @@ def overrides_of(cls: type):
     found = getattr(cls, "__torch_function__", None)
     if cls is Tensor or found is None or found is _disabled_torch_function_impl:
         return None
-    return found
+    # Our own subclasses (UninitializedBuffer) are not meant to be kept by operations.
+    is_ours = issubclass(cls, Tensor) and cls.__module__.startswith(("functorch_core.", "torch."))
+    return None if is_ours else found
 
 
 _overrides: dict[type, bool] = {}
@@ -113,7 +115,7 @@ def _add(found: list, x):
         found.insert(at, x)
 
 
-# ---- dispatch ----------------------------------------------------------------------------------------
+# ---- dispatch ------------------------------------------------------------------------------------
 
 
 class _Dispatcher:
@@ -182,7 +184,7 @@ def _asking(method):
     return asking
 
 
-# ---- switching off ---------------------------------------------------------------------------------
+# ---- switching off -------------------------------------------------------------------------------
 
 
 class _Switch:
@@ -210,7 +212,7 @@ class DisableTorchFunction(_Switch):
     attribute = "everything"
 
 
-# ---- modes -----------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 
 
 class TorchFunctionMode:

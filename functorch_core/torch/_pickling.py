@@ -26,7 +26,7 @@ NO_CUDA = ("Attempting to deserialize object on a CUDA device but torch.cuda.is_
 NOT_STATE = _OWN_STATE | {"_is_inference"}
 
 
-# ---- tensors to specs ------------------------------------------------------------------------------
+# ---- tensors to specs ----------------------------------------------------------------------------
 
 
 def describe(obj):
@@ -93,7 +93,7 @@ def attributes_of(tensor: Tensor) -> dict | None:
     return {k: v for k, v in tensor.__dict__.items() if k not in NOT_STATE} or None
 
 
-# ---- specs to tensors ------------------------------------------------------------------------------
+# ---- specs to tensors ----------------------------------------------------------------------------
 
 
 class Rebuild:
@@ -221,7 +221,7 @@ def set_state(tensor: Tensor, cls, state) -> Tensor:
     return tensor
 
 
-# ---- copy, pickle, multiprocessing -------------------------------------------------------------------
+# ---- copy, pickle, multiprocessing ---------------------------------------------------------------
 
 
 def reduce_tensor(tensor: Tensor):

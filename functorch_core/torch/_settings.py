@@ -31,7 +31,7 @@ class _Settings:
 settings = _Settings()
 
 
-# ---- threads ---------------------------------------------------------------------------------------
+# ---- threads -------------------------------------------------------------------------------------
 
 
 def get_num_threads() -> int:
@@ -64,7 +64,7 @@ def set_num_interop_threads(n: int):
     settings.interop_threads = n
 
 
-# ---- determinism and precision ---------------------------------------------------------------------
+# ---- determinism and precision -------------------------------------------------------------------
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
@@ -124,7 +124,7 @@ def is_warn_always_enabled() -> bool:
     return settings.warn_always
 
 
-# ---- questions -------------------------------------------------------------------------------------
+# ---- questions -----------------------------------------------------------------------------------
 
 
 def is_tensor(obj) -> bool:
@@ -237,7 +237,7 @@ def get_default_tensor_type() -> str:
     return f"torch.{names.get(_types.defaults.dtype.name, 'Float')}Tensor"
 
 
-# ---- torch.sym_*: numbers, since there are no symbolic ones -----------------------------------------
+# ---- torch.sym_*: numbers, since there are no symbolic ones --------------------------------------
 
 
 def sym_int(a):

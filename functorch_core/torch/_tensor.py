@@ -188,21 +188,40 @@ def channels_last_strides(shape) -> tuple[int, ...]:
 
 @_member
 def data_ptr(self) -> int:
-    """A number that two tensors share exactly if they begin at the same element of a storage."""
-    alias = share(self)
-    token = getattr(alias.cell, "token", None)
-    if token is None:
-        token = alias.cell.token = _next_address(alias.cell)
-    return token + self.storage_offset() * self.element_size()
+    """The address of the first element, which two tensors share exactly if it is one place.
+
+    What lies there is a copy, made by this call: reading it gives the elements, writing to it does
+    not reach the tensor. Tensors on a GPU or inside a transform have a number that is no address.
+    """
+    cell = share(self).cell
+    if self._level is not None or not self.is_cpu:
+        start = _number_of(cell)
+    else:
+        start = _address_of(cell)
+    return start + self.storage_offset() * self.element_size() if start else 0
 
 
-_addresses = [1 << 32]
+def _address_of(cell) -> int:
+    """Where a copy of the cell's memory lies: always the same place, with the current elements."""
+    buffer, copied = getattr(cell, "token", None) or (None, None)
+    if copied is not cell.value:
+        from ._pickling import memory
+        found = memory(cell)
+        buffer = np.empty_like(found) if buffer is None else buffer
+        buffer[...] = found
+        cell.token = buffer, cell.value
+    return buffer.ctypes.data if buffer.size else 0
 
 
-def _next_address(cell) -> int:
-    address = _addresses[0]
-    _addresses[0] += -(-cell.value.aval.nbytes // 64) * 64 + 64
-    return address
+_numbers = [1 << 32]
+
+
+def _number_of(cell) -> int:
+    """A number of the cell's own."""
+    if getattr(cell, "token", None) is None:
+        cell.token = _numbers[0]
+        _numbers[0] += -(-cell.value.aval.nbytes // 64) * 64 + 64
+    return cell.token if cell.token.__class__ is int else cell.token[0].ctypes.data
 
 
 # ---- data ----------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ def _checked_weights_only(weights_only: bool | None) -> bool:
     return not never if weights_only is None else bool(weights_only)
 
 
-# ---- what names in a file mean ---------------------------------------------------------------------
+# ---- what names in a file mean -------------------------------------------------------------------
 
 
 def _get_layout(name: str) -> _types.layout:
@@ -203,7 +203,7 @@ def _names_in(data: bytes) -> list[str]:
     return list(found)
 
 
-# ---- options ---------------------------------------------------------------------------------------
+# ---- options -------------------------------------------------------------------------------------
 
 
 class LoadEndianness(enum.Enum):

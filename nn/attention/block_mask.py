@@ -68,8 +68,9 @@ def _sliced_mask_mod_error(batch, head, token_q, token_kv):
 class BlockMask:
     """The blocks of a mask that attention computes.
 
-    For each row of blocks kv_num_blocks is how many have something to compute, and kv_indices which;
-    full_kv_... the same for blocks in which mask_mod need not be asked; q_... the same by columns.
+    For each row of blocks kv_num_blocks is how many have something to compute, and kv_indices
+    which; full_kv_... the same for blocks in which mask_mod need not be asked; q_... the same by
+    columns.
     """
 
     __module__ = "torch.nn.attention.flex_attention"
@@ -95,8 +96,8 @@ class BlockMask:
         self.mask_mod = noop_mask if mask_mod is None else mask_mod
 
     @classmethod
-    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
-                       BLOCK_SIZE=BLOCK, mask_mod=None, seq_lengths=None,
+    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None,
+                       full_kv_indices=None, BLOCK_SIZE=BLOCK, mask_mod=None, seq_lengths=None,
                        compute_q_blocks: bool = True):
         """A BlockMask from the blocks of each row."""
         if kv_indices.dim() < 2:

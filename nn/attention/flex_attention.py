@@ -118,7 +118,7 @@ def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: i
                       device=None, BLOCK_SIZE=BLOCK, _compile: bool = False,
                       separate_full_blocks: bool = True, compute_dq_write_order: bool = False,
                       dq_kv_order: bool = True) -> BlockMask:
-    """The blocks of which a mask_mod is True somewhere, and those of which it is True everywhere."""
+    """The blocks of which a mask_mod is True somewhere, and those where it is True everywhere."""
     if _takes_score(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)

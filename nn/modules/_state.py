@@ -12,8 +12,9 @@ NOT_A_TENSOR = ('While copying the parameter named "{key}", expected torch.Tenso
                 "object from checkpoint but received {kind}")
 WRONG_SHAPE = ("size mismatch for {key}: copying a param with shape {found} from checkpoint, the "
                "shape in current model is {wanted}.")
-COPY_FAILED = ('While copying the parameter named "{key}", whose dimensions in the model are {wanted} '
-               "and whose dimensions in the checkpoint are {found}, an exception occurred : {why}.")
+COPY_FAILED = ('While copying the parameter named "{key}", whose dimensions in the model are '
+               "{wanted} and whose dimensions in the checkpoint are {found}, an exception occurred "
+               ": {why}.")
 HOOK_RETURNED = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
                  "return new values, if incompatible_keys need to be modified, it should be done "
                  "inplace.")

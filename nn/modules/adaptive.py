@@ -33,7 +33,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if (cutoffs != sorted(set(cutoffs)) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1
                 or any(int(c) != c for c in cutoffs)):
             raise ValueError(BAD_CUTOFFS)
-        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cutoffs, n_classes]
+        self.in_features, self.n_classes = in_features, n_classes
+        self.cutoffs = [*cutoffs, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
         self.shortlist_size = self.cutoffs[0]
         self.n_clusters = len(self.cutoffs) - 1
@@ -57,7 +58,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """(log probability of each target, mean negative log probability)"""
         _check_shapes(input_, target_)
         batched = target_.dim() > 0
-        input, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
+        input = input_ if batched else input_.unsqueeze(0)
+        target = target_ if batched else target_.unsqueeze(0)
         output, places = input.new_zeros(target.shape[0]), target.new_empty(target.shape[0])
         used = 0
         for i, (low, high) in enumerate(pairwise([0, *self.cutoffs])):

@@ -21,8 +21,8 @@ class _ConvNd(Module):
 
     _n = 0
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
-                 output_padding, groups, bias, padding_mode, device=None, dtype=None):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation,
+                 transposed, output_padding, groups, bias, padding_mode, device=None, dtype=None):
         super().__init__()
         _check(in_channels, out_channels, groups, padding, stride, padding_mode)
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -257,8 +257,8 @@ class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
                  groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros",
                  device=None, dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation,
-                         padding_mode, device, dtype)
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False,
+                         dilation, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
 
 

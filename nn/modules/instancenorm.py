@@ -20,8 +20,8 @@ class _InstanceNorm(_NormBase):
     _n = 0
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = False, track_running_stats: bool = False, device=None, dtype=None, *,
-                 bias: bool = True):
+                 affine: bool = False, track_running_stats: bool = False, device=None, dtype=None,
+                 *, bias: bool = True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
                          bias=bias)
 

@@ -8,8 +8,8 @@ from ..parameter import is_lazy
 
 
 class LazyModuleMixin:
-    """Parameters and buffers start uninitialized; the first call (or a loaded state dict) gives them
-    their shapes, and the module becomes `cls_to_become`.
+    """Parameters and buffers start uninitialized; the first call (or a loaded state dict) gives
+    them their shapes, and the module becomes `cls_to_become`.
 
     Subclasses define `initialize_parameters(*args)`, which is called with the first input.
     """

@@ -93,7 +93,8 @@ class SoftMarginLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """x where y is 1, max(0, margin - x) where it is -1"""
 
-    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 1.0, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input, target):
@@ -297,7 +298,8 @@ class MultiMarginLoss(_WeightedLoss):
 class CosineEmbeddingLoss(_Loss):
     """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1"""
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1, input2, target):
@@ -308,7 +310,8 @@ class CosineEmbeddingLoss(_Loss):
 class MarginRankingLoss(_Loss):
     """max(0, -y * (x1 - x2) + margin) for y of 1 and -1"""
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None,
+                 reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1, input2, target):

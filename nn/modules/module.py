@@ -306,7 +306,8 @@ class Module:
         super().__delattr__(name)
 
     def __dir__(self):
-        names = [*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers]
+        members = (self._parameters, self._modules, self._buffers)
+        names = [*dir(type(self)), *self.__dict__, *(name for d in members for name in d)]
         return sorted(name for name in names if not name[0].isdigit())
 
     # ---- the tree
@@ -525,7 +526,8 @@ class Module:
                               always_call: bool = False) -> RemovableHandle:
         """Call hook(module, args, output) after forward; it may return another output.
 
-        With `with_kwargs` it is hook(module, args, kwargs, output); `always_call` also after errors.
+        With `with_kwargs` it is hook(module, args, kwargs, output); `always_call` calls it after
+        errors, too.
         """
         return register(self._forward_hooks, hook, prepend, [
             (self._forward_hooks_with_kwargs, with_kwargs),
@@ -537,7 +539,7 @@ class Module:
         return register(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call hook(module, grad_input, grad_output) in backward; it may return another grad_input."""
+        """Call hook(module, grad_input, grad_output) in backward; it may return a grad_input."""
         self._want_backward_hooks(full=True)
         return register(self._backward_hooks, hook, prepend)
 

@@ -5,8 +5,9 @@ from .. import functional as F
 from ._described import Described
 from .utils import _ntuple
 
-# In each family the classes differ in `_n`, the number of spatial dimensions. `padding` is one number
-# for all sides or (left, right, top, bottom, front, back). Inputs are (N, C, ...) or (C, ...).
+# In each family the classes differ in `_n`, the number of spatial dimensions. `padding` is one
+# number for all sides or (left, right, top, bottom, front, back). Inputs are (N, C, ...) or
+# (C, ...).
 
 
 class _PadNd(Described):

@@ -16,8 +16,8 @@ class _MaxPoolNd(Described):
     _shown = ("kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, "
               "ceil_mode={ceil_mode}")
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False,
-                 ceil_mode: bool = False):
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1,
+                 return_indices: bool = False, ceil_mode: bool = False):
         super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
                          padding=padding, dilation=dilation, return_indices=return_indices,
                          ceil_mode=ceil_mode)

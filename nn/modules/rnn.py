@@ -33,7 +33,8 @@ def apply_permutation(tensor, permutation, dim: int = 1):
 
 def _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
     """ValueError or TypeError for arguments that make no sense."""
-    if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+    is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
+    if not is_number or not 0 <= dropout <= 1:
         raise ValueError("dropout should be a number in range [0, 1] representing the probability "
                          "of an element being zeroed")
     if dropout > 0 and num_layers == 1:

@@ -39,7 +39,8 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) 
     return tuple(map(reduce_add, zip(*inputs)))
 
 
-def scatter(tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None) -> tuple:
+def scatter(tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *,
+            out=None) -> tuple:
     """Parts of a tensor, one for each device."""
     parts = (tensor.chunk(len(out or devices), dim) if chunk_sizes is None else
              tensor.split(chunk_sizes, dim))

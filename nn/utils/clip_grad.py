@@ -58,7 +58,7 @@ def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach: bool
 @no_grad()
 def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0,
                     error_if_nonfinite: bool = False, foreach: bool | None = None):
-    """Scale the gradients, in place, so that their total norm is at most max_norm; returns the norm.
+    """Scale the gradients, in place, to a total norm of at most max_norm; returns what it was.
 
     >>> layer = nn.Linear(2, 1)
     >>> layer(torch.tensor([3., 4.])).backward()

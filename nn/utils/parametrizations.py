@@ -128,8 +128,8 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     kind = getattr(_OrthMaps, orthogonal_map, None)
     if kind is None:
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: '
-                         f"{orthogonal_map}")
+        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
+                         f"Got: {orthogonal_map}")
     made = _Orthogonal(weight, kind, use_trivialization=use_trivialization)
     return parametrize.register_parametrization(module, name, made, unsafe=True)
 

@@ -209,8 +209,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
                              unsafe: bool = False) -> Module:
     """Let a tensor of a module be what `parametrization` makes of it (or of a former one's result).
 
-    The original becomes module.parametrizations.NAME.original. ValueError where dtype or shape would
-    change, unless `unsafe`. Returns the module.
+    The original becomes module.parametrizations.NAME.original. ValueError where dtype or shape
+    would change, unless `unsafe`. Returns the module.
 
     >>> class Symmetric(nn.Module):
     ...     def forward(self, x):
@@ -247,8 +247,8 @@ def _check_further(module: Module, name: str, parametrization: Module):
     new = parametrization(old)
     if not isinstance(new, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
-    _check_unchanged((f"module.{name}.", f"parametrization(module.{name})."), (old.dtype, old.shape),
-                     new, "the `unsafe`")
+    _check_unchanged((f"module.{name}.", f"parametrization(module.{name})."),
+                     (old.dtype, old.shape), new, "the `unsafe`")
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -305,7 +305,7 @@ def type_before_parametrizations(module: Module) -> type:
 
 def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
                                          tensor_name: str | None = None) -> Module:
-    """Give another module the parametrizations (of one tensor) of a module, with their originals."""
+    """Give another module the parametrizations (of one tensor) of a module and their originals."""
     if not is_parametrized(from_module):
         return to_module
     names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]

@@ -13,8 +13,8 @@ TWO_HOOKS = ("Avoid adding multiple pruning hooks to the same tensor {name} of m
              "Use a PruningContainer.")
 NOT_PRUNED = ("Parameter '{name}' of module {module} has to be pruned before pruning can be "
               "removed")
-ONLY_UNSTRUCTURED = ('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-                     "{method} of type {kind}")
+ONLY_UNSTRUCTURED = ('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found '
+                     "method {method} of type {kind}")
 
 # ---- methods -------------------------------------------------------------------------------------
 
@@ -39,7 +39,8 @@ class BasePruningMethod(ABC):
         """The pruned tensor."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned")
-        mask, original = (getattr(module, f"{self._tensor_name}_{part}") for part in ("mask", "orig"))
+        mask = getattr(module, f"{self._tensor_name}_mask")
+        original = getattr(module, f"{self._tensor_name}_orig")
         return mask.to(dtype=original.dtype) * original
 
     @classmethod

@@ -57,7 +57,7 @@ class PackedSequence(PackedSequence_):
 
     def cuda(self, *args, **kwargs):
         """The sequence on a GPU."""
-        return self.to(*args, **{"device": "cuda", **kwargs}) if not args else self.to(*args, **kwargs)
+        return self.to(*args, **(kwargs if args else {"device": "cuda", **kwargs}))
 
     def cpu(self, *args, **kwargs):
         """The sequence on the CPU."""

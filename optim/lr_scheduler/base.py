@@ -14,11 +14,11 @@ import weakref
 from ...torch._tensor_base import Tensor
 from ..optimizer import Optimizer
 
-EPOCH = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-         "possible. Please use `scheduler.step()` to step the scheduler. During the deprecation, if "
-         "epoch is different from None, the closed form is used instead of the new chainable form, "
-         "where available. Please open an issue if you are unable to replicate your use case: "
-         "https://github.com/pytorch/pytorch/issues/new/choose.")
+EPOCH = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
+         "where possible. Please use `scheduler.step()` to step the scheduler. During the "
+         "deprecation, if epoch is different from None, the closed form is used instead of the new "
+         "chainable form, where available. Please open an issue if you are unable to replicate "
+         "your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
 SEE = ("See more details at "
        "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
 OVERRIDDEN = ("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
@@ -26,14 +26,15 @@ OVERRIDDEN = ("Seems like `optimizer.step()` has been overridden after learning 
               f"`lr_scheduler.step()`. {SEE}")
 ORDER = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
          "later, you should call them in the opposite order: `optimizer.step()` before "
-         "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first value "
-         f"of the learning rate schedule. {SEE}")
+         "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+         f"value of the learning rate schedule. {SEE}")
 GET_LAST_LR = ("To get the last learning rate computed by the scheduler, please use "
                "`get_last_lr()`.")
 NO_INITIAL_LR = """param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler \
 with last_epoch >= 0.
 This typically happens when:
-1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state
+1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer \
+state
 2. You're using last_epoch >= 0 for a fresh training run (not recommended)"""
 
 
@@ -143,7 +144,7 @@ class ClosedForm(LRScheduler):
         return [base_lr * factor for base_lr in self.base_lrs]
 
 
-# ---- helpers -------------------------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------------------
 
 
 def check_optimizer(optimizer):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from .base import LRScheduler, set_value, values_of
 from .plateau import ReduceLROnPlateau
 
-NO_PLATEAU = ("{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to "
-              "be specified when calling `step`, but got one at index {} in the given schedulers "
-              "sequence.")
-FOREIGN = ("{name} expects all schedulers to belong to the same optimizer, but got scheduler {kind} "
-           "at index {i} has {theirs}, which is different from {mine}.")
+NO_PLATEAU = ("{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs "
+              "to be specified when calling `step`, but got one at index {} in the given "
+              "schedulers sequence.")
+FOREIGN = ("{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+           "{kind} at index {i} has {theirs}, which is different from {mine}.")
 MILESTONES = ("Sequential Schedulers expects number of schedulers provided to be one more than the "
               "number of milestone points, but got number of schedulers {} and the number of "
               "milestones to be equal to {}")

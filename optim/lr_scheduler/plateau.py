@@ -7,9 +7,9 @@ import warnings
 from .base import EPOCH, LRScheduler, check_optimizer, set_value, values_of
 
 GROUPS_CHANGED = ("The number of param groups in the `optimizer` ({}) differs from when "
-                  "`ReduceLROnPlateau` was initialized ({}), usually due to a new param group being "
-                  "added to the optimizer. Please modify the `min_lrs` field to match the length of "
-                  "the `optimizer` param groups.")
+                  "`ReduceLROnPlateau` was initialized ({}), usually due to a new param group "
+                  "being added to the optimizer. Please modify the `min_lrs` field to match the "
+                  "length of the `optimizer` param groups.")
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .base import ClosedForm, LRScheduler, state_of_callable, values_of
 
 
-# ---- by the user's functions -------------------------------------------------------------------------
+# ---- by the user's functions ---------------------------------------------------------------------
 
 
 class _ByFunctions(LRScheduler):
@@ -70,7 +70,7 @@ class MultiplicativeLR(_ByFunctions):
                 for fun, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)]
 
 
-# ---- steps ---------------------------------------------------------------------------------------------
+# ---- steps ---------------------------------------------------------------------------------------
 
 
 class StepLR(ClosedForm):
@@ -123,7 +123,7 @@ class ConstantLR(ClosedForm):
         return self.factor if self.last_epoch < self.total_iters else 1.0
 
 
-# ---- curves --------------------------------------------------------------------------------------------
+# ---- curves --------------------------------------------------------------------------------------
 
 
 class LinearLR(ClosedForm):
@@ -132,8 +132,8 @@ class LinearLR(ClosedForm):
     def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1):
         if not 0 < start_factor <= 1.0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less "
-                             "or equal to 1.")
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
+                             "less or equal to 1.")
         if not 0 <= end_factor <= 1.0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor = start_factor, end_factor

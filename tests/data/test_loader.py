@@ -59,7 +59,7 @@ def compare(**kwargs):
     {"batch_size": None}, {"batch_sampler": [[1, 2], [0], [5, 6, 7]]},
     {"batch_size": 3, "sampler": lambda lib: [5, 3, 1]},
     {"batch_size": 4, "shuffle": True, "generator": lambda lib: lib.Generator().manual_seed(8)},
-], ids=str)
+], ids=lambda kwargs: "-".join(kwargs) or "plain")
 def test_batches(kwargs, num_workers):
     compare(num_workers=num_workers, **kwargs)
 
@@ -96,7 +96,7 @@ def test_pin_memory_is_accepted():
         assert [b.tolist() for b in ours.DataLoader([1, 2], pin_memory=True)] == [[1], [2]]
 
 
-# ---- iterable datasets -----------------------------------------------------------------------------------
+# ---- iterable datasets ---------------------------------------------------------------------------
 
 
 def counting(module, n, promised=None):
@@ -136,7 +136,7 @@ def test_iterable_that_is_longer_than_promised():
         assert len(list(loader)) == 3
 
 
-# ---- collating -------------------------------------------------------------------------------------------
+# ---- collating -----------------------------------------------------------------------------------
 
 SAMPLES = {
     "ints": lambda lib: [1, 2],
@@ -187,7 +187,10 @@ def test_collate_of_different_shapes():
 
 def test_own_collate_for_types():
     from functorch_core.data._utils.collate import collate, default_collate_fn_map
-    functions = {**default_collate_fn_map, str: lambda batch, *, collate_fn_map=None: "".join(batch)}
+
+    def joined(batch, *, collate_fn_map=None):
+        return "".join(batch)
+    functions = {**default_collate_fn_map, str: joined}
     batch = collate([("a", 1), ("b", 2)], collate_fn_map=functions)
     assert batch[0] == "ab" and batch[1].tolist() == [1, 2]
 

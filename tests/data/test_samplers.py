@@ -22,7 +22,7 @@ def both(make, seed=3):
     return found[0][0]
 
 
-# ---- samplers ------------------------------------------------------------------------------------------
+# ---- samplers ------------------------------------------------------------------------------------
 
 
 @PAIRS
@@ -126,10 +126,11 @@ def test_errors(i):
         ERRORS[i](theirs)
     with pytest.raises(expected.type) as found:
         ERRORS[i](ours)
-    assert str(found.value).replace("functorch_core.data", "torch.utils.data") == str(expected.value)
+    message = str(found.value).replace("functorch_core.data", "torch.utils.data")
+    assert message == str(expected.value)
 
 
-# ---- datasets ------------------------------------------------------------------------------------------
+# ---- datasets ------------------------------------------------------------------------------------
 
 
 def test_tensor_dataset():

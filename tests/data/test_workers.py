@@ -79,7 +79,7 @@ class Awkward(Exception):
         super().__init__(a, b)
 
 
-# ---- errors in workers -----------------------------------------------------------------------------------
+# ---- errors in workers ---------------------------------------------------------------------------
 
 
 def test_exception():
@@ -143,11 +143,11 @@ def test_exception_while_iterating():
     fails(ArithmeticError, "half way", Broken())
 
 
-# ---- dead and slow workers -------------------------------------------------------------------------------
+# ---- dead and slow workers -----------------------------------------------------------------------
 
 
 def test_killed_worker():
-    text, cause = fails(RuntimeError, r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly", at(
+    _, cause = fails(RuntimeError, r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly", at(
         4, lambda: os.kill(os.getpid(), signal.SIGKILL)))
     assert "is killed by signal: Killed" in cause
 
@@ -240,7 +240,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-# ---- what workers see ------------------------------------------------------------------------------------
+# ---- what workers see ----------------------------------------------------------------------------
 
 
 def test_seeds_are_those_of_pytorch():
@@ -327,7 +327,7 @@ def test_large_prefetch_factor_and_messages():
     assert list(loader) == [sum(row) for row in indices]
 
 
-# ---- spawned workers ---------------------------------------------------------------------------------------
+# ---- spawned workers -----------------------------------------------------------------------------
 
 SPAWNED = """
     import sys
@@ -349,7 +349,8 @@ SPAWNED = """
 @pytest.mark.parametrize("shim", [False, True])
 def test_spawn(tmp_path, shim):
     script = tmp_path / "spawned.py"
-    names = ("torch", "torch.utils.data") if shim else ("functorch_core.torch", "functorch_core.data")
+    names = ("torch", "torch.utils.data") if shim else (
+        "functorch_core.torch", "functorch_core.data")
     install = "import functorch_core.shim; functorch_core.shim.install()" if shim else ""
     script.write_text(textwrap.dedent(SPAWNED.format(shim=install, torch=names[0], data=names[1])))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
@@ -357,7 +358,7 @@ def test_spawn(tmp_path, shim):
     assert done.stdout.strip() == str(expected), done.stderr
 
 
-# ---- the way between processes ---------------------------------------------------------------------------
+# ---- the way between processes -------------------------------------------------------------------
 
 OBJECTS = [
     None, "text", {"a": [1, 2.5]}, b"x" * 100_000, np.arange(5), np.ones((300, 300)),

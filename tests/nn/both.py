@@ -63,7 +63,8 @@ def _compare(expected, found, rtol, atol, path: str):
         for key in expected:
             _compare(expected[key], found[key], rtol, atol, f"{path}[{key!r}]")
     elif isinstance(expected, list):
-        assert isinstance(found, list) and len(expected) == len(found), f"{path}: {expected} {found}"
+        assert isinstance(found, list), path
+        assert len(expected) == len(found), f"{path}: {expected} {found}"
         for i, pair in enumerate(zip(expected, found)):
             _compare(*pair, rtol, atol, f"{path}[{i}]")
     elif isinstance(expected, float):

@@ -12,12 +12,14 @@ FLOATS = [
     ("Bilinear", (3, 4, 5), [(2, 3), (2, 4)]), ("Identity", (1, 2), [(3,)]),
     ("LazyLinear", (4,), [(2, 3)]),
     # ---- convolutions
-    ("Conv1d", (4, 6, 3, 2, 1, 2, 2), [(2, 4, 9)]), ("Conv2d", (2, 3, (3, 2), 1, "same"), [(1, 2, 5, 6)]),
+    ("Conv1d", (4, 6, 3, 2, 1, 2, 2), [(2, 4, 9)]),
+    ("Conv2d", (2, 3, (3, 2), 1, "same"), [(1, 2, 5, 6)]),
     ("Conv2d", (2, 4, 3, 1, 2, 1, 2, False, "circular"), [(2, 2, 5, 5)]),
     ("Conv2d", (2, 3, 3, 1, 1, 1, 1, True, "reflect"), [(2, 5, 5)]),
     ("Conv3d", (2, 3, 2), [(1, 2, 3, 4, 3)]), ("Conv1d", (2, 3, 3, 1, "valid"), [(2, 9)]),
     ("ConvTranspose1d", (4, 6, 3, 2, 1, 1, 2), [(2, 4, 5)]),
-    ("ConvTranspose2d", (2, 3, 3, 2), [(1, 2, 4, 3)]), ("ConvTranspose3d", (2, 3, 2), [(1, 2, 2, 3, 2)]),
+    ("ConvTranspose2d", (2, 3, 3, 2), [(1, 2, 4, 3)]),
+    ("ConvTranspose3d", (2, 3, 2), [(1, 2, 2, 3, 2)]),
     ("LazyConv1d", (4, 3), [(2, 3, 7)]), ("LazyConvTranspose2d", (4, 3), [(2, 3, 4, 4)]),
     ("Unfold", ((2, 3), 1, 1, 2), [(1, 2, 4, 5)]), ("Fold", ((4, 5), (2, 2)), [(1, 8, 12)]),
     # ---- normalisation
@@ -25,15 +27,16 @@ FLOATS = [
     ("BatchNorm3d", (3, 1e-3, .1, False), [(4, 3, 2, 2, 2)]),
     ("BatchNorm1d", (3, 1e-5, .1, True, False), [(4, 3, 2)]), ("LazyBatchNorm1d", (), [(4, 3)]),
     ("SyncBatchNorm", (3,), [(4, 3, 2)]), ("InstanceNorm1d", (3,), [(2, 3, 5)]),
-    ("InstanceNorm2d", (3, 1e-5, .1, True, True), [(2, 3, 4, 4)]), ("InstanceNorm3d", (3,), [(3, 2, 2, 2)]),
+    ("InstanceNorm2d", (3, 1e-5, .1, True, True), [(2, 3, 4, 4)]),
+    ("InstanceNorm3d", (3,), [(3, 2, 2, 2)]),
     ("LazyInstanceNorm2d", (), [(2, 3, 4, 4)]), ("LayerNorm", ((3, 4),), [(2, 3, 4)]),
     ("LayerNorm", (4, 1e-3, True, False), [(2, 4)]), ("GroupNorm", (2, 4), [(2, 4, 3)]),
     ("RMSNorm", (4,), [(2, 4)]), ("LocalResponseNorm", (2,), [(2, 4, 3, 3)]),
     # ---- activations
     *((name, (), [(3, 4)]) for name in (
-        "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
-        "LogSigmoid", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "SiLU", "Softplus",
-        "Softshrink", "Softsign", "Tanh", "Tanhshrink")),
+        "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+        "LeakyReLU", "LogSigmoid", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "SiLU",
+        "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink")),
     ("ELU", (.5,), [(3,)]), ("Threshold", (.1, 2.), [(5,)]), ("PReLU", (3,), [(2, 3, 2)]),
     ("GELU", ("tanh",), [(3,)]), ("Softmax", (1,), [(2, 3)]), ("Softmin", (0,), [(2, 3)]),
     ("LogSoftmax", (-1,), [(2, 3)]), ("Softmax2d", (), [(2, 3, 2, 2)]),
@@ -45,10 +48,13 @@ FLOATS = [
     ("AdaptiveAvgPool1d", (3,), [(1, 2, 7)]), ("AdaptiveAvgPool2d", ((3, None),), [(1, 2, 7, 5)]),
     ("AdaptiveMaxPool2d", (2,), [(1, 2, 5, 5)]), ("AdaptiveAvgPool3d", (2,), [(1, 4, 3, 5)]),
     # ---- shapes
-    ("Flatten", (), [(2, 3, 4)]), ("Unflatten", (1, (2, 3)), [(4, 6)]), ("PixelShuffle", (2,), [(1, 8, 2, 3)]),
+    ("Flatten", (), [(2, 3, 4)]), ("Unflatten", (1, (2, 3)), [(4, 6)]),
+    ("PixelShuffle", (2,), [(1, 8, 2, 3)]),
     ("PixelUnshuffle", (2,), [(1, 2, 4, 6)]), ("ChannelShuffle", (2,), [(1, 4, 2, 2)]),
-    ("Upsample", (None, 2.), [(1, 2, 3, 3)]), ("Upsample", ((5, 4), None, "bilinear"), [(1, 2, 3, 3)]),
-    ("UpsamplingBilinear2d", (4,), [(1, 2, 3, 3)]), ("UpsamplingNearest2d", (None, 2), [(1, 2, 3, 3)]),
+    ("Upsample", (None, 2.), [(1, 2, 3, 3)]),
+    ("Upsample", ((5, 4), None, "bilinear"), [(1, 2, 3, 3)]),
+    ("UpsamplingBilinear2d", (4,), [(1, 2, 3, 3)]),
+    ("UpsamplingNearest2d", (None, 2), [(1, 2, 3, 3)]),
     ("ZeroPad1d", (1,), [(2, 3)]), ("ZeroPad2d", ((1, 2, 0, 1),), [(1, 2, 3, 3)]),
     ("ConstantPad3d", (1, 2.), [(1, 2, 2, 2)]), ("ReflectionPad2d", (1,), [(1, 2, 3, 3)]),
     ("ReplicationPad1d", ((1, 2),), [(2, 3)]), ("CircularPad2d", (1,), [(1, 2, 3, 3)]),
@@ -73,7 +79,8 @@ FLOATS = [
     ("TripletMarginWithDistanceLoss", (), [(2, 3), (2, 3), (2, 3)]),
     ("CTCLoss", (), lambda t: [t.randn(6, 2, 4).log_softmax(2), t.tensor([[1, 2], [3, 1]]),
                                t.tensor([6, 5]), t.tensor([2, 1])]),
-    ("AdaptiveLogSoftmaxWithLoss", (8, 10, [3, 6]), lambda t: [t.randn(4, 8), t.tensor([0, 4, 9, 3])]),
+    ("AdaptiveLogSoftmaxWithLoss", (8, 10, [3, 6]),
+     lambda t: [t.randn(4, 8), t.tensor([0, 4, 9, 3])]),
     # ---- embeddings
     ("Embedding", (5, 3, 1), lambda t: [t.tensor([[1, 4], [0, 2]])]),
     ("Embedding", (5, 3, -1, .5, 1.), lambda t: [t.tensor([1, 4])]),
@@ -81,9 +88,11 @@ FLOATS = [
     ("EmbeddingBag", (5, 3, None, 2., False, "sum"), lambda t: [t.tensor([[1, 4], [2, 2]])]),
     # ---- attention
     ("MultiheadAttention", (8, 2, .0, True, True, True), [(3, 2, 8), (4, 2, 8), (4, 2, 8)]),
-    ("MultiheadAttention", (8, 2, .0, False, False, False, 5, 6, True), [(2, 3, 8), (2, 4, 5), (2, 4, 6)]),
+    ("MultiheadAttention", (8, 2, .0, False, False, False, 5, 6, True),
+     [(2, 3, 8), (2, 4, 5), (2, 4, 6)]),
     ("TransformerEncoderLayer", (8, 2, 16, .3), [(4, 2, 8)]),
-    ("TransformerDecoderLayer", (8, 2, 16, 0., "gelu", 1e-4, True, True, False), [(2, 4, 8), (2, 3, 8)]),
+    ("TransformerDecoderLayer", (8, 2, 16, 0., "gelu", 1e-4, True, True, False),
+     [(2, 4, 8), (2, 3, 8)]),
 ]
 
 
@@ -165,7 +174,8 @@ def test_errors():
         nn = t.nn
         calls = [(nn.Conv2d, 3, 4, 3, 2, "same"),
                  (nn.Conv2d, 3, 4, 3, 1, 0, 1, 2), (nn.Conv2d, 4, 3, 3, 1, 0, 1, 2),
-                 (nn.Conv2d, 3, 4, 3, 1, 0, 1, 0), (nn.ConvTranspose1d, 1, 1, 1, 1, 0, 0, 1, True, 1,
+                 (nn.Conv2d, 3, 4, 3, 1, 0, 1, 0), (nn.ConvTranspose1d, 1, 1, 1, 1, 0, 0, 1, True,
+                                                    1,
                                                     "reflect"),
                  (nn.GroupNorm, 2, 3), (nn.Hardtanh, 1., 0.), (nn.MultiheadAttention, 8, 3),
                  (nn.MultiheadAttention, 0, 3), (nn.Embedding, 3, 2, 3), (nn.Embedding, 3, 2, -4),
@@ -174,7 +184,8 @@ def test_errors():
                  (nn.AdaptiveLogSoftmaxWithLoss, 4, 5, [3, 2]), (nn.Unflatten, 1, 3),
                  (nn.Unflatten, 1, (2, "x")), (nn.BatchNorm2d(3), t.ones(2, 3)),
                  (nn.BatchNorm1d(3), t.ones(3)), (nn.Softmax2d(), t.ones(2)),
-                 (nn.InstanceNorm1d(3, affine=True), t.ones(1, 2, 3)), (nn.CircularPad1d(1), t.ones(1)),
+                 (nn.InstanceNorm1d(3, affine=True), t.ones(1, 2, 3)),
+                 (nn.CircularPad1d(1), t.ones(1)),
                  (nn.LazyConv2d(2, 3), t.ones(2, 2)), (nn.SyncBatchNorm(3), t.ones(3)),
                  (nn.FractionalMaxPool3d, 0, 1), (nn.FractionalMaxPool2d, 2, None, 2.)]
         return [failing(*c) for c in calls]
@@ -185,7 +196,8 @@ def test_warnings():
     def program(t):
         nn = t.nn
         return [warned(lambda: nn.Hardtanh(min_value=-2.)), warned(lambda: nn.MSELoss(True)),
-                warned(lambda: nn.L1Loss(reduce=False)), warned(nn.InstanceNorm1d(3), t.ones(1, 2, 3)),
+                warned(lambda: nn.L1Loss(reduce=False)),
+                warned(nn.InstanceNorm1d(3), t.ones(1, 2, 3)),
                 warned(nn.Container), warned(nn.NLLLoss2d)]
     agree(program)
 
@@ -249,7 +261,8 @@ def test_encoder_stack_in_inference(norm_first):
         with t.no_grad():  # here PyTorch leaves padding out, and gives zeros for it
             out = [m(x, src_key_padding_mask=padding), m(x), m(x, mask=causal)]
         kept = ~padding.unsqueeze(-1)
-        return [out[0] if not norm_first else out[0] * kept, out[1:], m(x, is_causal=True, mask=causal),
+        return [out[0] if not norm_first else out[0] * kept, out[1:],
+                m(x, is_causal=True, mask=causal),
                 m.use_nested_tensor, warned(t.nn.TransformerEncoder, layer, 1)]
     agree(program)
 
@@ -273,7 +286,8 @@ def test_attention_masks():
 
 def test_clones_are_independent():
     def program(t):
-        m = t.nn.TransformerEncoder(t.nn.TransformerEncoderLayer(4, 1, 8), 3, enable_nested_tensor=False)
+        m = t.nn.TransformerEncoder(t.nn.TransformerEncoderLayer(4, 1, 8), 3,
+                                    enable_nested_tensor=False)
         c = copy.deepcopy(m)
         with t.no_grad():
             m.layers[0].linear1.weight.zero_()

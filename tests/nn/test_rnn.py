@@ -53,8 +53,8 @@ def test_dropout_between_layers_draws_the_same():
     agree(program)
 
 
-@pytest.mark.parametrize("name,args", [("RNNCell", ()), ("RNNCell", (True, "relu")), ("LSTMCell", ()),
-                                       ("GRUCell", (False,))], ids=str)
+@pytest.mark.parametrize("name,args", [
+    ("RNNCell", ()), ("RNNCell", (True, "relu")), ("LSTMCell", ()), ("GRUCell", (False,))], ids=str)
 def test_cells(name, args):
     def program(t):
         m = getattr(t.nn, name)(3, 4, *args)
@@ -77,7 +77,8 @@ def test_functions():
         packed = t.nn.utils.rnn.pack_sequence([t.randn(3, 2), t.randn(1, 2)])
         zeros = t.zeros(1, 2, 3)
         return [t.lstm(x, (h, h), w, True, 1, 0., False, False, False),
-                t.lstm(packed.data, packed.batch_sizes, (zeros, zeros), w, True, 1, 0., False, False),
+                t.lstm(packed.data, packed.batch_sizes, (zeros, zeros), w, True, 1, 0., False,
+                       False),
                 t.gru_cell(t.ones(1, 2), t.ones(1, 1), t.ones(3, 2), t.ones(3, 1))]
     agree(program)
 
@@ -104,7 +105,8 @@ def test_errors():
             (nn.LSTM, 0, 4), (nn.LSTM, 3, 0), (nn.LSTM, 3., 4), (nn.LSTM, 3, 4, 0),
             (nn.LSTM, 3, 4, 1, 3), (nn.LSTM, 3, 4, 1, True, 3), (nn.LSTM, 3, 4, 1, True, False, 2.),
             (nn.RNNBase, "X", 3, 4), (nn.RNN, 3, 4, 1, "sin"))] + [
-            failing(lambda: nn.LSTM(3, 4, proj_size=4)), failing(lambda: nn.LSTM(3, 4, proj_size=-1)),
+            failing(lambda: nn.LSTM(3, 4, proj_size=4)),
+            failing(lambda: nn.LSTM(3, 4, proj_size=-1)),
             failing(lambda: nn.GRU(3, 4, proj_size=1)), failing(nn.GRUCell(3, 4), t.ones(1, 1, 3)),
             failing(nn.LSTMCell(3, 4), t.ones(1, 3), (t.ones(1, 1, 4), h)),
             failing(nn.RNNCell(3, 4), t.ones(1, 2)), failing(nn.RNNCell(3, 4), t.ones(1, 3), h[0]),
@@ -146,7 +148,8 @@ def test_pad_sequence():
     def program(t):
         rnn, xs = t.nn.utils.rnn, [t.ones(2, 3), t.ones(4, 3), t.ones(1, 3)]
         return [rnn.pad_sequence(xs), rnn.pad_sequence(xs, True, 5.),
-                rnn.pad_sequence(xs, True, 5., "left"), rnn.pad_sequence([t.arange(3), t.arange(2)]),
+                rnn.pad_sequence(xs, True, 5., "left"),
+                rnn.pad_sequence([t.arange(3), t.arange(2)]),
                 rnn.unpad_sequence(rnn.pad_sequence(xs), t.tensor([2, 4, 1]))]
     agree(program)
 

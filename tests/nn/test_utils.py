@@ -106,7 +106,8 @@ def test_register_and_remove():
         d = P.register_parametrization(nn.Linear(2, 2), "bias", Double())
         d.bias = t.ones(2)
         e = P.transfer_parametrizations_and_params(d, nn.Linear(2, 2))
-        return out + [m, m.weight, plain.weight, d.bias, d.state_dict(), e.state_dict(), type(m).__name__]
+        return out + [m, m.weight, plain.weight, d.bias, d.state_dict(), e.state_dict(),
+                      type(m).__name__]
     agree(program)
 
 
@@ -131,7 +132,8 @@ def test_spectral_norm():
         m = u.parametrizations.spectral_norm(nn.ConvTranspose2d(2, 3, 3))
         y = m(m(t.randn(1, 2, 5, 5))[:, :2])
         y.sum().backward()
-        out = [y, m, m.state_dict(), m.parametrizations.weight.original.grad, m.eval()(t.ones(1, 2, 3, 3))]
+        out = [y, m, m.state_dict(), m.parametrizations.weight.original.grad,
+               m.eval()(t.ones(1, 2, 3, 3))]
         out += [u.parametrizations.spectral_norm(nn.LayerNorm(3)).weight]
         old = u.spectral_norm(nn.Linear(3, 4))
         z = old(t.randn(2, 3)) + old(t.randn(2, 3))
@@ -141,7 +143,8 @@ def test_spectral_norm():
         out += [z, old.weight_orig.grad, old.state_dict(), other.state_dict(),
                 old.state_dict()._metadata]
         u.remove_spectral_norm(old)
-        return out + [old.state_dict(), failing(u.remove_spectral_norm, old), len(old._state_dict_hooks)]
+        return out + [old.state_dict(), failing(u.remove_spectral_norm, old),
+                      len(old._state_dict_hooks)]
     agree(program)
 
 
@@ -155,7 +158,8 @@ def test_orthogonal(kind, shape):
         (w * w.detach().cumsum(0)).sum().backward()
         plain = failing(make, t.nn.Linear(3, 3), "weight", "cayley", use_trivialization=False)
         return [w, m.parametrizations.weight.original.grad, m, m.state_dict(), plain,
-                failing(make, t.nn.Linear(3, 3), "bias"), failing(make, t.nn.Linear(3, 3), "weight", "x")]
+                failing(make, t.nn.Linear(3, 3), "bias"), failing(make, t.nn.Linear(3, 3), "weight",
+                                                                  "x")]
     agree(program)
 
 
@@ -187,7 +191,8 @@ def test_pruning():
         prune.remove(m[0], "weight")
         out += [m.state_dict(), failing(prune.remove, m[0], "weight")]
         m = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 4))
-        prune.global_unstructured([(m[0], "weight"), (m[1], "weight")], prune.L1Unstructured, amount=.5)
+        prune.global_unstructured([(m[0], "weight"), (m[1], "weight")], prune.L1Unstructured,
+                                  amount=.5)
         prune.custom_from_mask(m[0], "bias", t.tensor([1, 0, 1, 0, 1]))
         out += [m.state_dict(), prune.L1Unstructured(2).prune(t.arange(4.))]
         return out + [failing(*c) for c in (
@@ -212,7 +217,8 @@ def test_flex_attention():
                   str(mask), mask.sparsity(), list(mask.shape), mask.numel(), mask[0].sparsity()]
         out = flex.flex_attention(
             q, k, v, lambda s, b, h, i, j: s + (i - j) * .1 * slopes[h][i], mask, enable_gqa=True)
-        both = flex.create_mask(flex.and_masks(window, flex.or_masks(flex.noop_mask, window)), 1, 1, 4, 4,
+        both = flex.create_mask(flex.and_masks(window, flex.or_masks(flex.noop_mask, window)), 1, 1,
+                                4, 4,
                                 "cpu")
         return [out, blocks, both, failing(flex.flex_attention, q, k, v)]
     agree(program)
@@ -249,7 +255,8 @@ def test_gradients_of_convolutions():
     def program(t):
         grad = part(t, "grad")
         x, w, g = t.randn(2, 4, 6, 6), t.randn(4, 2, 3, 3), t.randn(2, 4, 3, 3)
-        return [grad.conv2d_input(x.shape, w, g, 2, 1, 1, 2), grad.conv2d_weight(x, w.shape, g, 2, 1, 1, 2)]
+        return [grad.conv2d_input(x.shape, w, g, 2, 1, 1, 2),
+                grad.conv2d_weight(x, w.shape, g, 2, 1, 1, 2)]
     agree(program)
 
 
@@ -258,7 +265,8 @@ def test_parallel_runs_the_module():
     x = torch.ones(3, 2)
     for wrap in (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel):
         m = wrap(layer)
-        assert torch.equal(m(x), layer(x)) and list(m.state_dict()) == ["module.weight", "module.bias"]
+        assert torch.equal(m(x), layer(x))
+        assert list(m.state_dict()) == ["module.weight", "module.bias"]
     assert torch.equal(torch.nn.parallel.data_parallel(layer, x), layer(x))
     first, second = torch.nn.parallel.scatter((x, {"k": 3}), [0, 1])
     assert first[0].shape == (2, 2) and second[1] == {"k": 3}

@@ -134,7 +134,8 @@ def test_schedule_traces_once():
     functional.adam.update(grads, state, params, lr=.5)
     n = len(functional.adam.updates)
     for i in range(5):
-        params, state = functional.adam.update(grads, state, params, lr=.1 * i, betas=(.8, .9 + i / 99))
+        hyper = {"lr": .1 * i, "betas": (.8, .9 + i / 99)}
+        params, state = functional.adam.update(grads, state, params, **hyper)
     assert len(functional.adam.updates) == n
 
 

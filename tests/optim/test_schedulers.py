@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from functorch_core import nn, optim, torch
-from functorch_core.data import DataLoader, TensorDataset
 
 reference = pytest.importorskip("torch")
 LIBRARIES = (torch, optim), (reference, reference.optim)
@@ -230,8 +229,8 @@ def test_errors(i):
 
 def test_no_momentum_to_cycle():
     o = optim.Adagrad([torch.ones(1, requires_grad=True)])
-    for make in (lambda: optim.lr_scheduler.CyclicLR(o, .1, 1), lambda: optim.lr_scheduler.OneCycleLR(
-            o, 1., 5)):
+    s = optim.lr_scheduler
+    for make in (lambda: s.CyclicLR(o, .1, 1), lambda: s.OneCycleLR(o, 1., 5)):
         with pytest.raises(ValueError, match="must support momentum or beta1"):
             make()
 
@@ -245,7 +244,7 @@ def test_pickling():
         assert state["last_epoch"] == 3
 
 
-# ---- averaged models -------------------------------------------------------------------------------------
+# ---- averaged models -----------------------------------------------------------------------------
 
 
 def model(lib, values):
@@ -298,8 +297,8 @@ def test_update_bn():
     found = []
     for lib, m in LIBRARIES:
         net = model(lib, values).eval()
-        dataset = (TensorDataset if lib is torch else reference.utils.data.TensorDataset)(lib.tensor(x))
-        loader = (DataLoader if lib is torch else reference.utils.data.DataLoader)(dataset, 5)
+        data = lib.utils.data
+        loader = data.DataLoader(data.TensorDataset(lib.tensor(x)), 5)
         m.swa_utils.update_bn(loader, net)
         assert not net.training and net[1].momentum == .1
         found.append(net[1].running_mean.tolist() + net[1].running_var.tolist())

@@ -34,7 +34,7 @@ def facts(lib, tensor):
             tensor.storage_offset(), tensor.requires_grad, type(tensor).__name__, values.tolist())
 
 
-# ---- tensors ---------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------
 
 
 @WAYS
@@ -125,7 +125,7 @@ def test_non_leaf_is_loaded_as_leaf():
     assert loaded.requires_grad and loaded.is_leaf
 
 
-# ---- modules and optimizers --------------------------------------------------------------------------
+# ---- modules and optimizers ----------------------------------------------------------------------
 
 
 def model_and_optimizer(lib):
@@ -175,7 +175,7 @@ def test_state_dict_keeps_its_metadata(source, target):
     assert type(state) is collections.OrderedDict and state._metadata[""]["version"] == 2
 
 
-# ---- places, options, errors -------------------------------------------------------------------------
+# ---- places, options, errors ---------------------------------------------------------------------
 
 
 CUDA_FILE = "cuda:0"
@@ -288,7 +288,7 @@ def test_missing_class_is_named():
         _find_class("torch.nn.modules.linear", "NoSuchLayer")
 
 
-# ---- plain pickle, copy, processes -------------------------------------------------------------------
+# ---- plain pickle, copy, processes ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("protocol", [2, 5])

@@ -1,22 +1,28 @@
 """`import torch` under the shim, in processes of their own."""
+import atexit
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
+# Byte code is kept between the processes: without it each takes a second longer.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "",
+               "PYTHONPYCACHEPREFIX": tempfile.mkdtemp(prefix="functorch-bytecode-")}
+atexit.register(shutil.rmtree, ENVIRONMENT["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
 
 def run(*args, code: str | None = None, shimmed: bool = True, cwd=None, **options):
     """The finished process of `python -m functorch_core ARGS`, or of plain Python."""
     args = [*args] if code is None else ["-c", textwrap.dedent(code), *args]
     launcher = ["-m", "functorch_core"] if shimmed else []
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options}
     return subprocess.run([sys.executable, "-W", "error", *launcher, *args], text=True, timeout=120,
-                          capture_output=True, cwd=cwd, env=environment)
+                          capture_output=True, cwd=cwd, env={**ENVIRONMENT, **options})
 
 
 def printed(*args, **options) -> list[str]:
@@ -26,7 +32,7 @@ def printed(*args, **options) -> list[str]:
     return done.stdout.splitlines()
 
 
-# ---- ways to start a program -------------------------------------------------------------------------
+# ---- ways to start a program ---------------------------------------------------------------------
 
 
 def test_script_with_arguments(tmp_path):
@@ -74,12 +80,13 @@ def test_traceback_ends_at_the_users_line(tmp_path):
     assert "_op.py" in run(str(script), FUNCTORCH_TRACEBACK="1").stderr
 
 
-# ---- the same objects under both names ---------------------------------------------------------------
+# ---- the same objects under both names -----------------------------------------------------------
 
 
 def test_names_are_the_same_modules():
     printed(code="""
-        import torch, torch.nn as nn, torch.nn.functional as F, torch.optim.lr_scheduler as schedules
+        import torch, torch.nn as nn, torch.nn.functional as F
+        import torch.optim.lr_scheduler as schedules
         from torch.utils.data import DataLoader
         import torch.utils.data.dataloader, torch.nn.modules.linear, torch.autograd.functional
         import functorch_core, functorch_core.nn.functional, functorch_core.torch.utils.data
@@ -165,7 +172,7 @@ def test_another_torch_is_refused(tmp_path):
     """)
 
 
-# ---- pickles and processes ---------------------------------------------------------------------------
+# ---- pickles and processes -----------------------------------------------------------------------
 
 
 def test_pickles_name_torch():
@@ -207,10 +214,12 @@ def test_plain_pickles_both_ways(tmp_path, writer, reader):
         launcher = ["-m", "functorch_core"] if shimmed else []
         done = subprocess.run([sys.executable, *options, *launcher, "-c", code, path, mode],
                               capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": str(ROOT)})
+                              env=ENVIRONMENT)
         assert done.returncode == 0, done.stderr
+    # PyTorch's plain pickles do not keep tensors that share memory together.
+    shared = "9.0" if writer else "3.0"
     assert done.stdout.split("\n")[0] == (
-        "[9.0, 4.0, 5.0] True torch.Size([1, 2]) torch.bfloat16")
+        f"[{shared}, 4.0, 5.0] True torch.Size([1, 2]) torch.bfloat16")
 
 
 SPAWNED = """
@@ -262,7 +271,7 @@ def test_torch_multiprocessing_spawn(tmp_path):
     assert printed(str(script)) == ["hello 0", "True 0"]
 
 
-# ---- notebooks ---------------------------------------------------------------------------------------
+# ---- notebooks -----------------------------------------------------------------------------------
 
 
 def test_ipython_extension():

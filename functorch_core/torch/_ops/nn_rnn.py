@@ -9,11 +9,11 @@ from ...transforms.scan import scan
 from .._op import composite, torch_op
 from .._tensor import from_array
 from .nn_other import dropout_mask
-from .values import aval_of, dt, full_like, np, p, permuted
+from .values import aval_of, full_like, np, p, permuted
 
 # ---- one step ------------------------------------------------------------------------------------
-# A step takes what the input contributes to the gates, the states (h, or h and c) and a product with
-# the recurrent weight; it returns the new states.
+# A step takes what the input contributes to the gates, the states (h, or h and c) and a product
+# with the recurrent weight; it returns the new states.
 
 
 def _product(x, weight):
@@ -137,7 +137,7 @@ def _rnn(input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, 
          bidirectional, batch_first, keep):
     """All layers of a padded batch."""
     x = permuted(input, (1, 0, 2)) if batch_first else input
-    layers = _by_layer(params, len(states), mode, has_biases, aval_of(states[0]).shape[0])
+    layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
     out, last = _run_layers(x, list(states), layers, list(masks), None, mode, bidirectional, keep)
     return (permuted(out, (1, 0, 2)) if batch_first else out, *last)
 
@@ -145,10 +145,10 @@ def _rnn(input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, 
 @torch_op(name="_packed_rnn", method=False, function=False, returns=tuple)
 def _packed_rnn(data: Tensor, places: Tensor, rows: Tensor, states: Tensors, params: Tensors,
                 masks: Tensors, mode, has_biases, bidirectional, keep):
-    """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there is
-    none; rows (N) of a datum in the padded (T * B)."""
+    """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there
+    is none; rows (N) of a datum in the padded (T * B)."""
     length, batch = aval_of(places).shape
-    layers = _by_layer(params, len(states), mode, has_biases, aval_of(states[0]).shape[0])
+    layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
     active = p.ge(places, full_like(places, 0))
     at = p.reshape(places, shape=(length * batch,))
 
@@ -161,7 +161,7 @@ def _packed_rnn(data: Tensor, places: Tensor, rows: Tensor, states: Tensors, par
     return (p.take(out, rows, axis=0), *last)
 
 
-def _by_layer(params: Sequence, n_states: int, mode: str, has_biases: bool, n: int) -> list[Weights]:
+def _by_layer(params: Sequence, has_biases: bool, n: int) -> list[Weights]:
     """The flat weights as n groups."""
     each = len(params) // n
     return [Weights.of(params[i * each:(i + 1) * each], has_biases) for i in range(n)]
@@ -172,10 +172,9 @@ def _by_layer(params: Sequence, n_states: int, mode: str, has_biases: bool, n: i
 
 def _declare(name: str, mode: str):
     def layers(*args, **kwargs):
-        tensors = [isinstance(x, (list, tuple)) for x in args[:4]]
-        # (data, batch_sizes, hx, params, ...) is the packed form, (input, hx, params, ...) the other.
-        packed = "batch_sizes" in kwargs or "data" in kwargs or (
-            len(args) > 3 and tensors[3] and not isinstance(args[3], bool))
+        # Packed: (data, batch_sizes, hx, params, ...), otherwise (input, hx, params, ...).
+        packed = "batch_sizes" in kwargs or (
+            len(args) > 3 and isinstance(args[3], (list, tuple)))
         return (_packed if packed else _padded)(mode, *args, **kwargs)
     layers.__doc__ = (f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, "
                       "last states).")
@@ -184,7 +183,7 @@ def _declare(name: str, mode: str):
 
 def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
             batch_first):
-    shape = (*(input.shape[1::-1] if batch_first else input.shape[:2]),)
+    shape = tuple(input.shape[1::-1] if batch_first else input.shape[:2])
     states = _states(hx)
     masks = _masks(shape, input, states[0], dropout, train, num_layers, bidirectional)
     return _rnn(input, states, list(params), masks, mode, has_biases, bidirectional, batch_first,
@@ -196,8 +195,9 @@ def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout
     places, rows = packed_places(batch_sizes.numpy())
     states = _states(hx)
     masks = _masks(data.shape[:1], data, states[0], dropout, train, num_layers, bidirectional)
-    return _packed_rnn(data, from_array(places), from_array(rows), states, list(params), masks, mode,
-                       has_biases, bidirectional, 1. - dropout if masks and dropout < 1 else 1.)
+    keep = 1. - dropout if masks and dropout < 1 else 1.
+    return _packed_rnn(data, from_array(places), from_array(rows), states, list(params), masks,
+                       mode, has_biases, bidirectional, keep)
 
 
 def _states(hx) -> list:
@@ -208,13 +208,15 @@ def _masks(shape, input, h, dropout: float, train: bool, num_layers: int, bidire
     """For each layer but the last, where its output stays: drawn in PyTorch's order."""
     if not (train and dropout > 0):
         return []
-    width = h.shape[-1] * (2 if bidirectional else 1)
-    return [dropout_mask((*shape, width), input, dropout) for _ in range(num_layers - 1)]
+    shape = (*shape, h.shape[-1] * (2 if bidirectional else 1))
+    if dropout == 1:  # PyTorch draws nothing then
+        return [from_array(np.zeros(shape, input._aval.dtype))] * (num_layers - 1)
+    return [dropout_mask(shape, input, dropout) for _ in range(num_layers - 1)]
 
 
 def packed_places(batch_sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(places (T, B), rows (N)): where in packed data a step of a sequence is, -1 if it is over; and
-    which element of the flattened (T, B) a datum is."""
+    """(places (T, B), rows (N)): where in packed data a step of a sequence is, -1 if it is over;
+    and which element of the flattened (T, B) a datum is."""
     batch_sizes = np.asarray(batch_sizes, np.int64)
     columns = np.arange(batch_sizes[0] if len(batch_sizes) else 0)
     starts = np.cumsum(batch_sizes) - batch_sizes

@@ -368,7 +368,7 @@ class TypedStorage(Storage):
         return f"dtype={self.dtype}, "
 
 
-# ---- the old classes, one for each dtype -----------------------------------------------------------
+# ---- the old classes, one for each dtype ---------------------------------------------------------
 
 
 class _LegacyStorageType(type):
@@ -397,7 +397,7 @@ legacy_storages = {
     for dtype, name in STORAGE_NAMES.items()}
 
 
-# ---- a tensor's storage ----------------------------------------------------------------------------
+# ---- a tensor's storage --------------------------------------------------------------------------
 
 # One object per cell while somebody holds it, so that pickle sees sharing by identity.
 _wrappers: weakref.WeakValueDictionary = weakref.WeakValueDictionary()

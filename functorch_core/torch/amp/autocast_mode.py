@@ -39,7 +39,7 @@ def dtype_of(kind: str) -> _types.dtype:
     return state.dtypes.get(kind, FLOAT16)
 
 
-# ---- what the ops call -----------------------------------------------------------------------------
+# ---- what the ops call ---------------------------------------------------------------------------
 
 
 class _Caster:
@@ -100,7 +100,7 @@ def _cast(bound: list, dtype: _types.dtype) -> list:
     return [cast(x) for x in bound]
 
 
-# ---- the context -----------------------------------------------------------------------------------
+# ---- the context ---------------------------------------------------------------------------------
 
 
 def check_kind(kind) -> str:
@@ -172,7 +172,7 @@ class autocast:
         return self
 
 
-# ---- torch.is_autocast_enabled and its kin -----------------------------------------------------------
+# ---- torch.is_autocast_enabled and its kin -------------------------------------------------------
 
 
 def set_autocast_enabled(device_type, enabled: bool | None = None):
@@ -255,7 +255,7 @@ TORCH_NAMES = ("autocast set_autocast_enabled is_autocast_enabled get_autocast_d
                "set_autocast_cpu_enabled").split()
 
 
-# ---- autograd.Function in mixed precision ------------------------------------------------------------
+# ---- autograd.Function in mixed precision --------------------------------------------------------
 
 
 def custom_fwd(fwd=None, *, device_type: str = "cuda", cast_inputs=None):

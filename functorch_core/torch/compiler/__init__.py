@@ -18,8 +18,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     program. All options are accepted.
     """
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at "
-                           "the same time.")
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified "
+                           "at the same time.")
     if model is None:
         return lambda model: compile(model)
     if not callable(model):

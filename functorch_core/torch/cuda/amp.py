@@ -18,7 +18,8 @@ class GradScaler(_GradScaler):
 
     def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5,
                  growth_interval=2000, enabled=True):
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval,
+                         enabled)
 
 
 custom_fwd = _functools.partial(_custom_fwd, device_type="cuda")

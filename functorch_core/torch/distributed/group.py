@@ -128,7 +128,7 @@ def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_op
     return made, [made]
 
 
-# ---- questions -------------------------------------------------------------------------------------
+# ---- questions -----------------------------------------------------------------------------------
 
 
 def is_available() -> bool:

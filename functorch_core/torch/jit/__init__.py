@@ -80,7 +80,7 @@ def optimize_for_inference(mod, other_methods=None):
     return mod
 
 
-# ---- decorators and annotations --------------------------------------------------------------------
+# ---- decorators and annotations ------------------------------------------------------------------
 
 
 def ignore(drop=False, **kwargs):
@@ -113,7 +113,7 @@ def isinstance(obj, target_type) -> bool:
     return _isinstance(obj, tuple(typing.get_origin(t) or t for t in targets))
 
 
-# ---- questions and settings ------------------------------------------------------------------------
+# ---- questions and settings ----------------------------------------------------------------------
 
 
 def is_scripting() -> bool:
@@ -152,7 +152,7 @@ def strict_fusion():
     yield
 
 
-# ---- asynchronous calls, run at once -----------------------------------------------------------------
+# ---- asynchronous calls, run at once -------------------------------------------------------------
 
 
 def fork(func, *args, **kwargs):

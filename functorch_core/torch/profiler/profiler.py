@@ -56,7 +56,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = 
     return write
 
 
-# ---- profiles --------------------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 
 class _KinetoProfile:

@@ -48,7 +48,7 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
                  check_dtype=False, check_stride=False, msg=msg or None)
 
 
-# ---- structures ------------------------------------------------------------------------------------
+# ---- structures ----------------------------------------------------------------------------------
 
 
 def _fail(text: str, path: tuple, options: dict, kind=AssertionError):
@@ -113,7 +113,7 @@ def _compare_mappings(actual, expected, path, options):
         _compare(actual[key], expected[key], (*path, key), options)
 
 
-# ---- numbers ---------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 def _compare_numbers(actual, expected, path, options):
@@ -136,7 +136,7 @@ def _compare_numbers(actual, expected, path, options):
           f"Relative difference: {relative} (up to {rtol} allowed)", path, options)
 
 
-# ---- tensors ---------------------------------------------------------------------------------------
+# ---- tensors -------------------------------------------------------------------------------------
 
 
 def _tolerances(names: list[str], options: dict) -> tuple[float, float]:
@@ -152,7 +152,16 @@ def _compare_tensors(actual: Tensor, expected: Tensor, path, options):
     a, e = _wide(actual), _wide(expected)
     close = _close(a, e, rtol, atol, options["equal_nan"])
     if not close.all():
-        _fail(_mismatch(a, e, ~close, rtol, atol), path, options)
+        _fail(_mismatch(*_common(actual, expected), ~close, rtol, atol), path, options)
+
+
+def _common(actual: Tensor, expected: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the dtype that differences are shown in: int64, or the wider of the two."""
+    from .._promotion import promote_dtypes
+    a, e = actual.detach()._array(), expected.detach()._array()
+    dtype = promote_dtypes(a.dtype, e.dtype)
+    dtype = np.dtype(np.int64) if dtype.kind in "biu" else dtype
+    return a.astype(dtype), e.astype(dtype)
 
 
 def _check_attributes(actual: Tensor, expected: Tensor, path, options):
@@ -184,10 +193,11 @@ def _close(a: np.ndarray, e: np.ndarray, rtol: float, atol: float, equal_nan: bo
 
 
 def _mismatch(a: np.ndarray, e: np.ndarray, wrong: np.ndarray, rtol: float, atol: float) -> str:
-    wide = np.complex128 if "c" in (a.dtype.kind, e.dtype.kind) else np.float64
     with np.errstate(all="ignore"):
-        absolute = np.abs(a.astype(wide) - e.astype(wide))
-        relative = absolute / np.abs(e.astype(wide))
+        absolute = np.abs(a - e)
+        # PyTorch divides integers as float32.
+        relative = (absolute.astype(np.float32) / np.abs(e).astype(np.float32)
+                    if a.dtype.kind == "i" else absolute / np.abs(e))
     exact = rtol == atol == 0
     count, total = int(wrong.sum()), wrong.size
     parts = [f"{'Tensor-likes' if wrong.ndim else 'Scalars'} are not "
@@ -205,8 +215,8 @@ def _greatest(name: str, values: np.ndarray, wrong: np.ndarray, allowed) -> str:
     within = "" if allowed is None else f" (up to {allowed} allowed)"
     if not wrong.ndim:
         return f"{name.capitalize()} difference: {values.item()}{within}"
-    candidates = np.where(wrong, values, -1.0)
-    nan = np.isnan(candidates)
+    candidates = np.where(wrong, values, values.dtype.type(-1))
+    nan = candidates != candidates
     at = int(nan.argmax() if nan.any() else candidates.argmax())
     index = tuple(int(i) for i in np.unravel_index(at, wrong.shape))
     return (f"Greatest {name} difference: {candidates.flat[at].item()} at index {index}{within}")

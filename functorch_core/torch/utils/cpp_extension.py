@@ -1,4 +1,4 @@
-"""torch.utils.cpp_extension: there is no C++ interface that extensions could be compiled against."""
+"""torch.utils.cpp_extension: there is no C++ interface to compile extensions against."""
 from .._missing import missing as _missing
 
 _WHY = "there is no C++ interface; write custom ops with torch.autograd.Function"

@@ -1,0 +1,229 @@
+"""__torch_function__: subclasses of Tensor, classes that are no tensors, and modes."""
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from functorch_core import torch
+from functorch_core.torch import _op, _overrides
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    """Leave the library as if no class had overridden anything: other tests measure speed."""
+    monkeypatch.setattr(_op, "overrides", _op.overrides)
+    members = {name: getattr(torch.Tensor, name) for name in _overrides.MEMBERS}
+    yield
+    for name, member in members.items():
+        setattr(torch.Tensor, name, member)
+
+
+def library(name):
+    """This library or real PyTorch: the same class is to behave alike in both."""
+    return torch if name == "ours" else pytest.importorskip("torch")
+
+
+BOTH = pytest.mark.parametrize("lib", ["ours", "theirs"])
+
+
+# ---- subclasses ----------------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_subclass_is_kept(lib):
+    t = library(lib)
+
+    class Tagged(t.Tensor):
+        pass
+    x = t.arange(6.).reshape(2, 3).as_subclass(Tagged)
+    for result in (x + 1, 1 + x, x.sum(), t.exp(x), x[0], x.reshape(3, 2), x.t(), x.detach(),
+                   x @ x.t(), x.max(dim=0).values, t.stack([x, x]), x.add_(1), x.clone(), -x):
+        assert type(result) is Tagged
+    assert [type(part) for part in x.unbind()] == [Tagged, Tagged]
+    assert type(x.numpy()) is np.ndarray and x.sum().item() == 21 and type(x.shape) is t.Size
+    assert type(t.ones(2)) is t.Tensor
+
+
+def logging_class(t, seen):
+    class Logging(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, types))
+            return super().__torch_function__(func, types, args, kwargs or {})
+    return Logging
+
+
+@BOTH
+def test_an_override_sees_calls(lib):
+    t, seen = library(lib), []
+    cls = logging_class(t, seen)
+    x = t.ones(2).as_subclass(cls)
+    seen.clear()
+    t.add(x, 1), x.mul(2), x - 1, t.nn.functional.relu(x), t.cat([t.ones(2), x])
+    assert [name for name, _ in seen if name != "__get__"] == ["add", "mul", "sub", "relu", "cat"]
+    assert all(types == (cls,) for _, types in seen)
+
+
+@BOTH
+def test_subclasses_go_before_their_bases(lib):
+    t, seen = library(lib), []
+    base = logging_class(t, seen)
+
+    class Special(base):
+        pass
+    result = t.ones(2).as_subclass(base) + t.ones(2).as_subclass(Special)
+    assert type(result) is Special and seen[-1][1] == (Special, base)
+
+
+@BOTH
+def test_parameters_do_not_override(lib):
+    t = library(lib)
+    assert type(t.nn.Parameter(t.ones(2)) + 1) is t.Tensor
+
+    class Mine(t.nn.Parameter):
+        pass
+    assert type(Mine(t.ones(2)) + 1) is t.Tensor
+
+
+@BOTH
+def test_switching_off(lib):
+    t = library(lib)
+
+    class Tagged(t.Tensor):
+        pass
+    x = t.ones(2).as_subclass(Tagged)
+    with t._C.DisableTorchFunctionSubclass():
+        assert type(x + 1) is t.Tensor
+    assert type(x + 1) is Tagged
+
+
+@BOTH
+def test_gradients_of_a_subclass(lib):
+    t = library(lib)
+
+    class Tagged(t.Tensor):
+        pass
+    leaf = t.ones(3, requires_grad=True)
+    (leaf.as_subclass(Tagged) * 2).sum().backward()
+    assert leaf.grad.tolist() == [2, 2, 2]
+
+
+# ---- classes that are no tensors -----------------------------------------------------------------
+
+
+def diagonal_class(t):
+    handled = {}
+
+    class Diagonal:
+        """The example of PyTorch's documentation: n times a value on a diagonal."""
+
+        def __init__(self, n, value):
+            self.n, self.value = n, value
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func not in handled or not all(issubclass(x, (t.Tensor, cls)) for x in types):
+                return NotImplemented
+            return handled[func](*args, **(kwargs or {}))
+
+    handled[t.mean] = lambda x: float(x.value) / x.n
+    handled[t.add] = lambda a, b: ("sum", type(a).__name__, type(b).__name__)
+    handled[t.Tensor.add] = handled[t.add]
+    return Diagonal
+
+
+@BOTH
+def test_duck_typing(lib):
+    t = library(lib)
+    cls = diagonal_class(t)
+    d = cls(5, 2)
+    assert t.mean(d) == 0.4
+    assert t.add(t.ones(2), d) == ("sum", "Tensor", "Diagonal")
+    assert t.ones(2) + d == ("sum", "Tensor", "Diagonal")
+    with pytest.raises(TypeError, match="no implementation found|Multiple dispatch failed"):
+        t.sub(d, t.ones(1))
+    with pytest.raises(TypeError):
+        t.mean(object())
+
+
+# ---- modes ---------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_modes(lib):
+    t, seen = library(lib), []
+
+    class Log(t.overrides.TorchFunctionMode):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((self.name, func.__name__))
+            return func(*args, **(kwargs or {}))
+    with Log("outer"), Log("inner"):
+        x = t.ones(2)
+        x.exp()
+    t.zeros(2)
+    assert seen == [("inner", "ones"), ("outer", "ones"), ("inner", "exp"), ("outer", "exp")]
+
+
+@BOTH
+def test_a_mode_can_change_results(lib):
+    t = library(lib)
+
+    class Zero(t.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func is t.rand:
+                func = t.zeros
+            return func(*args, **(kwargs or {}))
+    with Zero():
+        assert t.rand(2).tolist() == [0, 0]
+    assert t.rand(2).tolist() != [0, 0]
+
+
+# ---- torch.overrides -----------------------------------------------------------------------------
+
+
+@BOTH
+def test_own_functions_can_be_overridden(lib):
+    t, seen = library(lib), []
+    cls = logging_class(t, seen)
+
+    def double(x):
+        if t.overrides.has_torch_function((x,)):
+            return t.overrides.handle_torch_function(double, (x,), x)
+        return x * 2
+    x = t.ones(2).as_subclass(cls)
+    seen.clear()
+    assert type(double(x)) is cls and seen[0][0] == "double"
+    assert not t.overrides.has_torch_function((t.ones(1), 3))
+
+    @t.overrides.wrap_torch_function(lambda x: (x,))
+    def triple(x):
+        return x * 3
+    seen.clear()
+    assert triple(x).tolist() == [3, 3] and seen[0][0] == "triple"
+
+
+@BOTH
+def test_questions(lib):
+    o = library(lib).overrides
+    t = library(lib)
+    assert o.is_tensor_like(t.ones(1)) and not o.is_tensor_like(3)
+    assert o.is_tensor_like(diagonal_class(t)(1, 2))
+    assert o.is_tensor_method_or_property(t.Tensor.add)
+    assert not o.is_tensor_method_or_property(t.nn.functional.relu)
+    assert o.resolve_name(t.Tensor.add) == "torch.Tensor.add"
+    assert t.add in o.get_overridable_functions()[t]
+    assert t.Tensor.add in o.get_overridable_functions()[t.Tensor]
+    assert t.is_tensor in o.get_ignored_functions()
+    assert t.add in o.get_testing_overrides()
+
+
+def test_nothing_is_asked_before_a_class_overrides():
+    code = ("from functorch_core import torch\nfrom functorch_core.torch import _op\n"
+            "torch.nn.Parameter(torch.ones(1)) + 1\nassert _op.overrides is None\n"
+            "class T(torch.Tensor): pass\nassert _op.overrides is not None\n")
+    subprocess.run([sys.executable, "-c", code], check=True)
