@@ -171,7 +171,12 @@ def _tell_spawned_processes(spawn: types.ModuleType):
 
 
 def load_ipython_extension(ipython):
-    """%load_ext functorch_core: `import torch` in the notebook imports this library."""
+    """What %load_ext functorch_core calls: `import torch` in the notebook imports this library.
+
+    >>> import functorch_core as fc
+    >>> callable(fc.load_ipython_extension)
+    True
+    """
     install()
     from .tracebacks import hide
     showtraceback = ipython.showtraceback

@@ -52,15 +52,16 @@ def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str
                    for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
-        executable = compile_lowered(lowered, device, fast)
+        features = lowered.features | {"donated"} if alias else lowered.features
+        executable = compile_lowered(lowered, device, features, fast)
     return Program(executable, hoisted, outputs)
 
 
-def compile_lowered(lowered: Lowered, device, fast: bool = False):
-    """Compile a lowered module with the options its content asks for."""
+def compile_lowered(lowered: Lowered, device, features: frozenset[str], fast: bool = False):
+    """Compile a lowered module with the options that its features ask for."""
     options = {}
     if device.platform == "cpu":
-        options = xla.FAST_COMPILE if fast else xla.choose_options(lowered.features)
+        options = xla.FAST_COMPILE if fast else xla.choose_options(features)
     callbacks = [xla.Callback(fun, outs) for fun, outs in lowered.callbacks]
     return xla.compile(lowered.text, inputs=lowered.inputs, outputs=lowered.outputs,
                        device=device, options=options, callbacks=callbacks, name=lowered.name)

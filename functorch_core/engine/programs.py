@@ -6,6 +6,7 @@ pays; from then on as one fused program. Only sightings and static costs decide,
 """
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections import OrderedDict
@@ -152,6 +153,18 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
         value = values[slot]
         value.data, value.recording = out, None
     count("fused_runs")
+    _bound_queue(outs)
+
+
+MAX_IN_FLIGHT = 16  # programs that may wait for execution: more would only hold memory
+_started = itertools.count(1)
+
+
+def _bound_queue(outs: list):
+    """Let the device catch up with Python every MAX_IN_FLIGHT programs. (Holding on to results of
+    earlier programs, to wait for those, would keep them from being donated.)"""
+    if outs and next(_started) % MAX_IN_FLIGHT == 0:
+        xla.block(outs[0])
 
 
 def _forget(recording: Recording):

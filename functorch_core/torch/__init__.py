@@ -6,6 +6,7 @@ library does not have raises NotImplementedError when it is used (see `_missing`
 import sys as _sys
 
 from .. import aliases as _aliases
+from .. import xla as _xla
 from . import _missing, _ops, _overrides, _plain_pickles, _settings, _tensor
 from ._dtype_questions import can_cast, promote_types, result_type
 from ._install import install as _install
@@ -24,6 +25,8 @@ from .random import Generator, default_generator, get_rng_state, initial_seed, m
 from .random import set_rng_state
 from .torch_version import TorchVersion as _TorchVersion
 from .version import __version__ as _version
+
+_xla.overlap_python()
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __version__ = _TorchVersion(_version)

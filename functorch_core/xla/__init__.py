@@ -25,6 +25,7 @@ from .device import (
     devices,
     has_client,
     in_forked_child,
+    overlap_python,
     set_default_device,
 )
 from .dtypes import constant, element_type, mlir_type

@@ -269,7 +269,7 @@ def test_a_changing_index_compiles_nothing():
         y[i] = y[i] + y[:, i:i + 2].sum()
         return y.sum().item()
 
-    for i in range(1, 4):
+    for i in 4 * [1, 2, 3]:
         row_sum(i)
     with engine.fail_on_recompile():
         assert [row_sum(i) for i in range(1, 6)] == [

@@ -15,7 +15,8 @@ LOW_CUDA = LOW_CPU - {"_tensordot", "linalg_vecdot"} | frozenset(
 # Computed in float32.
 FULL_CUDA = frozenset((LOSSES + " _norm _vector_norm acos asin cdist cosh cosine_similarity "
                        "cumprod cumsum dist erfinv exp expm1 group_norm layer_norm log log10 "
-                       "log1p log2 log_softmax logsumexp norm pdist pow prod reciprocal renorm _renormed "
+                       "log1p log2 log_softmax logsumexp norm pdist pow prod reciprocal renorm "
+                       "_renormed "
                        "rsqrt sinh softmax softplus sum tan _normalized native_layer_norm "
                        "native_group_norm").split())
 FULL_CPU = frozenset((
