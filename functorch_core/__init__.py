@@ -63,7 +63,12 @@ __version__ = "0.1.0"
 
 
 def load_ipython_extension(ipython):
-    """%load_ext functorch_core: `import torch` in the notebook imports this library."""
+    """What %load_ext functorch_core calls: `import torch` in the notebook imports this library.
+
+    >>> import functorch_core as fc
+    >>> callable(fc.load_ipython_extension)
+    True
+    """
     from .shim import load_ipython_extension
     load_ipython_extension(ipython)
 
