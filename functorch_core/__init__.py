@@ -62,15 +62,8 @@ __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
 
-def load_ipython_extension(ipython):
-    """What %load_ext functorch_core calls: `import torch` in the notebook imports this library.
-
-    >>> import functorch_core as fc
-    >>> callable(fc.load_ipython_extension)
-    True
-    """
-    from .shim import load_ipython_extension
-    load_ipython_extension(ipython)
-
-
-_hide_internal_frames()
+def __getattr__(name: str):
+    if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
+        from .shim import load_ipython_extension
+        return load_ipython_extension
+    raise AttributeError(f"module 'functorch_core' has no attribute {name!r}")

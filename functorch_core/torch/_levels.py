@@ -186,12 +186,16 @@ def at_depth(x, depth: int):
 def refresh(x: Tensor):
     """Derive a view anew if its base has been written to at some level."""
     alias = x._view
-    if alias is not None and alias.seen != alias.cell.version \
-            and alias.base is not None:
-        from ._views import look
-        fresh = look(alias.base, alias.chain)
-        x._level, x._value, x._ge = fresh._level, fresh._value, fresh._ge
-        alias.seen = alias.cell.version
+    if alias is None or alias.seen == alias.cell.version or alias.base is None:
+        return
+    from ._views import look_recorded, root_of
+    root = root_of(alias.base)
+    if x._level is None and root._level is None:
+        x._read()
+        return
+    fresh = look_recorded(root, alias.chain[alias.skip:])
+    x._level, x._value, x._ge = fresh._level, fresh._value, fresh._ge
+    alias.seen = alias.cell.version
 
 
 # ---- ops on wrappers -----------------------------------------------------------------------------

@@ -137,7 +137,16 @@ Tensor.is_neg = lambda self: False
 Tensor.resolve_conj = lambda self: self
 Tensor.resolve_neg = lambda self: self
 Tensor.pin_memory = lambda self, device=None: self
-Tensor.share_memory_ = lambda self: self
+
+
+@_member
+def share_memory_(self):
+    """Not there: writes of one process would not be seen by the other."""
+    raise NotImplementedError(
+        "Tensor.share_memory_ is not implemented: tensors are immutable values underneath, so that "
+        "what one process writes, another would not see. Send tensors through a queue or a pipe.")
+
+
 Tensor.get_device = lambda self: -1 if self.is_cpu else self.device.index
 
 

@@ -108,7 +108,7 @@ class Alias:
         cell = self.cell
         if self.seen != cell.version:
             if self.base is not None:
-                fresh = _look_recorded(root_of(self.base), self.chain[self.skip:])
+                fresh = look_recorded(root_of(self.base), self.chain[self.skip:])
                 tensor._value, tensor._ge = fresh._value, fresh._ge
             elif self.chain:
                 tensor._value = look(new_tensor(cell.value), self.chain)._value
@@ -141,7 +141,7 @@ def put(base: Tensor, new: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     return apply(op, [base, new, *_ints(chain)])
 
 
-def _look_recorded(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
+def look_recorded(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     """look() with the tape on: a view that is read inside no_grad keeps its history."""
     saved, state.enabled = state.enabled, True
     try:
