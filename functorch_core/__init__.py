@@ -61,6 +61,8 @@ e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 
 __array_api_version__ = "2024.12"
 __version__ = "0.1.0"
 
+_hide_internal_frames()
+
 
 def __getattr__(name: str):
     if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
