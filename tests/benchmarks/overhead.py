@@ -120,9 +120,19 @@ def mlp():
                 assert abs(a - b) < 1e-4 * abs(b), f"losses differ: {a}, PyTorch's {b}"
             for _ in range(17):
                 mine(), other()
-            number = 50 if width == 128 else 5
+            number = 100 if width == 128 else 10
+            row = alternate(_rounds(mine, number), _rounds(other, number), number=1, rounds=12)
             show(f"MLP step, batch {batch}, width {width}, {optimizer}",
-                 alternate(mine, other, number=number, rounds=15), "PyTorch")
+                 {k: v if "ratio" in k else v / number for k, v in row.items()}, "PyTorch")
+
+
+def _rounds(step, number: int):
+    """A round of steps that ends when the last one has been computed."""
+    def run():
+        for _ in range(number):
+            loss = step()
+        loss.item()
+    return run
 
 
 def first():
