@@ -6,10 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from functorch_core.core.primitive import registry
+
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.fixture
+def same_primitives():
+    """A page may declare a primitive; it is gone afterwards."""
+    before = dict(registry)
+    yield
+    for name in set(registry) - set(before):
+        del registry[name]
+
+
+@pytest.mark.usefixtures("same_primitives")
 @pytest.mark.parametrize("page", ["tutorial", "extending", "engine"])
 def test_code_blocks_run(page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
