@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from .op import SCALARS, Op, op
+from .op import Op, op
 from .promotion import cast, promote, result_dtype
 
 # ---- how they are declared -----------------------------------------------------------------------

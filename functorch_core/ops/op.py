@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import aval_of
 from ..core.aval import Aval
 from ..core.graph import cse, dce
 from ..core.trace import Builder, Traced, state as trace_state
@@ -188,7 +189,7 @@ class Op:
         if cls is list or cls is tuple:
             return [self._placeholder(builder, y) for y in x]
         if isinstance(x, (np.ndarray, np.generic)):
-            return builder.input(_aval_of(x))
+            return builder.input(aval_of(x))
         if isinstance(x, SCALARS):
             if not self.scalars:
                 return lift(x)
@@ -207,11 +208,6 @@ def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str,
     if fun is None:
         return lambda f: Op(f, scalars, arrays=arrays, static_ints=static_ints)
     return Op(fun, scalars, arrays=arrays, static_ints=static_ints)
-
-
-def _aval_of(x):
-    from ..core.aval import aval_of
-    return aval_of(x)
 
 
 WEAK_KINDS = {dt.int64: int, dt.float64: float, dt.float32: float}  # of what numbers compute

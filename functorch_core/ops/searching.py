@@ -15,7 +15,7 @@ from ..primitives import cumulative, sorting
 from .elementwise import check
 from .host import host_array, is_traced
 from .op import lift, op
-from .promotion import broadcast_shapes, broadcast_to, canonical_axis, promote
+from .promotion import broadcast_shapes, broadcast_to, canonical_axis
 
 SIZE_ADVICE = ("Give the number of them: fc.{name}(x, size=n); "
                "or choose with fc.where(condition, x, y)")

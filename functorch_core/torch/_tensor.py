@@ -6,13 +6,13 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
-from ..engine import Value, from_numpy, record, to_buffer, unit_of_primitive
+from ..engine import from_numpy, record, unit_of_primitive
 from ..engine.value import to_numpy
 from .. import primitives as p
 from . import _bounds as bounds, _printing, _types
 from ._tensor_base import Tensor, new_tensor
 from ._views import (
-    Alias, Cell, Lens, assign, contiguous_strides, layout_of, make_alias, make_view, share)
+    Alias, Cell, assign, contiguous_strides, layout_of, make_alias, share)
 from .autograd.accumulate import AccumulateGrad, own_copy
 from .autograd.backward import backward as _backward
 from .autograd.modes import state

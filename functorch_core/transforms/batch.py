@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.graph import Graph, memoised
+from ..core.graph import Graph, memoised, subgraphs
 from ..core.trace import Builder, current
 from ..primitives.batching import Axis, move_batch_axis
 from .jvp import copy_node
@@ -34,7 +34,6 @@ def batch_values(graph: Graph, axis: Axis, args: Sequence, dims: Sequence) -> tu
 
 def _sees_axis(node, axis: Axis) -> bool:
     """Whether a node without batched inputs depends on the axis all the same (axis_index)."""
-    from ..core.graph import subgraphs
     if axis.name is None:
         return False
     return node.params.get("axis_name") == axis.name or any(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.graph import Graph, Node, memoised
-from ..core.trace import Builder, current
+from ..core.trace import Builder, Traced, current
 from ..primitives import zeros
 
 
@@ -37,7 +37,6 @@ def _node(builder: Builder, graph: Graph, node: Node, primals: list, tangents: l
 
 def copy_node(builder: Builder, graph: Graph, node: Node, args: Sequence) -> list:
     """The same node in another graph; its avals are known, so no shape rule runs."""
-    from ..core.trace import Traced
     avals = [graph.avals[s] for s in node.outputs]
     slots = builder.append(node.primitive, tuple([builder.lift(a) for a in args]), node.params,
                            avals, node.source)

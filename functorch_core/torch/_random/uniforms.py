@@ -1,7 +1,6 @@
 """Uniform samples over an interval, a range of integers, a permutation."""
 from __future__ import annotations
 
-import math
 
 import numpy as np
 
