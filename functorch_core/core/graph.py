@@ -220,6 +220,28 @@ def cse(graph: Graph) -> Graph:
     return Graph(graph.name, graph.inputs, nodes, outputs, graph.avals)
 
 
+def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
+    """With the nodes of inner(node), a graph of the same inputs and outputs, in place of the node."""
+    avals, nodes = list(graph.avals), []
+
+    def copy(graph: Graph, slots: dict[int, int]):
+        for node in graph.nodes:
+            inputs, inside = tuple(slots[s] for s in node.inputs), inner(node)
+            if inside is not None:
+                own = dict(zip(inside.inputs, inputs, strict=True))
+                copy(inside, own)
+                slots.update(zip(node.outputs, (own[s] for s in inside.outputs)))
+                continue
+            made = tuple(range(len(avals), len(avals) + len(node.outputs)))
+            avals.extend(graph.avals[s] for s in node.outputs)
+            slots.update(zip(node.outputs, made))
+            nodes.append(Node(node.primitive, inputs, made, node.params, node.source))
+
+    slots = {s: s for s in graph.inputs}
+    copy(graph, slots)
+    return Graph(graph.name, graph.inputs, nodes, [slots[s] for s in graph.outputs], avals)
+
+
 def node_key(node: Node, inputs: tuple) -> tuple | None:
     """What two equal nodes share; None if a parameter cannot be hashed."""
     key = (node.primitive, inputs, tuple(sorted(node.params.items(), key=_first)))

@@ -9,6 +9,7 @@ from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
 from .donation import aliases
 from .errors import RecompileError
+from .layout import channels_last
 from .modes import log, settings
 from .progress import compiling
 from .value import Value, to_buffer
@@ -47,7 +48,8 @@ def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str
     passed = {-1 - i for i in outputs or () if i < 0}
     alias = aliases(slim, [k for k in donate if k not in passed], asked)
     with outside_traces():
-        lowered = lower(slim, device.platform, alias)
+        laid = channels_last(slim) if device.platform == "cpu" else slim
+        lowered = lower(laid, device.platform, alias)
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device)
                    for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")

@@ -3,7 +3,7 @@
 Each computes what the plain operation does, written with primitives. Times are CPU milliseconds of
 one convolution on two cores with AVX-512, float32 (jaxlib 0.10.2), XLA's own -> the form's. Putting
 the channels last around a single convolution changes nothing (31.9 and 32.3), because XLA does that
-itself; it pays where neighbours share the layout.
+itself; it pays where neighbours share the layout, see engine/layout.py.
 """
 from __future__ import annotations
 
@@ -178,6 +178,8 @@ def pointwise(x, w, *, conv):
     from .dot import dot_general
     from .slicing import slice
     from .structure import reshape, transpose
+    if conv.lhs[1] == conv.out[1] == len(conv.lhs) - 1:
+        return _pointwise_last(x, w, conv)
     x, w, _ = _canonical(x, w, conv)
     x = slice(x, start=(0,) * x.ndim, limit=aval_of(x).shape, strides=(1, 1, *conv.strides))
     (batch, features, *places), made = aval_of(x).shape, aval_of(w).shape[0]
@@ -185,6 +187,22 @@ def pointwise(x, w, *, conv):
     out = dot_general(reshape(w, shape=(made, features)), flat, contract=((1,), (1,)))
     out = reshape(transpose(out, permutation=(1, 0, 2)), shape=(batch, made, *places))
     return _in_order(out, conv)
+
+
+def _pointwise_last(x, w, conv):
+    """The same with the features as last dimension: one matrix, and nothing is moved."""
+    from .dot import dot_general
+    from .slicing import slice
+    from .structure import reshape, transpose
+    x = transpose(x, permutation=(conv.lhs[0], *conv.lhs[2:], conv.lhs[1]))
+    x = slice(x, start=(0,) * x.ndim, limit=aval_of(x).shape, strides=(1, *conv.strides, 1))
+    (*places, features), made = aval_of(x).shape, aval_of(w).shape[conv.rhs[0]]
+    matrix = transpose(w, permutation=(*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))
+    out = dot_general(reshape(x, shape=(math.prod(places), features)),
+                      reshape(matrix, shape=(features, made)), contract=((1,), (0,)))
+    out = reshape(out, shape=(*places, made))
+    last = (conv.out[0], *conv.out[2:], conv.out[1])
+    return transpose(out, permutation=tuple(int(i) for i in np.argsort(last)))
 
 
 def by_residue(x, w, *, conv):
