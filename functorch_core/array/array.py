@@ -7,7 +7,7 @@ from .. import xla
 from ..core import dtypes as dt
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.trace import Traced, concrete
-from ..engine import Value, from_numpy, to_buffer, to_numpy
+from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
 from ..ops.op import Weak, strong
 
 _new = object.__new__
@@ -21,7 +21,10 @@ class Array:
     Array([2., 4.], dtype=float32)
     """
 
-    __slots__ = ("_value", "__weakref__")
+    # One of _held, the engine's or a trace's value, and _data, a device buffer, is always set; the
+    # other when somebody asks: a jitted function takes and gives buffers, and at 50 results a call
+    # the values that nobody looks at would cost as much as the arrays (5 us).
+    __slots__ = ("aval", "_held", "_data", "__weakref__")
     __array_priority__ = 100
     __hash__ = None
 
@@ -31,34 +34,38 @@ class Array:
     # ---- what it is
 
     @property
+    def _value(self):
+        """The value of the engine, or of a trace."""
+        try:
+            return self._held
+        except AttributeError:
+            value = self._held = from_buffer(self._data)
+            return value
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The size of each dimension."""
-        return self._value.aval.shape
+        return self.aval.shape
 
     @property
     def dtype(self) -> np.dtype:
         """The dtype of the elements, as NumPy (or ml_dtypes) has it."""
-        return self._value.aval.dtype
+        return self.aval.dtype
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self._value.aval.ndim
+        return self.aval.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._value.aval.size
+        return self.aval.size
 
     @property
     def nbytes(self) -> int:
         """The bytes of the elements."""
-        return self._value.aval.nbytes
-
-    @property
-    def aval(self):
-        """Shape and dtype, interned."""
-        return self._value.aval
+        return self.aval.nbytes
 
     @property
     def device(self):
@@ -166,7 +173,15 @@ class Array:
 def wrap(value) -> Array:
     """An Array around a value of the engine or of a trace."""
     array = _new(Array)
-    array._value = value
+    array._held = value
+    array.aval = value.aval
+    return array
+
+
+def array_of(aval, buffer) -> Array:
+    """An Array around a device buffer."""
+    array = _new(Array)
+    array.aval, array._data = aval, buffer
     return array
 
 

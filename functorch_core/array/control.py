@@ -1,24 +1,29 @@
 """Control flow inside compiled functions: scan, cond, while_loop and their kin, on pytrees."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import Aval, aval, aval_of
-from ..core.trace import trace
+from ..core.trace import run, trace
 from ..engine.units import SCALAR_AVALS
 from ..ops.op import Weak
 from ..primitives import convert
 from ..transforms import associative, cond as conds, scan as scans, while_loop as whiles
 from .array import as_value, wrap
 from .namespace import concat
-from .tracing import kind_of, name_of, shown_tree
+from .tracing import arguments, kind_of, name_of, shown_tree
 from .trees import FlatFunction, flatten_values, rebuild
 from .vmap import vmap
 
 INDEX = aval((), dt.DEFAULT_INT)
 
+BOUNDS = ("fori_loop counts with integers, its bounds are {found}\n"
+          "    wrong: fc.fori_loop(0, n / 2, body, x)    right: fc.fori_loop(0, n // 2, body, x)")
+ELEMENTWISE = ("associative_scan: `{name}` must return what it takes, {wanted}; it returned {found}.\n"
+               "    It is called with many elements at once along the axis, and combines them pairwise.")
 SAME_CARRY = "The carry keeps its structure, shapes and dtypes from step to step."
 PAIR = ("{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
         "    wrong: return carry + x          right: return carry + x, None")
@@ -37,6 +42,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     >>> fc.scan(lambda total, x: (total + x, total), fc.asarray(0.), fc.asarray([1., 2., 3.]))
     (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32))
     """
+    name_of(f)  # raises where it is no function; so below
     carry_values, carry_tree = flatten_values(init, "the carry", "scan")
     x_values, x_tree = flatten_values(xs, "xs", "scan")
     found = {}
@@ -58,6 +64,11 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
                                      lambda *flat: body(flat[:n], flat[n:])[0])
     last, ys = scans.scan(body, carry_values, x_values, length=length, reverse=reverse)
     return rebuild(carry_tree, last), rebuild(found["tree"], ys)
+
+
+def listed(avals: Sequence[Aval]) -> str:
+    """float32[3], int64[]: avals in a message."""
+    return ", ".join([str(a) for a in avals])
 
 
 def slice_aval(x) -> Aval:
@@ -139,18 +150,32 @@ def switch(index, branches: Sequence[Callable], *operands):
 
 
 def _branches(what: str, index, branches, operands):
-    values, in_tree = flatten_values(tuple(operands), "an operand", what)
-    flat = [FlatFunction(b, in_tree, what) for b in branches]
+    leaves, in_tree = tree.flatten(tuple(operands))
+    values, kinds = arguments(leaves, what, where="an operand")
+    flat = [FlatFunction(b, in_tree, what, kinds, wide=True) for b in branches]
+    traced = []
+    for branch in flat:
+        traced.append(trace(branch, [aval_of(v) for v in values], branch.name))
+        branch.check_tree(flat[0].out_tree, "All branches return the same structure.")
+    dtypes = [_common_dtype(outs) for outs in zip(*[b.out_kinds for b in flat])]
 
-    def checked(i: int):
+    def converted(i: int):
+        graph, captures = traced[i]
+
         def branch(*args):
-            out = flat[i](*args)
-            if i:
-                flat[i].check_tree(flat[0].out_tree, "All branches return the same structure.")
-            return out
+            outs = run(graph, [*args, *captures])
+            return [convert(o, dtype=d) if k in SCALAR_AVALS else o
+                    for o, k, d in zip(outs, flat[i].out_kinds, dtypes)]
         return branch
-    outs = conds.switch(index, [checked(i) for i in range(len(flat))], values)
+    outs = conds.switch(index, [converted(i) for i in range(len(flat))], values)
     return rebuild(flat[0].out_tree, outs)
+
+
+def _common_dtype(kinds: Sequence):
+    """The dtype that numbers among the results of the branches take: of the arrays, if any."""
+    numbers = [k for k in kinds if k in SCALAR_AVALS]
+    dtypes = [k.dtype for k in kinds if k not in SCALAR_AVALS] or [dt.canonical(numbers[0])]
+    return functools.reduce(dt.promote_scalar, numbers, dtypes[0])
 
 
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int | None = None):
@@ -163,6 +188,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     >>> fc.while_loop(lambda x: x < 100, lambda x: x * 2, fc.asarray(1))
     Array(128, dtype=int64)
     """
+    for fun in (cond_fun, body_fun):
+        name_of(fun)
     values, treedef = flatten_values(init_val, "the initial value", "while_loop")
 
     def predicate(*flat):
@@ -194,6 +221,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     >>> fc.fori_loop(0, 5, lambda i, total: total + i, fc.asarray(0))
     Array(10, dtype=int64)
     """
+    name_of(body_fun)
     values, treedef = flatten_values(init_val, "the initial value", "fori_loop")
 
     def body(i, *flat):
@@ -204,6 +232,10 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
                             f"{shown_tree(treedef)}.\n    {SAME_CARRY}")
         return leaves
     bounds = [b if isinstance(b, int) else as_value(b) for b in (lower, upper)]
+    for bound in bounds:
+        if not isinstance(bound, int) and (bound.aval.shape or bound.aval.dtype not in dt.INTEGER):
+            raise TypeError(BOUNDS.format(found=", ".join(
+                str(b) if isinstance(b, int) else str(b.aval) for b in bounds)))
     index = next((aval_of(b) for b in bounds if not isinstance(b, int)), INDEX)
     values = with_weak_numbers(values, init_val, [index],
                                lambda *flat: body(flat[-1], *flat[:-1]))
@@ -219,10 +251,16 @@ def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
     >>> fc.associative_scan(fc.add, fc.asarray([1., 2., 3.]))
     Array([1., 3., 6.], dtype=float32)
     """
+    name_of(fn)
     values, treedef = flatten_values(elems, "elems", "associative_scan")
 
     def flat(a, b):
-        return flatten_values(fn(rebuild(treedef, a), rebuild(treedef, b)), "a result", "fn")[0]
+        outs, _ = flatten_values(fn(rebuild(treedef, a), rebuild(treedef, b)), "a result", "fn")
+        found, wanted = ([aval_of(x) for x in values] for values in (outs, a))
+        if found != wanted:
+            raise TypeError(ELEMENTWISE.format(name=name_of(fn), found=listed(found),
+                                               wanted=listed(wanted)))
+        return outs
     ndim = min((v.aval.ndim for v in values), default=1)
     outs = associative.associative_scan(flat, values, axis=axis % max(ndim, 1), reverse=reverse)
     return rebuild(treedef, outs)

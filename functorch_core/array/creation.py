@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from ..core import dtypes as dt
 from ..core.aval import aval
 from ..core.trace import Traced, state
 from ..engine import Value, from_numpy, to_buffer, to_numpy
-from ..ops import creation as ops
+from ..ops import creation as ops, elementwise, manipulation
 from ..ops.manipulation import astype, stack
 from ..ops.op import lift
 from .array import Array, as_value, wrap
+from .explain import explaining
 from .expose import public
 
 NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {value!r:.60} ({kind}).
@@ -53,6 +55,7 @@ def _creator(operation, *positional: str):
                 raise TypeError(f"{operation.name}() got multiple values for argument {name!r}")
             static[name] = value
         return on_device(wrap(operation(**static)), device)
+    call = explaining(call)
     call.__module__ = "functorch_core"
     call.__signature__ = _signature(operation, positional)
     return call
@@ -64,7 +67,7 @@ def _signature(operation, positional):
     kinds = {name: p for p in found for name in [p.name]}
     first = [kinds[n].replace(kind=kinds[n].POSITIONAL_OR_KEYWORD) for n in positional]
     rest = [p for p in found if p.name not in positional]
-    device = first[0].replace(name="device", kind=first[0].KEYWORD_ONLY, default=None)
+    device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
     return operation.__signature__.replace(parameters=[*first, *rest, device])
 
 
@@ -80,6 +83,7 @@ def _with_device(operation):
     @functools.wraps(function)
     def call(*args, device=None, **static):
         return on_device(function(*args, **static), device)
+    call.__signature__ = _signature(operation, ())
     return call
 
 
@@ -90,6 +94,7 @@ full_like = _with_device(ops.full_like)
 _full = public(ops.full)
 
 
+@explaining
 def full(shape, fill_value, dtype=None, *, device=None) -> Array:
     """An array of one repeated number; its dtype is the number's by default.
 
@@ -115,6 +120,7 @@ def _static(x: Array, name: str):
     raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
 
 
+@explaining
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
     """The numbers start, start + step, ... below stop (from 0 to start if there is no stop).
 
@@ -128,29 +134,65 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None) -> Array:
     return _from_host(ops.arange_array(*numbers, dtype), device)
 
 
-def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True) -> Array:
+@explaining
+def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True, axis=0) -> Array:
     """`num` evenly spaced numbers from start to stop, which is the last one if `endpoint`.
 
-    float32 by default. ValueError for a negative num.
+    float32 by default. start and stop may be arrays, also traced ones: `axis` of the result then
+    counts the numbers. ValueError for a negative num.
 
     >>> import functorch_core as fc
     >>> fc.linspace(0., 1., 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
+    if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS):
+        return on_device(_spaced(start, stop, num=num, dtype=dtype, endpoint=endpoint, axis=axis),
+                         device)
     start, stop = _number(start, "linspace"), _number(stop, "linspace")
     return _from_host(ops.linspace_array(start, stop, num, dtype, endpoint), device)
 
 
-def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True) -> Array:
+ARRAYS = (Array, np.ndarray)
+_spaced = public(ops.linspace)
+
+
+@explaining
+def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True, axis=0) -> Array:
     """`num` numbers from base**start to base**stop, evenly spaced on a logarithmic scale.
+
+    start and stop may be arrays, as those of linspace.
 
     >>> import functorch_core as fc
     >>> fc.logspace(0., 2., 3)
     Array([  1.,  10., 100.], dtype=float32)
     """
+    if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS) or isinstance(base, ARRAYS):
+        powers = base ** linspace(start, stop, num, endpoint=endpoint, axis=axis)
+        return powers if dtype is None else powers.astype(dtype)
     exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num,
                                    np.float64, endpoint)
     return _from_host(np.power(base, exponents).astype(dt.canonical(dtype or float)), None)
+
+
+@explaining
+def geomspace(start, stop, /, num=50, *, dtype=None, endpoint=True, axis=0) -> Array:
+    """`num` numbers from start to stop, each the same multiple of the one before.
+
+    start and stop are positive, or both negative.
+
+    >>> import functorch_core as fc
+    >>> fc.geomspace(1., 8., 4)
+    Array([1., 2., 4., 8.], dtype=float32)
+    """
+    start, stop = (asarray(x, dtype=dt.canonical(float)) if isinstance(x, (bool, int, float))
+                   else asarray(x) for x in (start, stop))
+    ratio = linspace(log2(stop / start) * 0, log2(stop / start), num, endpoint=endpoint, axis=axis)
+    spread = start if not start.ndim else expand_dims(start, axis=axis)
+    powers = spread * 2 ** ratio
+    return powers if dtype is None else powers.astype(dtype)
+
+
+log2, expand_dims = public(elementwise.log2), public(manipulation.expand_dims)
 
 
 def _from_host(array: np.ndarray, device) -> Array:
@@ -163,6 +205,7 @@ def _from_host(array: np.ndarray, device) -> Array:
 # ---- asarray -------------------------------------------------------------------------------------
 
 
+@explaining
 def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     """An Array of a number, nested lists, a NumPy array, an Array, or anything with a buffer.
 
@@ -252,6 +295,7 @@ def _has_numpy_scalars(obj) -> bool:
     return isinstance(obj, (np.ndarray, np.generic))
 
 
+@explaining
 def from_dlpack(x, /, *, device=None, copy=None) -> Array:
     """An Array of another library's array, through DLPack; memory is shared where it can be.
 
@@ -276,4 +320,4 @@ def copy(x, /) -> Array:
 
 
 __all__ = ["arange", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "full",
-           "full_like", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]
+           "full_like", "geomspace", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]

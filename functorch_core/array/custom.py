@@ -10,10 +10,11 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import aval
-from ..primitives import name as name_value
+from ..engine.units import SCALAR_AVALS
+from ..primitives import convert, name as name_value
 from ..transforms import callback as callbacks, custom as rules, remat
 from .array import as_value, wrap
-from .tracing import name_of
+from .tracing import arguments, name_of, wrapping
 from .trees import FlatFunction, flatten_values, rebuild
 
 NO_RULE = ("`{name}` was declared with fc.{kind} but has no rule yet: use @{name}.{how} before "
@@ -53,12 +54,14 @@ class _Custom:
     def __call__(self, *args, **kwargs):
         self._check_ready()
         static, dynamic = self._split(self._bound(args, kwargs))
-        values, in_tree = flatten_values(dynamic, "an argument", self.name)
-        fun = FlatFunction(lambda *a: self.fun(*self._joined(static, a)), in_tree, self.name)
-        key = (in_tree, static)
+        leaves, in_tree = tree.flatten(dynamic)
+        values, kinds = arguments(leaves, self.name)
+        kinds = tuple([k if k in SCALAR_AVALS else None for k in kinds])  # numbers stay weak
+        fun = FlatFunction(lambda *a: self.fun(*self._joined(static, a)), in_tree, self.name, kinds)
+        key = (in_tree, kinds, static)
         found = self._rules.get(key)
         if found is None:
-            found = self._rules[key] = self._rule(static, in_tree)
+            found = self._rules[key] = self._rule(static, in_tree, kinds)
         rule, cell = found
 
         def flat(*vals):
@@ -111,12 +114,12 @@ class custom_jvp(_Custom):
         if self.jvp is None:
             raise AttributeError(NO_RULE.format(name=self.name, kind="custom_jvp", how="defjvp"))
 
-    def _rule(self, static, in_tree):
+    def _rule(self, static, in_tree, kinds):
         cell: dict = {}
 
         def flat(primals, tangents):
-            dots = [zero_tangent(v) if t is None else wrap(t) for v, t in zip(primals, tangents)]
-            args = rebuild(in_tree, primals), in_tree.unflatten(dots)
+            dots = [zeros(v) if t is None else t for v, t in zip(primals, tangents)]
+            args = rebuild(in_tree, primals, kinds), rebuild(in_tree, dots, kinds)
             out, dot = self.jvp(*(s for _, s in static), *args)
             outs, _ = flatten_values(out, "the jvp rule's result", self.name)
             leaves = tree.leaves(dot)
@@ -128,9 +131,9 @@ class custom_jvp(_Custom):
         return rules.custom_jvp(flat, rule, values)
 
 
-def zero_tangent(value):
+def zeros(value):
     """The tangent of an integer value, as a rule sees it: zeros of its shape."""
-    return wrap(as_value(np.zeros(value.aval.shape, value.aval.dtype)))
+    return as_value(np.zeros(value.aval.shape, value.aval.dtype))
 
 
 class custom_vjp(_Custom):
@@ -161,22 +164,25 @@ class custom_vjp(_Custom):
         if self.fwd is None:
             raise AttributeError(NO_RULE.format(name=self.name, kind="custom_vjp", how="defvjp"))
 
-    def _rule(self, static, in_tree):
+    def _rule(self, static, in_tree, kinds):
         cell: dict = {}
 
         def fwd(*primals):
-            out = self.fwd(*self._joined(static, rebuild(in_tree, primals)))
+            out = self.fwd(*self._joined(static, rebuild(in_tree, primals, kinds)))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(f"`{self.name}`: fwd must return (result, residuals), it returned "
                                 f"{type(out).__name__}")
             outs, cell["fwd_tree"] = flatten_values(out[0], "fwd's result", self.name)
-            residuals, cell["residual_tree"] = flatten_values(out[1], "a residual", self.name)
+            leaves, cell["residual_tree"] = tree.flatten(out[1])
+            residuals, cell["residual_kinds"] = arguments(leaves, self.name, where="a residual")
             return outs, residuals
 
         def bwd(residuals, cotangents):
             ct = cell["fwd_tree"].unflatten([None if c is None else wrap(c) for c in cotangents])
-            grads = self.bwd(*(s for _, s in static), rebuild(cell["residual_tree"], residuals), ct)
-            return _cotangents_of(grads, in_tree, self.name)
+            kept = rebuild(cell["residual_tree"], residuals, cell["residual_kinds"])
+            grads = self.bwd(*(s for _, s in static), kept, ct)
+            return [convert(g, dtype=SCALAR_AVALS[k].dtype) if k and g is not None else g
+                    for g, k in zip(_cotangents_of(grads, in_tree, self.name), kinds)]
         return rules.VjpRule(fwd, bwd, self.name), cell
 
     def _apply(self, flat, rule, values):
@@ -228,7 +234,7 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
         return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums)
     static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def wrapped(*args, **kwargs):
         fixed = {i: args[i] for i in static if i < len(args)}
         rest = [None if i in fixed else a for i, a in enumerate(args)]
@@ -293,13 +299,13 @@ class debug:
         callbacks.debug_callback(lambda *arrays: callback(*in_tree.unflatten(arrays)), values)
 
     @staticmethod
-    def print(text: str, *args, **kwargs):
-        """Print text.format(*args, **kwargs) with the values, when the program runs.
+    def print(fmt: str, *args, **kwargs):
+        """Print fmt.format(*args, **kwargs) with the values, when the program runs.
 
         >>> import functorch_core as fc
         >>> y = fc.jit(lambda x: (fc.debug.print("x = {}", x), x + 1)[1])(fc.asarray(1.))
         x = 1.0
         """
         def show(positional, keywords):
-            print(text.format(*positional, **keywords))
+            print(fmt.format(*positional, **keywords))
         debug.callback(show, args, kwargs)

@@ -1,7 +1,6 @@
 """grad and its kin: user functions of pytrees over the graph transforms."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -16,7 +15,8 @@ from ..transforms.linearize import linearize as graph_linearize
 from ..transforms.transpose import transpose as graph_transpose
 from ..transforms.transpose import vjp as graph_vjp
 from .array import Array, as_value, wrap
-from .tracing import TracedFunction, leaf_values, name_of, shown_tree, trace_function
+from .tracing import (
+    TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping)
 
 NOT_SCALAR = """grad needs a function with a scalar result, `{name}` returned {out}.
     wrong: fc.grad(lambda x: x ** 2)(vector)    right: fc.grad(lambda x: (x ** 2).sum())(vector)
@@ -112,7 +112,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     >>> fc.value_and_grad(lambda x: (x ** 2).sum())(fc.asarray([1., 2.]))
     (Array(5., dtype=float32), Array([2., 4.], dtype=float32))
     """
-    @functools.wraps(fun)
+    @wrapping(fun)
     def wrapped(*args, **kwargs):
         call = _Call(fun, args, kwargs, argnums, has_aux)
         call.check_inputs()
@@ -154,7 +154,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic)
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def wrapped(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
@@ -192,6 +192,11 @@ def _spread(tangents: Sequence, mask: Sequence[bool], avals: Sequence) -> list:
     return [next(tangents) if m else zeros(a) for a, m in zip(avals, mask)]
 
 
+INTEGER_TANGENT = """jvp of `{name}`: tangent {index} is {tangent}, the primal is {aval}.
+    Derivatives exist by floating and complex arrays alone; the tangent of an integer is None or 0.
+    wrong: fc.jvp(f, (2,), (1,))        right: fc.jvp(f, (2.,), (1.,))"""
+
+
 def _tangent_values(call: _Call, tangents: tuple) -> list:
     leaves, treedef = tree.flatten(tangents, lambda x: x is None)
     _, wanted = tree.flatten(call.tree.unflatten([0] * len(call.values)))
@@ -203,7 +208,11 @@ def _tangent_values(call: _Call, tangents: tuple) -> list:
 
 
 def _tangent(name: str, index: int, x, primal):
-    if x is None or primal.dtype not in dt.INEXACT:
+    if x is None:
+        return None
+    if primal.dtype not in dt.INEXACT:
+        if isinstance(x, (int, float, complex)) and x != 0:
+            raise TypeError(INTEGER_TANGENT.format(name=name, index=index, tangent=x, aval=primal))
         return None
     if isinstance(x, (int, float, complex)):
         return as_value(np.asarray(x, primal.dtype))
@@ -345,7 +354,7 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     from .vmap import vmap
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def wrapped(*args, **kwargs):
         which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
         value, f_lin, *aux = linearize(partial, *chosen, has_aux=has_aux)
@@ -371,7 +380,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     from .vmap import vmap
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def wrapped(*args, **kwargs):
         which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
         value, vjp_fun, *aux = vjp(partial, *chosen, has_aux=has_aux)
@@ -400,7 +409,7 @@ def _choose(fun, args, kwargs, argnums, holomorphic):
                 raise TypeError(HOLOMORPHIC.format(name=name, position=i, aval=v.aval,
                                                    holomorphic=holomorphic))
 
-    @functools.wraps(fun)
+    @wrapping(fun)
     def partial(*chosen):
         full = list(args)
         for i, x in zip(which, chosen, strict=True):

@@ -8,10 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.trace import Traced, state
+from ..core.aval import Aval
+from ..core.trace import Traced, open_traces, state
 from ..engine import Unit, Value, from_numpy, record
+from ..engine.recorder import record_pair
 from ..ops.op import Op, Weak, fits, strong
 from .array import Array, _new, wrap
+from .explain import MISTAKES, explained, explaining
 
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
@@ -30,7 +33,10 @@ def operand(x, name: str):
     """What an operation gets for an array argument: a value, a number or None."""
     cls = x.__class__
     if cls is Array:
-        return x._value
+        try:
+            return x._held
+        except AttributeError:  # a buffer so far
+            return x._value
     if cls in PLAIN:
         return x
     if isinstance(x, (float, complex)):  # np.float64 is a Python float, and as weak as one
@@ -86,20 +92,27 @@ def _public_op(operation: Op) -> Callable:
                  if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY}
 
     @functools.wraps(operation.fun)
-    def call(*args, **static):
-        args, static = operation.bind(args, static)
-        if sequences:
-            args = [operands(a, name) if i in sequences else operand(a, name)
-                    for i, a in enumerate(args)]
-        else:
-            args = [a._value if a.__class__ is Array else operand(a, name) for a in args]
-        if scalars:
-            for a in args:
-                if a.__class__ is int and not 0 <= a < 128:
-                    check_integers(name, args)
-        if state.builder is not None:
-            return wrap_result(operation.inline(args, static))
-        out = record(*operation.resolve(args, static))
+    def call(*given, **keywords):
+        try:
+            args, static = operation.bind(given, keywords)
+            if sequences:
+                args = [operands(a, name) if i in sequences else operand(a, name)
+                        for i, a in enumerate(args)]
+            else:
+                try:
+                    args = [a._held if a.__class__ is Array else operand(a, name) for a in args]
+                except AttributeError:
+                    args = [operand(a, name) for a in args]
+            if scalars:
+                for a in args:
+                    if a.__class__ is int and not 0 <= a < 128:
+                        check_integers(name, args)
+            if state.builder is not None:
+                return wrap_result(operation.inline(args, static))
+            unit, args = operation.resolve(args, static)
+        except MISTAKES as error:
+            raise explained(error, name, call.__doc__, given, keywords)
+        out = record(unit, args)
         if out.__class__ is list:
             return tuple([wrap(v) for v in out])
         return wrap(out)
@@ -120,6 +133,7 @@ def _public_function(function: Callable) -> Callable:
                   for a, is_array in zip(args, arrays)]
         values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays):]]
         return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
+    call = explaining(call)
     call.__module__ = "functorch_core"
     return call
 
@@ -130,8 +144,8 @@ def _value_of(x):
 
 
 # ---- operators -----------------------------------------------------------------------------------
-# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record. A number is
-# part of the key where it is part of the graph (x ** 2, x * -1), and a packed input otherwise.
+# The hot path: a + b of two concrete arrays is a dictionary look-up and engine.record_pair. A number
+# is part of the key where it is part of the graph (x ** 2, x * -1), and a packed input otherwise.
 
 
 def binary_operator(operation: Op, reflected: bool = False) -> Callable:
@@ -140,64 +154,78 @@ def binary_operator(operation: Op, reflected: bool = False) -> Callable:
     units: dict[tuple, Unit] = {}
 
     def method(self, other):
-        x, cls = self._value, other.__class__
-        if x.__class__ is not Value or state.builder is not None:
+        try:
+            x = self._held
+        except AttributeError:  # a buffer so far
+            x = self._value
+        if x.__class__ is not Value or open_traces and state.builder is not None:
             return call(self, other)
+        cls = other.__class__
         if cls is Array:
-            y = other._value
-            unit, operands = units.get((x.aval.id, y.aval.id)), (x, y)
-            if y.__class__ is not Value:
+            try:
+                y = other._held
+            except AttributeError:
+                y = other._value
+            unit = units.get((self.aval, other.aval))
+            if unit is None or y.__class__ is not Value:
                 return call(self, other)
+            value = record_pair(unit, x, y)
         elif cls is float or cls is int:
-            unit, operands = units.get((x.aval.id, cls, other)), (x,)
+            unit, operands = units.get((self.aval, cls, other)), (x,)
             if unit is None:
-                unit = units.get((x.aval.id, cls))
+                unit = units.get((self.aval, cls))
                 operands = (other, x) if reflected else (x, other)
+                if unit is None:
+                    out = call(self, other)
+                    remember_number(operation, units, x, operands, other)
+                    return out
+            value = record(unit, operands)
         else:
             return call(self, other)
-        if unit is None:
-            remember(operation, units, x, operands, other)
-            return call(self, other)
         out = _new(Array)
-        out._value = record(unit, operands)
+        out.aval, out._held = unit.out_aval, value
         return out
 
     def call(self, other):
         if not is_operand(other):
             return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        out = function(other, self) if reflected else function(self, other)
+        if other.__class__ is Array and state.builder is None and not reflected:
+            x, y = self._value, other._value
+            if x.__class__ is Value and y.__class__ is Value:
+                units[x.aval, y.aval] = operation.resolve((x, y), {})[0]
+        return out
     return _named(method, operation)
 
 
-def remember(operation: Op, units: dict, x: Value, operands: tuple, other):
-    """Keep the unit of a call by what the hot path looks up, if that decides it."""
-    if other.__class__ is Array:
-        units[x.aval.id, other._value.aval.id] = operation.resolve(operands, {})[0]
-        return
+def remember_number(operation: Op, units: dict, x: Value, operands: tuple, other: int | float):
+    """Keep the unit of a call with a number by what the hot path looks up, if that decides it."""
     if other.__class__ is int and (not fits(other) or x.aval.dtype in dt.INTEGER - {dt.int64}):
         return  # each is checked
     unit, found = operation.resolve(operands, {})
     if len(found) == 2:
-        units[x.aval.id, other.__class__] = unit
+        units[x.aval, other.__class__] = unit
     elif other or other.__class__ is int:  # 0.0 and -0.0 are one key
-        units[x.aval.id, other.__class__, other] = unit
+        units[x.aval, other.__class__, other] = unit
 
 
 def unary_operator(operation: Op) -> Callable:
     """The method of a unary operator."""
     function = public(operation)
-    units: dict[int, Unit] = {}
+    units: dict[Aval, Unit] = {}
 
     def method(self):
-        x = self._value
-        unit = units.get(x.aval.id)
-        if unit is None or x.__class__ is not Value or state.builder is not None:
+        try:
+            x = self._held
+        except AttributeError:
+            x = self._value
+        unit = units.get(self.aval)
+        if (unit is None or x.__class__ is not Value
+                or open_traces and state.builder is not None):
             if x.__class__ is Value:
-                units[x.aval.id] = operation.resolve((x,), {})[0]
+                units[self.aval] = operation.resolve((x,), {})[0]
             return function(self)
-        out = _new(Array)
-        out._value = record(unit, (x,))
-        return out
+        return wrap(record(unit, (x,)))
     return _named(method, operation)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from ..ops import fourier as ops
 from .array import Array
 from .creation import _from_host
+from .explain import explaining
 from .expose import public
 
 fft = public(ops.fft)
@@ -20,6 +21,7 @@ rfft = public(ops.rfft)
 rfftn = public(ops.rfftn)
 
 
+@explaining
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None) -> Array:
     """The frequencies of fft's results, for n samples d apart. ValueError for n < 1.
 
@@ -30,6 +32,7 @@ def fftfreq(n, /, *, d=1.0, dtype=None, device=None) -> Array:
     return _from_host(ops.fftfreq_array(n, d, dtype), device)
 
 
+@explaining
 def rfftfreq(n, /, *, d=1.0, dtype=None, device=None) -> Array:
     """The frequencies of rfft's results, for n samples d apart. ValueError for n < 1.
 

@@ -33,7 +33,10 @@ def getitem(self, index):
     IndexError for an index out of bounds; a traced index array is clipped to the bounds instead.
     Traced boolean masks are a ConcretizationError: the result's size would depend on them.
     """
-    x = self._value
+    try:
+        x = self._held
+    except AttributeError:
+        x = self._value
     if x.__class__ is Value and state.builder is None:
         call = ops.basic_call(x, index)
         if call is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from .array import Array
+from .explain import explaining
 from .expose import operand
 from ..ops.promotion import result_dtype
 
@@ -43,6 +44,7 @@ def _dtype_of(x) -> np.dtype:
     return x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else dt.canonical(x)
 
 
+@explaining
 def finfo(type, /) -> FloatInfo:
     """The limits of a floating or complex dtype, or of an array's. TypeError for others.
 
@@ -58,6 +60,7 @@ def finfo(type, /) -> FloatInfo:
                      float(info.smallest_normal), dtype)
 
 
+@explaining
 def iinfo(type, /) -> IntInfo:
     """The limits of an integer dtype, or of an array's. TypeError for others.
 
@@ -72,6 +75,7 @@ def iinfo(type, /) -> IntInfo:
     return IntInfo(info.bits, int(info.max), int(info.min), dtype)
 
 
+@explaining
 def isdtype(dtype, kind) -> bool:
     """Whether a dtype is of a kind: another dtype, 'bool', 'signed integer', 'unsigned integer',
     'integral', 'real floating', 'complex floating', 'numeric', or one of a tuple of these.
@@ -91,6 +95,7 @@ def isdtype(dtype, kind) -> bool:
     return dtype == dt.canonical(kind)
 
 
+@explaining
 def result_type(*arrays_and_dtypes) -> np.dtype:
     """The dtype that arrays, dtypes and Python numbers (which are weak) promote to.
 
@@ -109,6 +114,7 @@ def _is_dtype(x) -> bool:
     return isinstance(x, (np.dtype, str, type))
 
 
+@explaining
 def promote_types(type1, type2) -> np.dtype:
     """The dtype that two dtypes promote to.
 
@@ -119,6 +125,7 @@ def promote_types(type1, type2) -> np.dtype:
     return dt.promote(dt.canonical(type1), dt.canonical(type2))
 
 
+@explaining
 def can_cast(from_, to, /) -> bool:
     """Whether promotion turns one dtype (or an array's) into another.
 

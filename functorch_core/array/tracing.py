@@ -1,6 +1,7 @@
 """From a Python function on pytrees of Arrays to a graph."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,9 +22,22 @@ NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an
     If it is configuration, make it static (fc.jit(f, static_argnums=...)) or close over it."""
 
 
+NOT_A_FUNCTION = """a function was expected, got {value!r:.60} ({kind}).
+    wrong: fc.grad(f(x))       right: fc.grad(f)(x)
+    wrong: fc.cond(p, x, y)    right: fc.cond(p, lambda: x, lambda: y)  or  fc.where(p, x, y)"""
+
+
 def name_of(fun: Callable) -> str:
-    """The name a function is known by in messages and graphs."""
+    """The name a function is known by in messages and graphs; TypeError if it is none."""
+    if not callable(fun):
+        raise TypeError(NOT_A_FUNCTION.format(value=fun, kind=type(fun).__name__))
     return getattr(fun, "__name__", None) or type(fun).__name__
+
+
+def wrapping(fun: Callable) -> Callable:
+    """functools.wraps(fun), of a function: TypeError for anything else."""
+    name_of(fun)
+    return functools.wraps(fun)
 
 
 def shown_tree(treedef: tree.PyTreeDef) -> str:
@@ -61,7 +75,8 @@ class ShapeDtype:
         return hash((self.shape, self.dtype))
 
 
-def arguments(leaves: Sequence, name: str, shapes: bool = False) -> tuple[list, list]:
+def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "an argument"
+              ) -> tuple[list, list]:
     """(values, kinds) of the leaves of a call: the kind is the aval, or float or int for a number.
 
     A number stays weak in the traced function, and its value is no part of the graph. Where
@@ -76,7 +91,7 @@ def arguments(leaves: Sequence, name: str, shapes: bool = False) -> tuple[list, 
         elif shapes and leaf.__class__ is ShapeDtype:
             value, kind = None, aval(leaf.shape, leaf.dtype)
         else:
-            value, = leaf_values([leaf], "an argument", name)
+            value, = leaf_values([leaf], where, name)
             kind = value.aval
         values.append(value)
         kinds.append(kind)

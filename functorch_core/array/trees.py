@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..core import tree
+from ..engine.units import SCALAR_AVALS
+from ..ops.op import Weak
 from .array import wrap
-from .tracing import leaf_values, name_of
+from .tracing import arguments, leaf_values, name_of
 
 RESULT_TREE = """{what}: `{name}` returned {found},
     expected the structure {wanted}.
@@ -13,17 +15,26 @@ RESULT_TREE = """{what}: `{name}` returned {found},
 
 
 class FlatFunction:
-    """fun(*args) on trees, called with and returning flat values; remembers its result's tree."""
+    """fun(*args) on trees, called with and returning flat values; remembers its result's tree.
 
-    def __init__(self, fun: Callable, in_tree: tree.PyTreeDef, what: str):
-        self.fun, self.in_tree, self.what = fun, in_tree, what
-        self.name = name_of(fun)
+    `kinds`: float or int for each argument that is a Python number, see tracing.arguments. With
+    `wide`, numbers among the results stay as wide as they are, and `out_kinds` tells which they are.
+    """
+
+    def __init__(self, fun: Callable, in_tree: tree.PyTreeDef, what: str,
+                 kinds: Sequence | None = None, wide: bool = False):
+        self.fun, self.in_tree, self.what, self.kinds = fun, in_tree, what, kinds
+        self.name, self.wide = name_of(fun), wide
         self.out_tree: tree.PyTreeDef | None = None
+        self.out_kinds: list = []
 
     def __call__(self, *values) -> list:
-        args = self.in_tree.unflatten([wrap(v) for v in values])
+        args = rebuild(self.in_tree, values, self.kinds)
         leaves, self.out_tree = tree.flatten(self.fun(*args))
-        return leaf_values(leaves, f"{self.what}: a result", self.name)
+        if not self.wide:
+            return leaf_values(leaves, f"{self.what}: a result", self.name)
+        values, self.out_kinds = arguments(leaves, self.name, where=f"{self.what}: a result")
+        return values
 
     def check_tree(self, wanted: tree.PyTreeDef, advice: str):
         """TypeError unless the last result had this structure."""
@@ -38,6 +49,8 @@ def flatten_values(args, what: str, name: str) -> tuple[list, tree.PyTreeDef]:
     return leaf_values(leaves, what, name), treedef
 
 
-def rebuild(treedef: tree.PyTreeDef, values: Sequence):
-    """A tree of Arrays."""
+def rebuild(treedef: tree.PyTreeDef, values: Sequence, kinds: Sequence | None = None):
+    """A tree of Arrays; those whose kind is float or int are weak numbers."""
+    if kinds is not None:
+        values = [Weak(v, k) if k in SCALAR_AVALS else v for v, k in zip(values, kinds)]
     return treedef.unflatten([wrap(v) for v in values])

@@ -1,12 +1,17 @@
 """Pytrees: nested tuples, lists, dicts, None and registered classes, with arrays at the leaves."""
 from __future__ import annotations
 
+import builtins
+import functools
 from collections.abc import Callable
 
 from ..xla.pytree import PyTreeDef, register_node, registry
 
-__all__ = ["PyTreeDef", "all_leaves", "flatten", "flatten_with_path", "leaves", "map",
-           "register_dataclass", "register_node", "structure", "transpose", "unflatten"]
+__all__ = ["PyTreeDef", "all", "all_leaves", "flatten", "flatten_with_path", "leaves", "map",
+           "reduce", "register_dataclass", "register_node", "structure", "transpose", "unflatten"]
+
+
+_NOTHING = object()
 
 
 def flatten(tree, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
@@ -36,11 +41,11 @@ def structure(tree, is_leaf: Callable | None = None) -> PyTreeDef:
 
 def all_leaves(items) -> bool:
     """Whether every item is a leaf."""
-    return all(structure(x) == structure(0) for x in items)
+    return builtins.all(structure(x) == structure(0) for x in items)
 
 
-def map(fun: Callable, tree, *rest, is_leaf: Callable | None = None):
-    """Apply fun to each leaf, with the matching leaves of further trees of the same structure.
+def map(f: Callable, tree, *rest, is_leaf: Callable | None = None):
+    """Apply f to each leaf, with the matching leaves of further trees of the same structure.
 
     >>> import functorch_core as fc
     >>> fc.tree.map(lambda a, b: a + b, {"x": 1, "y": 2}, {"x": 10, "y": 20})
@@ -48,7 +53,7 @@ def map(fun: Callable, tree, *rest, is_leaf: Callable | None = None):
     """
     first, treedef = registry.flatten(tree, is_leaf)
     others = [_matching(treedef, other, i) for i, other in enumerate(rest, 1)]
-    return treedef.unflatten([fun(*items) for items in zip(first, *others)])
+    return treedef.unflatten([f(*items) for items in zip(first, *others)])
 
 
 def _matching(treedef: PyTreeDef, tree, position: int) -> list:
@@ -65,10 +70,27 @@ def flatten_with_path(tree, is_leaf: Callable | None = None) -> list[tuple[str, 
     return [("".join(str(k) for k in path), leaf) for path, leaf in pairs]
 
 
-def transpose(outer: PyTreeDef, inner: PyTreeDef, tree):
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_transpose):
     """A tree of structure outer∘inner as one of structure inner∘outer."""
-    columns = [inner.flatten_up_to(t) for t in outer.flatten_up_to(tree)]
-    return inner.unflatten([outer.unflatten(row) for row in zip(*columns)])
+    columns = [inner_treedef.flatten_up_to(t)
+               for t in outer_treedef.flatten_up_to(pytree_to_transpose)]
+    return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in zip(*columns)])
+
+
+def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | None = None):
+    """function(function(initializer, leaf), next leaf) ... over the leaves.
+
+    >>> import functorch_core as fc
+    >>> fc.tree.reduce(lambda a, b: a + b, {"x": 1, "y": (2, 3)})
+    6
+    """
+    start = () if initializer is _NOTHING else (initializer,)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
+
+
+def all(tree, *, is_leaf: Callable | None = None) -> bool:
+    """Whether every leaf is true."""
+    return builtins.all(leaves(tree, is_leaf))
 
 
 def register_dataclass(cls: type, data_fields, meta_fields=()):

@@ -10,16 +10,28 @@ from typing import NamedTuple
 
 from ..core.graph import Graph, Node, has_effect as node_has_effect, subgraphs
 
-# One NumPy call; elements a microsecond for elementwise work; multiply-adds a microsecond of a dot.
-NUMPY_CALL = 1.5
+# One NumPy call, or a view; elements a microsecond for elementwise work; multiply-adds a
+# microsecond of a dot.
+NUMPY_CALL, NUMPY_VIEW = 1.5, 0.5
 NUMPY_ELEMENTS = 700
 DOT_FLOPS = 30_000
-# One execution of a compiled program, a kernel in it, and compiling: a program, a node of it.
-EXECUTE, KERNEL = 4., 1.
-COMPILE_PROGRAM, COMPILE_NODE = 15_000., 600.
+# One execution of a compiled program (packing numbers, handing over to another thread and back:
+# 20 to 80 us more than by NumPy where the result is read at once), and a kernel in it.
+EXECUTE, KERNEL = 25., 1.
+# Compiling: a program, a node of it, and what a node of some kinds costs besides.
+COMPILE_PROGRAM, COMPILE_NODE = 20_000., 1_500.
+COMPILE_MORE = {"conv": 120_000., "dot_general": 15_000., "sort": 60_000., "fft": 30_000.,
+                "reduce_window_max": 60_000., "reduce_window_min": 60_000.,
+                "window_scatter": 200_000.}
+COMPILE_REDUCTION = 8_000.
 # Families whose reference is far slower than elementwise work: relative cost of an element.
 SLOW = {"convolution": 60., "linalg": 40., "special": 30., "window": 20., "control": 50.,
         "sort": 15., "index": 4., "random": 30., "cumulative": 3.}
+# NumPy's views, which touch no element; what is read through them is counted where it is read.
+VIEWS = frozenset({"reshape", "broadcast_in_dim", "transpose", "reverse", "slice", "dynamic_slice",
+                   "stop_gradient", "constant", "name", "optimization_barrier"})
+# They read as many elements of their first operand as their result has, whatever its size.
+READS_PART = frozenset({"gather", "window_gather"})
 
 
 class Cost(NamedTuple):
@@ -33,12 +45,13 @@ class Cost(NamedTuple):
 
 def _work(graph: Graph, node: Node) -> float:
     """Elements handled, or their equivalent, by one node."""
-    avals = [graph.avals[s] for s in (*node.inputs, *node.outputs)]
-    elements = max((a.size for a in avals), default=1)
-    if node.primitive.name == "dot_general":
+    name = node.primitive.name
+    if name in VIEWS:
+        return 0.
+    operands = node.inputs[1:] if name in READS_PART else node.inputs
+    elements = max((graph.avals[s].size for s in (*operands, *node.outputs)), default=1)
+    if name == "dot_general":
         return _dot_flops(graph, node) / DOT_FLOPS * NUMPY_ELEMENTS
-    if node.primitive.name == "conv":
-        return elements * SLOW["convolution"]
     return elements * SLOW.get(node.primitive.family, 1.)
 
 
@@ -49,18 +62,27 @@ def _dot_flops(graph: Graph, node: Node) -> float:
     return float(out.size) * contracted if y.size else 0.
 
 
+def _compile_more(node: Node) -> float:
+    """What compiling a node of this kind costs beyond an ordinary one."""
+    if node.primitive.family == "reduction":
+        return COMPILE_REDUCTION
+    return COMPILE_MORE.get(node.primitive.name, 0.)
+
+
 def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
-    reference = fused = 0.
+    reference = fused = compile_ = 0.
     nodes = 0
     for node in graph.nodes:
         inner = [of_graph(g) for g in subgraphs(node)]
         repeat = node.params.get("length", 10 if node.primitive.name == "while" else 1)
         work = _work(graph, node) / NUMPY_ELEMENTS
-        reference += NUMPY_CALL + work + repeat * sum(c.reference for c in inner)
+        call = NUMPY_VIEW if node.primitive.name in VIEWS else NUMPY_CALL
+        reference += call + work + repeat * sum(c.reference for c in inner)
         fused += 0.3 * KERNEL + 0.2 * work + repeat * sum(c.fused for c in inner)
+        compile_ += COMPILE_NODE + _compile_more(node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
-    return Cost(reference, fused, COMPILE_NODE * nodes, nodes)
+    return Cost(reference, fused, compile_, nodes)
 
 
 def has_effect(graph: Graph) -> bool:

@@ -16,20 +16,20 @@ import numpy as np
 
 from .. import xla
 from ..core.graph import Graph, cse, dce
-from ..core.trace import Builder, evaluate
+from ..core.trace import Builder
 from ..primitives import reshape, slice
-from . import cost, nans
+from . import cost
 from .compiling import Program, compile_graph
+from .errors import out_of_memory
 from .modes import log, settings
-from .recorder import SCALAR, Recording
-from .sources import note
+from .op_by_op import Schedule, run_schedule, run_units, schedule_of
+from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, to_buffer
 
 MAX_PLANS = 1024           # least recently used plans, with their programs, are forgotten beyond
 DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
-REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
 PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
 MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten steps
 
@@ -37,10 +37,11 @@ MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten
 class Plan:
     """How often a key was seen, how often it must be, and its program once there is one."""
 
-    __slots__ = ("sightings", "threshold", "program", "future")
+    __slots__ = ("sightings", "threshold", "schedule", "program", "future")
 
     def __init__(self, threshold: float):
         self.sightings, self.threshold = 0, threshold
+        self.schedule: Schedule | None = None  # how to compute it op by op
         self.program: Program | None = None
         self.future: Future | None = None
 
@@ -100,6 +101,9 @@ def compute(recording: Recording, why: str, tier: str | None = None):
         return _forget(recording)
     try:
         _compute(recording, live, why, tier or settings.tier)
+    except MemoryError as error:
+        _poison(recording)
+        raise out_of_memory(error) from error
     except Exception:
         _poison(recording)
         raise
@@ -109,6 +113,9 @@ def compute(recording: Recording, why: str, tier: str | None = None):
     _forget(recording)
 
 
+hooks.compute = compute
+
+
 def _require(inputs: list[Value]):
     """Raise, before anything is lost, if an input is poisoned. (A function: no name lives on.)"""
     for value in inputs:
@@ -116,11 +123,12 @@ def _require(inputs: list[Value]):
 
 
 def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
-    if xla.in_forked_child() or tier == "reference":
-        return run_units(recording, live, _by_reference)
+    if tier == "reference" or xla.in_forked_child():
+        return run_units(recording, live, "reference", None)
+    device = device_of(recording)
     if tier in ("per-op", "immediate"):
-        return run_units(recording, live, _by_program)
-    device, donated = device_of(recording), dead_inputs(recording)
+        return run_units(recording, live, "per-op", device)
+    donated = dead_inputs(recording)
     key = (tuple(recording.signature), live, donated, device)
     plan = _plan_of(key, recording)
     plan.sightings += 1
@@ -130,11 +138,13 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.sightings + 1 >= plan.threshold:
             _start_compiling(plan, recording, live, donated, device)
-        return run_units(recording, live, _cheapest)
+        if plan.schedule is None:
+            plan.schedule = schedule_of(recording, live, "cheapest", device)
+        return run_schedule(plan.schedule, recording)
     try:
         program = plan.program or _join(plan, recording, live, donated, device)
     except xla.CompileError:
-        run_units(recording, live, _by_program)  # names the op that cannot be compiled
+        run_units(recording, live, "per-op", device)  # names the op that cannot be compiled
         raise
     _run_fused(program, recording, live)
     count("donated", len(donated))
@@ -224,11 +234,16 @@ def _snapshot(recording: Recording):
 
 
 def _join(plan, recording, live, donated, device) -> Program:
-    future, plan.future = plan.future, None
-    if future is not None:
-        plan.program = future.result()
-    else:
+    future = plan.future
+    if future is None:
         plan.program = _compile(*_snapshot(recording), live, donated, device)
+        return plan.program
+    try:
+        plan.program = future.result()
+    except Exception:
+        plan.future = None  # after an interrupt it stays, to be waited for once more
+        raise
+    plan.future = None
     return plan.program
 
 
@@ -254,7 +269,9 @@ class _History:
             return "this sequence of operations was not compiled before"
         for i, (old, new) in enumerate(zip(before, units)):
             if old is not new:
-                return f"operation {i} is {new}; it was {old} when this sequence was last compiled"
+                other = " with other static arguments" if repr(old) == repr(new) else ""
+                return (f"operation {i} is {new}; it was {old}{other} when this sequence was last "
+                        "compiled")
         return "other results are kept, or other inputs are free, than when it was last compiled"
 
 
@@ -282,90 +299,6 @@ def _unpack(builder: Builder, kind: type, n: int) -> list:
         return []
     vector = builder.input(SCALAR_AVALS[kind].with_shape((n,)))
     return [reshape(slice(vector, start=(i,), limit=(i + 1,)), shape=()) for i in range(n)]
-
-
-# ---- op by op --------------------------------------------------------------------------------------------
-
-
-def run_units(recording: Recording, live: tuple[int, ...], run):
-    """Compute op by op with run(unit, arrays or buffers, device); name the op that fails."""
-    device = None if run is _by_reference else device_of(recording)
-    calls = list(recording.calls())
-    last = _last_uses(calls, live, len(recording.values))
-    env: list = []
-    scalars = {SCALAR: iter(recording.floats), SCALAR - 1: iter(recording.ints)}
-    kinds = {SCALAR: np.float64, SCALAR - 1: np.int64}
-    for i, (unit, codes) in enumerate(calls):
-        args = [env[c] if c >= 0 else kinds[c](next(scalars[c])) if c <= SCALAR
-                else recording.inputs[-1 - c].data for c in codes]
-        first, n = len(env), len(unit.out_avals)
-        if not unit.effect and max(last[first:first + n], default=UNUSED) == UNUSED:
-            env += [None] * n
-            continue
-        try:
-            env.extend(run(unit, args, device))
-            if settings.debug_nans:
-                nans.check(unit.graph, unit.name, [_as_array(a) for a in args], env[first:],
-                           recording.sources[2 * i:2 * i + 2])
-        except Exception as error:
-            note(error, unit, recording.sources[2 * i:2 * i + 2])
-            raise
-        for slot in range(first, len(env)):
-            if last[slot] == LIVE:
-                value = recording.values[slot]
-                value.data, value.recording = env[slot], None
-        for c in codes:
-            if c >= 0 and last[c] == i:
-                env[c] = None
-
-
-LIVE, UNUSED = sys.maxsize, -1
-
-
-def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
-    """For each result the index of the last call that needs it: LIVE if it outlives the flush,
-    UNUSED if no call that is computed needs it."""
-    last = [UNUSED] * n_values
-    for slot in live:
-        last[slot] = LIVE
-    slot = n_values
-    for i in reversed(range(len(calls))):
-        unit, codes = calls[i]
-        slot -= len(unit.out_avals)
-        if unit.effect or max(last[slot:slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
-            for c in codes:
-                if c >= 0 and last[c] == UNUSED:
-                    last[c] = i
-    return last
-
-
-def _as_array(x) -> np.ndarray:
-    return x if isinstance(x, (np.ndarray, np.generic)) else xla.to_numpy(x)
-
-
-def _as_buffer(x, device):
-    return xla.put(x, device) if isinstance(x, (np.ndarray, np.generic)) else x
-
-
-def _by_reference(unit: Unit, args, device):
-    count("reference_ops")
-    return [freeze(out) for out in evaluate(unit.graph, [_as_array(a) for a in args])]
-
-
-def freeze(array: np.ndarray) -> np.ndarray:
-    """A contiguous array; reference rules may return broadcast views of their inputs."""
-    return np.ascontiguousarray(array).reshape(array.shape)
-
-
-def _by_program(unit: Unit, args, device):
-    count("op_runs")
-    return unit.program(device)([_as_buffer(a, device) for a in args])
-
-
-def _cheapest(unit: Unit, args, device):
-    """By NumPy if that is quick, otherwise compiled: a function of the unit alone."""
-    on_host = device.platform == "cpu" and unit.cost.reference < REFERENCE_LIMIT
-    return (_by_reference if on_host else _by_program)(unit, args, device)
 
 
 def compile_unit(unit: Unit, device) -> Program:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -32,11 +32,21 @@ class _State(threading.local):
 _state = _State()
 
 
+class _Hooks:
+    """What a flush calls, set by `programs` and `bounds`, which know this module."""
+
+    compute: Callable
+    checked: Callable
+
+
+hooks = _Hooks()
+
+
 class Recording:
     """Ops called but not computed yet, of one thread."""
 
     __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "values", "sources",
-                 "lock", "limit", "done")
+                 "checks", "makers", "walked", "lock", "limit", "done")
 
     def __init__(self, limit: int):
         self.signature: list[int] = []
@@ -46,6 +56,9 @@ class Recording:
         self.ints: list[int] = []
         self.values: list[Value] = []      # every result, in slot order
         self.sources: list = []            # for each op: code, instruction of the user's call
+        self.checks: list = []             # of indices recorded here, see bounds
+        self.makers: list[tuple] = []      # of the results in signature[:walked]
+        self.walked = 0
         self.lock = threading.RLock()
         self.limit, self.done = limit, False
 
@@ -77,9 +90,25 @@ class Recording:
             yield unit, signature[position + 1:end]
             position = end
 
+    def maker(self, slot: int) -> tuple[Unit, int, int] | None:
+        """The unit that makes a result, the slot of that unit's first result, and where in the
+        signature it is called."""
+        makers, signature, position = self.makers, self.signature, self.walked
+        while slot >= len(makers) and position < len(signature):
+            unit = by_id[signature[position]]
+            makers += [(unit, len(makers), position)] * len(unit.out_avals)
+            position += 1 + unit.n_inputs
+        self.walked = position
+        return makers[slot] if slot < len(makers) else None  # None: flushed meanwhile
+
+    def value_at(self, code: int) -> Value | None:
+        """The operand that an integer of the signature stands for; None for a Python number."""
+        if code <= SCALAR:
+            return None
+        return self.values[code] if code >= 0 else self.inputs[-1 - code]
+
     def flush(self, why: str = "", tier: str | None = None):
         """Compute everything recorded, by a tier if one is named; live values then have data."""
-        from .programs import compute
         with self.lock:
             if self.done:
                 return
@@ -90,7 +119,10 @@ class Recording:
                 self._drop_unfinished_call()
             if self.signature:
                 count("flushes")
-                compute(self, why, tier)
+                hooks.compute(self, why, tier)
+                if self.checks:
+                    found, self.checks = self.checks, []
+                    hooks.checked(found)
 
     def _drop_unfinished_call(self):
         """If another thread is in the middle of recording a call here, it will do so again."""

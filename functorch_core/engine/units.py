@@ -12,6 +12,7 @@ import numpy as np
 from ..core.aval import Aval, aval
 from ..core.graph import Graph, cse, dce
 from ..core.primitive import Primitive
+from ..core.reference import Reference, reference_of
 from ..core.trace import Builder
 from . import cost
 
@@ -26,7 +27,7 @@ class Unit:
     """A graph that is recorded as one entry. `multiple`: its results come as a list."""
 
     __slots__ = ("id", "graph", "name", "n_inputs", "out_avals", "out_aval", "multiple", "effect",
-                 "_cost", "_program")
+                 "ranges", "_cost", "_program", "_reference")
 
     def __init__(self, graph: Graph, name: str, multiple: bool):
         self.id = next(_ids)
@@ -34,11 +35,12 @@ class Unit:
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
         self.out_aval = self.out_avals[0] if self.out_avals else None
         self.effect = cost.has_effect(graph)
-        self._cost = self._program = None
+        self._cost = self._program = self._reference = self.ranges = None
         by_id[self.id] = self
 
     def __repr__(self):
-        return f"{self.name}({', '.join(map(str, self.graph.in_avals))})"
+        result = "" if self.n_inputs else f" -> {', '.join(map(str, self.out_avals))}"
+        return f"{self.name}({', '.join(map(str, self.graph.in_avals))}){result}"
 
     @property
     def cost(self) -> cost.Cost:
@@ -46,6 +48,13 @@ class Unit:
         if self._cost is None:
             self._cost = cost.of_graph(self.graph)
         return self._cost
+
+    @property
+    def reference(self) -> Reference:
+        """The graph as NumPy runs it."""
+        if self._reference is None:
+            self._reference = reference_of(self.graph)
+        return self._reference
 
     def program(self, device):
         """The unit's own executable (the per-op tier)."""

@@ -5,6 +5,8 @@ and a recorded value is computed then.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .. import xla
@@ -19,7 +21,8 @@ class Value:
     and by the recorder, which set the slots directly: this is the hot path.
     """
 
-    __slots__ = ("aval", "data", "recording", "slot", "__weakref__")
+    # extent: see bounds; unset until somebody asks.
+    __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
 
     def __repr__(self):
         return f"Value<{self.aval}, {'recorded' if self.recording is not None else 'computed'}>"
@@ -74,9 +77,18 @@ def concrete(value: Value):
     return data
 
 
+checks_pending: Sequence = ()  # set by bounds: checks of indices that somebody must hear of
+
+
+def raise_if_outside():
+    """Replaced by bounds: raise what the pending checks found."""
+
+
 def to_numpy(value: Value) -> np.ndarray:
     """The data as a (read-only) NumPy array."""
     data = concrete(value)
+    if checks_pending:
+        raise_if_outside()
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 
 

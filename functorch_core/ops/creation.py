@@ -9,7 +9,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from .op import op
-from .promotion import cast, result_dtype
+from .promotion import canonical_axis, cast, promote, result_dtype
 
 
 def canonical_shape(shape, name: str) -> tuple[int, ...]:
@@ -98,8 +98,8 @@ def _constant_like(x, value, dtype, shape):
     return p.full(shape, value, a.dtype if dtype is None else dt.canonical(dtype))
 
 
-@op(scalars=True)
-def full_like(x, fill_value, /, *, dtype=None, shape=None):
+@op(scalars=True, arrays=("fill_value",))
+def full_like(x, /, fill_value, *, dtype=None, shape=None):
     """An array of one repeated number, of the shape and dtype of x.
 
     >>> import functorch_core as fc
@@ -138,6 +138,25 @@ def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
     wide = complex if isinstance(start, complex) or isinstance(stop, complex) else float
     dtype = dt.canonical(wide if dtype is None else dtype)
     return np.linspace(wide(start), wide(stop), num, endpoint).astype(dtype)
+
+
+@op(scalars=True)
+def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
+    """linspace between arrays: `num` of them along a new axis."""
+    num = num.__index__()
+    if num < 0:
+        raise ValueError(f"linspace: the number of elements is not negative, got {num}")
+    start, stop = promote(start, stop, name="linspace", to_inexact=True)
+    a = aval_of(start)
+    axis = canonical_axis(axis, a.ndim + 1, "linspace")
+    shape = (*a.shape[:axis], num, *a.shape[axis:])
+    steps = p.convert(p.iota(shape=shape, dtype=dt.int64, dimension=axis), dtype=a.dtype)
+    t = p.div(steps, p.full(shape, max(num - 1 if endpoint else num, 1), a.dtype))
+    kept = tuple(d for d in range(a.ndim + 1) if d != axis)
+    start, stop = (p.broadcast_in_dim(x, shape=shape, dims=kept) for x in (start, stop))
+    out = p.add(p.mul(start, p.sub(p.full(shape, 1, a.dtype), t)), p.mul(stop, t))
+    dtype = a.dtype if dtype is None else dt.canonical(dtype)
+    return p.convert(p.floor(out) if dtype in dt.INTEGER else out, dtype=dtype)
 
 
 @op

@@ -25,4 +25,7 @@ def host_array(x, name: str, advice: str) -> np.ndarray:
         x = known
     if is_traced(x):
         raise ConcretizationError(DATA_DEPENDENT.format(name=name, aval=aval_of(x), advice=advice))
-    return np.asarray(x)
+    array = np.asarray(x)
+    if array.dtype not in dt.ALL:
+        raise TypeError(f"{name} takes arrays and numbers, got {x!r:.60} ({type(x).__name__})")
+    return array

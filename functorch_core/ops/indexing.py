@@ -16,7 +16,7 @@ from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
 from ..core.trace import Traced, concrete, state
-from ..engine import Value, from_numpy, to_numpy
+from ..engine import Value, check_bounds, extent_of, from_numpy, to_numpy
 from ..primitives.indexing import default_fill
 from .op import Packed, lift, op
 from .promotion import broadcast_shapes, broadcast_to
@@ -291,18 +291,18 @@ def _wrapped(value, size: int, dim: int, index, check: bool):
     """The index array, counting from 0, in a dtype that holds the size."""
     if isinstance(value, Traced) or (isinstance(value, Value) and not check):
         return _wrap_negative(value, size=size)
-    host = np.asarray(value)
+    known = value if isinstance(value, Value) else from_numpy(np.asarray(value))
     if check:
-        bad = (host < -size) | (host >= size)
-        if bad.any():
-            raise IndexError(OUT_OF_BOUNDS.format(index=show(index), value=int(host[bad].flat[0]),
-                                                  dim=dim, size=size))
-    negative = host < 0
-    if isinstance(value, Value) and host.dtype in (dt.int32, dt.int64) and not negative.any():
+        check_bounds(known, size, lambda found: IndexError(OUT_OF_BOUNDS.format(
+            index=show(index), value=found, dim=dim, size=size)), f"x[{show(index)}]")
+    if known is not value:
+        host = known.data.astype(np.int64)
+        host = np.where(host < 0, host + size, host)
+        return lift(host) if state.builder is not None else from_numpy(host)
+    extent = extent_of(value)
+    if extent is not None and extent[0] >= 0 and value.aval.dtype in (dt.int32, dt.int64):
         return value
-    host = host.astype(np.int64)
-    host = np.where(negative, host + size, host)
-    return lift(host) if state.builder is not None else from_numpy(host)
+    return _wrap_negative(value, size=size)
 
 
 @op

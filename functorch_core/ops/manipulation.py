@@ -109,7 +109,7 @@ def ravel(x, /):
 
 
 @op
-def expand_dims(x, /, *, axis=0):
+def expand_dims(x, /, axis=0):
     """x with a new dimension of size 1 at `axis` of the result (several, if it is a sequence).
 
     IndexError for an axis out of range.

@@ -272,8 +272,7 @@ def softmax_of(x, axes):
     return p.div(powers, _spread(p.reduce_sum(powers, axes=axes), axes, aval_of(x).shape))
 
 
-@op(arrays=("where",))
-def softmax(x, /, where=None, *, axis=-1):
+def softmax(x, /, axis=-1, where=None):
     """exp(x) / sum(exp(x)) along `axis` (an int, several, or None for all), without overflow.
 
     where: a mask; other elements do not count and become 0.
@@ -282,6 +281,11 @@ def softmax(x, /, where=None, *, axis=-1):
     >>> fc.softmax(fc.asarray([0., 0.]))
     Array([0.5, 0.5], dtype=float32)
     """
+    return _softmax(x, where, axis=axis)
+
+
+@op
+def _softmax(x, where, /, *, axis):
     x = _floats(x, "softmax")
     axes = axes_of(x, axis, "softmax")
     if where is None:
@@ -293,7 +297,7 @@ def softmax(x, /, where=None, *, axis=-1):
 
 
 @op
-def log_softmax(x, /, *, axis=-1):
+def log_softmax(x, /, axis=-1):
     """log(softmax(x)) along `axis`, without overflow.
 
     >>> import functorch_core as fc

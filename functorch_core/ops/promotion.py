@@ -98,7 +98,9 @@ def canonical_axis(axis: int, ndim: int, name: str) -> int:
     if not isinstance(axis, (int, np.integer)):
         raise TypeError(f"{name}: an axis is an int, got {type(axis).__name__}")
     if not -ndim <= axis < max(ndim, 1) or ndim == 0:
-        raise IndexError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+        allowed = f"; it is from {-ndim} to {ndim - 1}" if ndim else ""
+        raise IndexError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions"
+                         + allowed)
     return int(axis) % ndim
 
 

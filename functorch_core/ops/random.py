@@ -50,6 +50,8 @@ def key(seed):
     """
     if isinstance(seed, int):
         seed = np.uint64(seed % 2**64)
+    elif isinstance(seed, (str, float)) or aval_of(seed).dtype not in dt.INTEGER:
+        raise TypeError(f"random.key takes an integer as its seed, got {seed!r:.60}")
     return _key_of(seed)
 
 

@@ -10,7 +10,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import state
-from ..engine import from_numpy
+from ..engine import Value, check_bounds, from_numpy
 from ..primitives import cumulative, sorting
 from .elementwise import check
 from .host import host_array, is_traced
@@ -66,16 +66,15 @@ def argmin(x, /, axis=None, keepdims=False):
 
 
 def check_indices(indices, size: int, name: str, mode, axis):
-    """IndexError if concrete indices are out of bounds and no mode says what to do with them."""
+    """IndexError, perhaps later, if indices that are not traced are out of bounds and no mode says
+    what to do with them."""
     if mode is not None or is_traced(indices):
         return
-    host = np.asarray(indices)
-    if host.dtype.kind not in "iu":
+    if aval_of(indices).dtype.kind not in "iu":
         raise TypeError(f"{name}: indices are integers, got {aval_of(indices)}")
-    bad = (host < -size) | (host >= size)
-    if bad.any():
-        raise IndexError(f"{name}: index {int(host[bad].flat[0])} is out of bounds for axis {axis} "
-                         f"of size {size}")
+    value = indices if isinstance(indices, Value) else from_numpy(np.asarray(indices))
+    check_bounds(value, size, lambda found: IndexError(
+        f"{name}: index {found} is out of bounds for axis {axis} of size {size}"), name)
 
 
 def _from_front(indices, size: int):
@@ -324,7 +323,9 @@ def flatnonzero(x, /, *, size=None, fill_value=0):
 
 def as_result(array: np.ndarray):
     """A host array as a value: a constant of the active trace, or an engine value."""
-    return lift(array) if state.builder is not None else from_numpy(np.ascontiguousarray(array))
+    if state.builder is not None:
+        return lift(array)
+    return from_numpy(np.ascontiguousarray(array).reshape(array.shape))  # 0-d would become 1-d
 
 
 # ---- sets ----------------------------------------------------------------------------------------

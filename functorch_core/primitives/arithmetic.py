@@ -6,6 +6,7 @@ import builtins
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.reference import specialised
 from ..core.trace import bind
 from .bitwise import and_, shift_right_logical
 from .comparison import eq, ge, gt, is_finite, lt, select
@@ -86,6 +87,7 @@ def _integer_division(x, y):
     return np.where(by_zero, all_ones, quotient), np.where(by_zero, x, remainder)
 
 
+@specialised(lambda x, y: None if x.dtype.kind in "iu" else np.divide)
 def _div_reference(x, y):
     return _integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
 

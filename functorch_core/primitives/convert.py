@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import builtins
+import operator
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval, aval_of
 from ..core.primitive import NOT_LINEAR
+from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import front_batch
 from .bitwise import and_, or_
@@ -44,6 +46,16 @@ def _convert_shape(x, *, dtype):
     return x.with_dtype(dtype)
 
 
+def _convert_at(x, *, dtype):
+    plain = {x.dtype, dtype} <= _PLAIN
+    if not plain or dtype == dt.bool_ or (x.dtype in dt.FLOATING and dtype in dt.INTEGER):
+        return None
+    if not x.ndim and x.dtype in dt.FLOATING:
+        return dtype.type
+    return operator.methodcaller("astype", dtype)
+
+
+@specialised(_convert_at)
 def _convert_reference(x, *, dtype):
     if x.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         return x != 0 if dtype == dt.bool_ else _convert_reference(x.real, dtype=dtype)
@@ -64,6 +76,7 @@ def _saturate(x, dtype):
                     np.where(x < info.min, dtype.type(info.min), inside))
 
 
+_PLAIN = {dt.bool_, dt.float32, dt.float64} | {d for d in dt.INTEGER if d.kind in "iu"}
 _NARROW = dt.FLOAT8 | {dt.float16, dt.bfloat16}
 
 # What XLA gets wrong when it makes these from float32, at magnitudes (above, up to): 496 becomes -0

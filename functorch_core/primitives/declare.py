@@ -5,6 +5,7 @@ Linearity and elementwise-ness are data here: a primitive says `jvp=jointly_line
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Linear, Primitive, Reason
+from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import elementwise_batch
 
@@ -112,7 +114,15 @@ def half_reference(fun: Callable) -> Callable:
             return fun(*arrays, **params)
         out = fun(*[a.astype(np.float32) for a in arrays], **params)
         return out if out.dtype == np.bool_ else out.astype(dtype)
-    return rule
+
+    def at(*avals, **params):
+        dtype = avals[0].dtype
+        if dtype.itemsize <= 2 and dtype in dt.FLOATING:
+            return None
+        if hasattr(fun, "specialised"):
+            return fun.specialised(*avals, **params)
+        return functools.partial(fun, **params) if params else fun
+    return specialised(at)(rule)
 
 
 def unary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: str,

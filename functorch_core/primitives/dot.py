@@ -8,6 +8,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.primitive import Linear, Primitive
+from ..core.reference import specialised
 from ..core.trace import bind
 from .declare import multilinear
 from .reductions import accumulator, convert_operand
@@ -67,6 +68,15 @@ def sum_dtype(dtype: np.dtype, out_dtype: np.dtype) -> np.dtype:
     return dt.promote(accumulator(dtype), out_dtype)
 
 
+def _dot_at(x, y, *, contract, batch, out_dtype):
+    plain = x.dtype == y.dtype == sum_dtype(x.dtype, out_dtype) == out_dtype and not batch[0]
+    if not plain or x.ndim != 2 or y.ndim != 2 or len(contract[0]) != 1:
+        return None
+    return {(1, 0): np.matmul, (1, 1): lambda x, y: np.matmul(x, y.T),
+            (0, 0): lambda x, y: np.matmul(x.T, y)}.get((contract[0][0], contract[1][0]))
+
+
+@specialised(_dot_at)
 def _dot_reference(x, y, *, contract, batch, out_dtype):
     wide = sum_dtype(x.dtype, out_dtype)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)

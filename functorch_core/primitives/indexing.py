@@ -7,6 +7,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Primitive
+from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import move_batch_axis
 from .structure import expand_dims, full, zeros
@@ -55,6 +56,19 @@ def _gather_shape(operand, indices, **params):
     return aval(w.outer_shape(indices.shape[:-1]), operand.dtype)
 
 
+def _gather_at(operand, indices, *, mode, fill_value, **params):
+    w = _gather_windows(operand, **params)
+    if indices.dtype == dt.uint64 or len(w.index_map) != 1 or w.dropped != w.index_map or w.operand_batch or mode == "fill":
+        return None
+    dim, scattered = w.index_map[0], indices.ndim - 1
+    whole = all(s == n for d, (s, n) in enumerate(zip(w.sizes, operand.shape)) if d != dim)
+    there = [d for d in range(scattered + operand.ndim - 1) if d not in w.window_dims]
+    if not whole or there != list(range(dim, dim + scattered)) or not operand.size:
+        return None
+    return lambda x, i: np.asarray(x).take(np.asarray(i)[..., 0], axis=dim, mode="clip")
+
+
+@specialised(_gather_at)
 def _gather_reference(operand, indices, *, mode, fill_value, **params):
     rows = rows_of(_gather_windows(operand, **params), indices.ndim)
     places, inside = rows.places(indices, clip=mode != "fill")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.reference import specialised
 from ..core.trace import bind
 from .declare import check_dtype, jointly_linear, no_tangent
 
@@ -115,10 +117,22 @@ def _reduction(name: str, reference, lower, *, dtypes, what: str, jvp=None,
     return apply
 
 
-def _wide_reference(fun):
+def _at_once(x: Aval, axes):
+    """NumPy's axis: None, which is faster, for all."""
+    return None if len(axes) == x.ndim else tuple(axes)
+
+
+def _wide_reference(fun: np.ufunc):
+    def at(x, *, axes):
+        wide = accumulator(x.dtype)
+        if wide != x.dtype:
+            return None
+        return functools.partial(fun.reduce, axis=_at_once(x, axes), dtype=wide)
+
+    @specialised(at)
     def rule(x, *, axes):
         wide = accumulator(x.dtype)
-        return fun(x.astype(wide, copy=False), axis=axes, dtype=wide)
+        return fun.reduce(x.astype(wide, copy=False), axis=axes, dtype=wide)
     return rule
 
 
@@ -141,7 +155,7 @@ def _reduce_sum_transpose(ct, x, *, axes):
 
 
 reduce_sum = _reduction(
-    "reduce_sum", _wide_reference(np.sum), _wide_lower("stablehlo.add", 0),
+    "reduce_sum", _wide_reference(np.add), _wide_lower("stablehlo.add", 0),
     dtypes=dt.NUMERIC, what="numeric",
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
     transpose=_reduce_sum_transpose)
@@ -173,7 +187,7 @@ def _reduce_prod_jvp(primals, tangents, *, axes):
 
 
 reduce_prod = _reduction(
-    "reduce_prod", _wide_reference(np.prod), _wide_lower("stablehlo.multiply", 1),
+    "reduce_prod", _wide_reference(np.multiply), _wide_lower("stablehlo.multiply", 1),
     dtypes=dt.NUMERIC, what="numeric", jvp=_reduce_prod_jvp)
 
 # ---- reduce_max, reduce_min ----------------------------------------------------------------------
@@ -200,12 +214,18 @@ def _extreme_lower(hlo: str, direction: str, identity, platform: str):
     return rule
 
 
-def _narrow_reference(fun):
+def _narrow_reference(fun: np.ufunc):
     """A choice among elements: NumPy's, by way of float32 for dtypes that are not NumPy's own."""
+    def at(x, *, axes):
+        if x.dtype.kind == "V":
+            return None
+        return functools.partial(fun.reduce, axis=_at_once(x, axes))
+
+    @specialised(at)
     def rule(x, *, axes):
         if x.dtype.kind != "V":
-            return fun(x, axis=axes)
-        return fun(x.astype(np.float32), axis=axes).astype(x.dtype)
+            return fun.reduce(x, axis=axes)
+        return fun.reduce(x.astype(np.float32), axis=axes).astype(x.dtype)
     return rule
 
 
@@ -234,17 +254,21 @@ def _extreme_reduction(name: str, fun, hlo: str, direction: str, identity):
     return apply
 
 
-reduce_max = _extreme_reduction("reduce_max", np.max, "stablehlo.maximum", "GT", lowest)
-reduce_min = _extreme_reduction("reduce_min", np.min, "stablehlo.minimum", "LT", highest)
+reduce_max = _extreme_reduction("reduce_max", np.maximum, "stablehlo.maximum", "GT", lowest)
+reduce_min = _extreme_reduction("reduce_min", np.minimum, "stablehlo.minimum", "LT", highest)
 
 # ---- reduce_and, reduce_or, reduce_xor -----------------------------------------------------------
 # Of bools, and bit by bit of integers.
 
 
 def _bitwise(name: str, fun, hlo: str, identity: int):
+    def start_of(x):
+        return np.asarray(identity).astype(x.dtype)[()]
+
+    @specialised(lambda x, *, axes: functools.partial(
+        fun.reduce, axis=_at_once(x, axes), initial=start_of(x)))
     def reference(x, *, axes):
-        start = np.asarray(identity).astype(x.dtype)[()]
-        return fun.reduce(x, axis=axes, initial=start)
+        return fun.reduce(x, axis=axes, initial=start_of(x))
 
     def lower(ctx, x, *, axes):
         start = np.asarray(identity).astype(x.aval.dtype)
@@ -285,6 +309,12 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
                              "give it at least one")
         return aval(out, index_dtype)
 
+    def at(x, *, axis, index_dtype):
+        if x.dtype.kind == "V" or index_dtype != dt.int64:
+            return None
+        return operator.methodcaller(name, axis)
+
+    @specialised(at)
     def reference(x, *, axis, index_dtype):
         return fun(x.astype(np.float32) if x.dtype.kind == "V" else x, axis=axis)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from ..core import dtypes as dt
 from ..core.aval import aval, aval_of
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive
+from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import all_at_front, move_batch_axis
 from .declare import jointly_linear
@@ -71,11 +73,18 @@ def _insert(values, at, new):
     return (*values[:at], new, *values[at:])
 
 
+def _slices(x, *, start, limit, strides) -> tuple:
+    return tuple(map(builtins.slice, start, limit, strides))
+
+
+@specialised(lambda x, **params: operator.itemgetter(_slices(x, **params)))
+def _slice_reference(x, **params):
+    return x[_slices(x, **params)]
+
+
 slice_p = Primitive(
     "slice", family="structure",
-    shape=_slice_shape,
-    reference=lambda x, *, start, limit, strides: x[tuple(map(builtins.slice, start, limit,
-                                                              strides))],
+    shape=_slice_shape, reference=_slice_reference,
     lower=_slice_lower, jvp=jointly_linear(slice), transpose=_slice_transpose, batch=_slice_batch)
 
 # ---- pad -----------------------------------------------------------------------------------------
@@ -250,7 +259,10 @@ def _reverse_batch(axis, args, batch_dims, *, dims):
 
 reverse_p = Primitive(
     "reverse", family="structure",
-    shape=_reverse_shape, reference=lambda x, *, dims: np.flip(x, dims),
+    shape=_reverse_shape,
+    reference=specialised(lambda x, *, dims: operator.itemgetter(tuple(
+        [builtins.slice(None, None, -1 if d in dims else 1) for d in range(x.ndim)])))(
+            lambda x, *, dims: np.flip(x, dims)),
     lower=lambda ctx, x, *, dims: ctx.op("stablehlo.reverse", x, out=x.aval,
                                          attrs=f"dimensions = {dims_attr(dims)}"),
     jvp=jointly_linear(reverse),
@@ -344,7 +356,8 @@ def _dynamic_slice_batch(axis, args, dims, *, sizes):
 dynamic_slice_p = Primitive(
     "dynamic_slice", family="structure",
     shape=_dynamic_slice_shape,
-    reference=lambda x, *starts, sizes: x[_part(x, starts, sizes)],
+    reference=specialised(lambda x, *starts, sizes: lambda x, *starts: x[_part(x, starts, sizes)])(
+        lambda x, *starts, sizes: x[_part(x, starts, sizes)]),
     lower=_dynamic_slice_lower, jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch)
 

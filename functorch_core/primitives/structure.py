@@ -1,6 +1,8 @@
 """Shapes: making, broadcasting, reshaping and permuting arrays; identities."""
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from ..core import dtypes as dt
@@ -8,6 +10,7 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.graph import Literal
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.reference import specialised
 from ..core.trace import bind, constant_p
 from .declare import jointly_linear
 
@@ -47,6 +50,14 @@ def _broadcast_in_dim_shape(x, *, shape, dims):
     return aval(shape, x.dtype)
 
 
+def _broadcast_at(x, *, shape, dims):
+    if x.ndim or x.dtype.kind not in "biufc":
+        return None
+    strides = (0,) * len(shape)
+    return lambda x: np.ndarray(shape, x.dtype, np.asarray(x), 0, strides)  # 0.5 us for 3.5
+
+
+@specialised(_broadcast_at)
 def _broadcast_in_dim_reference(x, *, shape, dims):
     expanded = [1] * len(shape)
     for n, d in zip(x.shape, dims):
@@ -104,7 +115,9 @@ def _reshape_batch(axis, args, batch_dims, *, shape):
 
 reshape_p = Primitive(
     "reshape", family="structure",
-    shape=_reshape_shape, reference=lambda x, *, shape: np.reshape(x, shape),
+    shape=_reshape_shape,
+    reference=specialised(lambda x, *, shape: operator.methodcaller("reshape", shape))(
+        lambda x, *, shape: np.reshape(x, shape)),
     lower=lambda ctx, x, *, shape: ctx.op("stablehlo.reshape", x, out=aval(shape, x.aval.dtype)),
     jvp=jointly_linear(reshape),
     transpose=lambda ct, x, *, shape: (reshape(ct, shape=x.aval.shape),), batch=_reshape_batch)
@@ -142,7 +155,9 @@ def _transpose_batch(axis, args, batch_dims, *, permutation):
 
 transpose_p = Primitive(
     "transpose", family="structure",
-    shape=_transpose_shape, reference=lambda x, *, permutation: np.transpose(x, permutation),
+    shape=_transpose_shape,
+    reference=specialised(lambda x, *, permutation: operator.methodcaller(
+        "transpose", permutation))(lambda x, *, permutation: np.transpose(x, permutation)),
     lower=_transpose_lower, jvp=jointly_linear(transpose),
     transpose=_transpose_transpose, batch=_transpose_batch)
 
@@ -238,6 +253,7 @@ def optimization_barrier(*xs):
 
 
 def _barrier_lower(ctx, *xs):
+    ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
     return ctx.op("stablehlo.optimization_barrier", *xs, out=[x.aval for x in xs]) if xs else []
 
 

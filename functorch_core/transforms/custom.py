@@ -15,6 +15,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
 from ..core.primitive import Primitive, Reason
+from ..core.reference import reference_of, specialised
 from ..core.trace import bind, evaluate, run, trace, trace_closed
 from ..primitives import reduce_sum, zeros
 from .batch import Axis, batch, move_batch_axis
@@ -208,10 +209,15 @@ def _transpose_through(cotangents, *args, graph, rule):
     return spread(linear, found)
 
 
+@specialised(lambda *avals, graph, rule: lambda *args: reference_of(graph)(args))
+def _reference(*args, graph, rule):
+    return evaluate(graph, args)
+
+
 custom_jvp_p = Primitive(
     "custom_jvp", family="custom", multiple=True,
     shape=lambda *avals, graph, rule: graph.out_avals,
-    reference=lambda *args, graph, rule: evaluate(graph, args),
+    reference=_reference,
     lower=lambda ctx, *args, graph, rule: ctx.graph(graph, args),
     jvp=_custom_jvp_jvp, transpose=_transpose_through, batch=_custom_batch)
 
@@ -386,8 +392,7 @@ def _custom_vjp_jvp(primals, tangents, *, graph, rule):
 
 custom_vjp_p = Primitive(
     "custom_vjp", family="custom", multiple=True,
-    shape=lambda *avals, graph, rule: graph.out_avals,
-    reference=lambda *args, graph, rule: evaluate(graph, args),
+    shape=lambda *avals, graph, rule: graph.out_avals, reference=_reference,
     lower=lambda ctx, *args, graph, rule: ctx.graph(graph, args),
     jvp=_custom_vjp_jvp, transpose=_transpose_through, batch=_custom_batch)
 

@@ -3,7 +3,7 @@
 Importing it starts no client and no thread.
 """
 
-from .binding import Buffer
+from .binding import Buffer, RuntimeFailure
 from .buffers import (
     block,
     copy_to,

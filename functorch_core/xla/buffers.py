@@ -51,8 +51,9 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
 
     Raises ExecutionError if the buffer was deleted or donated, or if computing it failed.
     """
+    block(buffer)  # 0.3 us; if computing it failed, the buffer protocol would end the process
     # By the buffer protocol: 0.6 us, where the method below tries `import jax` first, 55 us. For
-    # dtypes NumPy lacks, and for a deleted buffer, NumPy gives a 0-d object array instead.
+    # dtypes NumPy lacks NumPy gives a 0-d object array instead.
     array = np.asarray(buffer)
     if array.dtype != object and not array.flags.writeable:
         return array

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -51,6 +52,85 @@ def test_shapes_and_dtypes(call, kind, words):
     check(call, kind, words)
 
 
+M, N = fc.ones((2, 3)), fc.asarray([1, 2])
+
+
+@cases(
+    (lambda: fc.vecdot(X, fc.ones(4)), ValueError, ["float32[3] and float32[4]", "axis -1"]),
+    (lambda: fc.linalg.cholesky(M), ValueError, ["square", "fc.linalg.cholesky(float32[2,3])"]),
+    (lambda: fc.broadcast_to(X, (2, 2)), ValueError, ["fc.broadcast_to(float32[3], (2, 2))"]),
+    (lambda: fc.stack([X, M]), ValueError, ["fc.stack([float32[3], float32[2,3]])"]),
+    (lambda: fc.concat([X, M]), ValueError, ["agree", "fc.concat([float32[3], float32[2,3]])"]),
+    (lambda: fc.squeeze(X, axis=0), ValueError, ["size 1", "fc.squeeze(float32[3], axis=0)"]),
+    (lambda: fc.split(X, 2), ValueError, ["2 equal parts", "fc.split(fc.arange(5), [2])"]),
+    (lambda: fc.full((2,), X), ValueError, ["fc.full((2,), float32[3])", "fc.full((2, 2), 7)"]),
+    # dtypes
+    (lambda: fc.zeros(3, "float7"), TypeError, ["'float7'", "fc.zeros(3, 'float7')"]),
+    (lambda: fc.take(M, X, axis=0), TypeError, ["indices are integers, got float32[3]"]),
+    (lambda: fc.fft.rfft(X + 1j), TypeError, ["real array", "fc.fft.rfft(complex64[3])"]),
+    (lambda: fc.ones(2, dtype=fc.int8) + 1000, OverflowError, ["1000", "int8", "x.astype"]),
+    (lambda: fc.random.normal(3), TypeError, ["fc.random.key(seed)", "int64[]"]),
+    (lambda: fc.random.key("a"), TypeError, ["integer as its seed, got 'a'"]),
+    (lambda: fc.unique_values("a"), TypeError, ["got 'a' (str)"]),
+    (lambda: fc.pow(N, -1), ValueError, ["integer", "fc.pow(int64[2], -1)"]),
+    # ranks
+    (lambda: fc.matmul(X, 2.), ValueError, ["one or more dimensions", "multiply by a scalar"]),
+    (lambda: fc.linalg.qr(X), ValueError, ["[..., m, n], got float32[3]", "fc.linalg.qr("]),
+    (lambda: fc.outer(M, M), ValueError, ["one dimension", "fc.outer(float32[2,3], float32[2,3])"]),
+    (lambda: fc.dynamic_slice(X, (0, 0), (1,)), ValueError, ["1 starts", "got 2"]),
+    (lambda: X[0, 0], IndexError, ["x[0, 0]", "too many indices", "shape (3,)"]),
+    # axes
+    (lambda: fc.mean(X, axis=2), IndexError, ["axis 2", "from -1 to 0", "fc.mean(float32[3], axis=2)"]),
+    (lambda: fc.sort(X, axis=-2), IndexError, ["sort: axis -2", "fc.sort(fc.asarray([3., 1., 2.]))"]),
+    (lambda: fc.sum(fc.asarray(1.), axis=1), IndexError, ["axis 1", "0 dimensions"]),
+    (lambda: fc.permute_dims(M, (0, 0)), ValueError, ["(0, 0) are not a permutation of the 2"]),
+    (lambda: fc.sort(X, axis="a"), TypeError, ["an axis is an int, got str"]),
+    # arguments
+    (lambda: fc.sum(X, q=1), TypeError, ["'q'", "fc.sum(float32[3], q=1)", "A call that works"]),
+    (lambda: fc.sin(), TypeError, ["missing", "fc.sin()"]),
+    (lambda: fc.arange(0, 3, 0), ValueError, ["step is not 0", "fc.arange(0, 3, 0)"]),
+    (lambda: fc.asarray([[1], [1, 2]]), ValueError, ["ragged", "fc.asarray([[1], [1, 2]])"]),
+)
+def test_array_functions_show_the_call_and_one_that_works(call, kind, words):
+    check(call, kind, words)
+
+
+NAMESPACES = {"fc": fc, "fc.linalg": fc.linalg, "fc.fft": fc.fft, "fc.random": fc.random}
+TRANSFORMS = {
+    "all_gather", "associative_scan", "axis_index", "axis_size", "checkpoint", "checkpoint_name", "cond",
+    "debug_nans", "eval_shape", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
+    "linear_transpose", "linearize", "make_graph", "map", "pmax", "pmean", "pmin", "psum",
+    "pure_callback", "scan", "stop_gradient", "switch", "value_and_grad", "vjp", "vmap", "while_loop"}
+FUNCTIONS = [(space, name) for space, module in NAMESPACES.items() for name in dir(module)
+             if isinstance(getattr(module, name), FunctionType) and not name.startswith("_")
+             and (space != "fc" or name not in TRANSFORMS) and name not in ("public", "explaining")]
+
+
+@pytest.mark.parametrize("space, name", FUNCTIONS, ids=lambda x: x)
+def test_every_array_function_tells_how_it_was_called(space, name):
+    with pytest.raises(Exception) as caught:
+        getattr(NAMESPACES[space], name)(object())
+    assert "The call was fc." in str(caught.value) and "(<object object at" in str(caught.value)
+
+
+TAKE_FUNCTIONS = {
+    "jit": fc.jit, "grad": fc.grad, "value_and_grad": fc.value_and_grad, "vmap": fc.vmap,
+    "jacfwd": fc.jacfwd, "jacrev": fc.jacrev, "hessian": fc.hessian, "checkpoint": fc.checkpoint,
+    "jvp": lambda f: fc.jvp(f, (1.,), (1.,)), "vjp": lambda f: fc.vjp(f, 1.),
+    "linearize": lambda f: fc.linearize(f, 1.), "eval_shape": lambda f: fc.eval_shape(f, 1.),
+    "linear_transpose": lambda f: fc.linear_transpose(f, 1.), "make_graph": fc.make_graph,
+    "scan": lambda f: fc.scan(f, 0., X), "map": lambda f: fc.map(f, X),
+    "cond": lambda f: fc.cond(True, f, f), "switch": lambda f: fc.switch(0, [f]),
+    "while_loop": lambda f: fc.while_loop(f, f, 0.), "fori_loop": lambda f: fc.fori_loop(0, 2, f, 0.),
+    "associative_scan": lambda f: fc.associative_scan(f, X)}
+
+
+@pytest.mark.parametrize("name", TAKE_FUNCTIONS)
+def test_what_takes_a_function_says_so(name):
+    if name != "map":  # which calls it inside a function of its own
+        check(lambda: TAKE_FUNCTIONS[name](3.5), TypeError, ["a function was expected, got 3.5 (float)"])
+
+
 # ---- vmap ----------------------------------------------------------------------------------------
 
 @cases(
@@ -94,6 +174,9 @@ def test_vmap(call, kind, words):
     (lambda: fc.grad(lambda x: fc.while_loop(lambda c: c < 9, lambda c: c * 2, x))(1.),
      NotImplementedError, ["while", "max_steps=n", "fc.scan"]),
     (lambda: fc.custom_jvp(lambda x: x)(X), AttributeError, ["defjvp"]),
+    (lambda: fc.jvp(fc.sin, (1,), (1,)), TypeError, ["tangent 0 is 1", "int64[]", "(2.,)"]),
+    (lambda: fc.value_and_grad(lambda x: (x, x))(1.), TypeError, ["2 arrays", "fc.jacrev"]),
+    (lambda: fc.linearize(fc.sin, X)[1](fc.ones(2)), TypeError, ["float32[2]", "float32[3]"]),
     (lambda: fc.grad(lambda x: fc.pure_callback(np.sin, fc.ShapeDtype((), fc.float32), x))(1.),
      NotImplementedError, ["pure_callback", "custom_jvp"]),
 )
@@ -117,6 +200,14 @@ def test_derivatives(call, kind, words):
     (lambda: fc.jit(lambda x, s: x)(X, "a"), TypeError, ["'a' (str)", "static_argnums"]),
     (lambda: fc.jit(lambda x, s: x, static_argnums=1)(X, [1]), TypeError, ["hashable", "tuple"]),
     (lambda: fc.jit(fc.sin).lower(X).compile()(fc.ones(2)), TypeError, ["float32[3]", "float32[2]"]),
+    (lambda: fc.fori_loop(0, 2.5, lambda i, c: c, 1.), TypeError, ["0, float32[]", "n // 2"]),
+    (lambda: fc.fori_loop(0, 2, lambda i, c: (c, c), 1.), TypeError, ["(*, *)", "it takes *"]),
+    (lambda: fc.associative_scan(lambda a, b: (a + b).sum(), X), TypeError, ["float32[1]", "float32[]"]),
+    (lambda: fc.switch(0.5, [fc.sin], 1.), TypeError, ["integer scalar", "float32[]"]),
+    (lambda: fc.scan(lambda c, x: (c, x), 0., X, length=2), ValueError, ["[2, 3]", "length=2"]),
+    (lambda: fc.jit(lambda x: x, static_argnums=5), ValueError, ["argument 5", "<lambda>(x)"]),
+    (lambda: fc.jit(lambda x: x, static_argnames="q"), ValueError, ["'q'", "<lambda>(x)"]),
+    (lambda: fc.jit(lambda x: x, donate_argnums=(0, 3)), ValueError, ["argument 3", "donate_argnums"]),
     (lambda: fc.checkpoint(fc.sin, policy="dots")(X), TypeError, ["policy", "checkpoint_policies"]),
 )
 def test_trees_and_control_flow(call, kind, words):

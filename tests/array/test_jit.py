@@ -1,6 +1,8 @@
 """fc.jit: signatures, weak Python numbers, static and donated arguments, lowering ahead of time."""
 from __future__ import annotations
 
+from collections import OrderedDict, namedtuple
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,83 @@ def test_vmap_and_loops_keep_numbers_weak():
     assert [t.dtype for t in total] == [fc.int64, fc.bfloat16]
 
 
+def scaled_jvp():
+    """x * a with a rule of its own."""
+    @fc.custom_jvp
+    def f(x, a):
+        return x * a
+    f.defjvp(lambda p, t: (f(*p), t[0] * p[1] + p[0] * t[1]))
+    return f
+
+
+def scaled_vjp():
+    """x * a with a rule of its own, that keeps both."""
+    @fc.custom_vjp
+    def f(x, a):
+        return x * a
+    f.defvjp(lambda x, a: (x * a, (x, a)), lambda kept, g: (g * kept[1], (g * kept[0]).sum()))
+    return f
+
+
+def scaled_cond(x, a):
+    """x * a, or x."""
+    return fc.cond(fc.asarray(True), lambda x, a: x * a, lambda x, a: x, x, a)
+
+
+def scaled_switch(x, a):
+    """x * a among others."""
+    return fc.switch(1, [lambda x, a: x, lambda x, a: x * a, lambda x, a: x + a], x, a)
+
+
+SCALED = {"custom_jvp": scaled_jvp(), "custom_vjp": scaled_vjp(), "cond": scaled_cond,
+          "switch": scaled_switch}
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_operands_of_custom_functions_and_branches_stay_weak(name, dtype):
+    f, x = SCALED[name], fc.ones(2, dtype=dtype)
+    wanted = np.full(2, 0.1).astype(dtype)
+    results = [f(x, 0.1), fc.jit(f)(x, 0.1), fc.vmap(f, in_axes=(0, None))(x, 0.1)]
+    if name != "custom_vjp":
+        results.append(fc.jvp(lambda x: f(x, 0.1), (x,), (x,))[1])
+    for found in results:
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+    if dtype != fc.complex64:
+        for grad in (fc.grad(lambda x: f(x, 0.1).sum())(x),
+                     fc.jit(lambda a: fc.grad(lambda x: f(x, a).sum())(x))(0.1)):
+            np.testing.assert_array_equal(np.asarray(grad), wanted)
+    assert f(fc.ones(2, dtype=fc.int8), 2).dtype == fc.int8
+    assert fc.grad(lambda a: f(a, 2.))(3.).item() == 2.
+
+
+def test_numbers_that_branches_return_take_the_dtype_of_the_others():
+    x = fc.ones((), dtype=fc.float64)
+    assert fc.cond(False, lambda x: x, lambda x: 0.1, x).item() == 0.1
+    assert fc.cond(True, lambda a: a, lambda a: a * 2, 1.).dtype == fc.float32
+    with pytest.raises(TypeError, match="cond"):
+        fc.cond(True, lambda x: 0.5, lambda x: x, fc.asarray(1))
+
+
+def test_traced_endpoints():
+    start, stop = np.float32([0, -1]), np.float32(3)
+    for kwargs in ({}, {"endpoint": False}, {"axis": -1}, {"num": 1}, {"num": 0}, {"dtype": np.int8}):
+        kwargs = {"num": 5, **kwargs}
+        wanted = np.linspace(start, stop, **kwargs)
+        for f in (fc.linspace, fc.jit(lambda a, b: fc.linspace(a, b, **kwargs))):
+            args = (fc.asarray(start), fc.asarray(stop))
+            found = f(*args, **kwargs) if f is fc.linspace else f(*args)
+            assert found.dtype == np.result_type(np.float32, wanted.dtype) or found.dtype == np.int8
+            np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6, atol=1e-6)
+    assert fc.grad(lambda a: fc.linspace(a, 1., 5).sum())(0.).item() == 2.5
+    assert fc.linspace(HALF[0], 2., 3).dtype == fc.bfloat16
+    np.testing.assert_allclose(np.asarray(fc.jit(lambda a: fc.logspace(a, 2., 3))(0.)), [1, 10, 100],
+                               rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(fc.geomspace(fc.asarray([1., 2.]), 8., 4)),
+                               np.geomspace([1., 2.], 8., 4), rtol=1e-5)
+
+
 # ---- ahead of time -------------------------------------------------------------------------------
 
 
@@ -141,3 +220,98 @@ def test_closures_over_traced_values():
         return inner(x) + inner(2.)
     assert fc.grad(f)(3.).item() == 8.
     assert fc.vmap(f)(fc.asarray([1., 2.])).tolist() == [3., 8.]
+
+
+# ---- known calls -----------------------------------------------------------------------------------
+# From the third call on a signature has code of its own (array/calls.py); each result is compared
+# with that of the function without jit.
+
+Pair = namedtuple("Pair", "first second")
+A, B = fc.asarray([1., 2.]), fc.asarray([3., 4.])
+MANY = {f"p{i}": fc.asarray(float(i)) for i in range(50)}
+TREES = {
+    "array": (A,), "three": (A, B, A), "tuple": ((A, B),), "list": ([A], B), "dict": ({"b": A, "a": B},),
+    "many": (MANY,), "other keys": ({1: A, 0: B},), "none": ((A, None), None), "empty": ({}, (), A),
+    "named tuple": (Pair(A, [B]),), "ordered": (OrderedDict(b=A, a=B),), "nested": ([{"x": (A, [B])}],),
+    "number": (A, 2), "floats": (A, 0.5, -0.0), "bool": (A, True), "complex": (A, 1j),
+    "numpy": (A, np.ones(2, np.float32)), "scalar": (np.float32(2), A), "number in dict": ({"x": A, "n": 2.},),
+    "many and a number": (MANY, 0.5, A), "numbers alone": (1, 2.5)}
+
+
+def total(*args, **kwargs):
+    """A tree like the arguments, and a sum that depends on which is which."""
+    leaves = fc.tree.leaves((args, kwargs))
+    return (args, kwargs), sum(fc.sum(x * (i + 1)) for i, x in enumerate(leaves))
+
+
+def equal(found, wanted):
+    leaves, structure = fc.tree.flatten(found)
+    others, expected = fc.tree.flatten(wanted)
+    assert structure == expected
+    for a, b in zip(leaves, others):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_known_call_is_like_the_first(name):
+    f, args = fc.jit(total), TREES[name]
+    for _ in range(4):
+        equal(f(*args), total(*args))
+    for _ in range(4):
+        equal(f(*args, scale=A, b={"x": B}), total(*args, scale=A, b={"x": B}))
+    equal(f(*args), total(*args))
+
+
+def test_a_known_call_takes_no_other_for_itself():
+    f = fc.jit(lambda t, n=1.: fc.tree.map(lambda x: x * n, t))
+    calls = [(MANY,), ({**MANY, "p0": A},), ({**MANY, "q": A},), ((A, B), 2), ((A, B), 2.), ([A, B], 2),
+             (Pair(A, B), 2), ((A, None), 2), ((A, (B,)), 2), ((A, B), True), ((A, B), np.float32(2)),
+             ((A, B), np.ones(2)), ((A, B), np.ones(1)), ((A, B), np.ones(2, np.float32)), (A, -0.),
+             (A, 0.), (A, float("nan")), (A, 2), (A, 3), (A.astype(fc.float64), 2), (fc.ones(2), 2)]
+    for _ in range(4):
+        for args in calls:
+            n = args[1] if len(args) == 2 else 1.
+            equal(f(*args), fc.tree.map(lambda x: x * n, args[0]))
+    assert np.signbit(np.asarray(f(fc.ones(1), -0.))).all()
+
+
+@pytest.mark.parametrize("values", [(2, 3, True), ("a", "b", "a"), (None, (1, 2), (1, 3)), (1, 1., 1)],
+                         ids=str)
+def test_static_arguments_of_known_calls(values):
+    by_number = fc.jit(lambda x, how, y: ((x, y), repr(how))[0], static_argnums=1)
+    seen = fc.jit(lambda x, *, how: fc.full((len(repr(how)),), x.sum()), static_argnames="how")
+    for _ in range(4):
+        for value in values:
+            equal(by_number(A, value, B), (A, B))
+            assert seen(A, how=value).shape == (len(repr(value)),)
+
+
+def test_arguments_that_are_not_on_the_device_yet():
+    f, g = fc.jit(lambda x, y: x + y), fc.jit(lambda x, y: {"sum": x + y, "x": x})
+    for _ in range(4):
+        x, y = fc.asarray([1., 2.]), fc.ones(2) * 2
+        assert f(x, y).tolist() == f(x, f(x, y) * 1 - x).tolist() == [3., 4.]
+        assert g(x, y)["sum"].tolist() == [3., 4.] and g(f(x, y), y)["x"].tolist() == [3., 4.]
+
+
+def test_a_known_call_is_inlined_where_a_trace_is_active():
+    f = fc.jit(lambda t: {"y": t["x"] * 2})
+    for _ in range(4):
+        f({"x": A})
+    assert len(fc.make_graph(lambda x: f({"x": A})["y"] + x)(B).nodes) > 1
+    assert fc.vmap(lambda x: f({"x": x})["y"])(A).tolist() == [2., 4.]
+
+
+def test_known_calls_name_what_fails():
+    def fail(x):
+        raise TypeError("by hand")
+    f = fc.jit(lambda t: [fc.pure_callback(fail, fc.ShapeDtype((2,), fc.float32), t["x"])])
+    for _ in range(4):
+        with pytest.raises(TypeError, match="by hand"):
+            fc.tree.leaves(f({"x": A}))[0].block_until_ready()
+    g = fc.jit(lambda t, y: (t[0] + y, t[1]), donate_argnums=0)
+    for _ in range(4):
+        kept = (A * 1, B * 1)
+        equal(g(kept, A), (A + A, B))
+    with pytest.raises(RuntimeError, match="donated"):
+        g(kept, A)

@@ -247,3 +247,16 @@ def test_compiled_as_by_reference(fun):
     found = np.asarray(fun(x))
     with fc.engine.forced_tier("reference"):
         close(found, fun(x))
+
+
+def test_softmax_takes_its_axis_by_position():
+    x = np.float32([[1., 2.], [3., 5.]])
+    a = fc.asarray(x)
+    wanted = np.exp(x) / np.exp(x).sum(0)
+    np.testing.assert_allclose(np.asarray(fc.softmax(a, 0)), wanted, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(fc.log_softmax(a, 0)), np.log(wanted), rtol=1e-5)
+    for mask in (x < 3, fc.asarray(x < 3)):
+        found = fc.softmax(a, axis=0, where=mask)
+        np.testing.assert_allclose(np.asarray(found), [[1., 1.], [0., 0.]], rtol=1e-6)
+    assert fc.jit(lambda x, m: fc.softmax(x, 1, m))(a, fc.asarray(x > 1)).shape == (2, 2)
+    assert fc.grad(lambda x: fc.softmax(x, 0)[0, 0])(a).shape == (2, 2)

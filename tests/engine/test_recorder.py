@@ -236,11 +236,11 @@ def test_a_forked_child_computes_by_numpy():
 def test_an_interrupt_in_the_middle_of_a_flush_loses_nothing(monkeypatch):
     from functorch_core.engine import programs
     x = vector(1, 2) * 2
-    real = programs.run_units
-    monkeypatch.setattr(programs, "run_units", _raise_interrupt)
+    real = programs.run_schedule
+    monkeypatch.setattr(programs, "run_schedule", _raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
         np.asarray(x)
-    monkeypatch.setattr(programs, "run_units", real)
+    monkeypatch.setattr(programs, "run_schedule", real)
     np.testing.assert_array_equal(np.asarray(x), [2, 4])
     np.testing.assert_array_equal(np.asarray(x + 1), [3, 5])
 

@@ -1,0 +1,179 @@
+"""Recordings computed op by op: cold keys, forked children, tiers that are forced.
+
+What to call, on what, and what is needed no more, is written down once for a key: a schedule.
+"""
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import xla
+from . import nans
+from .modes import settings
+from .recorder import SCALAR, Recording
+from .sources import note
+from .stats import count
+from .units import Unit
+from .value import Value
+
+MAX_SCHEDULES = 1024
+REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
+LIVE, UNUSED = sys.maxsize, -1
+
+
+class Call(NamedTuple):
+    """One op: run([env[i] for i in args]) are the values of env[first:first + n]."""
+
+    run: Callable
+    args: tuple[int, ...]
+    first: int
+    n: int
+    frees: tuple[int, ...]  # places whose values nobody needs after it
+    index: int              # which of the recorded calls it is
+    unit: Unit
+
+
+class Schedule(NamedTuple):
+    """The calls of a recording that compute what is live. Its env holds inputs, numbers, results."""
+
+    calls: list[Call]
+    live: list[tuple[int, int]]  # (slot, place)
+    first_result: int
+    n_results: int
+    on_host: bool                # all by NumPy
+    ops: dict[str, int]          # what to count
+
+
+_schedules: OrderedDict[tuple, Schedule] = OrderedDict()
+
+
+def run_units(recording: Recording, live: tuple[int, ...], tier: str, device):
+    """Compute op by op: tier 'reference', 'per-op', or 'cheapest' of both for each op."""
+    key = tuple(recording.signature), live, tier, device
+    schedule = _schedules.get(key)
+    if schedule is None:
+        schedule = _schedules[key] = schedule_of(recording, live, tier, device)
+        if len(_schedules) > MAX_SCHEDULES:
+            _schedules.popitem(last=False)
+    run_schedule(schedule, recording)
+
+
+def run_schedule(schedule: Schedule, recording: Recording):
+    """Compute; name the op that fails. What was computed before it is kept."""
+    env: list = [v.data for v in recording.inputs]
+    if schedule.on_host:
+        env = [x if x.__class__ is np.ndarray else xla.to_numpy(x) for x in env]
+    if recording.floats:
+        env += map(np.float64, recording.floats)
+    if recording.ints:
+        env += map(np.int64, recording.ints)
+    env += [None] * schedule.n_results
+    for name, n in schedule.ops.items():
+        count(name, n)
+    call = None
+    try:
+        with np.errstate(all="ignore"):
+            for call in schedule.calls:
+                run, args, first, n, frees, index, unit = call
+                outs = run([env[i] for i in args])
+                if n == 1:
+                    env[first] = outs[0]
+                else:
+                    env[first:first + n] = outs
+                if settings.debug_nans:
+                    nans.check(unit.graph, unit.name, [_as_array(env[i]) for i in args], outs,
+                               recording.sources[2 * index:2 * index + 2])
+                for i in frees:
+                    env[i] = None
+    except Exception as error:
+        note(error, call.unit, recording.sources[2 * call.index:2 * call.index + 2])
+        _keep([(s, i) for s, i in schedule.live if i < call.first], env, recording.values)
+        raise
+    _keep(schedule.live, env, recording.values)
+
+
+def _keep(live, env: list, values: list[Value]):
+    for slot, place in live:
+        value, data = values[slot], env[place]
+        value.data, value.recording = data if data.__class__ is xla.Buffer else freeze(data), None
+
+
+def freeze(array: np.ndarray) -> np.ndarray:
+    """A contiguous array; reference rules may return broadcast views of their inputs."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+# ---- schedules -----------------------------------------------------------------------------------
+
+
+def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) -> Schedule:
+    """The schedule of a recording."""
+    calls = list(recording.calls())
+    n_results = sum(len(unit.out_avals) for unit, _ in calls)
+    last = _last_uses(calls, live, n_results)
+    numbers = {SCALAR: len(recording.inputs), SCALAR - 1: len(recording.inputs) + len(recording.floats)}
+    base = numbers[SCALAR - 1] + len(recording.ints)
+    on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device)
+               for unit, _ in calls]
+    found: list[Call] = []
+    first = base
+    for i, (unit, codes) in enumerate(calls):
+        args = []
+        for c in codes:
+            if c > SCALAR:
+                args.append(base + c if c >= 0 else -1 - c)
+            else:
+                args.append(numbers[c])
+                numbers[c] += 1
+        n = len(unit.out_avals)
+        if unit.effect or max(last[first - base:first - base + n], default=UNUSED) != UNUSED:
+            frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
+            run = _runner(unit, on_host[i], all(on_host), device)
+            found.append(Call(run, tuple(args), first, n, frees, i, unit))
+        first += n
+    by_numpy = sum(on_host[c.index] for c in found)
+    ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
+    return Schedule(found, [(s, base + s) for s in live], base, n_results, all(on_host),
+                    {k: v for k, v in ops.items() if v})
+
+
+def _by_numpy(unit: Unit, device) -> bool:
+    """Whether NumPy is quick enough: a function of the unit alone."""
+    return device.platform == "cpu" and unit.cost.reference < REFERENCE_LIMIT
+
+
+def _runner(unit: Unit, on_host: bool, all_on_host: bool, device) -> Callable:
+    if not on_host:
+        return lambda args: unit.program(device)([_as_buffer(a, device) for a in args])
+    if all_on_host:
+        return unit.reference
+    return lambda args: unit.reference([_as_array(a) for a in args])
+
+
+def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
+    """For each result the index of the last call that needs it: LIVE if it outlives the flush,
+    UNUSED if no call that is computed needs it."""
+    last = [UNUSED] * n_values
+    for slot in live:
+        last[slot] = LIVE
+    slot = n_values
+    for i in reversed(range(len(calls))):
+        unit, codes = calls[i]
+        slot -= len(unit.out_avals)
+        if unit.effect or max(last[slot:slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
+            for c in codes:
+                if c >= 0 and last[c] == UNUSED:
+                    last[c] = i
+    return last
+
+
+def _as_array(x) -> np.ndarray:
+    return x if isinstance(x, (np.ndarray, np.generic)) else xla.to_numpy(x)
+
+
+def _as_buffer(x, device):
+    return xla.put(x, device) if isinstance(x, (np.ndarray, np.generic)) else x
