@@ -78,6 +78,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             for t in self.tensors)
         return self._rows if plain else None
 
+    def _collated(self, indices: list) -> list[Tensor] | None:
+        """What default_collate makes of these samples, by one gather a tensor."""
+        if self.__getitems__ is None or any([i.__class__ is not int for i in indices]):
+            return None
+        return [from_array(t._array().take(indices, 0)) for t in self.tensors]
+
     def _rows(self, indices) -> list[tuple]:
         columns = [t._array() for t in self.tensors]
         return [tuple([from_array(column[i]) for column in columns]) for i in indices]
@@ -214,6 +220,13 @@ class Subset(Dataset[T_co]):
         if callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__(chosen)
         return [self.dataset[i] for i in chosen]
+
+    def _collated(self, indices: list) -> list | None:
+        """What default_collate makes of these samples, if the dataset knows a quick way."""
+        read_all, cls = getattr(self.dataset, "_collated", None), type(self)
+        if read_all is None or cls.__getitems__ is not Subset.__getitems__:
+            return None
+        return read_all([self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

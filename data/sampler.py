@@ -72,7 +72,8 @@ class RandomSampler(Sampler[int]):
             return
         for _ in range(self.num_samples // n):
             yield from randperm(n, generator=generator).tolist()
-        yield from randperm(n, generator=generator).tolist()[:self.num_samples % n]
+        if self.num_samples % n or self.generator is not None:  # else nobody sees what it draws
+            yield from randperm(n, generator=generator).tolist()[:self.num_samples % n]
 
     def _with_replacement(self, n: int, generator) -> Iterator[int]:
         whole, rest = divmod(self.num_samples, 32)

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("index", "tutorial", "extending", "primitives", "engine", "differences", "performance",
-         "architecture", "next")
+PAGES = ("index", "tutorial", "extending", "primitives", "engine", "differences", "conformance",
+         "performance", "architecture", "next")
 
 
 def primitive_table() -> str:

@@ -14,8 +14,8 @@ from .core.dtypes import (
 from .core.dtypes import bool_ as bool
 from .array.array import Array
 from .array.creation import (
-    arange, asarray, copy, empty, empty_like, eye, from_dlpack, full, full_like, linspace, logspace,
-    ones, ones_like, zeros, zeros_like)
+    arange, asarray, copy, empty, empty_like, eye, from_dlpack, full, full_like, geomspace, linspace,
+    logspace, ones, ones_like, zeros, zeros_like)
 from .array.inspection import (
     __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type)
 from .array.namespace import (

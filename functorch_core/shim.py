@@ -82,15 +82,18 @@ def _publish(module: types.ModuleType):
     title = torch_name(module.__name__)
     if sys.modules.setdefault(title, module) is module:
         _retitle(vars(module), module.__name__, title)
+    if title == "torch":  # it is imported last
+        sys.modules["functorch_core.torch._public_names"].retitle(_retitled)
 
 
-_retitled: list[tuple[object, str]] = []  # things and their own module, for uninstall
+# Things with their own module and qualified name, for uninstall.
+_retitled: list[tuple[object, str, str]] = []
 
 
 def _retitle(contents, old: str, new: str):
     for thing in list(contents.values()):
         if isinstance(thing, (type, types.FunctionType)) and thing.__module__ == old:
-            _retitled.append((thing, old))
+            _retitled.append((thing, old, thing.__qualname__))
             thing.__module__ = new
             if isinstance(thing, type):
                 _retitle(vars(thing), old, new)
@@ -129,8 +132,8 @@ def uninstall():
         sys.meta_path.remove(_finder)
     names.shim_is_installed = False
     while _retitled:
-        thing, own = _retitled.pop()
-        thing.__module__ = own
+        thing, own, qualname = _retitled.pop()
+        thing.__module__, thing.__qualname__ = own, qualname
     for name in [n for n in sys.modules if own_name(n)]:
         if sys.modules[name].__name__.startswith("functorch_core"):
             del sys.modules[name]

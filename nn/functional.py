@@ -33,3 +33,5 @@ from ..torch._ops.nn_unpool import (
     fractional_max_pool2d, fractional_max_pool3d, max_unpool1d, max_unpool2d, max_unpool3d)
 from ..torch._ops.nn_vision import (
     affine_grid, channel_shuffle, fold, grid_sample, pad, pixel_shuffle, pixel_unshuffle, unfold)
+
+_threshold = threshold  # what PyTorch's pickles call it

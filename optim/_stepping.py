@@ -1,6 +1,8 @@
 """Optimizers that are shells over an algorithm: a step is one recorded op a parameter group."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..array.array import wrap
@@ -57,12 +59,19 @@ class AlgorithmOptimizer(Optimizer):
 
     def _step_group(self, group: dict):
         """Record the update of a group, and assign its results."""
-        params = [p for p in group["params"] if p._grad is not None]
+        params = []
+        for p in group["params"]:
+            if p._grad is None:
+                continue
+            if self.complex_message and p.is_complex():
+                raise RuntimeError(self.complex_message)
+            if p._grad.is_sparse:
+                self._step_sparse(p, p._grad, group)
+            else:
+                params.append(p)
         if not params:
             return
         grads = [p._grad for p in params]
-        for p, grad in zip(params, grads):
-            self._check(p, grad)
         states = [self._state_of(p, group) for p in params]
         slots = [{k: x for k, x in s.items() if k != "step" and isinstance(x, Tensor)}
                  for s in states]
@@ -106,12 +115,44 @@ class AlgorithmOptimizer(Optimizer):
             self._init_state(p, group)
         return state
 
-    def _check(self, p: Tensor, grad: Tensor):
-        """Errors for parameters and gradients the algorithm is not defined for."""
-        if self.complex_message and p.is_complex():
-            raise RuntimeError(self.complex_message)
-        if grad.is_sparse:
-            raise RuntimeError(self.sparse_message.format(name=type(self).__name__))
+    def _step_sparse(self, p: Tensor, grad: Tensor, group: dict):
+        """Update a parameter whose gradient is sparse, if the algorithm is defined for one."""
+        raise RuntimeError(self.sparse_message.format(name=type(self).__name__))
+
+    def _step_rows(self, p: Tensor, grad: Tensor, state: dict, step: float, group: dict):
+        """Update the rows of a parameter and of its state that are in a sparse gradient."""
+        grad = grad.coalesce()
+        if not grad._nnz():
+            return
+        where = _Rows(grad)
+        slots = {k: x for k, x in state.items() if k != "step" and isinstance(x, Tensor)}
+        hyper = {k: hyperparameter(group[k]) for k in self.algorithm.defaults if k in group}
+        new, kept = self.algorithm(
+            [where.of(p)], [grad._values()._read()], [{k: where.of(x) for k, x in slots.items()}],
+            [0], [step], hyper)
+        where.write(p, new[0])
+        for name, value in kept[0].items():
+            where.write(state[name], value)
+
+
+class _Rows:
+    """The rows of dense tensors where a sparse one has values."""
+
+    def __init__(self, sparse: Tensor):
+        from ..torch.sparse._tensor import row_numbers
+        n = sparse.sparse_dim()
+        self.shape = (math.prod(sparse.shape[:n]), *sparse.shape[n:])
+        self.numbers = new_tensor(from_numpy(row_numbers(sparse)))
+
+    def of(self, dense: Tensor) -> Value:
+        """The rows of a tensor."""
+        return dense.detach().reshape(self.shape).index_select(0, self.numbers)._read()
+
+    def write(self, dense: Tensor, rows: Value):
+        """Put rows back."""
+        flat = dense.detach().reshape(self.shape)
+        write(dense, flat.index_copy(0, self.numbers, new_tensor(rows)).reshape(
+            dense.shape)._read())
 
 
 class _Operand:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from . import functional
 from ._checks import check, check_fused, check_lr
-from ._stepping import AlgorithmOptimizer
+from ._stepping import AlgorithmOptimizer, advance
 
 
 class Adagrad(AlgorithmOptimizer):
@@ -27,6 +27,12 @@ class Adagrad(AlgorithmOptimizer):
         for group in self.param_groups:
             for p in group["params"]:
                 self._init_state(p, group)
+
+    def _step_sparse(self, p, grad, group):
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self._state_of(p, group)
+        self._step_rows(p, grad, state, advance([state["step"]])[1][0], group)
 
     def share_memory(self):
         """Accepted for compatibility."""

@@ -18,7 +18,7 @@ class Adam(AlgorithmOptimizer):
     """
 
     algorithm = functional.adam
-    sparse_message = "{name} does not support sparse gradients, please consider SparseAdam instead"
+    sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
     later_options = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
                      "differentiable": False, "decoupled_weight_decay": False, "fused": None}
 

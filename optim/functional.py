@@ -119,6 +119,19 @@ def adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, wei
     return param - (lr / correction1) * (exp_avg / root), new
 
 
+@algorithm(init=zeros("exp_avg", "exp_avg_sq"))
+def sparse_adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8,
+                maximize=False):
+    """Adam for the rows of a table that have a gradient; as in torch.optim.SparseAdam, eps is added
+    before the correction for the start at zero."""
+    exp_avg = lerp(state["exp_avg"], grad, 1 - betas[0])
+    exp_avg_sq = lerp(state["exp_avg_sq"], grad * grad, 1 - betas[1])
+    correction1, correction2 = (1 - beta ** step for beta in betas)
+    rate = lr * correction2 ** 0.5 / correction1
+    new = param - rate * (exp_avg / (fc.sqrt(exp_avg_sq) + eps))
+    return new, {"exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
+
+
 adamw = adam.variant("adamw", weight_decay=1e-2, decoupled_weight_decay=True)
 
 

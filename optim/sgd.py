@@ -37,5 +37,20 @@ class SGD(AlgorithmOptimizer):
     def _init_state(self, p, group):
         """Nothing: the first gradient becomes the momentum buffer."""
 
+    def _step_sparse(self, p, grad, group):
+        grad = -grad if group["maximize"] else grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])  # raises, as in PyTorch
+        momentum = group["momentum"]
+        if momentum != 0:
+            state = self.state[p]
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-group["lr"])
+
     def _state_of(self, p, group) -> dict:
         return self.state[p] if group["momentum"] != 0 else {}

@@ -1,20 +1,17 @@
 """torch.optim.SparseAdam."""
 from __future__ import annotations
 
+from . import functional
 from ._checks import check_betas, check_lr
-from .optimizer import Optimizer, loss_of, without_tape
+from ._stepping import AlgorithmOptimizer
 
 DENSE = "SparseAdam does not support dense gradients, please consider Adam instead"
-NO_SPARSE = ("SparseAdam.step: gradients with layout torch.sparse_coo are not implemented; make "
-             "the layer's gradient dense (sparse=False) and use torch.optim.Adam")
 
 
-class SparseAdam(Optimizer):
-    """Adam that touches only the rows in a sparse gradient.
+class SparseAdam(AlgorithmOptimizer):
+    """Adam that touches only the rows in a sparse gradient, as nn.Embedding(sparse=True) has."""
 
-    Sparse tensors are not implemented yet, so that every step raises: as in PyTorch for a dense
-    gradient.
-    """
+    algorithm = functional.sparse_adam
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_lr(lr)
@@ -32,13 +29,18 @@ class SparseAdam(Optimizer):
             if found:
                 raise ValueError(f"{what} params at indices {found}: SparseAdam {advice}")
 
-    @without_tape
-    def step(self, closure=None):
-        """Raises for every gradient."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is not None:
-                    raise NotImplementedError(NO_SPARSE) if p.grad.is_sparse else (
-                        RuntimeError(DENSE))
-        return loss
+    def _step_group(self, group: dict):
+        params = [p for p in group["params"] if p._grad is not None]
+        if any(not p._grad.is_sparse for p in params):
+            raise RuntimeError(DENSE)
+        for p in params:
+            state = self._state_of(p, group)
+            state["step"] += 1
+            self._step_rows(p, p._grad, state, float(state["step"]), group)
+
+    def _init_state(self, p, group):
+        super()._init_state(p, group)
+        self.state[p]["step"] = 0  # a Python number here, in PyTorch, too
+
+    def __setstate__(self, state: dict):
+        super(AlgorithmOptimizer, self).__setstate__(state)

@@ -18,6 +18,10 @@ NOT_COLLATABLE = ("default_collate: batch must contain tensors, numpy arrays, nu
                   "lists; found {}")
 default_collate_err_msg_format = NOT_COLLATABLE
 PLAIN = (Tensor, Parameter)
+HOST_SCALARS = frozenset((
+    np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64,
+    np.complex64, np.complex128))
+HOST_DTYPES = frozenset(map(np.dtype, HOST_SCALARS))
 
 
 def _is_text(array: np.ndarray) -> bool:
@@ -111,33 +115,59 @@ def _function_for(sample, functions: dict) -> Callable | None:
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors, stacked. Those whose data are there are stacked on the host: as an op on so many
-    inputs it would cost several times as much. Recorded samples (dataset[i] of a tensor) are computed
-    first: within the recording of a training step they would be compiled anew for many batches."""
-    if any([type(x) in PLAIN and x._read().recording is not None for x in batch]):
-        flush("samples were collated")
-    if all([type(x) in PLAIN and _is_on_host(x) for x in batch]):
-        arrays = [x._value.data for x in batch]
-        first = arrays[0]
-        if all([a.shape == first.shape and a.dtype == first.dtype for a in arrays]):
-            return from_array(np.stack(arrays))
-    return stack(list(batch), 0)
+    inputs it would cost several times as much. Of recorded samples (ops on dataset[i]) the batch is
+    a result of their recording, which is computed here: batches have the same ops with other indices,
+    so that it soon is one program; as a part of the training step it would be another every time."""
+    arrays = [_on_host(x) for x in batch]
+    first = arrays[0]
+    if first is not None and all([a is not None and a.shape == first.shape
+                                  and a.dtype == first.dtype for a in arrays]):
+        return from_array(_stacked(arrays))
+    batch = stack(list(batch), 0)
+    flush("samples were collated")
+    return batch
 
 
-def _is_on_host(x: Tensor) -> bool:
-    value = x._read()
-    return (value.recording is None and isinstance(value.data, np.ndarray) and x._level is None
-            and x._ge is None)
+def _on_host(x: Tensor) -> np.ndarray | None:
+    """The data of a plain tensor that has been computed on the host and has no history."""
+    if type(x) not in PLAIN or x._level is not None or x._ge is not None:
+        return None
+    value = x._value if x._view is None else x._read()
+    return value.data if value.recording is None and value.data.__class__ is np.ndarray else None
+
+
+def _stacked(arrays: list[np.ndarray]) -> np.ndarray:
+    """Arrays of one shape along a new first axis: np.stack, without a view of each (0.5 us)."""
+    shape = arrays[0].shape
+    whole = np.concatenate(arrays) if shape else np.array(arrays)
+    return whole.reshape(len(arrays), *shape)
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Arrays, as tensors."""
     if _is_text(batch[0]):
         raise TypeError(NOT_COLLATABLE.format(batch[0].dtype))
+    if _are_alike(batch):
+        return from_array(_stacked(batch))
     return collate([as_tensor(x) for x in batch], collate_fn_map=collate_fn_map)
+
+
+def _are_alike(batch) -> bool:
+    """Whether a batch of arrays can be stacked as it is: one shape, one dtype that tensors have."""
+    first = batch[0]
+    if first.dtype.kind not in "biufc" or not first.dtype.isnative:
+        return False
+    shape, dtype = first.shape, first.dtype
+    return dtype in HOST_DTYPES and all([
+        a.__class__ is np.ndarray and a.shape == shape and a.dtype == dtype
+        and min(a.strides, default=0) >= 0 for a in batch])
 
 
 def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     """NumPy scalars."""
+    kind = type(batch[0])
+    if kind in HOST_SCALARS and all([x.__class__ is kind for x in batch]):
+        return from_array(np.array(batch))
     return as_tensor(batch)
 
 

@@ -1,6 +1,11 @@
 """Reading a batch (or a sample, without automatic batching) from a dataset."""
 from __future__ import annotations
 
+from .collate import default_collate
+
+
+def _nothing(indices):
+    """Of datasets that know no quicker way to a batch than by its samples."""
 
 class _MapDatasetFetcher:
     """Reads `dataset[index]`."""
@@ -13,6 +18,10 @@ class _MapDatasetFetcher:
         dataset = self.dataset
         if not self.auto_collation:
             return self.collate_fn(dataset[index])
+        if self.collate_fn is default_collate:
+            batch = getattr(dataset, "_collated", _nothing)(index)
+            if batch is not None:
+                return batch
         read_all = getattr(dataset, "__getitems__", None)
         return self.collate_fn(read_all(index) if read_all else [dataset[i] for i in index])
 

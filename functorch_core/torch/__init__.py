@@ -7,7 +7,8 @@ import sys as _sys
 
 from .. import aliases as _aliases
 from .. import xla as _xla
-from . import _missing, _ops, _overrides, _plain_pickles, _settings, _tensor
+from . import _layouts, _missing, _ops, _overrides, _plain_pickles, _public_names
+from . import _settings, _tensor
 from ._dtype_questions import can_cast, promote_types, result_type
 from ._install import install as _install
 from ._parameter import Parameter as _Parameter
@@ -16,8 +17,11 @@ from ._tensor_base import Tensor
 from ._types import (
     Size, channels_last, channels_last_3d, contiguous_format, device, dtype, finfo,
     get_default_device, get_default_dtype, iinfo, layout, memory_format, preserve_format,
-    set_default_device, set_default_dtype, sparse_coo, sparse_csr, strided)
+    set_default_device, set_default_dtype, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc,
+    sparse_csr, strided)
 from ._types import by_name as _by_name
+from ._types import unstored as _unstored_dtypes
+from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.modes import (
     enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
     set_grad_enabled)
@@ -32,6 +36,7 @@ e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 
 __version__ = _TorchVersion(_version)
 
 globals().update(_by_name)
+globals().update(_unstored_dtypes, chalf=_unstored_dtypes["complex32"])
 _overrides.install()
 _install(globals())
 globals().update({name: getattr(_settings, name) for name in _settings.__all__
@@ -47,21 +52,24 @@ from ._func.vmap import vmap
 from .. import nn  # last: it is written with the names above
 from .. import optim
 
+_layouts.install()
 _missing.install_methods(Tensor)
 _plain_pickles.register()
+_public_names.name_ops()
 
 # ---- names that are imported when they are asked for ---------------------------------------------
 
 _LAZY = frozenset("""_C __config__ __future__ _utils accelerator amp backends compiler cpu cuda
-    distributed functional futures hub jit library mps mtia multiprocessing overrides profiler
-    quasirandom random serialization signal storage testing torch_version types version
-    xpu""".split())
+    distributed functional futures hub jit library masked mps mtia multiprocessing overrides
+    profiler quasirandom random serialization signal sparse storage testing torch_version types
+    version xpu""".split())
 _FROM = {
     "amp.autocast_mode": """autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
         get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
         is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "serialization": "load save",
+    "sparse._tensor": "sparse_coo_tensor",
     "compiler": "compile",
     "cuda": "OutOfMemoryError",
     "_accelerators": "Event Stream",

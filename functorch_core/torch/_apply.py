@@ -13,12 +13,14 @@ from ..core import dtypes as dt
 from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
 from ..engine.recorder import record_pair
+from ._node_names import backward_name
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate, sequence
 
 _new = object.__new__
 levels = None            # the module `_levels`, set when a transform is entered for the first time
+marks_births = False     # while func transforms compute, for operators; see `_captured`
 marks_inference = False  # set when inference mode is entered for the first time
 
 _MODIFIED = ("one of the variables needed for gradient computation has been modified by an inplace "
@@ -38,15 +40,20 @@ SAVED_INFERENCE = ("Inference tensors cannot be saved for backward. Please do no
 
 
 class GraphOp:
-    """An op at one signature: its graph, the unit that records it, how it is differentiated."""
+    """An op at one signature: its graph, the unit that records it, how it is differentiated.
 
-    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "differentiable")
+    `call` says what the arguments were, for those who look at nodes; None where there was no call.
+    """
+
+    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "differentiable",
+                 "call")
 
     def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
         self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
         self.unit = Unit(self.graph, name, multiple)
         self.node_class = node_class or node_class_of(name)
         self._taped: dict[tuple, Taped | None] = {}
+        self.call = None
         self.differentiable = tuple(a.dtype in dt.INEXACT for a in graph.in_avals)
 
     def taped(self, mask: tuple[bool, ...]) -> Taped | None:
@@ -59,6 +66,7 @@ class GraphOp:
         found = None
         if any(real) and any(a.dtype in dt.INEXACT for a in self.graph.out_avals):
             found = Taped(self.graph, real, self.name, self.multiple)
+            found.node_name = self.node_class.__name__
             if not any(found.out_mask):
                 found = None
         self._taped[mask] = found
@@ -73,6 +81,11 @@ class OpNode(Node):
     """
 
     __slots__ = ("op", "taped", "saved", "versions")
+
+    def name(self) -> str:
+        """PyTorch's name of the kind of node."""
+        kind = type(self).__name__
+        return f"torch::autograd::{kind}" if kind == "CopySlices" else kind
 
     def __init__(self, edges, n_outputs: int, op: GraphOp, taped: Taped, saved, versions):
         self.edges, self.n_outputs = edges, n_outputs
@@ -149,6 +162,37 @@ class OpNode(Node):
                 versions.append((saved, version))
         self.versions = versions
 
+    @property
+    def next_functions(self) -> tuple:
+        """((node, index), ...) of the inputs, in PyTorch's order; (None, 0) where none is needed."""
+        call, edges = self.op.call, self.edges
+        if call is not None:
+            edges = [None if i is None else edges[i] for i in call.edges]
+        return tuple([(None, 0) if e is None else e for e in edges])
+
+    def __getattr__(self, name: str):
+        """_saved_self, _saved_result, _saved_dim: what PyTorch's nodes show of the call."""
+        if name.startswith("_saved_") and self.op.call is not None:
+            return self._shown(name.removeprefix("_saved_"))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _shown(self, name: str):
+        call, taped = self.op.call, self.taped
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if name == "result" and 0 in taped.saved_outputs:
+            k = len(taped.saved_inputs) + taped.saved_outputs.index(0)
+            return self._saved_tensor(k, self.saved[k], True)
+        name = "input" if name == "self" and "self" not in call.places else name
+        if name in call.static:
+            return call.static[name]
+        place = call.places.get(name)
+        if place not in taped.saved_inputs:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute "
+                                 f"'_saved_{name}'")
+        k = taped.saved_inputs.index(place)
+        return self._saved_tensor(k, self.saved[k], True)
+
     def release(self):
         """Free the saved values."""
         if self.saved or self.op.name in SAVES_NUMBERS:
@@ -159,7 +203,7 @@ def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
     """The message for a saved tensor (an output of `node`) that has been written to since."""
     node = tensor.grad_fn if node is None else node
     what = "" if node is None else (f", which is output {tensor.output_nr} of "
-                                    f"{re.sub('Backward[0-9]*$', '', node.name())},")
+                                    f"{re.sub('Backward[0-9]*$', '', type(node).__name__)},")
     return _MODIFIED.format(kind=tensor.type(), shape=list(tensor.shape), what=what,
                             now=tensor._version, then=version)
 
@@ -178,7 +222,8 @@ def first_order_op(taped: Taped, given: tuple) -> GraphOp:
     op = taped.ops.get(given)
     if op is None:
         name = f"{taped.forward.name}_backward"
-        op = taped.ops[given] = GraphOp(taped.backward(given)[0], name, True)
+        op = taped.ops[given] = GraphOp(taped.backward(given)[0], name, True,
+                                        node_class_of(backward_name(taped.node_name)))
     return op
 
 
@@ -188,7 +233,8 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
     if op is None:
         graph = _with_zeros(taped.second_order, given)
         name = f"{taped.forward.name}_backward"
-        op = taped.ops["second", given] = GraphOp(graph, name, True)
+        op = taped.ops["second", given] = GraphOp(
+            graph, name, True, node_class_of(backward_name(taped.node_name)))
     return op
 
 
@@ -197,18 +243,31 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 # Ops of which PyTorch saves even a number: a second backward pass through them is an error.
 SAVES_NUMBERS = frozenset({"mul", "div"})
 _node_classes: dict[str, type] = {}
-NODE_NAMES = {"CopySlices": "CopySlices"}
+NODE_NAMES = {name: name for name in ("CopySlices", "NotImplemented")}
 
 
 def node_class_of(name: str) -> type:
-    """The class of an op's nodes: AddBackward0 for add."""
-    camel = "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
-    camel = NODE_NAMES.get(name, camel + "Backward0")
+    """The class of an op's nodes: AddBackward0 for add, AvgPool2DBackward0 for avg_pool2d; the name
+    of a node gives its class."""
+    camel = NODE_NAMES.get(name, name)
+    if "Backward" not in camel and camel not in NODE_NAMES:
+        camel = name.title().replace("_", "") + "Backward0"
     found = _node_classes.get(camel)
     if found is None:
-        found = _node_classes[camel] = type(camel, (OpNode,), {"__slots__": (),
-                                                               "__module__": "torch.autograd"})
+        base = NotDifferentiable if camel == "NotImplemented" else OpNode
+        found = _node_classes[camel] = type(camel, (base,), {"__slots__": (),
+                                                             "__module__": "torch.autograd"})
     return found
+
+
+class NotDifferentiable(OpNode):
+    """The node of an op that PyTorch has no derivative of."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence, create_graph: bool):
+        """RuntimeError."""
+        raise RuntimeError(f"derivative for aten::{self.op.name} is not implemented")
 
 
 # ---- applying ------------------------------------------------------------------------------------

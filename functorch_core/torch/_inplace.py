@@ -1,14 +1,23 @@
 """In-place forms: compute, check that the result fits, assign."""
 from __future__ import annotations
 
+import warnings
+
 from ..core import dtypes as dt
 from ._tensor_base import Tensor
 from . import _types
 from ._views import assign, check_writable
 
 CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
+OUT_DTYPE = "Expected out tensor to have dtype {wanted}, but got {found} instead"
+EXACT_OUT = frozenset({"aminmax", "complex", "gather", "multinomial"})  # the others' out= converts
 OUT_SHAPE = ("output with shape {out} doesn't match the broadcast shape {shape}")
 
+RESIZED = ("An output with one or more elements was resized since it had shape {old}, which does not "
+           "match the required output shape {new}. This behavior is deprecated, and in a future "
+           "PyTorch release outputs will not be resized unless they have zero elements. You can "
+           "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+           "t.resize_(0).")
 _SCALAR_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
                  "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
                  "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
@@ -57,7 +66,13 @@ def write(name: str, out: Tensor, result: Tensor) -> Tensor:
         raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype),
                                               wanted=scalar_name(wanted.dtype)))
     if found.dtype != wanted.dtype:
+        if name in EXACT_OUT:
+            raise RuntimeError(OUT_DTYPE.format(found=scalar_name(wanted.dtype),
+                                                wanted=scalar_name(found.dtype)))
         result = result.to(_types.of_numpy(wanted.dtype))
     if out.shape != result.shape:
+        if out.numel():
+            warnings.warn(RESIZED.format(old=list(out.shape), new=list(result.shape)), UserWarning,
+                          stacklevel=3)
         out.resize_(result.shape)
-    return assign(out, result)
+    return assign(out, result, captured=True)

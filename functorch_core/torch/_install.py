@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..engine.recorder import record_pair
+from ..engine.recorder import record, record_pair
+from ..ops.op import LITERALS, fits
 from . import _apply, _op
 from ._apply import apply_pair
 from ._inplace import inplace
@@ -88,6 +89,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
     slow, pairs, taped_pairs = _slow_operator(op, False), op.pairs, op.taped_pairs
+    numbers = op.numbers
 
     def operator(self, other):
         # The hot path: two plain tensors whose avals were seen before.
@@ -98,7 +100,7 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
             on_tape, other_on_tape = self._ge is not None, other._ge is not None
             if not ((on_tape or other_on_tape) and modes.enabled):
                 found = pairs.get((x.aval, y.aval))
-                if found is not None and not _apply.marks_inference:
+                if found is not None and not (_apply.marks_inference or _apply.marks_births):
                     tensor = _new(Tensor)
                     tensor._value = record_pair(found.unit, x, y)
                     return tensor
@@ -106,10 +108,23 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 found, how = taped_pairs.get((x.aval, y.aval, on_tape, other_on_tape), NOTHING)
                 if how is not None:
                     return apply_pair(found, how, self, other, x, y)
+        elif other.__class__ in SCALARS and self._level is None and (
+                self._ge is None or not modes.enabled) and not (
+                _apply.marks_inference or _apply.marks_births) and (
+                _op.overrides is None and _op.autocast is None):
+            x = self._value if self._view is None else self._read()
+            cls = other.__class__
+            packed = other not in LITERALS and other != 0 and fits(other)
+            found = numbers.get((x.aval, cls) if packed else (x.aval, cls, other))
+            if found is not None:
+                tensor = _new(Tensor)
+                tensor._value = record(found.unit, (x, other) if packed else (x,))
+                return tensor
         return slow(self, other)
     return operator
 
 
+SCALARS = frozenset({float, int})
 NOTHING = None, None
 PLAIN = frozenset({Tensor, Parameter})
 

@@ -1,7 +1,7 @@
 """Views of wrappers, and writing to them: what is written goes down to what they wrap."""
 from __future__ import annotations
 
-from . import _views
+from . import _captured, _views
 from ._levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wrap
 from ._tensor_base import Tensor
 from ._views import Alias, Cell, Lens, contiguous_strides, look, put
@@ -30,7 +30,7 @@ def _cell_of(tensor: Tensor) -> Cell:
     """A cell that only counts versions: the value is the wrapper's."""
     cell = Cell.__new__(Cell)
     cell.value, cell.version, cell.unseen = None, tensor._own_version, 0
-    cell.shape = tensor._aval.shape
+    cell.shape, cell.born = tensor._aval.shape, _captured.birth(tensor)
     cell.strides = contiguous_strides(cell.shape)
     return cell
 
@@ -73,12 +73,12 @@ def _replace(tensor: Tensor, new: Tensor):
     level = tensor._level
     if isinstance(level, Batched) and _depth(new) <= level.depth:
         inner = batched_at(new, level.depth, level.size, level.dim)
-        _views.assign(level.inner, inner)
+        _views.assign(level.inner, inner, captured=True)
         tensor._value = level.inner._value
         return
     if isinstance(level, Dual) and _depth(new) <= level.depth:
         theirs = at_depth(new, level.depth)
-        _views.assign(level.primal, new if theirs is None else theirs.primal)
+        _views.assign(level.primal, new if theirs is None else theirs.primal, captured=True)
         new = level.primal if theirs is None else wrap(
             Dual(level.depth, level.primal, theirs.tangent))
     tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
@@ -90,8 +90,15 @@ def _depth(tensor: Tensor) -> int:
 
 def _check_not_more_batched(tensor: Tensor, new: Tensor):
     """RuntimeError if `new` is one example of a batch, and `tensor` is shared by all examples."""
-    level = new._level
+    if is_more_batched(new, tensor):
+        raise RuntimeError(INPLACE)
+
+
+def is_more_batched(x: Tensor, other: Tensor) -> bool:
+    """Whether x is one example of a batch, and `other` is shared by all examples."""
+    level = x._level
     while level is not None:
-        if isinstance(level, Batched) and not has_level(tensor, level.depth):
-            raise RuntimeError(INPLACE)
+        if isinstance(level, Batched) and not has_level(other, level.depth):
+            return True
         level = level.below._level
+    return False

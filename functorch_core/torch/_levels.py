@@ -21,7 +21,7 @@ from ..core.aval import Aval
 from ..transforms.batch import Axis, batch, move_batch_axis
 from ..transforms.jvp import jvp
 from ..core.trace import trace_closed
-from . import _apply
+from . import _apply, _captured
 from ._apply import GraphOp, OpNode, first_order_op, second_order_op
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
@@ -45,11 +45,12 @@ class Frame:
     """A level that has been entered: its depth, its kind (vmap, jvp, grad); of a vmap also the
     number of examples and its randomness (error, different, same)."""
 
-    __slots__ = ("depth", "kind", "size", "randomness")
+    __slots__ = ("depth", "kind", "size", "randomness", "first_node")
 
     def __init__(self, kind: str, size: int | None = None, randomness: str = "error"):
         self.depth, self.kind = next(_depths), kind
         self.size, self.randomness = size, randomness
+        self.first_node: int | None = None  # of a func transform that differentiates
 
 
 class _Stack(threading.local):
@@ -61,15 +62,18 @@ stack = _Stack()
 
 
 class enter:
-    """Context: a new level; gives its frame."""
+    """Context: a new level; gives its frame. `guards`: captured tensors are not to be written to."""
 
-    def __init__(self, kind: str, size: int | None = None, randomness: str = "error"):
-        self.args = kind, size, randomness
+    def __init__(self, kind: str, size: int | None = None, randomness: str = "error",
+                 guards: bool = False):
+        self.args, self.guards = (kind, size, randomness), guards
 
     def __enter__(self) -> Frame:
         from . import _levels
         _apply.levels = _levels
         self.frame = Frame(*self.args)
+        if self.guards:
+            self.frame.first_node = _captured.begin(self.frame.depth)
         self.saved = stack.frames
         stack.frames = (*self.saved, self.frame)
         state.transforms += 1
@@ -78,6 +82,8 @@ class enter:
     def __exit__(self, *exc):
         stack.frames = self.saved
         state.transforms -= 1
+        if self.guards:
+            _captured.end(self.frame.depth)
 
 
 def needs_own_tape() -> bool:

@@ -10,6 +10,7 @@ import importlib.abc
 import importlib.machinery
 import types
 from collections.abc import Callable
+from pathlib import Path
 
 MESSAGE = ("{name} is not implemented by functorch-core: it is a name of PyTorch that this library "
            "does not have yet")
@@ -64,9 +65,10 @@ def _missing_class(name: str) -> type:
 
 @functools.cache
 def table() -> dict[str, frozenset[str]]:
-    """The documented names of each documented module of PyTorch."""
-    from ._missing_names import NAMES
-    lines = NAMES.strip().replace("\n    ", " ").splitlines()  # indented lines continue
+    """The names in the index of PyTorch's documentation, module by module (without torch.nn, optim,
+    linalg, fft, special, autograd, func, utils.data)."""
+    text = (Path(__file__).parent / "documented_names.txt").read_text(encoding="ascii")
+    lines = text.replace("\n    ", " ").splitlines()  # indented lines continue
     rows = (line.partition(":") for line in lines)
     return {f"torch.{module}".rstrip("."): frozenset(names.split()) for module, _, names in rows}
 
@@ -132,11 +134,9 @@ finder = _MissingFinder()
 # ---- methods of Tensor ---------------------------------------------------------------------------
 
 TENSOR_METHODS = (
-    "ccol_indices coalesce col_indices crow_indices dequantize dense_dim indices int_repr "
-    "is_coalesced q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
-    "q_zero_point qscheme refine_names align_to align_as rename rename_ row_indices smm sparse_dim "
-    "sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse "
-    "to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values xpu chalf")
+    "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
+    "q_zero_point qscheme refine_names align_to align_as rename rename_ smm sparse_resize_ "
+    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu chalf")
 
 
 def install_methods(tensor_class: type):

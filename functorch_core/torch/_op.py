@@ -24,10 +24,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..core.trace import Builder
+from ..engine.errors import out_of_memory
 from ..engine.units import SCALAR_AVALS
+from ..names import pickles_name_torch
 from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
 
 from ._apply import GraphOp, apply, node_class_of
+from ._node_names import COMPOSITES, RULES, Call, name_of, rename
 from ._parameter import Parameter
 from ._tensor_base import Tensor
 from . import _types
@@ -48,12 +51,36 @@ def op_named(name: str):
     return registry[name]
 
 
+C_CLASS = "_VariableFunctionsClass."
+
+
+def reduce_op(op):
+    """What __reduce__ returns for an op: PyTorch's name where the reader knows it (see
+    `_public_names`), else ours."""
+    if not pickles_name_torch() or op.__module__ == "torch" and op.__qualname__ == op.name:
+        return op_named, (op.name,)
+    if op.__qualname__.startswith(C_CLASS):
+        from ._C import _VariableFunctionsClass
+        return getattr, (_VariableFunctionsClass, op.__qualname__.removeprefix(C_CLASS))
+    return op.__qualname__
+
+
+def describe(op) -> str:
+    """How an op prints: as a function of C++, or of Python, as PyTorch's does."""
+    if op.__module__ == "torch":
+        return f"<built-in method {op.name} of type object at {id(TorchOp):#x}>"
+    if op.__module__.startswith("torch._C"):
+        return f"<built-in function {op.__qualname__}>"
+    return f"<function {op.__qualname__} at {id(op):#x}>"
+
+
 class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
     def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict):
         self.fun, self.name, self.forms = fun, name, forms
         self.node_class = node_class_of(node_name or name)
+        self.node_rule = RULES.get(name)
         signature = inspect.signature(fun)
         self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
         self.kinds = [str(q.annotation) if q.annotation in OPERANDS else "" for q in self.parameters]
@@ -66,15 +93,17 @@ class TorchOp:
         # For operators: avals of two tensors -> op; avals and which are on the tape -> op, Taped.
         self.pairs: dict[tuple, GraphOp] = {}
         self.taped_pairs: dict[tuple, tuple] = {}
+        # Of a tensor and a number: its aval, the number's class, the number itself if a literal.
+        self.numbers: dict[tuple, GraphOp] = {}
         self.__name__ = self.__qualname__ = name
         self.__doc__, self.__module__ = fun.__doc__, "torch"
         self.__signature__, self.__wrapped__ = signature, fun
 
     def __repr__(self):
-        return f"<built-in method {self.name} of type object>"
+        return describe(self)
 
     def __reduce__(self):
-        return op_named, (self.name,)
+        return reduce_op(self)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -89,6 +118,8 @@ class TorchOp:
             result = self.compute(bound)
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from error
         return result if out is None else write_out(self.name, out, result)
 
     # ---- from arguments to an op at a signature
@@ -160,6 +191,8 @@ class TorchOp:
             op = self.ops[key] = self._trace(bound)
             if len(operands) == 2 and not op.multiple:
                 self._remember_pair(bound, op)
+            if len(bound) > 1 and not op.multiple and self.kinds[1] == "Operand":
+                self._remember_number(bound, op, len(operands))
         return self.finish(apply(op, operands), op)
 
     def _remember_pair(self, bound: list, op: GraphOp):
@@ -174,6 +207,18 @@ class TorchOp:
                     self.taped_pairs[*avals, *mask] = op, _simple(op.taped(mask))
                 except NotImplementedError:  # no such derivative: said when it is asked for
                     pass
+
+    def _remember_number(self, bound: list, op: GraphOp, n_operands: int):
+        """Let operators find the op by a tensor's aval and a Python number."""
+        x, number = bound[:2]
+        cls = number.__class__
+        plain = x.__class__ in PLAIN and x._level is None and bound[2:] == self.defaults[2:]
+        if plain and x.is_floating_point() and (cls is float or cls is int) and fits(number):
+            literal = number in LITERALS or number == 0
+            if not literal and n_operands == 2:
+                self.numbers[x._value.aval, cls] = op
+            elif literal and number and n_operands == 1:
+                self.numbers[x._value.aval, cls, number] = op
 
     def finish(self, result, op: GraphOp):
         """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
@@ -222,7 +267,14 @@ class TorchOp:
             out = self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
             multiple = isinstance(out, (list, tuple))
             graph = builder.finish(out if multiple else [out])
-        return GraphOp(graph, self.name, multiple, self.node_class)
+        op = GraphOp(graph, self.name, multiple, self._node_class(bound))
+        op.call = Call(self, bound)
+        return op
+
+    def _node_class(self, bound: list) -> type:
+        rule = self.node_rule
+        name = None if rule is None else name_of(rule, self.names, bound)
+        return self.node_class if name is None else node_class_of(name)
 
     def _placeholder(self, builder: Builder, kind: str, value):
         if isinstance(value, Tensor) and kind != "Number":
@@ -326,20 +378,26 @@ class Composite:
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = "torch"
         self.parameters = list(inspect.signature(fun).parameters.values())
+        self.node = COMPOSITES.get(self.name)
 
     def __repr__(self):
-        return f"<built-in method {self.name} of type object>"
+        return describe(self)
 
     def __reduce__(self):
-        return op_named, (self.name,)
+        return reduce_op(self)
 
     def __call__(self, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs)
         try:
-            return self.fun(*args, **kwargs)
+            made = self.fun(*args, **kwargs)
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from error
+        if self.node is not None and made is not None:
+            rename(made, self.node, args)
+        return made
 
 
 def composite(fun: Callable | None = None, *, name: str | None = None, method: bool = True,

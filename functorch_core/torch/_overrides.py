@@ -55,13 +55,15 @@ def _convert(result, cls: type):
 
 def nowrap_functions() -> set:
     """Functions whose results the default __torch_function__ leaves as they are."""
-    return {Tensor.dim, Tensor.numel, Tensor.size, Tensor.stride, Tensor.storage_offset}
+    return {Tensor.dim, Tensor.numel, Tensor.size, Tensor.stride, Tensor.storage_offset,
+            Tensor._base.__get__, Tensor.grad.__get__, Tensor._version.__get__}
 
 
 def _on_new_subclass(cls, **kwargs):
     super(Tensor, cls).__init_subclass__(**kwargs)
     if overrides_of(cls) is not None:
         activate()
+        _let_attributes_ask(cls)
 
 
 def install():
@@ -168,9 +170,37 @@ def activate():
             setattr(Tensor, name, _asking(getattr(Tensor, name)))
 
 
-# Methods of Tensor that are written by hand. Attributes (x.shape) do not ask.
-MEMBERS = ("backward", "detach", "dim", "is_contiguous", "item", "numel", "numpy", "register_hook",
-           "requires_grad_", "size", "storage_offset", "stride", "tolist")
+# Methods of Tensor that are written by hand.
+MEMBERS = ("__contains__", "__deepcopy__", "__format__", "__len__", "__reduce_ex__", "__repr__",
+           "backward", "data_ptr", "detach", "detach_", "dim", "element_size", "get_device",
+           "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_signed", "item",
+           "nelement", "numel", "numpy", "register_hook", "register_post_accumulate_grad_hook",
+           "requires_grad_", "retain_grad", "size", "storage_offset", "stride", "tolist")
+# Attributes ask in the classes that override, so that those of other tensors cost nothing more.
+ATTRIBUTES = ("H", "T", "_base", "_version", "data", "device", "dtype", "grad", "grad_fn", "imag",
+              "is_cpu", "is_cuda", "is_leaf", "is_meta", "is_sparse", "itemsize", "layout", "mH",
+              "mT", "nbytes", "ndim", "output_nr", "real", "requires_grad", "retains_grad",
+              "shape")
+
+
+def _let_attributes_ask(cls: type):
+    for name in ATTRIBUTES:
+        attribute = Tensor.__dict__[name]
+        if getattr(cls, name) is attribute:  # not the subclass's own
+            setattr(cls, name, _asking_attribute(attribute))
+
+
+def _asking_attribute(attribute: property) -> property:
+    """The attribute for overriding classes: they are asked about Tensor.shape.__get__."""
+    def asked(how, *args):
+        if dispatcher.applies(how, args, {}):
+            return dispatcher.handle(how, args, {})
+        return how(*args)
+
+    return property(lambda self: asked(attribute.__get__, self),
+                    attribute.fset and (lambda self, value: asked(attribute.__set__, self, value)),
+                    attribute.fdel and (lambda self: asked(attribute.__delete__, self)),
+                    attribute.__doc__)
 
 
 def _asking(method):

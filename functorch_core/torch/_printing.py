@@ -260,14 +260,17 @@ def _shows_size(data: np.ndarray | None, size: tuple[int, ...]) -> bool:
     return not _options.edgeitems
 
 
-def _append_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
+def _append_suffixes(
+    text: str, suffixes: Sequence[str], indent: int, force_newline: bool = False
+) -> str:
     """Add `, dtype=...` and the like, each on a new line where the line would get too long."""
     # PyTorch counts two columns too many on this line, which decides some line breaks.
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if force_newline or column + len(suffix) + 2 > _options.linewidth:
             text += ",\n" + " " * indent + suffix
             column = indent + len(suffix)
+            force_newline = False
         else:
             text += ", " + suffix
             column += len(suffix) + 2
@@ -343,3 +346,35 @@ def format_tensor(
     if is_parameter and tensor_class != "tensor":
         text = f"Parameter({text})"
     return "Parameter containing:\n" + text if is_parameter and has_parameter_header else text
+
+
+def format_sparse(
+    indices: np.ndarray,
+    values: np.ndarray,
+    *,
+    size: tuple[int, ...],
+    dtype_name: str,
+    default_dtype_name: str = "torch.float32",
+    requires_grad: bool = False,
+    grad_fn_name: str | None = None,
+) -> str:
+    """What `repr(t)` gives in PyTorch for a sparse tensor in coordinate format.
+
+    >>> print(format_sparse(np.array([[1]]), np.array([2.]), size=(3,), dtype_name="torch.float32"))
+    tensor(indices=tensor([[1]]),
+           values=tensor([2.]),
+           size=(3,), nnz=1, layout=torch.sparse_coo)
+    """
+    indent = len("tensor(")
+    parts = []
+    for name, data, dtype in (("indices", indices, "torch.int64"), ("values", values, dtype_name)):
+        prefix = f"{name}=tensor("
+        text = format_contents(data, dtype_name=dtype, indent=indent + len(prefix))
+        parts.append(prefix + text + ("" if data.size else f", size={data.shape}") + ")")
+    suffixes = [f"size={tuple(size)}", f"nnz={indices.shape[1]}"]
+    if _shows_dtype(dtype_name, default_dtype_name, True):
+        suffixes.append(f"dtype={dtype_name}")
+    suffixes.append("layout=torch.sparse_coo")
+    suffixes += _autograd_suffixes(requires_grad, grad_fn_name, None)
+    text = "tensor(" + (",\n" + " " * indent).join(parts)
+    return _append_suffixes(text, suffixes, indent, force_newline=True)

@@ -43,11 +43,16 @@ def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
     wide = {dt.uint16, dt.uint32, dt.uint64}
     if (a in wide) != (b in wide) or (a in wide and b in wide):
         raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, "
-                           f"attempted to promote {a.name} and {b.name}")
+                           f"attempted to promote {_name(a)} and {_name(b)}")
     if dt.uint8 in (a, b):
         other = b if a == dt.uint8 else a
         return dt.int16 if other == dt.int8 else other
     return a if a.itemsize > b.itemsize else b
+
+
+def _name(dtype: np.dtype) -> str:
+    from ._inplace import scalar_name
+    return scalar_name(dtype)
 
 
 def scalar_dtype(kind: type) -> np.dtype:

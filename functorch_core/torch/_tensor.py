@@ -9,7 +9,7 @@ from ..core import dtypes as dt
 from ..engine import from_numpy, record, unit_of_primitive
 from ..engine.value import to_numpy
 from .. import primitives as p
-from . import _bounds as bounds, _printing, _types
+from . import _printing, _types
 from ._tensor_base import Tensor, new_tensor
 from ._views import (
     Alias, Cell, assign, contiguous_strides, layout_of, make_alias, share)
@@ -26,11 +26,20 @@ IN_TRANSFORM = ("You are attempting to call Tensor.requires_grad_() (or perhaps 
                 "functorch transform. This is unsupported, please attempt to use the functorch "
                 "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
                 "outside of a function being transformed instead.")
+GRAD_DTYPE = ("attempting to assign a gradient with dtype '{found}' to a tensor with grad_dtype "
+              "'{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+              "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None "
+              "to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and "
+              "its gradient may break downstream systems that assume they match.")
+C_NAMES = {"float64": "double", "float32": "float", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+           "complex128": "c10::complex<double>"}
 ONLY_FLOATING = ("only Tensors of floating point and complex dtype can require gradients")
 
 
 def _member(fun):
     """Attach a function to Tensor as a method."""
+    fun.__qualname__ = f"Tensor.{fun.__name__}"
     setattr(Tensor, fun.__name__, fun)
     return fun
 
@@ -69,7 +78,7 @@ def _aval(self):
 
 
 Tensor._aval = property(_aval)
-Tensor.shape = property(lambda self: _types.Size(_aval(self).shape), doc="The size of each dimension.")
+Tensor.shape = property(lambda self: tuple.__new__(_types.Size, _aval(self).shape), doc="The size of each dimension.")
 Tensor.ndim = property(lambda self: _aval(self).ndim, doc="The number of dimensions.")
 Tensor.dtype = property(lambda self: _types._by_numpy[_aval(self).dtype], doc="The element type.")
 Tensor.itemsize = property(lambda self: _aval(self).dtype.itemsize, doc="Bytes of an element.")
@@ -240,10 +249,7 @@ def _concrete(self, what: str) -> np.ndarray:
     if self._level is not None:
         from . import _levels
         return _levels.concrete(self, what)
-    array = to_numpy(self._read())
-    if bounds.pending:
-        bounds.raise_if_outside()
-    return array
+    return to_numpy(self._read())
 
 
 Tensor._array = lambda self: _concrete(self, "its data")
@@ -252,7 +258,7 @@ Tensor._array = lambda self: _concrete(self, "its data")
 @_member
 def item(self):
     """The only element as a Python number."""
-    if self.numel() != 1:
+    if self.numel() != 1 and self._level is None:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     return _concrete(self, "item()").reshape(()).item()
 
@@ -270,7 +276,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")
     if self.dtype.numpy.kind == "V":
-        raise TypeError(f"Got unsupported ScalarType {self.dtype.name.capitalize()}")
+        from ._inplace import scalar_name
+        raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
     return np.array(_concrete(self, "numpy()"))
 
 
@@ -308,9 +315,15 @@ def _index(self) -> int:
 
 
 Tensor.__bool__, Tensor.__index__ = _truth, _index
-Tensor.__float__ = lambda self: float(self.item())
-Tensor.__int__ = lambda self: int(self.item())
-Tensor.__complex__ = lambda self: complex(self.item())
+Tensor.__float__ = lambda self: float(_only(self))
+Tensor.__int__ = lambda self: int(_only(self))
+Tensor.__complex__ = lambda self: complex(_only(self))
+
+
+def _only(self):
+    if self.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return self.item()
 
 
 def __len__(self) -> int:
@@ -345,7 +358,7 @@ def __repr__(self, *, tensor_contents=None) -> str:
     return _printing.format_tensor(
         _concrete(self, "repr"), dtype_name=repr(self.dtype),
         default_dtype_name=repr(_types.defaults.dtype), requires_grad=self.requires_grad,
-        grad_fn_name=None if node is None else node.name(),
+        grad_fn_name=None if node is None else type(node).__name__,
         device=None if place.type == "cpu" else str(place),
         is_parameter=isinstance(self, Parameter))
 
@@ -356,7 +369,7 @@ Tensor.__repr__ = Tensor.__str__ = __repr__
 def __format__(self, spec: str) -> str:
     if self.ndim == 0 and self._level is None:
         return self.item().__format__(spec)
-    return object.__format__(self, spec) if not spec else str(self).__format__(spec)
+    return object.__format__(self, spec)
 
 
 Tensor.__format__ = __format__
@@ -390,7 +403,7 @@ def __deepcopy__(self, memo):
 
 
 _OWN_STATE = frozenset({"_value", "_ge", "_view", "_level", "_own_version", "_grad", "_strides",
-                        "_hooks", "_retains_grad"})
+                        "_born", "_hooks", "_retains_grad"})
 
 
 def _copied_cell(cell: Cell, memo) -> Cell:
@@ -450,6 +463,8 @@ Tensor.requires_grad = property(_get_requires_grad, _set_requires_grad,
 @_member
 def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad; returns the tensor."""
+    if requires_grad and self._value.aval.dtype not in dt.INEXACT:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
     return self
 
@@ -492,9 +507,10 @@ def _set_grad(self, grad):
                                f"tensor of size '{list(self.shape)}'. Please ensure that the "
                                "gradient and the tensor are the same size")
         if grad.dtype is not self.dtype:
-            raise RuntimeError(f"attempting to assign a gradient with dtype '{grad.dtype}' to a "
-                               f"tensor with grad_dtype '{self.dtype}'. The gradient must match "
-                               "the tensor's grad_dtype (defaults to the tensor's dtype).")
+            from ._inplace import scalar_name
+            found, wanted = grad.dtype.numpy, scalar_name(self.dtype.numpy)
+            raise RuntimeError(GRAD_DTYPE.format(found=C_NAMES.get(found.name, found.name),
+                                                 wanted=wanted))
     self._grad = grad
 
 

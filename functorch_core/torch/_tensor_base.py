@@ -9,6 +9,7 @@ from ..engine import Value
 from ..engine.value import to_numpy
 
 _new = object.__new__
+births = 0  # while func transforms compute: the mark of new tensors; see `_captured`
 
 
 class Tensor:
@@ -25,6 +26,7 @@ class Tensor:
     _is_inference = False
     _retains_grad = False
     _hooks = None
+    _born = 0
     __module__ = "torch"
 
     def _read(self) -> Value:
@@ -33,6 +35,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self._is_inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         if self._view is None:
             return self._own_version
         return self._view.cell.version - self._view.cell.unseen
@@ -48,4 +52,6 @@ def new_tensor(value: Value, edge: tuple | None = None) -> Tensor:
     tensor._value = value
     if edge is not None:
         tensor._ge = edge
+    if births:
+        tensor._born = births
     return tensor

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 
 import ml_dtypes
 import numpy as np
@@ -62,6 +63,8 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex dtype with parts of this dtype."""
+        if self.name == "float16":
+            return unstored["complex32"]
         return of_numpy(dt.complex_of(self.numpy))
 
 
@@ -76,6 +79,44 @@ _TABLE = {
 }
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "short": "int16",
            "int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
+
+class _Unstored(dtype):
+    """A dtype of PyTorch that tensors cannot have here: naming it works, computing with it raises."""
+
+    __slots__ = ("_signed",)
+
+    def __init__(self, name: str, itemsize: int, kind: str, signed: bool | None):
+        self.name, self.itemsize, self._signed = name, itemsize, signed
+        self.is_floating_point, self.is_complex = kind == "f", kind == "c"
+
+    @property
+    def numpy(self):
+        """NotImplementedError."""
+        raise NotImplementedError(f"tensors of dtype torch.{self.name} are not implemented")
+
+    category = numpy
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether numbers below zero are represented; RuntimeError where that makes no sense."""
+        if self._signed is None:
+            raise RuntimeError(f"torch.{self.name} has no sign")
+        return self._signed
+
+    def to_real(self) -> dtype:
+        """The dtype of the real part."""
+        return by_name["float16"] if self.is_complex else self
+
+
+_Unstored.__name__ = _Unstored.__qualname__ = "dtype"
+UNSTORED = {
+    "complex32": (4, "c", True), "float4_e2m1fn_x2": (1, "f", True), "qint8": (1, "q", None),
+    "qint32": (4, "q", None), "quint8": (1, "q", None), "quint4x2": (1, "q", None),
+    "quint2x4": (1, "q", None), "bits8": (1, "b", None), "bits16": (2, "b", None),
+    "bits1x8": (1, "b", None), "bits2x4": (1, "b", None), "bits4x2": (1, "b", None),
+    **{f"uint{n}": (1, "i", False) for n in range(1, 8)},
+    **{f"int{n}": (1, "i", True) for n in range(1, 8)}}
+unstored = {name: _Unstored(name, *what) for name, what in UNSTORED.items()}
 
 by_name: dict[str, dtype] = {name: dtype(name, numpy) for name, numpy in _TABLE.items()}
 _by_numpy = {d.numpy: d for d in by_name.values()}
@@ -234,7 +275,8 @@ class memory_format(_Named):
     __module__ = "torch"
 
 
-strided, sparse_coo, sparse_csr = map(layout, ("strided", "sparse_coo", "sparse_csr"))
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(
+    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
 
@@ -244,6 +286,14 @@ class Size(tuple):
 
     __slots__ = ()
     __module__ = "torch"
+
+    def __new__(cls, sizes=()):
+        sizes = tuple(sizes)
+        for i, n in enumerate(sizes):
+            if not isinstance(n, int) and not hasattr(n, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is "
+                                f"'{type(n).__name__}')")
+        return tuple.__new__(cls, [n if n.__class__ is int else operator.index(n) for n in sizes])
 
     def __repr__(self):
         return f"torch.Size([{', '.join(map(str, self))}])"
@@ -284,7 +334,7 @@ class finfo:
         self.dtype, self.bits = d.to_real().name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10. ** -int(-math.log10(self.eps))
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -305,4 +355,4 @@ class iinfo:
         self.dtype, self.bits, self.min, self.max = d.name, info.bits, int(info.min), int(info.max)
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -37,3 +37,13 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 def _rebuild_from_type_v2(func, new_type, args, state):
     return set_state(func(*args), new_type, state)
+
+
+def _rebuild_sparse_tensor(layout, data):
+    indices, values, size, *coalesced = data
+    from . import sparse_coo_tensor
+    from ._types import sparse_coo
+    if layout is not sparse_coo:
+        raise NotImplementedError(f"a tensor of layout {layout} is not implemented by "
+                                  "functorch-core; torch.sparse_coo is")
+    return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)

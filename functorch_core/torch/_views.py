@@ -17,10 +17,22 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval
 from ..core.trace import evaluate, trace_closed
 from ..engine import Value
+from . import _captured, _tensor_base
 from ._apply import GraphOp, apply
+from ._node_names import Call, rename
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 
+MULTIPLE = ("This view is the output of a function that returns multiple views. Such functions do not "
+            "allow the output views to be modified inplace. You should replace the inplace operation "
+            "by an out-of-place one.")
+OF_SEVERAL = "Output {i} of {name} is a view and is being modified inplace. " + MULTIPLE
+IN_NO_GRAD = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+              "{why}")
+AMBIGUOUS = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+             "your code by moving both the view and the inplace either both inside the no_grad block "
+             "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+             "to be tracked).")
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_INPLACE = ("a view of a leaf Variable that requires grad is being used in an in-place "
                      "operation.")
@@ -84,9 +96,10 @@ class Cell:
     `unseen` of the versions came from writes through x.data, which autograd does not know of.
     """
 
-    __slots__ = ("value", "version", "unseen", "shape", "strides", "token", "__weakref__")
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "token", "born", "__weakref__")
 
-    def __init__(self, value: Value, version: int, strides):
+    def __init__(self, value: Value, version: int, strides, born: int | None = None):
+        self.born = _tensor_base.births if born is None else born
         self.value, self.version, self.unseen = value, version, 0
         self.shape = value.aval.shape
         self.strides = strides or contiguous_strides(self.shape)
@@ -94,13 +107,15 @@ class Cell:
 
 class Alias:
     """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
-    through the first `skip` lenses itself (it was detached from a view)."""
+    through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
+    writing to it while the tape is on, of a view that autograd could not follow."""
 
-    __slots__ = ("cell", "chain", "seen", "base", "skip", "untracked")
+    __slots__ = ("cell", "chain", "seen", "base", "skip", "untracked", "refuses")
 
     def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
         self.skip = skip
+        self.refuses: str | None = None
         self.untracked = False  # whether writes go unseen by autograd: x.data
 
     def read(self, tensor: Tensor) -> Value:
@@ -110,6 +125,7 @@ class Alias:
             if self.base is not None:
                 fresh = look_recorded(root_of(self.base), self.chain[self.skip:])
                 tensor._value, tensor._ge = fresh._value, fresh._ge
+                rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
             elif self.chain:
                 tensor._value = look(new_tensor(cell.value), self.chain)._value
             else:
@@ -167,8 +183,10 @@ def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
     name = _node_name(*chain[-1]) if chain else "alias"
     ints = [INT] * sum(n for _, _, n in chain)
-    return GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name,
-                   False)
+    op = GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name,
+                 False)
+    op.call = Call.of(0)
+    return op
 
 
 def _node_name(kind: str, params: tuple, n_ints: int) -> str:
@@ -183,7 +201,9 @@ def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     whole = all(kind in ONE_TO_ONE for kind, _, _ in chain)
     graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints],
                          "CopySlices")
-    return GraphOp(graph, "CopySlices", False)
+    op = GraphOp(graph, "CopySlices", False)
+    op.call = Call.of(0, 1)
+    return op
 
 
 # Kinds that show every element once: to write to them is to write everything.
@@ -266,7 +286,8 @@ def index_map(lens: Lens, shape: tuple[int, ...]) -> np.ndarray:
 def share(tensor: Tensor) -> Alias:
     """The tensor's alias; an unshared tensor gets a cell of its own first."""
     if tensor._view is None:
-        cell = Cell(tensor._value, tensor._own_version, tensor._strides)
+        born = _captured.birth(tensor) if _tensor_base.births else 0
+        cell = Cell(tensor._value, tensor._own_version, tensor._strides, born)
         tensor._view = Alias(cell, (), None)
     return tensor._view
 
@@ -280,7 +301,19 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     alias = share(tensor)
     out._view = Alias(alias.cell, alias.chain + (lens,), *based_on(tensor, alias))
     out._view.untracked = alias.untracked
+    if not state.enabled and tensor._ge is not None:
+        out._view.refuses = IN_NO_GRAD.format(why=AMBIGUOUS)
     return out
+
+
+def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
+    """Views that one call of the op `name` returns: autograd does not follow writes to them."""
+    for i, view in enumerate(views):
+        if view._ge is not None:
+            view._view.refuses = OF_SEVERAL.format(i=i, name=name)
+        elif view._view.refuses:
+            view._view.refuses = IN_NO_GRAD.format(why=MULTIPLE)
+    return tuple(views)
 
 
 def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int]:
@@ -332,9 +365,9 @@ def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:
     return KINDS[lens.kind].layout(*layout_of(tensor), *lens.params, *lens.ints)
 
 
-def assign(tensor: Tensor, new: Tensor) -> Tensor:
+def assign(tensor: Tensor, new: Tensor, captured: bool = False) -> Tensor:
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
-    check_writable(tensor, overlapping=True)
+    check_writable(tensor, True, captured)
     if tensor._level is not None or new._level is not None:
         from . import _levels
         return _levels.assign(tensor, new)
@@ -401,14 +434,19 @@ def check_overlap(tensor: Tensor):
             raise RuntimeError(OVERLAP)
 
 
-def check_writable(tensor: Tensor, overlapping: bool = False):
+def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = False):
     """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views; and,
-    unless `overlapping` does no harm, elements that are one place of memory."""
+    unless `overlapping` does no harm, elements that are one place of memory; and, unless `captured`
+    is allowed, what a function being transformed has captured."""
+    if _tensor_base.births and not captured:
+        _captured.check(tensor)
     if tensor._is_inference and not state.inference:
         raise RuntimeError(INFERENCE_INPLACE)
     if not overlapping and tensor._view is not None and tensor._view.chain:
         check_overlap(tensor)
     if state.enabled and tensor._level is None:
+        if tensor._view is not None and tensor._view.refuses is not None:
+            raise RuntimeError(tensor._view.refuses)
         if tensor._ge is not None and tensor.is_leaf:
             raise RuntimeError(LEAF_INPLACE)
         base = tensor._view.base if tensor._view is not None else None

@@ -104,10 +104,21 @@ def get_testing_overrides() -> dict:
     return {f: dummy for functions in get_overridable_functions().values() for f in functions}
 
 
+_SPACES = {"torch.nn.functional": "torch.nn.functional", "torch._C._nn": "torch.nn.functional",
+           "torch._C._linalg": "torch.linalg", "torch._C._fft": "torch.fft",
+           "torch._C._special": "torch.special"}
+
+
+def _last_name(op) -> str:
+    """The op's name in its namespace: that of torch._C._linalg.linalg_inv is inv."""
+    prefix = op.__module__.removeprefix("torch._C._") + "_"
+    return op.__qualname__.rpartition(".")[2].removeprefix(prefix)
+
+
 def resolve_name(f) -> str | None:
     """A function's name as users write it, 'torch.Tensor.add'; None if it is none of torch's."""
     if isinstance(f, _OPS):
-        return f"{f.__module__}.{f.__name__}"
+        return f"{_SPACES.get(f.__module__, 'torch')}.{_last_name(f)}"
     name = getattr(f, "__qualname__", None)
     if name is None or not (f in get_ignored_functions() or name.startswith("Tensor.")):
         return None

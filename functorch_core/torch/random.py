@@ -23,7 +23,7 @@ class Generator:
     tensor([0.4963, 0.7682])
     """
 
-    __module__ = "torch"
+    __module__ = "torch._C"
 
     def __init__(self, device="cpu"):
         self.device = _types.device(device)

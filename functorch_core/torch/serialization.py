@@ -16,6 +16,7 @@ from ._parameter import Buffer, Parameter
 from ._pickling import Rebuild, describe
 from ._serialization.archive import ArchiveReader
 from ._tensor_base import Tensor
+from ._utils import _rebuild_sparse_tensor
 
 __all__ = ["LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_crc32_options",
            "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
@@ -93,6 +94,7 @@ def _constants() -> dict[str, object]:
     found["torch.device"] = _types.device
     found["torch.nn.parameter.Parameter"] = Parameter
     found["torch.serialization._get_layout"] = _get_layout
+    found["torch._utils._rebuild_sparse_tensor"] = _rebuild_sparse_tensor
     return found
 
 
@@ -113,8 +115,6 @@ def _names_of(thing) -> list[str]:
 
 def _find_class(module: str, name: str):
     """What a name in a trusted file means; None leaves it to pickle."""
-    if module == "torch._C":
-        module = "torch"
     own = own_name(module)
     if own is None:
         return None

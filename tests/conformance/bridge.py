@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import types
 
 import ml_dtypes
 import numpy as np
@@ -19,7 +20,7 @@ def to_numpy(tensor) -> np.ndarray:
         if tensor.dtype in _BITS:
             as_int, numpy_int, narrow = _BITS[tensor.dtype]
             return tensor.contiguous().view(as_int).numpy().view(narrow)
-        return tensor.numpy()
+        return tensor.numpy(force=True)  # a gradient may be a ZeroTensor
     return np.array(tensor.detach()._array())
 
 
@@ -49,14 +50,25 @@ def to_ours(x, made: dict | None = None):
 
 
 def function_of(op):
-    """Our function for an OpInfo, or None if it is not a plain name of the torch namespace."""
+    """Our function for an OpInfo, or None: the name in the torch namespace, the method of Tensor, or
+    the database's own small function with our torch in place of the real one."""
+    if isinstance(op.op, types.FunctionType) and op.op.__name__ in ("<lambda>", op.name):
+        if op.op.__module__.startswith("torch.testing"):
+            return _with_our_torch(op.op)
     where = ours
     for part in op.name.split("."):
         try:
             where = getattr(where, part)
         except (AttributeError, ImportError):
-            return None
-    return where
+            return getattr(ours.Tensor, op.name, None)
+    return getattr(ours.Tensor, op.name) if isinstance(where, ours.dtype) else where
+
+
+def _with_our_torch(function: types.FunctionType):
+    made = types.FunctionType(function.__code__, {**function.__globals__, "torch": ours},
+                              function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
 
 
 def tensors_in(x) -> list:

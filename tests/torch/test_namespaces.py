@@ -49,7 +49,7 @@ def test_version_of_nonsense_compares_as_text():
 
 
 @pytest.mark.parametrize("name", ["fx.symbolic_trace", "export.export", "onnx.export",
-                                  "distributions.Normal", "sparse_coo_tensor",
+                                  "distributions.Normal", "sparse_csr_tensor",
                                   "nested.nested_tensor",
                                   "ao.quantization.quantize_dynamic", "jit.save",
                                   "distributed.rpc.init_rpc", "utils.cpp_extension.load",
@@ -86,8 +86,8 @@ def test_missing_modules_can_be_imported():
 
 
 def test_missing_methods():
-    with pytest.raises(NotImplementedError, match="torch.Tensor.to_sparse"):
-        torch.ones(2).to_sparse()
+    with pytest.raises(NotImplementedError, match="torch.Tensor.to_sparse_csr"):
+        torch.ones(2).to_sparse_csr()
 
 
 def test_names_that_pytorch_does_not_have():

@@ -38,7 +38,7 @@ def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         outer = state.enabled
-        with enter("grad") as frame, grad_mode(True):
+        with enter("grad", guards=True) as frame, grad_mode(True):
             tracker, args, spec = _track_arguments(frame, args, argnums, outer)
             output = func(*args, **kwargs)
             output, aux = _split_aux(output, has_aux, AUX)
@@ -152,7 +152,7 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
     """vjp by the arguments `argnums` (None: by all, gradients as a tuple)."""
     outer = state.enabled
     chosen = tuple(range(len(primals))) if argnums is None else argnums
-    with enter("grad") as frame, grad_mode(True):
+    with enter("grad", guards=True) as frame, grad_mode(True):
         tracker, args, spec = _track_arguments(frame, primals, chosen, outer)
         output, aux = _split_aux(func(*args), has_aux, VJP_AUX)
         outputs, out_spec = _flat_tensors(output, "vjp(f, *primals)")
@@ -193,7 +193,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
                            f"structure. For example, if primals is a tuple of 3 tensors, tangents "
                            f"also must be. Got primals with structure {spec} and tangents with "
                            f"structure {dot_spec}")
-    with enter("jvp") as frame:
+    with enter("jvp", guards=True) as frame:
         duals = [_dual(frame.depth, p, t) for p, t in zip(flat, dots)]
         output, aux = _split_aux(func(*tree_unflatten(duals, spec)), has_aux, JVP_AUX)
         outputs, out_spec = _flat_tensors(output, api)

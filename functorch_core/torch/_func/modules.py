@@ -40,7 +40,7 @@ def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = Fals
     """Context: the module has these tensors in the places their names say."""
     places = {name: place for name, place in _places(module)}
     if strict:
-        _check_names(places, tensors)
+        _check_names(module, places, tensors)
     if tie_weights:
         tensors = _tied(places, tensors)
     saved = []
@@ -75,11 +75,14 @@ def _place(module, places: dict, name: str):
     raise AttributeError(f"{type(sub).__name__} has no attribute `{key}`")
 
 
-def _check_names(places: dict, tensors: dict):
-    unexpected, missing = sorted(tensors.keys() - places), sorted(places.keys() - tensors)
-    if unexpected or missing:
-        raise RuntimeError(f"Error(s) in functional_call: unexpected key(s): {unexpected}, missing "
-                           f"key(s): {missing}")
+def _check_names(module, places: dict, tensors: dict):
+    lines = [f"Error(s) in reparametrizing for {type(module).__name__}:"]
+    for what, names in (("Unexpected", tensors.keys() - places),
+                        ("Missing", places.keys() - tensors)):
+        if names:
+            lines.append(f"{what} key(s): {', '.join(repr(name) for name in sorted(names))}.")
+    if len(lines) > 1:
+        raise RuntimeError("\n\t".join(lines))
 
 
 def _tied(places: dict, tensors: dict) -> dict:

@@ -4,8 +4,10 @@ from . import (
     comparison, complex_numbers, counting, cumulative, foreach, integers, math, order, reduction,
     special)
 from . import data, storage, creation, views, copies, indexing, sampling, joining, gathering
-from . import distances, matmul
-from . import fourier, linalg_factor, linalg_norms, linalg_products, linalg_solve
+from . import control
+from . import distances, finite_differences, matmul, segments
+from . import fourier, spectrogram, windows
+from . import fake_quantize, linalg_factor, linalg_norms, linalg_products, linalg_solve, lobpcg
 from . import (
     nn_activation, nn_attention, nn_conv, nn_ctc, nn_loss, nn_norm, nn_numbered, nn_other, nn_pool,
     nn_ranking, nn_resize, nn_rnn, nn_unpool, nn_vision)

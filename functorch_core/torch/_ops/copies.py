@@ -327,6 +327,28 @@ def map_(self, tensor, callable):
     return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
 
 
+@composite(function=False)
+def map2_(self, x, y, callable):
+    """Replace each element by what a Python function makes of it and two other tensors'."""
+    arrays = np.broadcast_arrays(self._array(), x._array(), y._array())
+    new = [callable(*each) for each in zip(*(a.reshape(-1).tolist() for a in arrays))]
+    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
+
+
+@composite(function=False)
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Overwrite the main diagonal; `wrap`: that of a tall matrix begins anew below its end."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if not self.numel():
+        return self
+    places = np.zeros(self.shape, bool)
+    np.fill_diagonal(places, True, wrap=wrap)
+    return self.masked_fill_(from_array(places), fill_value)
+
+
 # ---- set_ and resize_ ----------------------------------------------------------------------------
 
 
@@ -366,6 +388,7 @@ def resize_(self, *sizes, memory_format=None, **kwargs):
     from .views import ints_of
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    check_writable(self, overlapping=True)
     shape = ints_of("resize_", sizes, "size", kwargs.get("size"))
     if any(n < 0 for n in shape):
         raise RuntimeError("Trying to create tensor with negative dimension "
@@ -411,3 +434,41 @@ def resize_as_(self, the_template, *, memory_format=None):
 def is_same_size(self, other):
     """Whether both have the same shape."""
     return self._aval.shape == other._aval.shape
+
+
+# ---- what loading and streams ask ----------------------------------------------------------------
+
+
+@composite(function=False)
+def module_load(self, other, assign=False):
+    """What load_state_dict puts in this tensor's place when modules swap their tensors."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@composite(function=False)
+def record_stream(self, stream):
+    """Nothing: memory is not given back while a computation uses it."""
+
+
+@composite(function=False)
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the outermost in memory to the innermost.
+
+    >>> torch.zeros(2, 3, 4).transpose(0, 2).dim_order()
+    (2, 1, 0)
+    """
+    if not isinstance(ambiguity_check, bool) and not (isinstance(ambiguity_check, list) and all(
+            isinstance(f, _types.memory_format) for f in ambiguity_check)):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    shape, strides, _ = layout_of(self)
+    order = tuple(sorted(range(len(shape)), key=lambda d: -strides[d]))
+    if ambiguity_check is True:
+        known = len(shape) < 2 or (min(shape) > 1 and len(set(strides)) == len(strides))
+    elif ambiguity_check:
+        known = sum(self.is_contiguous(memory_format=f) for f in ambiguity_check) == 1
+    else:
+        known = True
+    if not known:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
+                           "of the given memory formats.")
+    return order

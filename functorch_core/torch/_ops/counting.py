@@ -9,6 +9,7 @@ import numpy as np
 from ... import primitives as p
 from ...core import dtypes as dt
 from .. import return_types
+from .._types import int64 as torch_int64
 from .._op import composite, torch_op, write_out
 from .._promotion import cast
 from .._tensor import from_array, wrap_dim
@@ -167,6 +168,9 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     """
     tensors = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
     numbers = () if tensors else ((bins,) * input.shape[-1] if isinstance(bins, int) else bins)
+    if (len(bins) if tensors else len(numbers)) != input.shape[-1]:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
+                           "of the input.")
     hist, *edges = _histogramdd(input, bins if tensors else (), numbers, range, weight, density)
     return return_types.histogramdd(hist, tuple(edges))
 
@@ -204,6 +208,36 @@ def bincount(input, weights=None, minlength=0):
     if not data.size:
         return from_array(np.zeros(size, np.int64))
     return _bincount(input, weights, size)
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def unravel_index(indices, shape):
+    """Places in a flat tensor as indices into one of a shape.
+
+    >>> torch.unravel_index(torch.tensor([4, 1]), (2, 3))
+    (tensor([1, 0]), tensor([1, 1]))
+    """
+    if indices.dtype.numpy not in dt.INTEGER:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, list, tuple)):
+        raise TypeError("expected 'shape' to be int or sequence of ints, but got "
+                        f"{type(shape)}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in shape:
+        if not hasattr(n, "__index__"):
+            raise TypeError("expected 'shape' sequence to only contain ints, but got "
+                            f"{type(n)}")
+        if n < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    indices, found = indices.to(torch_int64), []
+    for i, n in enumerate(shape):
+        inner = math.prod(shape[i + 1:])
+        at = indices if inner == 1 else indices // inner if inner else indices * 0
+        found.append(at % n if n else at * 0)
+    return tuple(found)
 
 
 # ---- distinct elements ---------------------------------------------------------------------------

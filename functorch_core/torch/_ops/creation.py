@@ -102,7 +102,10 @@ def _filler(name: str, fill: int, doc: str):
             check_out_dtype(out, d)
             return write_out(name, out, filled(shape, fill, d))
         d = data_dtype(dtype) or _types.defaults.dtype.numpy
-        return filled(shape, fill, d, device, requires_grad)
+        made = filled(shape, fill, d, device, requires_grad)
+        if memory_format in (_types.channels_last, _types.channels_last_3d):
+            made._strides = channels_last_strides(shape)
+        return made
     factory.__doc__ = doc
     return composite(factory, name=name, method=False)
 
@@ -484,9 +487,35 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """
     _check_ends("linspace", start, end)
     d, n = _ends_dtype(start, end, dtype, out), _steps("linspace", steps)
+    if _batched(start, end):
+        made = _points.compute([start, end, n, d, None])
+        return made if out is None else write_out("linspace", out, made)
     _check_complex("linspace", d, start, end)
     made = finish(_between(_python(start), _python(end), n, d), device, requires_grad)
     return made if out is None else write_out("linspace", out, made)
+
+
+def _batched(*ends) -> bool:
+    """Whether an end has no value to look at: inside func transforms."""
+    return any(isinstance(x, Tensor) and x._level is not None for x in ends)
+
+
+@torch_op(name="_points", method=False, function=False)
+def _points(start: Operand, end: Operand, steps, dtype, base):
+    """linspace, or logspace to a base, of ends that are values."""
+    wide = dt.complex128 if dtype in dt.COMPLEX else dt.float64
+    first, last = cast(start, wide), cast(end, wide)
+    if dtype in dt.INTEGER:
+        first, last = p.trunc(first), p.trunc(last)
+    first, last = _spread(first, steps), _spread(last, steps)
+    i = p.convert(p.iota(shape=(steps,), dtype=dt.int64), dtype=wide)
+    step = p.div(p.sub(last, first), float(max(steps - 1, 1)))
+    near = p.constant(np.arange(steps) < max(steps // 2, steps == 1))
+    points = p.select(near, p.add(first, p.mul(step, i)),
+                      p.sub(last, p.mul(step, p.sub(float(steps - 1), i))))
+    if base is not None:
+        points = p.pow(p.full((steps,), base, wide), points)
+    return p.convert(points, dtype=dtype)
 
 
 def _check_ends(name: str, start, end):
@@ -509,6 +538,9 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` numbers from base**start to base**end, equidistant in the exponent."""
     _check_ends("logspace", start, end)
     d, n = _ends_dtype(start, end, dtype, out), _steps("logspace", steps)
+    if _batched(start, end):
+        made = _points.compute([start, end, n, d, base])
+        return made if out is None else write_out("logspace", out, made)
     _check_complex("logspace", d, start, end)
     wide = dt.complex128 if d in dt.COMPLEX else dt.float64
     with np.errstate(all="ignore"):

@@ -310,6 +310,21 @@ def from_numpy(ndarray):
 
 
 @composite(method=False)
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
+              requires_grad=False, pin_memory=False):
+    """A 1-d tensor of a copy of the first `size` elements of a file."""
+    if shared:
+        raise NotImplementedError("from_file(shared=True): tensors of this library never share "
+                                  "memory with a file; see docs/differences.md")
+    d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
+    array = np.fromfile(filename, d, size)
+    if array.size < size:
+        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer "
+                           f"than size={size}")
+    return finish(array, device, requires_grad)
+
+
+@composite(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor of a copy of the bytes of a buffer."""
     d = _types.numpy_dtype(dtype)

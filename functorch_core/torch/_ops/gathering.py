@@ -21,7 +21,8 @@ from .indexing import nothing_of, put_at, sliced
 from .joining import common_shape
 from .views import as_strided_lens
 
-IN_SELF = "index out of range in self"
+IN_SELF = _bounds.IN_SELF
+IN_DATA = "INDICES element is out of DATA bounds, id={index} axis_dim={size}"
 ELEMENTS = "out of range: tried to access index {index} on a tensor of {size} elements."
 NO_LARGER = "Expected index {index} to be no larger than self {shape} apart from dimension {dim}"
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -67,13 +68,14 @@ def _head(x, shape, dim: int):
 
 
 @torch_op(name="_gather", method=False, function=False, node="gather")
-def _gather(input: Tensor, index: Tensor, dim, negative):
+def _gather(input: Tensor, index: Tensor, dim, wraps):
     shape = index.aval.shape
     if not index.aval.size:
         return nothing_of(input, shape)
     x, i = _vector(input), _vector(index)
-    if negative:
-        i = p.wrap_negative(i, x.aval.shape[dim])
+    if wraps:
+        n = x.aval.shape[dim]
+        i = p.wrap_negative(p.rem(i, p.full(i.aval.shape, n, i.aval.dtype)), n)
     taken = p.take_along_axis(_head(x, i.aval.shape, dim), i, axis=dim)
     return p.reshape(taken, shape=shape)
 
@@ -259,7 +261,8 @@ def index_select(input, dim, index, *, out=None):
     _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    _bounds.check(index, _shape(input)[d], d, "index_select", negative=False, message=IN_SELF)
+    elsewhere = dict(message=IN_DATA, error=RuntimeError) if d == 1 else dict(message=IN_SELF)
+    _bounds.check(index, _shape(input)[d], d, "index_select", negative=False, **elsewhere)
     return _finish("index_select", _index_select.compute([input, index, d]), out)
 
 
@@ -301,7 +304,8 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     if b[d] != index.numel():
         raise IndexError(f"index_add_(): Number of indices ({index.numel()}) should be equal to "
                          f"source.size(dim): ({b[d]}), for dim: {d}")
-    _bounds.check(index, a[d], d, "index_add", negative=False, error=RuntimeError)
+    how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
+    _bounds.check(index, a[d], d, "index_add", negative=False, **how)
     made = _index_write.compute([input, index, source, alpha, d, "add"])
     return _finish("index_add", made, out)
 
@@ -368,7 +372,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
                       "index_reduce(): self and source must have the same scalar type")
     if index.numel() != _shape(source)[d]:
         raise RuntimeError("index_reduce(): Number of indices should be equal to source.size(dim)")
-    _bounds.check(index, _shape(input)[d], d, "index_reduce", negative=False)
+    _bounds.check(index, _shape(input)[d], d, "index_reduce", negative=False, message=IN_SELF)
     places = index.reshape((1,) * d + (-1,) + (1,) * (max(input.ndim, 1) - d - 1))
     places = places.expand(_shape(source))
     made = _scatter.compute([input.reshape(_shape(input)), places, source.reshape(_shape(source)),
@@ -398,6 +402,26 @@ def index_put(input, indices, values, accumulate=False):
         raise TypeError("index_put(): argument 'values' (position 3) must be Tensor, not "
                         f"{type(values).__name__}")
     return put_at(input, tensors, values, accumulate)
+
+
+def _inside(input, indices) -> tuple:
+    """Index tensors moved to the nearest places that are there."""
+    return tuple([slice(None) if index is None else index.clamp(0, input.shape[d] - 1)
+                  for d, index in enumerate(indices)])
+
+
+@composite(method=False)
+def _unsafe_masked_index(input, mask, indices, fill):
+    """input[indices] where the mask is True, a number elsewhere: there any index will do."""
+    return input[_inside(input, indices)].masked_fill(mask.logical_not(), fill)
+
+
+@composite(method=False)
+def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
+    """The input with the values where the mask is True added at indices."""
+    added = values.masked_fill(mask.logical_not(), 0)
+    places = [None if isinstance(i, slice) else i for i in _inside(input, indices)]
+    return index_put(input, places, added, True)
 
 
 # ---- take and put --------------------------------------------------------------------------------
@@ -460,7 +484,7 @@ def put(input, index, source, accumulate=False):
 
 @composite
 def take_along_dim(input, indices, dim=None, *, out=None):
-    """The elements at indices along a dimension, the others broadcast together."""
+    """The elements at indices (modulo the size) along a dimension, the others broadcast together."""
     if indices._aval.dtype != dt.int64:
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
                            + scalar_name(indices._aval.dtype))
@@ -475,7 +499,6 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     others = common_shape([(*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])])
     if a[d] == 0 and b[d]:
         raise IndexError("index is out of bounds for dimension with size 0")
-    _bounds.check(indices, a[d], d, "take_along_dim")
     made = _gather.compute([input.expand(*others[:d], a[d], *others[d:]),
                             indices.expand(*others[:d], b[d], *others[d:]), d, True])
     return _finish("take_along_dim", made, out)
@@ -570,13 +593,21 @@ def argwhere(input):
     return nonzero(input)
 
 
-@composite(method=False)
-def nonzero_static(input, *, size, fill_value=-1, out=None):
+@torch_op
+def nonzero_static(input: Tensor, *, size, fill_value=-1, out=None):
     """The first `size` rows of nonzero(), filled up where there are fewer."""
-    found = np.argwhere(input._array()).astype(np.int64)[:size]
-    rows = np.full((size, input.ndim), fill_value, np.int64)
-    rows[:len(found)] = found
-    return _finish("nonzero_static", from_array(rows), out)
+    a = input.aval
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows = p.full((size, a.ndim), fill_value, dt.int64)
+    if not a.size or not size or not a.ndim:
+        return rows
+    there = p.reshape(p.ne(input, 0) if a.dtype != dt.bool_ else input, shape=(a.size,))
+    place = p.sub(p.cumsum(p.convert(there, dtype=dt.int64), axis=0), 1)
+    place = p.select(there, place, p.full((a.size,), size, dt.int64))  # size: dropped
+    index = [p.reshape(p.iota(shape=a.shape, dtype=dt.int64, dimension=d), shape=(a.size, 1))
+             for d in range(a.ndim)]
+    return p.scatter_axis(rows, place, p.concatenate(*index, dimension=1), axis=0, mode="drop")
 
 
 # ---- through views -------------------------------------------------------------------------------

@@ -261,10 +261,10 @@ def check_indices(tensor: Tensor, dims, indices, what: str):
     shape = a.shape
     if 0 in common or any(n == 0 for d, n in enumerate(shape) if d not in dims):
         return  # nothing is read
-    for dim, index in zip(dims, indices):
+    for i, (dim, index) in enumerate(zip(dims, indices)):
         if not shape[dim]:
             raise IndexError("index is out of bounds for dimension with size 0")
-        _bounds.check(index, shape[dim], dim, what)
+        _bounds.check(index, shape[dim], i, what)  # PyTorch's "dimension" counts index tensors
 
 
 def windows(x, indices, dims) -> tuple:

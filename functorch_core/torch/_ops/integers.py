@@ -1,4 +1,4 @@
-"""Elementwise functions of whole numbers and of the bits of floats: gcd, lcm, frexp."""
+"""Functions of whole numbers and of the bits of floats: gcd, lcm, frexp, hashes."""
 from __future__ import annotations
 
 from ... import primitives as p
@@ -9,6 +9,7 @@ from .. import return_types
 from .._op import torch_op
 from . import declaring as d
 from .declaring import binary, like
+from .reduction import axes_of, kept
 
 
 def _gcd(x, y):
@@ -73,3 +74,24 @@ def frexp(input: Tensor, *, out=None):
     mantissa = p.mul(p.mul(wide, steps[0]), steps[1])
     mantissa = p.select(p.is_finite(wide), mantissa, wide)
     return [p.convert(mantissa, dtype=input.aval.dtype), exponent]
+
+
+# ---- hashes --------------------------------------------------------------------------------------
+
+
+@torch_op
+def hash_tensor(input: Tensor, dim=(), keepdim=False, *, mode=0, out=None):
+    """The exclusive or of the elements' 64-bit patterns over dimensions (all by default): uint64.
+
+    >>> torch.hash_tensor(torch.tensor([1, 3]))
+    tensor(2, dtype=torch.uint64)
+    """
+    if mode != 0:
+        raise RuntimeError(f"hash_tensor: unknown mode {mode}; 0 is the only one")
+    a = input.aval
+    if a.dtype in dt.COMPLEX:
+        raise NotImplementedError("hash_tensor of complex numbers")
+    wide = p.convert(input, dtype=dt.float64 if a.dtype in dt.FLOATING else dt.int64)
+    bits = p.bitcast(wide, dtype=dt.uint64)
+    axes = axes_of(input, dim)
+    return kept(p.reduce_xor(bits, axes=axes) if axes else bits, input, axes, keepdim)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
+from .._node_names import rename
 from .._op import composite, torch_op
 from .._promotion import cast, result_dtype
 from .._tensor import from_array, wrap_dim
@@ -127,6 +129,34 @@ def block_diag(*tensors):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
     return _block_diag.compute([list(tensors)])
+
+
+@torch_op(name="_chunk_cat", method=False)
+def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
+    """Each tensor padded with zeros and cut into chunks along a dimension, chunk by chunk together.
+
+    The result has the dimensions before `dim`, the chunks, and everything else in one.
+    """
+    if num_chunks < 1:
+        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+    if dim < 0 and len({x.aval.ndim for x in tensors}) > 1:
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different "
+                           "ndims")
+    rows = []
+    for x in tensors:
+        a = x.aval
+        if dim >= a.ndim:
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        if not a.size:
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        d = wrap_dim(dim, a.ndim)
+        missing = -a.shape[d] % num_chunks
+        zero = p.constant(np.zeros((), a.dtype))
+        x = p.pad(x, zero, low=(0,) * a.ndim,
+                  high=tuple(missing if i == d else 0 for i in range(a.ndim)))
+        inner = x.aval.size // max(math.prod(a.shape[:d]) * num_chunks, 1)
+        rows.append(p.reshape(x, shape=(*a.shape[:d], num_chunks, inner)))
+    return p.concatenate(*rows, dimension=wrap_dim(dim, tensors[0].aval.ndim) + 1)
 
 
 @torch_op(name="_block_diag", method=False, function=False)
@@ -527,17 +557,23 @@ def _vander(x: Tensor, n, increasing):
 # ---- copies of views -----------------------------------------------------------------------------
 
 
+def _copied(view: Tensor, name: str) -> Tensor:
+    copy = view.clone(memory_format=_types.contiguous_format)
+    if view.grad_fn is not None and copy.grad_fn is not None:
+        rename(copy, "NarrowCopyBackward0" if name == "narrow_copy"
+               else f"{view.grad_fn.name()}_copy")
+    return copy
+
+
 def _copying(name: str, view):
     def function(input, *args, out=None, **kwargs):
         from .._op import write_out
         seen = view(input, *args, **kwargs)
-        if isinstance(seen, tuple):
-            made = tuple([x.clone(memory_format=_types.contiguous_format) for x in seen])
-        else:
-            made = seen.clone(memory_format=_types.contiguous_format)
+        made = tuple([_copied(x, name) for x in seen]) if isinstance(seen, tuple) else (
+            _copied(seen, name))
         return made if out is None else write_out(name, out, made)
     function.__doc__ = f"{name.removesuffix('_copy')} as a copy instead of a view."
-    composite(function, name=name, method=False)
+    composite(function, name=name, method=name == "narrow_copy")
 
 
 for _name in ("as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "split",

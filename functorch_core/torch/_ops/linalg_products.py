@@ -1,4 +1,4 @@
-"""What torch.linalg has of products and views, and the factorisations the library lacks."""
+"""What torch.linalg has of products and views, and approximations of low rank."""
 from __future__ import annotations
 
 from .._op import composite, registry, torch_op
@@ -100,24 +100,3 @@ def pca_lowrank(A, q=None, center=True, niter=2):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
                          f"{min(rows, columns)}")
     return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter=niter)
-
-
-# ---- missing -------------------------------------------------------------------------------------
-
-MISSING = ("linalg.{name} is not implemented: the LDL factorisation has no kernel here. Use "
-           "linalg.lu_factor")
-
-
-def ldl_factor(A, *, hermitian=False, out=None):
-    """Not implemented."""
-    raise NotImplementedError(MISSING.format(name="ldl_factor"))
-
-
-def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
-    """Not implemented."""
-    raise NotImplementedError(MISSING.format(name="ldl_factor_ex"))
-
-
-def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
-    """Not implemented."""
-    raise NotImplementedError(MISSING.format(name="ldl_solve"))

@@ -6,6 +6,7 @@ import math
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
+from ...transforms.custom import stop_gradient
 from .._op import torch_op
 from . import declaring as d
 from .declaring import binary, like, require, unary, widened
@@ -40,7 +41,14 @@ acosh = unary("acosh", p.acosh, "The inverse hyperbolic cosine, elementwise.",
               aliases=("arccosh",))
 atanh = unary("atanh", p.atanh, "The inverse hyperbolic tangent, elementwise.",
               aliases=("arctanh",))
-atan2 = binary("atan2", widened(p.atan2), "The angle of the point (other, input), elementwise.",
+def _atan2(y, x):
+    """The derivatives at the origin are 0."""
+    origin = p.and_(p.eq(x, 0), p.eq(y, 0))
+    elsewhere = p.atan2(y, p.select(origin, p.full(x.aval.shape, 1, x.aval.dtype), x))
+    return p.select(origin, stop_gradient(p.atan2(y, x)), elsewhere)
+
+
+atan2 = binary("atan2", widened(_atan2), "The angle of the point (other, input), elementwise.",
                floats=True, dtypes=d.FLOATS, aliases=("arctan2",))
 
 

@@ -59,6 +59,8 @@ def product(x, y):
     if not a.ndim or not b.ndim:
         raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
                            f"{a.ndim}D and {b.ndim}D")
+    if a.ndim == b.ndim == 1:
+        return _inner_product("dot", x, y)
     check_product(x, y)
     _check_matmul(a.shape, b.shape)
     if b.ndim <= 2:
@@ -505,6 +507,17 @@ def _label(n: int) -> str:
     return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
 
 
+def _conflict(equation: str, shapes) -> str | None:
+    """Which label has two sizes, in PyTorch's words."""
+    seen: dict[str, int] = {}
+    for k, (labels, shape) in enumerate(zip(equation.partition("->")[0].split(","), shapes)):
+        for label, n in zip(labels, shape if "..." not in labels else ()):
+            if n != 1 and seen.setdefault(label, n) != n:
+                return (f"subscript {label} has size {n} for operand {k} which does not broadcast "
+                        f"with previously seen size {seen[label]}")
+    return None
+
+
 @torch_op(name="_einsum", function=False, method=False, node="einsum")
 def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
@@ -513,7 +526,7 @@ def _einsum_op(operands: Tensors, equation):
     try:
         parsed, path = einsum_plan(equation, shapes, "auto")
     except ValueError as error:
-        raise RuntimeError(f"einsum(): {error}") from None
+        raise RuntimeError(f"einsum(): {_conflict(equation, shapes) or error}") from None
     return contract_by_path(*operands, subscripts=parsed, path=path)
 
 

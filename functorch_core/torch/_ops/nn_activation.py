@@ -5,6 +5,7 @@ import functools
 import math
 import warnings
 
+from .. import _random
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .values import (
@@ -150,13 +151,17 @@ def prelu(input: Tensor, weight: Tensor):
 
 @composite(name="rrelu", method=False)
 def torch_rrelu(input, lower=1. / 8, upper=1. / 3, training=False, generator=None):
-    """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise."""
+    """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.
+
+    As in PyTorch, only elements that are not positive take a draw: the input is computed for it.
+    """
     if lower > upper:
-        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound")
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return _leaky_relu(input, (lower + upper) / 2)
-    from .nn_other import drawn
-    noise = drawn("uniform", input, lower, upper, generator=generator)
+    from .sampling import bits_of, sampled
+    noise = sampled(lambda shape, x: _random.rrelu_noise(bits_of(generator), x, lower, upper),
+                    input.shape, input.detach())
     return _rrelu(input, noise)
 
 

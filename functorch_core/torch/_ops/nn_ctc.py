@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from ...transforms.scan import scan
+from .. import _bounds
 from .._op import composite, torch_op
 from .._tensor import from_array
 from .._tensor_base import Tensor
@@ -156,6 +157,15 @@ def _padded_targets(targets, lengths: np.ndarray) -> Tensor:
     return from_array(out)
 
 
+def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int):
+    """IndexError for a label that is no class; what pads the targets may be any number."""
+    padding = np.arange(targets.shape[1]) >= lengths[:, None]
+    if padding.any():
+        targets = targets.masked_fill(from_array(padding), 0)
+    _bounds.check(targets, classes, 2, "ctc_loss", negative=False,
+                  message="ctc_loss: target {index} is none of {size} classes")
+
+
 REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 
@@ -182,6 +192,7 @@ def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, r
     targets = _padded_targets(targets, outputs)
     loss = _ctc(log_probs, targets.to(_int64()), from_array(inputs), from_array(outputs), blank,
                 REDUCTIONS[reduction], zero_infinity)
+    _check_labels(targets, outputs, classes)
     return loss.squeeze(0) if unbatched and loss.ndim else loss
 
 

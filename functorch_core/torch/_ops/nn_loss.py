@@ -6,8 +6,10 @@ import math
 import warnings
 
 from ...transforms.custom import JvpRule, custom_jvp
+from .. import _bounds
 from .._op import torch_op
 from .._promotion import promote
+from .._tensor_base import Tensor
 from .matmul import linear
 from .nn_activation import log_sigmoid_of, softmax_of
 from .values import (
@@ -248,7 +250,16 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     tensor(2.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    return _nll_loss(input, target, weight, ignore_index, reduction)
+    loss = _nll_loss(input, target, weight, ignore_index, reduction)
+    check_targets(input, target, ignore_index, "nll_loss")
+    return loss
+
+
+def check_targets(input, target, ignore_index: int, name: str):
+    """IndexError, perhaps later, for class indices that are none; input and target fit."""
+    shape = input._aval.shape
+    _bounds.check(target, shape[0 if len(shape) == 1 else 1], 1, name, negative=False,
+                  message="Target {index} is out of bounds.", ignore=ignore_index)
 
 
 @torch_op(method=False, function=False, name="_cross_entropy", node="nll_loss")
@@ -319,7 +330,10 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     tensor(0.6931)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    return _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+    loss = _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+    if isinstance(target, Tensor) and target._aval.ndim < input._aval.ndim:
+        check_targets(input, target, ignore_index, "cross_entropy")
+    return loss
 
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 from .. import _types
+from .._level_writes import is_more_batched
 from .._op import composite, torch_op
 from .._views import assign
 from ..autograd.modes import no_grad
@@ -91,8 +92,19 @@ def _batch_norm_eval(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, runn
     return like(_scaled(p.mul(shifted, _channelwise(x, inverse)), weight, bias), input)
 
 
+SHARED_STATISTICS = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+    "updated in place, were not batched.\nIf you are using a module and do not need eval mode, please "
+    "set `track_running_stats` to be False.If you are using a prebuilt module and do not need eval "
+    "mode, please see the functorch website for resources on how to patch your module to work with "
+    "vmap")
+
+
 def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
     """The normalised input and its statistics; the running ones are updated in place."""
+    for running in (running_mean, running_var):
+        if running is not None and input._level is not None and is_more_batched(input, running):
+            raise RuntimeError(SHARED_STATISTICS)
     outs = _batch_norm_train(input, weight, bias, running_mean, running_var, momentum, eps)
     updated = iter(outs[3:])
     with no_grad():
@@ -151,6 +163,14 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
         empty = normalised.detach().new_empty((0,))
         result = (normalised, empty, empty)
     return tuple(result) if out is None else write_out("native_batch_norm", out, tuple(result))
+
+
+@composite(method=False)
+def _native_batch_norm_legit(input, weight, bias, *arguments, out=None, **options):
+    """native_batch_norm, of which a form without running statistics exists."""
+    if arguments and isinstance(arguments[0], bool):
+        arguments = (None, None, *arguments)
+    return native_batch_norm(input, weight, bias, *arguments, out=out, **options)
 
 
 # ---- layer norm, rms norm ------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 import functools
 import math
 
-from .. import _random
+from .. import _bounds, _random
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .._tensor import from_array
@@ -244,10 +244,20 @@ def along_first(x, shape):
     return p.broadcast_in_dim(x, shape=shape, dims=tuple(range(aval_of(x).ndim)))
 
 
-@torch_op(name="embedding", method=False)
-def torch_embedding(weight: Tensor, indices: Tensor, padding_idx=-1, scale_grad_by_freq=False,
-                    sparse=False):
-    """Rows of weight at indices; NaN for an index out of bounds."""
+@composite(name="embedding", method=False)
+def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """Rows of weight at indices; with `sparse`, the gradient by the weight is a sparse tensor."""
+    if sparse:
+        from ..sparse._embedding import sparse_embedding
+        return sparse_embedding(weight, indices, padding_idx, scale_grad_by_freq)
+    rows = _embedding(weight, indices, padding_idx, scale_grad_by_freq)
+    _bounds.check(indices, weight._aval.shape[0], 0, "embedding", negative=False,
+                  message=_bounds.IN_SELF)
+    return rows
+
+
+@torch_op(name="_embedding", method=False, function=False, node="embedding")
+def _embedding(weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq):
     index = indices
     if aval_of(index).dtype not in (dt.int64, dt.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
@@ -279,8 +289,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
               scale_grad_by_freq=False, sparse=False):
     """Rows of weight at the indices in input. The row padding_idx gets no gradient.
 
-    With max_norm, the rows used that are longer are first shortened, in place. `sparse` is
-    accepted; gradients are dense.
+    With max_norm, the rows used that are longer are first shortened, in place. With `sparse` the
+    gradient by the weight is a sparse tensor.
 
     >>> nn.functional.embedding(torch.tensor([1]), torch.tensor([[1.], [2.]]))
     tensor([[2.]])
@@ -300,6 +310,9 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
 @composite(method=False)
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """The rows of input at indices shortened, in place, to max_norm."""
+    _bounds.check(indices, input._aval.shape[0], 0, "embedding_renorm_", message=(
+        f"select(): index {{index}} out of range for tensor of size {list(input.shape)} at "
+        "dimension 0"))
     with no_grad():
         assign(input, _renormed(input.detach(), indices, max_norm, float(norm_type)))
     return input
@@ -358,6 +371,9 @@ def one_hot(tensor, num_classes=-1):
                            "https://github.com/pytorch/functorch/issues/257 .")
     return _one_hot(tensor, num_classes)
 
+
+NOT_EMBEDDED = ("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+                "{index}")
 
 # ---- embedding_bag -------------------------------------------------------------------------------
 
@@ -484,8 +500,16 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             offsets = offsets[:-1]
         _check_offsets(offsets, input)
         count, bags = offsets.shape[0], _bag_numbers(offsets, input.shape[0])
-    return _embedding_bag(weight, input, bags, per_sample_weights, count, mode,
-                          -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+    table, index, padding = weight, input, -1 if padding_idx is None else padding_idx
+    if sparse and mode != "max":
+        from ..sparse._embedding import used_rows
+        table, index, padding = used_rows(weight, input, padding, scale_grad_by_freq)
+        scale_grad_by_freq = False
+    bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding,
+                          scale_grad_by_freq)
+    _bounds.check(input, weight._aval.shape[0], 0, "embedding_bag", negative=False,
+                  message=NOT_EMBEDDED, error=RuntimeError)
+    return bags
 
 
 def _check_offsets(offsets, input):

@@ -114,7 +114,7 @@ def _declare_max_pool(n: int):
         return _max_pool(input, n, kernel_size, stride, padding, dilation, ceil_mode)
 
     def with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1,
-                     ceil_mode=False):
+                     ceil_mode=False, return_indices=True):  # both, whatever it says: PyTorch's too
         _check_max(input, n)
         return _max_pool_with_indices(input, n, kernel_size, stride, padding, dilation, ceil_mode)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from .. import _bounds
 from .._op import torch_op
 from .._promotion import promote
 from .distances import distance
@@ -282,7 +283,10 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
-    return _multi_margin(input, target, p, margin, weight, reduction)
+    loss = _multi_margin(input, target, p, margin, weight, reduction)
+    _bounds.check(target, (input._aval.shape or (1,))[-1], 0, "multi_margin_loss", negative=False,
+                  message="target out of range", error=RuntimeError)
+    return loss
 
 
 @torch_op(name="_multilabel_margin", method=False, function=False, node="multilabel_margin_loss")
@@ -323,7 +327,11 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Margins of all labels (up to the first -1 of target) to all classes that are none."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    return _multilabel_margin(input, target, reduction)
+    loss = _multilabel_margin(input, target, reduction)
+    _bounds.check(target, (input._aval.shape or (1,))[-1], 0, "multilabel_margin_loss",
+                  negative=False, message="argument #2 'target' is out of range",
+                  error=RuntimeError, ignore=-1)
+    return loss
 
 
 @torch_op(name="_multilabel_soft_margin", method=False, function=False, node="mean")

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import math
 
+from .. import _bounds
 from .._op import torch_op
 from .nn_conv import ntuple
 from .nn_other import drawn
 from .values import (
-    aval_of, dt, full_like, name_of, np, p, require_floating)
+    aval_of, dt, full_like, name_of, np, p, require_floating, tied)
 
 # ---- max_unpool ----------------------------------------------------------------------------------
 
@@ -59,7 +60,11 @@ def _unpool(input, indices, n, kernel_size, stride, padding, output_size):
                            "but got "
                            f"a tensor with {input.ndim} dimensions.")
     size = _output_size(input, n, kernel, stride, padding, output_size)
-    return _max_unpool(input, indices, size)
+    unpooled = _max_unpool(input, indices, size)
+    shown = "x".join(map(str, size if n > 1 else (*size, 1)))
+    _bounds.check(indices, math.prod(size), 0, f"max_unpool{n}d", negative=False, error=RuntimeError,
+                  message=f"Found an invalid max index: {{index}} (output volumes are of size {shown})")
+    return unpooled
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -127,6 +132,7 @@ def _fractional(input: Tensor, samples: Tensor, kernel, places):
     best = p.expand_dims(p.argmax(taken, axis=2 + n), dims=(2 + n,))
     outs = [p.take_along_axis(v, best, axis=2 + n) for v in (taken, indices)]
     outs = [p.squeeze(v, dims=(2 + n,)) for v in outs]
+    outs[0] = outs[0] if a.size else tied(outs[0], input)
     return outs if a.ndim == n + 2 else [p.squeeze(v, dims=(0,)) for v in outs]
 
 

@@ -435,7 +435,7 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
             for i, w in enumerate(weights)]
 
 
-@torch_op(method=False)
+@torch_op(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"))
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, align_corners):
     """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
     a, g = aval_of(input), aval_of(grid)

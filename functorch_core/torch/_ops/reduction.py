@@ -83,6 +83,23 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
 
 
+@torch_op(function=False, varargs="size")
+def sum_to_size(input: Tensor, size):
+    """The sum over what broadcasting a tensor of this size to the input's would repeat.
+
+    >>> torch.ones(2, 3).sum_to_size(1, 3)
+    tensor([[2., 2., 2.]])
+    """
+    shape = input.aval.shape
+    missing = len(shape) - len(size)
+    if missing < 0 or builtins.any(n not in (1, m) for n, m in zip(size, shape[missing:])):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    axes = tuple(i for i, m in enumerate(shape) if i < missing or size[i - missing] != m)
+    if not axes and size:
+        return input
+    return p.reshape(p.reduce_sum(summable(input, None), axes=axes), shape=tuple(size))
+
+
 @torch_op
 def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over dimensions of the elements that are not NaN.

@@ -13,7 +13,8 @@ from .._op import composite, torch_op
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from .._views import (
-    Lens, check_writable, is_static, layout_of, look, make_view, rebase, share, view_strides)
+    Lens, check_writable, is_one_of_several, is_static, layout_of, look, make_view, rebase, share,
+    view_strides)
 
 # From so many parts on, split and unbind take the places as inputs: one program for all parts
 # instead of one each; below, a fixed place lets XLA do without a copy.
@@ -124,7 +125,10 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
             if there > here and s % ratio:
                 raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but "
                                    f"got {s}")
-    return make_view(self, Lens("view_dtype", (wanted, here)))
+    view = make_view(self, Lens("view_dtype", (wanted, here)))
+    if view._level is None and not view.is_floating_point():  # autograd knows nothing of it
+        view._view.base, view._view.skip = None, 0
+    return view
 
 
 @torch_op(name="_reshape_copy", method=False, function=False, node="_unsafe_view")
@@ -505,7 +509,7 @@ def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
     for size in sizes:
         out.append(part(tensor, kind, dim, start, size, static=static))
         start += size
-    return tuple(out)
+    return is_one_of_several(out, kind.title().replace("_", "")) if kind != "slice" else tuple(out)
 
 
 @composite
@@ -612,8 +616,8 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
-    return tuple([part(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS)
-                  for i in range(n)])
+    return is_one_of_several([part(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS)
+                              for i in range(n)], "Unbind")
 
 
 def _named_split(name: str, dim: int, least: int):
@@ -747,8 +751,8 @@ Tensor.imag = property(lambda self: imag(self), lambda self, x: imag(self).copy_
 # ---- in-place: the tensor itself becomes the view ------------------------------------------------
 
 
-def become(tensor: Tensor, lens: Lens) -> Tensor:
-    """Let the tensor see its memory through a further lens: squeeze_, t_ and their kin."""
+def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
+    """Let the tensor see its memory through a further lens: squeeze_, t_ and their kin (`name`)."""
     check_writable(tensor)
     if tensor._level is not None:
         raise NotImplementedError("in-place changes of shape are not implemented inside vmap and "
@@ -759,7 +763,7 @@ def become(tensor: Tensor, lens: Lens) -> Tensor:
 
 def _inplace(name: str, lens_of):
     def method(self, *args, **kwargs):
-        return become(self, lens_of(self, *args, **kwargs))
+        return become(self, lens_of(self, *args, **kwargs), name)
     method.__doc__ = f"{name[:-1]} in place: the tensor's own shape and strides change."
     return composite(method, name=name, function=False)
 

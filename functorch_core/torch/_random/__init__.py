@@ -8,11 +8,11 @@ from .initializers import trunc_normal
 from .normals import log_normal, normal, normal_from_arrays
 from .rejection import binomial, dirichlet, poisson, standard_gamma
 from .transforms import cauchy, exponential, geometric
-from .uniforms import randint, random_full_range, randperm, uniform
+from .uniforms import randint, random_full_range, randperm, rrelu_noise, uniform
 
 __all__ = [
     "DEFAULT_SEED", "Mt19937Generator", "bernoulli", "binomial", "cauchy", "dirichlet",
     "dropout_mask", "exponential", "geometric", "log_normal", "multinomial", "normal",
     "normal_from_arrays", "poisson", "randint", "random_full_range", "randperm",
-    "standard_gamma", "trunc_normal", "uniform",
+    "rrelu_noise", "standard_gamma", "trunc_normal", "uniform",
 ]

@@ -52,6 +52,18 @@ def _real_uniform(gen, n: int, dtype: np.dtype, low: float, high: float) -> np.n
     return values
 
 
+def rrelu_noise(gen: Mt19937Generator, x: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The factors of rrelu in training: drawn from [low, high) where x <= 0, 1 elsewhere.
+
+    One double for each such element, in row-major order, whatever the dtype.
+    """
+    noise, compute, hit = np.ones(x.shape, x.dtype), opmath(x.dtype).type, x <= 0
+    low, high = float(compute(low)), float(compute(high))
+    drawn = affine(gen.uniform_float64(int(hit.sum())), high - low, low)
+    noise[hit] = drawn.astype(compute).astype(x.dtype)
+    return noise
+
+
 def _check_interval(dtype: np.dtype, low: float, high: float) -> None:
     largest = largest_finite(dtype)
     for name, bound in (("from", low), ("to", high)):

@@ -1,5 +1,6 @@
 """Pickling with tensors taken out: references to torch's functions are written by name only."""
 
+import functools
 import io
 import pickle
 import sys
@@ -117,11 +118,20 @@ class TensorPickler(pickle._Pickler):
 
     def save_global(self, obj: object, name: str | None = None) -> None:
         """Classes and functions of torch by name, unchecked; others as pickle does."""
+        spec = self._describe(obj) if isinstance(obj, types.FunctionType) else None
+        if isinstance(spec, GlobalName):
+            self._write_name(obj, spec.module, spec.name)
+            return
         module = getattr(obj, "__module__", None)
         name = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
         title = _torch_module(module)
         if title and name and "<locals>" not in name:
-            self._write_name(obj, title, name)
+            owner, _, last = name.rpartition(".")
+            if owner and isinstance(obj, types.FunctionType) and module in sys.modules:
+                owner = functools.reduce(getattr, owner.split("."), sys.modules[module])
+                self.save_reduce(getattr, (owner, last), obj=obj)
+            else:
+                self._write_name(obj, title, name)
         else:
             super().save_global(obj, name)
 

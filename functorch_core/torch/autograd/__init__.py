@@ -3,6 +3,7 @@ import importlib as _importlib
 
 from . import anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .backward import backward, grad
 from .function import Function, NestedIOFunction
 from .gradcheck import gradcheck, gradgradcheck

@@ -24,7 +24,7 @@ def add_values(a, b):
 def total(a, b, create_graph: bool):
     """The sum of two gradients: on the tape if it is on."""
     if create_graph or a._level is not None or b._level is not None:
-        return a + b
+        return b + a if a.is_sparse else a + b  # sparse + dense does not exist
     x = a._value if a._view is None else a._read()
     y = b._value if b._view is None else b._read()
     if x.aval is not y.aval:
@@ -84,6 +84,8 @@ def accumulate_into(leaf, grad, create_graph: bool):
             old._value.aval is grad._value.aval:
         old._value = add_values(old._value, grad._read())
         old._own_version += 1
+    elif old.is_sparse:  # a new tensor: it may have become dense
+        leaf._grad = old + grad if grad.is_sparse else grad + old
     else:
         leaf._grad = old.add_(grad)
 

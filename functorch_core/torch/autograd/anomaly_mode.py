@@ -11,6 +11,16 @@ UNKNOWN = ("Error detected in {name}. No forward pass information available. Ena
            "during forward pass for more information.")
 
 
+def is_anomaly_enabled() -> bool:
+    """Whether backward passes are watched."""
+    return state.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a NaN in a backward pass is an error while they are watched."""
+    return state.check_nan
+
+
 class set_detect_anomaly:
     """Switch anomaly detection on or off; a context that restores the setting."""
 

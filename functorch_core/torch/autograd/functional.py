@@ -49,9 +49,10 @@ def _directions(v, likes: Sequence, is_tuple: bool, what: str, name: str) -> tup
     """The vector(s) v in the shapes of `likes`."""
     if v is None:
         if len(likes) != 1 or likes[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if the "
-                               f"{'input to' if what == 'input' else 'the output of'} the "
-                               f"user-provided function is a single Tensor with a single element.")
+            single = ("input to the user-provided function is" if what == "input"
+                      else "user-provided function returns")
+            raise RuntimeError(f"The vector v can only be None if the {single} a single Tensor "
+                               "with a single element.")
         from .. import ones_like
         return (ones_like(likes[0]),)
     found = _as_tuple(v, "v", name)[1]

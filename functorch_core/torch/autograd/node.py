@@ -35,7 +35,7 @@ class Taped:
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "all_in", "_backward", "_units", "_routes", "ops")
+                 "checked", "out_mask", "all_in", "node_name", "_backward", "_units", "_routes", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)

@@ -1,0 +1,9 @@
+"""torch.sparse: tensors of layout torch.sparse_coo, and functions of them.
+
+Imported when the first sparse tensor is made: from then on ops look whether an operand is one.
+"""
+from .._missing import getter as _getter
+from ._public import (
+    addmm, check_sparse_tensor_invariants, log_softmax, mm, softmax, spdiags, sum)
+
+__getattr__ = _getter(__name__)
