@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--every", type=int, default=5, help="steps between two printed losses")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
-    parser.add_argument("--lr", type=float, default=0.003)
+    parser.add_argument("--lr", type=float, default=0.002)
     parser.add_argument("--test", action="store_true", help="print the accuracy at the end")
     args = parser.parse_args()
 
@@ -107,6 +107,7 @@ def main():
     batches = endless(DataLoader(train_set, batch_size=args.batch, shuffle=True, drop_last=True))
     model = ResNet([2, 2, 2, 2], args.width, classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, weight_decay=5e-4)
+    warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.1, total_iters=100)
 
     start = time.perf_counter()
     for step in range(args.steps):
@@ -115,6 +116,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        warm_up.step()
         if step % args.every == 0 or step == args.steps - 1:
             print(f"step {step:4d}: loss {loss.item():.6f}, {time.perf_counter() - start:.2f} s")
     if args.test:

@@ -320,4 +320,5 @@ def copy(x, /) -> Array:
 
 
 __all__ = ["arange", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "full",
-           "full_like", "geomspace", "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]
+           "full_like", "geomspace",
+           "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]

@@ -303,7 +303,7 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
 
     @functools.wraps(fun, updated=())
     def call(*args, **kwargs):
-        # The hot path, 0.5 us beside the execution: one or two Arrays with their data on the device.
+        # The hot path, 0.5 us beside the execution: one or two Arrays with data on the device.
         if open_traces and state.builder is not None or not settings.direct:
             return jitted.call(args, kwargs)
         if not fast or kwargs:

@@ -63,7 +63,12 @@ def _on_new_subclass(cls, **kwargs):
     super(Tensor, cls).__init_subclass__(**kwargs)
     if overrides_of(cls) is not None:
         activate()
-        _let_attributes_ask(cls)
+        if not _is_ours(cls):
+            _let_attributes_ask(cls)
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__ == "torch" or cls.__module__.startswith(("functorch_core.", "torch."))
 
 
 def install():
@@ -166,16 +171,18 @@ def activate():
     """From now on ops ask whether somebody overrides; methods that are no ops do, too."""
     if _op.overrides is None:
         _op.overrides = dispatcher
-        for name in MEMBERS:
-            setattr(Tensor, name, _asking(getattr(Tensor, name)))
+        for name in (*MEMBERS, *USERS_MEMBERS):
+            setattr(Tensor, name, _asking(getattr(Tensor, name), name in USERS_MEMBERS))
 
 
 # Methods of Tensor that are written by hand.
-MEMBERS = ("__contains__", "__deepcopy__", "__format__", "__len__", "__reduce_ex__", "__repr__",
-           "backward", "data_ptr", "detach", "detach_", "dim", "element_size", "get_device",
-           "is_complex", "is_contiguous", "is_floating_point", "is_inference", "is_signed", "item",
-           "nelement", "numel", "numpy", "register_hook", "register_post_accumulate_grad_hook",
-           "requires_grad_", "retain_grad", "size", "storage_offset", "stride", "tolist")
+MEMBERS = ("backward", "detach", "dim", "is_contiguous", "item", "numel", "numpy", "register_hook",
+           "requires_grad_", "size", "storage_offset", "stride", "tolist")
+# These ask the users' classes only: our own (sparse tensors) have them.
+USERS_MEMBERS = ("__contains__", "__deepcopy__", "__format__", "__len__", "__reduce_ex__", "__repr__",
+                 "data_ptr", "detach_", "element_size", "get_device", "is_complex",
+                 "is_floating_point", "is_inference", "is_signed", "nelement",
+                 "register_post_accumulate_grad_hook", "retain_grad")
 # Attributes ask in the classes that override, so that those of other tensors cost nothing more.
 ATTRIBUTES = ("H", "T", "_base", "_version", "data", "device", "dtype", "grad", "grad_fn", "imag",
               "is_cpu", "is_cuda", "is_leaf", "is_meta", "is_sparse", "itemsize", "layout", "mH",
@@ -203,11 +210,13 @@ def _asking_attribute(attribute: property) -> property:
                     attribute.__doc__)
 
 
-def _asking(method):
+def _asking(method, users_only: bool):
     import functools
 
     @functools.wraps(method)
     def asking(self, *args, **kwargs):
+        if users_only and _is_ours(type(self)) and not state.modes:
+            return method(self, *args, **kwargs)
         if dispatcher.applies(asking, (self, *args), kwargs):
             return dispatcher.handle(asking, (self, *args), kwargs)
         return method(self, *args, **kwargs)

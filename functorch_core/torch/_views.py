@@ -23,16 +23,14 @@ from ._node_names import Call, rename
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 
-MULTIPLE = ("This view is the output of a function that returns multiple views. Such functions do not "
-            "allow the output views to be modified inplace. You should replace the inplace operation "
-            "by an out-of-place one.")
-OF_SEVERAL = "Output {i} of {name} is a view and is being modified inplace. " + MULTIPLE
+OF_SEVERAL = ("Output {i} of {name} is a view and is being modified inplace. This view is the output of "
+              "a function that returns multiple views. Such functions do not allow the output views to "
+              "be modified inplace. You should replace the inplace operation by an out-of-place one.")
 IN_NO_GRAD = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-              "{why}")
-AMBIGUOUS = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-             "your code by moving both the view and the inplace either both inside the no_grad block "
-             "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-             "to be tracked).")
+              "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+              "your code by moving both the view and the inplace either both inside the no_grad block "
+              "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+              "to be tracked).")
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_INPLACE = ("a view of a leaf Variable that requires grad is being used in an in-place "
                      "operation.")
@@ -302,7 +300,7 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     out._view = Alias(alias.cell, alias.chain + (lens,), *based_on(tensor, alias))
     out._view.untracked = alias.untracked
     if not state.enabled and tensor._ge is not None:
-        out._view.refuses = IN_NO_GRAD.format(why=AMBIGUOUS)
+        out._view.refuses = IN_NO_GRAD
     return out
 
 
@@ -311,8 +309,6 @@ def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
     for i, view in enumerate(views):
         if view._ge is not None:
             view._view.refuses = OF_SEVERAL.format(i=i, name=name)
-        elif view._view.refuses:
-            view._view.refuses = IN_NO_GRAD.format(why=MULTIPLE)
     return tuple(views)
 
 

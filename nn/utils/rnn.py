@@ -21,6 +21,8 @@ UNSORTED = ("`lengths` array must be sorted in decreasing order when `enforce_so
 
 
 class PackedSequence_(NamedTuple):
+    """The fields of a PackedSequence."""
+
     data: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None

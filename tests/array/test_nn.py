@@ -91,10 +91,10 @@ def test_softmax_of_all_axes_masked_and_empty():
     x = normal(3, 4)
     close(fc.sum(fc.softmax(x, axis=None)), np.float32(1))
     mask = np.array([True, False, True, True])
-    found = np.asarray(fc.softmax(x, mask))
+    found = np.asarray(fc.softmax(x, where=mask))
     close(found[:, mask], F.softmax(torch.tensor(x[:, mask]), -1).numpy())
     assert (found[:, 1] == 0).all()
-    hidden = fc.grad(lambda x: fc.softmax(x, fc.zeros(4, dtype=fc.bool_)).sum())(fc.asarray(x))
+    hidden = fc.grad(lambda x: fc.softmax(x, where=fc.zeros(4, dtype=fc.bool_)).sum())(fc.asarray(x))
     close(hidden, np.zeros((3, 4)))
     assert fc.softmax(fc.zeros((2, 0))).shape == (2, 0)
 

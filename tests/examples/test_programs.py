@@ -4,11 +4,11 @@ import pytest
 from .compare import OURS, PROGRAMS, PYTORCH, deviation, losses, run
 
 SHORT = {
-    "resnet": "--steps 6 --width 8 --batch 16",
+    "resnet": "--steps 3 --width 8 --batch 16",
     "lstm_lm": "--steps 10 --width 32 --window 12 --vocabulary 300",
     "vae": "--steps 12 --hidden 64",
-    "dcgan": "--steps 6 --width 8 --batch 32",
-    "vit": "--steps 8 --width 32 --layers 2",
+    "dcgan": "--steps 5 --width 8 --batch 32",
+    "vit": "--steps 7 --width 32 --layers 1",
     "gnn": "--steps 12 --nodes 300",
     "dqn": "--steps 12 --width 32",
 }
@@ -19,5 +19,5 @@ def test_the_losses_are_pytorchs(name, tmp_path):
     pytest.importorskip("torch")
     args = [*SHORT[name].split(), "--every", "1"]
     ours = run(OURS, name, *args, FUNCTORCH_CACHE_DIR=str(tmp_path)).stdout
-    assert len(losses(ours)) >= 6
+    assert len(losses(ours)) >= 3
     assert deviation(ours, run(PYTORCH, name, *args).stdout) < 1e-4

@@ -13,7 +13,7 @@ from functorch_core.torch import _op, _overrides
 def restored(monkeypatch):
     """Leave the library as if no class had overridden anything: other tests measure speed."""
     monkeypatch.setattr(_op, "overrides", _op.overrides)
-    members = {name: getattr(torch.Tensor, name) for name in _overrides.MEMBERS}
+    members = {name: getattr(torch.Tensor, name) for name in (*_overrides.MEMBERS, *_overrides.USERS_MEMBERS)}
     yield
     for name, member in members.items():
         setattr(torch.Tensor, name, member)

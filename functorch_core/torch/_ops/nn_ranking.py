@@ -24,6 +24,7 @@ def _x_log_x(x):
 
 @torch_op(name="_kl_div", method=False, function=False, node="kl_div")
 def torch_kl_div(input: Tensor, target: Tensor, reduction, log_target):
+    """The Kullback-Leibler divergence of targets from log-probabilities, reduced."""
     x, y = promote(input, target)
     if log_target:
         loss = p.mul(p.exp(y), p.sub(y, x))

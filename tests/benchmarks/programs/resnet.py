@@ -1,8 +1,9 @@
 """The ResNet-18 of the examples on 32 x 32 images, SGD, batch 32."""
 import torch
-from torch.nn import functional as F
 
 from examples.resnet import ResNet
+
+from ..supervised import classification
 
 
 def start():
@@ -11,13 +12,4 @@ def start():
     model = ResNet([2, 2, 2, 2], 64, classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, weight_decay=5e-4)
     x, y = torch.randn(256, 3, 32, 32), torch.randint(0, 10, (256,))
-    batches = iter(range(10 ** 9))
-
-    def step():
-        first = next(batches) * 32 % 256
-        loss = F.cross_entropy(model(x[first:first + 32]), y[first:first + 32])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-    return step
+    return classification(model, optimizer, x, y, batch=32)
