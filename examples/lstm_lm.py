@@ -108,7 +108,8 @@ def main():
         nn.utils.clip_grad_norm_(model.parameters(), args.clip)
         optimizer.step()
         if step % args.every == 0 or step == args.steps - 1:
-            print(f"step {step:4d}: loss {loss.item():.6f}, perplexity {math.exp(loss.item()):.1f}, "
+            value = loss.item()
+            print(f"step {step:4d}: loss {value:.6f}, perplexity {math.exp(value):.1f}, "
                   f"{time.perf_counter() - start:.2f} s")
     if args.sample:
         model.eval()

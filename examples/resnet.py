@@ -71,7 +71,8 @@ def coloured_digits():
         ink = torch.from_numpy(data["images"]).float().unsqueeze(1) / 16
         labels = torch.from_numpy(data["labels"].astype(np.int64))
     ink = F.interpolate(ink, size=(32, 32), mode="bilinear", align_corners=False)
-    pen, paper = torch.rand(2, len(ink), 3, 1, 1)
+    paper = 0.4 * torch.rand(len(ink), 3, 1, 1)
+    pen = 0.5 + 0.5 * torch.rand(len(ink), 3, 1, 1)
     images = 2 * (ink * pen + (1 - ink) * paper) - 1
     order = torch.randperm(len(labels))
     return [TensorDataset(images[i], labels[i]) for i in (order[:N_TRAIN], order[N_TRAIN:])]

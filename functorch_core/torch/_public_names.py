@@ -10,6 +10,7 @@ import types
 
 from .. import names
 from ._op import Composite, TorchOp
+from ._tensor_base import Tensor
 
 OPS = (TorchOp, Composite)
 # Functions of torch.nn.functional that PyTorch writes in C++, though not as functions of torch.
@@ -43,6 +44,10 @@ def retitle(record: list):
         if isinstance(thing, types.FunctionType):
             record.append((thing, thing.__module__, thing.__qualname__))
             thing.__module__, thing.__qualname__ = module, qualname
+    for method in vars(Tensor).values():
+        if isinstance(method, types.FunctionType) and method.__qualname__.startswith("Tensor."):
+            record.append((method, method.__module__, method.__qualname__))
+            method.__module__ = "torch._tensor"
 
 
 def _find_names():

@@ -160,6 +160,13 @@ SAMPLES = {
     "counters": lambda lib: [collections.Counter("aab")] * 2,
     "nested": lambda lib: [{"x": (lib.ones(2), [{"y": 1.5}])}] * 3,
     "ranges": lambda lib: [range(2), range(2)],
+    "views of arrays": lambda lib: [np.arange(6).reshape(2, 3).T, np.arange(6).reshape(3, 2)],
+    "unsigned arrays": lambda lib: [np.ones((2, 1), np.uint8)] * 2,
+    "arrays of two dtypes": lambda lib: [np.ones(2, np.float32), np.ones(2)][::-1],
+    "scalars of two dtypes": lambda lib: [np.int64(1), np.int32(2)],
+    "0-d arrays": lambda lib: [np.array(1.5), np.array(2.5)],
+    "views of tensors": lambda lib: list(lib.arange(12.).reshape(2, 2, 3)),
+    "computed": lambda lib: [x.flip(0) * 2 for x in lib.arange(6).reshape(2, 3)],
 }
 
 
@@ -171,6 +178,44 @@ def test_collate(name, function):
         out = getattr(module, function)(SAMPLES[name](lib))
         found.append((type(out) if not hasattr(out, "shape") else "tensor", plain(out)))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("batch, error", [
+    ([np.ones(3)[::-1]] * 2, ValueError), ([np.array(["a"])] * 2, TypeError),
+    ([np.ones(2, np.float128)] * 2, TypeError), ([np.ones(2), np.ones(3)], RuntimeError),
+    ([np.ones(2, ">f4")] * 2, ValueError)], ids=range(5))
+def test_arrays_that_are_no_batch(batch, error):
+    for module in (ours, theirs):
+        with pytest.raises(error):
+            module.default_collate(batch)
+
+
+def tensor_dataset(lib, module):
+    """A dataset of tensors and a part of it, which is again split."""
+    whole = module.TensorDataset(lib.arange(40.).reshape(20, 2), lib.arange(20))
+    generator = lib.Generator().manual_seed(1)
+    return [whole, module.Subset(whole, [3, 1, 19, 3]),
+            *module.random_split(module.Subset(whole, range(5, 20)), [10, 5], generator)]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}, {"collate_fn": list}], ids=str)
+def test_datasets_of_tensors(options, num_workers):
+    found = []
+    for lib, module in LIBRARIES:
+        lib.manual_seed(0)
+        found.append([epochs(module.DataLoader(d, 4, num_workers=num_workers, **options), 1)
+                      for d in tensor_dataset(lib, module)])
+    assert found[0] == found[1]
+
+
+def test_a_dataset_of_tensors_that_overrides_its_samples():
+    class Negated(ours.TensorDataset):
+        def __getitem__(self, i):
+            return -super().__getitem__(i)[0]
+
+    for dataset in (Negated(torch.ones(3)), ours.Subset(Negated(torch.ones(3)), [0, 1, 2])):
+        assert next(iter(ours.DataLoader(dataset, 3))).tolist() == [-1., -1., -1.]
 
 
 def test_collate_with_gradients():

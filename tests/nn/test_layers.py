@@ -36,7 +36,7 @@ FLOATS = [
     *((name, (), [(3, 4)]) for name in (
         "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
         "LeakyReLU", "LogSigmoid", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "SiLU",
-        "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink")),
+        "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "RReLU")),
     ("ELU", (.5,), [(3,)]), ("Threshold", (.1, 2.), [(5,)]), ("PReLU", (3,), [(2, 3, 2)]),
     ("GELU", ("tanh",), [(3,)]), ("Softmax", (1,), [(2, 3)]), ("Softmin", (0,), [(2, 3)]),
     ("LogSoftmax", (-1,), [(2, 3)]), ("Softmax2d", (), [(2, 3, 2, 2)]),

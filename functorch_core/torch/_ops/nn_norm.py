@@ -110,7 +110,7 @@ def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
     with no_grad():
         for running in (running_mean, running_var):
             if running is not None and input.numel():  # no batch leaves them as they are
-                assign(running, next(updated).detach())
+                assign(running, next(updated).detach(), captured=True)
     return outs[:3]
 
 
@@ -326,7 +326,7 @@ def torch_instance_norm(input, weight, bias, running_mean, running_var, use_inpu
     with no_grad():
         for running in (running_mean, running_var):
             if running is not None:
-                assign(running, next(updated).detach())
+                assign(running, next(updated).detach(), captured=True)
     return outs[0]
 
 
