@@ -2,8 +2,8 @@
 
 L-BFGS multiplies rounding errors: on an ill-conditioned problem a last bit is a digit after two
 hundred iterations. What can be computed as PyTorch does is therefore: x + a * y is rounded once
-there (a fused multiply-add), and short float32 vectors are summed in the order of the registers they
-fit into. Longer sums depend on the processor there, too, and are left to XLA.
+there (a fused multiply-add), and short float32 vectors are summed in the order of the registers
+they fit into. Longer sums depend on the processor there, too, and are left to XLA.
 """
 from __future__ import annotations
 

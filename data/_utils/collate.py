@@ -116,8 +116,9 @@ def _function_for(sample, functions: dict) -> Callable | None:
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors, stacked. Those whose data are there are stacked on the host: as an op on so many
     inputs it would cost several times as much. Of recorded samples (ops on dataset[i]) the batch is
-    a result of their recording, which is computed here: batches have the same ops with other indices,
-    so that it soon is one program; as a part of the training step it would be another every time."""
+    a result of their recording, which is computed here: batches have the same ops with other
+    indices, so that it soon is one program; as a part of the training step it would be another
+    every time."""
     arrays = [_on_host(x) for x in batch]
     first = arrays[0]
     if first is not None and all([a is not None and a.shape == first.shape

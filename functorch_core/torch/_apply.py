@@ -164,7 +164,7 @@ class OpNode(Node):
 
     @property
     def next_functions(self) -> tuple:
-        """((node, index), ...) of the inputs, in PyTorch's order; (None, 0) where none is needed."""
+        """((node, index), ...) of the inputs in PyTorch's order; (None, 0) where none is needed."""
         call, edges = self.op.call, self.edges
         if call is not None:
             edges = [None if i is None else edges[i] for i in call.edges]

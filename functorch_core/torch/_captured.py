@@ -1,7 +1,7 @@
-"""Writing to what a function under torch.func.grad, vjp or jvp has captured is refused, as in PyTorch.
+"""Writing to what a function under torch.func.grad, vjp or jvp has captured is an error.
 
-A tensor belongs to a transform if it was made since that was entered: its node says so, or, if it is
-on no tape, the mark that new tensors get while a transform computes (`_tensor_base.births`).
+A tensor belongs to a transform if it was made since that was entered: its node says so, or, if it
+is on no tape, the mark that new tensors get while a transform computes (`_tensor_base.births`).
 """
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from . import _apply, _tensor_base
 from ._tensor_base import Tensor
 from .autograd.node import sequence
 
-CAPTURED = ("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
-            "in-place operation (aten::{op}) that would mutate a captured Tensor. This is not "
+CAPTURED = ("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+            "call in-place operation (aten::{op}) that would mutate a captured Tensor. This is not "
             "supported; please rewrite the function being transformed to explicitly accept the "
             "mutated Tensor(s) as inputs.")
 OVERLOADS = {"add_": ".Tensor", "div_": ".Tensor", "fill_": ".Scalar", "mul_": ".Tensor",

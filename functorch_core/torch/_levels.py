@@ -62,7 +62,7 @@ stack = _Stack()
 
 
 class enter:
-    """Context: a new level; gives its frame. `guards`: captured tensors are not to be written to."""
+    """Context: a new level; gives its frame. `guards`: what is captured must not be written to."""
 
     def __init__(self, kind: str, size: int | None = None, randomness: str = "error",
                  guards: bool = False):

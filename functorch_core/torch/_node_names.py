@@ -44,7 +44,7 @@ def reduced(otherwise, argument: str = "reduction"):
 
 
 def unbatched(ndim: int, batched: str | None = None):
-    """PyTorch adds the batch dimension to an example of `ndim` dimensions and takes it off again."""
+    """PyTorch adds the batch dimension to an example of `ndim` dimensions and takes it off."""
     return lambda a: "SqueezeBackward1" if a.input.ndim == ndim else batched
 
 
@@ -163,6 +163,10 @@ def _transformed_back(a):
     return "ConjBackward0" if one else "FftC2CBackward0"
 
 
+def _inner(a):
+    return "ViewBackward0" if a.input.ndim and a.other.ndim else "MulBackward0"
+
+
 RULES: dict = {
     # -- Fourier transforms: named by what they take to what --
     "fft_fft": _transformed("FftR2CBackward0"), "fft_ifft": _transformed("ConjBackward0"),
@@ -177,7 +181,7 @@ RULES: dict = {
     "corrcoef": lambda a: "ClampBackward1" if a.input.ndim > 1 else "DivBackward0",
     "cosine_similarity": "SumBackward1", "cross": "LinalgCrossBackward0",
     "_elu_op": "EluBackward0", "floor_divide": "NotImplemented",
-    "inner": lambda a: "ViewBackward0" if a.input.ndim and a.other.ndim else "MulBackward0",
+    "inner": _inner,
     "kron": "UnsafeViewBackward0", "linalg_cond": "SqueezeBackward1",
     "linalg_eigvals": "LinalgEigBackward0", "linalg_multi_dot": "ViewBackward0",
     "_linalg_vander": "CatBackward0", "logdet": "WhereBackward0",
@@ -186,7 +190,8 @@ RULES: dict = {
     "_nanquantile": "SqueezeBackward4", "_quantile": "SqueezeBackward4",
     "rms_norm": "MulBackward0", "_rrelu": "RreluWithNoiseBackward0", "_instance_norm":
     "ViewBackward0", "local_response_norm": "DivBackward0", "softsign": "DivBackward0",
-    "special_ndtr": "MulBackward1", "square": "PowBackward0", "sum_to_size": "SumBackward1", "_take": "TakeBackward0",
+    "special_ndtr": "MulBackward1", "square": "PowBackward0", "sum_to_size": "SumBackward1",
+    "_take": "TakeBackward0",
     "_tanhshrink": "SubBackward0", "_tensordot": "ViewBackward0", "true_divide": "DivBackward0",
     "_vector_norm": "LinalgVectorNormBackward0", "_cov": "SqueezeBackward0",
     # -- overloads --
@@ -198,7 +203,8 @@ RULES: dict = {
                         else "ClampBackward1"),
     "clamp_max": if_tensor("max", "ClampMaxBackward1"),
     "clamp_min": if_tensor("min", "ClampMinBackward1"),
-    "copysign": if_tensor("other", "CopysignBackward0", "CopysignBackward1"), "fmod": if_tensor("other", "FmodBackward1"),
+    "copysign": if_tensor("other", "CopysignBackward0", "CopysignBackward1"),
+    "fmod": if_tensor("other", "FmodBackward1"),
     "remainder": lambda a: (("RemainderBackward1" if isinstance(a.other, Tensor) else None)
                             if isinstance(a.input, Tensor) else "NotImplemented"),
     "lerp": if_tensor("weight", "LerpBackward1"),
@@ -221,7 +227,8 @@ RULES: dict = {
     "_fractional_max_pool": lambda a: f"FractionalMaxPool{len(a.kernel)}DBackward0",
     # -- losses --
     "_cross_entropy": _cross_entropy, "_nll_loss": _nll_loss, "_kl_div": _kl_div,
-    "_cosine_embedding": reduced("AddBackward0"), "_ctc": reduced(by("zero_infinity", {True: "WhereBackward0"})),
+    "_cosine_embedding": reduced("AddBackward0"),
+    "_ctc": reduced(by("zero_infinity", {True: "WhereBackward0"})),
     "_gaussian_nll": reduced(lambda a: "AddBackward0" if a.full else "MulBackward0"),
     "_hinge_embedding": reduced("AddBackward0"), "_l1_loss": reduced("AbsBackward0"),
     "_margin_ranking": reduced("ClampMinBackward0"),
@@ -304,7 +311,7 @@ def rename(made, rule, given=()):
         edge[0].__class__ = node_class_of(name)
 
 
-# ---- nodes of backward passes that are themselves on the tape -------------------------------------
+# ---- nodes of backward passes that are themselves on the tape ------------------------------------
 
 # Kinds whose gradient PyTorch computes by a function of its own, TanhBackwardBackward0.
 WITH_BACKWARD = frozenset("""AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D

@@ -230,7 +230,8 @@ def test_printed(code):
 
 def test_layouts_without_a_tensor_name_themselves():
     for call in (lambda: torch.sparse_csr_tensor([0, 1], [0], [1.]),
-                 lambda: torch.ones(2, 2).to_sparse_csr(), lambda: torch.ones(2, 2).to_sparse_bsr(1),
+                 lambda: torch.ones(2, 2).to_sparse_csr(),
+                 lambda: torch.ones(2, 2).to_sparse_bsr(1),
                  lambda: torch.ones(2, 2).to_sparse(layout=torch.sparse_csc)):
         with pytest.raises(NotImplementedError, match="csr|bsr|csc"):
             call()

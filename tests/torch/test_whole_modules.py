@@ -47,7 +47,8 @@ else:
         held = torch.load(f"{path}{protocol}", weights_only=False)
         wrong = [f for f, g in zip(held.functions, FUNCTIONS) if f is not g and f != g]
         assert not wrong, wrong
-        print(protocol, [f"{layer(torch.ones(1, 2, 8)).abs().sum().item():.3f}" for layer in held.layers])
+        outputs = [layer(torch.ones(1, 2, 8)) for layer in held.layers]
+        print(protocol, [f"{out.abs().sum().item():.3f}" for out in outputs])
     with open(f"{path}plain", "rb") as file:
         wrong = [(f, g) for f, g in zip(pickle.load(file), FUNCTIONS) if f != g]
         assert not wrong, wrong

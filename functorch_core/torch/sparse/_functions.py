@@ -126,11 +126,11 @@ def _by_values(name: str, zeros_stay: bool):
 
 
 for _name in ("abs asin asinh atan atanh ceil erf erfinv expm1 floor isinf isnan isneginf isposinf "
-              "log1p round sgn sign signbit sin sinh sqrt tan tanh trunc relu square deg2rad rad2deg "
-              "bool").split():
+              "log1p round sgn sign signbit sin sinh sqrt tan tanh trunc relu square deg2rad "
+              "rad2deg bool").split():
     _by_values(_name, True)
-for _name in ("neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu cuda "
-              "conj").split():
+for _name in ("neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu "
+              "cuda conj").split():
     _by_values(_name, False)
 
 
@@ -209,7 +209,8 @@ def sub(x, other, *, alpha=1):
 
 def _scalar(x):
     """x as a number or a tensor without dimensions; None if it is none."""
-    return x if is_number(x) or (isinstance(x, Tensor) and not _is_sparse(x) and not x.ndim) else None
+    dense_scalar = isinstance(x, Tensor) and not _is_sparse(x) and not x.ndim
+    return x if dense_scalar or is_number(x) else None
 
 
 @sparse_op("mul", "multiply")
@@ -460,8 +461,8 @@ def cat(tensors, dim=0):
         where = x._where._array().copy()
         where[dim] += start
         moved.append(where)
-    return SparseTensor(from_array(np.concatenate(moved, 1)), ops.cat([x._what for x in tensors], 0),
-                        size, False)
+    values = ops.cat([x._what for x in tensors], 0)
+    return SparseTensor(from_array(np.concatenate(moved, 1)), values, size, False)
 
 
 @sparse_op()

@@ -2,8 +2,8 @@
 
 It is a Tensor without a value of its own: what the engine sees are its indices and its values, two
 ordinary tensors, and the gradient of a sparse tensor is that of its values. Ops reach it by
-`__torch_function__` and the table in `_functions`; an op that is not in that table finds no value to
-work on, and raises NotImplementedError.
+`__torch_function__` and the table in `_functions`; an op that is not in that table finds no value
+to work on, and raises NotImplementedError.
 """
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .._tensor_base import Tensor
 from .._views import LEAF_INPLACE, check_writable
 from ..autograd.modes import state as modes
 
-UNSUPPORTED = ("{what} is not implemented for sparse tensors (layout torch.sparse_coo); convert the "
-               "tensor with to_dense() first")
+UNSUPPORTED = ("{what} is not implemented for sparse tensors (layout torch.sparse_coo); convert "
+               "the tensor with to_dense() first")
 UNCOALESCED = "Cannot get {what} on an uncoalesced tensor, please call .coalesce() first"
 NO_NUMPY = "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
