@@ -102,12 +102,12 @@ def line(row: dict) -> str:
 def main():
     """Print the table and the geometric mean of the ratios."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
-    parser.add_argument("programs", nargs="*", choices=[*NAMES, []], default=NAMES)
+    parser.add_argument("programs", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--rounds", type=int, default=10, help="rounds to take turns in")
     args = parser.parse_args()
     print(HEAD)
     rows = []
-    for program in args.programs:
+    for program in args.programs or NAMES:
         rows.append(row := measure(program, args.rounds))
         print(line(row), flush=True)
     apart = [row["program"] for row in rows if not row["difference"] < CLOSE]

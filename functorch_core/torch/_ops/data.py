@@ -1,6 +1,7 @@
 """Tensors from data: nested sequences, NumPy arrays, buffers, DLPack, and the old constructors."""
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 import warnings
@@ -23,6 +24,7 @@ COPY_CONSTRUCT = ("To copy construct from a tensor, it is recommended to use "
                   ".requires_grad_(True), rather than torch.tensor(sourceTensor).")
 ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
 PYTHON = (bool, int, float, complex)
+ROWS = frozenset({list, tuple})
 MAX_DIMS = 128
 
 # ---- what nested data are ------------------------------------------------------------------------
@@ -63,6 +65,10 @@ def leaves_of(data, shape, depth: int, out: list):
                          f"(got {len(data)})")
     if depth == len(shape) - 1 and isinstance(data, (list, tuple, range)):
         out.extend(data)
+        return
+    if depth == len(shape) - 2 and ROWS.issuperset(map(type, data)) and (
+            set(map(len, data)) == {shape[-1]}):  # a batch of rows: 25 us for 80
+        out.extend(itertools.chain.from_iterable(data))
         return
     for item in data:
         leaves_of(item, shape, depth + 1, out)
@@ -115,17 +121,27 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     shape = shape_of(data)
     leaves: list = []
     leaves_of(data, shape, 0, leaves)
+    plain = set(PYTHON).issuperset(map(type, leaves))
+    if not plain:
+        _check_leaves(leaves, shape)
+    inferred = infer_dtype(leaves)
+    target = inferred if dtype is None else dtype
+    if not plain:
+        leaves = [x if x.__class__ in PYTHON else _number(x, inferred) for x in leaves]
+    return convert_numbers(leaves, inferred, target).reshape(shape)
+
+
+def _check_leaves(leaves: list, shape: tuple[int, ...]):
     for x in leaves:
-        if x.__class__ in (list, tuple):
+        if x.__class__ in ROWS:
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
     if shape and any(isinstance(x, (str, bytes)) for x in leaves):
         raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
-    inferred = infer_dtype(leaves)
-    target = inferred if dtype is None else dtype
-    for i, x in enumerate(leaves):
-        if x.__class__ not in PYTHON:
-            leaves[i] = x.item() if hasattr(x, "item") else inferred.type(x).item()
-    return convert_numbers(leaves, inferred, target).reshape(shape)
+
+
+def _number(x, inferred: np.dtype):
+    """An element that is no Python number as one."""
+    return x.item() if hasattr(x, "item") else inferred.type(x).item()
 
 
 def array_of_numpy(data: np.ndarray, dtype: np.dtype | None) -> np.ndarray:

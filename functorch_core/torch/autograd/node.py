@@ -31,11 +31,13 @@ class Taped:
 
     forward: inputs -> outputs, kept values. backward: saved inputs, saved outputs, kept values,
     cotangents -> gradients, one for each input in the mask. `checked` are the saved inputs whose
-    version counts: those that the first derivative needs.
+    version counts: those that the first derivative needs. `through`: if not 0, the one cotangent is
+    the gradient of each of so many inputs (a sum), and nothing is computed.
     """
 
     __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "all_in", "node_name", "_backward", "_units", "_routes", "ops")
+                 "checked", "out_mask", "all_in", "node_name", "through", "_backward", "_units",
+                 "_routes", "ops")
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
@@ -60,6 +62,9 @@ class Taped:
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
+        plain = self.all_in and self.out_mask == (True,) and not (
+            kept or self.saved_inputs or self.saved_outputs)
+        self.through = len(mask) if plain and self.route((True,)) is not None else 0
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
         """The backward graph, and its unit, where these outputs have a cotangent."""
