@@ -67,7 +67,7 @@ def leaves_of(data, shape, depth: int, out: list):
         out.extend(data)
         return
     if depth == len(shape) - 2 and ROWS.issuperset(map(type, data)) and (
-            set(map(len, data)) == {shape[-1]}):  # a batch of rows: 25 us for 80
+            set(map(len, data)) == {shape[-1]}):  # 128 rows of 4 in 58 us, not 163
         out.extend(itertools.chain.from_iterable(data))
         return
     for item in data:
