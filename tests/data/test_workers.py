@@ -30,6 +30,10 @@ def nothing_left():
     yield
     gc.collect()
     assert multiprocessing.active_children() == []
+    patience = time.monotonic() + 5  # the engine's compiling thread has files open for a moment
+    while files() > before and time.monotonic() < patience:
+        time.sleep(0.05)
+        gc.collect()
     assert files() <= before
     left = set(os.listdir("/dev/shm")) - shared
     assert not {name for name in left if "functorch" in name}
