@@ -177,12 +177,15 @@ def memory(steps: int = 20_000):
     step = mlp_step(ours, 16, 32, engine.flush)
     for _ in range(1000):
         step()
-    before, plans = _resident(), len(programs._plans)
-    start = time.perf_counter()
-    for _ in range(steps):
+    plans = len(programs._plans)
+    start, resident = time.perf_counter(), [_resident()]
+    for i in range(1, steps + 1):
         step()
+        if i % (steps // 4) == 0:
+            resident.append(_resident())
     print(f"{steps:,} steps in {time.perf_counter() - start:.1f} s: resident memory "
-          f"{before:.0f} -> {_resident():.0f} MB, cached plans {plans} -> {len(programs._plans)}")
+          f"{' -> '.join(f'{r:.0f}' for r in resident)} MB at each quarter, cached plans {plans} -> "
+          f"{len(programs._plans)}")
 
 
 def _resident() -> float:
