@@ -50,6 +50,27 @@ def _make(shape: tuple[int, ...], dtype: np.dtype) -> Aval:
     return _interned.setdefault((shape, dtype), new)
 
 
+class HasAval:
+    """What has an aval in its slot `aval`, and with it a shape, a dtype and a number of dimensions."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, a tuple of ints."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The NumPy dtype."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+
 def aval_of(x) -> Aval:
     """The aval of a value, a NumPy array or a NumPy scalar."""
     found = getattr(x, "aval", None)

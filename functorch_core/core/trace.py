@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .aval import Aval, aval_of
+from .aval import Aval, HasAval, aval_of
 from .errors import (
     CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError)
 from .graph import Graph, Literal, Node
@@ -33,28 +33,13 @@ state = _State()  # .builder: the innermost trace of this thread
 open_traces: set[Builder] = set()
 
 
-class Traced:
+class Traced(HasAval):
     """A value of a graph being built: an aval and a slot, no data."""
 
     __slots__ = ("aval", "builder", "slot")
 
     def __init__(self, aval: Aval, builder: Builder, slot: int):
         self.aval, self.builder, self.slot = aval, builder, slot
-
-    @property
-    def shape(self):
-        """The shape, a tuple of ints."""
-        return self.aval.shape
-
-    @property
-    def dtype(self):
-        """The NumPy dtype."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self):
-        """The number of dimensions."""
-        return self.aval.ndim
 
     def __repr__(self):
         return f"Traced<{self.aval}>"

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import xla
-from ..core.aval import Aval, aval
+from ..core.aval import Aval, HasAval, aval
 
 
-class Value:
+class Value(HasAval):
     """An immutable array that may not be computed yet.
 
     `recording` is None for a computed value, whose `data` is a NumPy array or a device buffer;
@@ -33,21 +33,6 @@ class Value:
 
     def __reduce__(self):
         return from_numpy, (np.array(to_numpy(self)),)
-
-    @property
-    def shape(self):
-        """The shape, a tuple of ints."""
-        return self.aval.shape
-
-    @property
-    def dtype(self):
-        """The NumPy dtype."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self):
-        """The number of dimensions."""
-        return self.aval.ndim
 
 
 def _computed(a: Aval, data) -> Value:

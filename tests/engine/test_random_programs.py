@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import functorch_core as fc
-from functorch_core import engine
+
+from .agreement import check_repeated, check_tiers, random_programs
 
 UNARY = ("sin", "tanh", "abs", "negative", "square", "floor")
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
@@ -52,36 +53,16 @@ def execute(program) -> list[np.ndarray]:
     return seen + [np.asarray(x) for x in stack]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
+@random_programs(40)
 @given(programs)
 def test_every_tier_gives_the_same_values(program):
-    results = {}
-    for tier in ("reference", "immediate", "auto"):
-        with engine.forced_tier(tier):
-            results[tier] = execute(program)
-            again = execute(program)
-        for a, b in zip(results[tier], again, strict=True):
-            # Left to itself, the engine changes a key's tier once, from cold to compiled.
-            same = np.allclose(a, b, rtol=1e-3, atol=1e-3) if tier == "auto" else (
-                a.tobytes() == b.tobytes())
-            assert same, tier
-    for tier, found in results.items():
-        for a, b in zip(found, results["reference"], strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=tier)
+    check_tiers(lambda: execute(program), ("reference", "immediate", "auto"))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
+@random_programs(12)
 @given(programs)
 def test_fused_programs_give_the_same_values(program):
-    with engine.forced_tier("reference"):
-        wanted = execute(program)
-    with engine.forced_tier("fused"):
-        found, again = execute(program), execute(program)
-    for a, b, c in zip(found, again, wanted, strict=True):
-        assert a.tobytes() == b.tobytes()
-        np.testing.assert_allclose(a, c, rtol=1e-3, atol=1e-3)
+    check_tiers(lambda: execute(program), ("fused",))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -90,7 +71,4 @@ def test_long_random_programs_repeated_until_compiled(seed):
     program = [("number", BINARY[rng.integers(5)], int(rng.integers(8)), NUMBERS[rng.integers(8)])
                if rng.random() < 0.3 else (UNARY[rng.integers(2)], int(rng.integers(8)))
                for _ in range(60)]
-    runs = [execute(program) for _ in range(6)]
-    for other in runs[1:]:
-        for a, b in zip(runs[0], other, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+    check_repeated(lambda: execute(program), 6)

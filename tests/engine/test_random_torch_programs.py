@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from functorch_core import engine, torch
+from functorch_core import torch
+
+from .agreement import check_repeated, check_tiers, random_programs
 
 UNARY = ("sin", "tanh", "abs", "neg", "square", "sigmoid")
 BINARY = ("add", "sub", "mul", "maximum", "minimum")
@@ -73,38 +75,16 @@ def execute(program) -> list[np.ndarray]:
     return seen + [x.numpy() for x in stack]
 
 
-def agree(found, expected, tier: str):
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=tier)
-
-
-@settings(max_examples=40, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
+@random_programs(40)
 @given(programs)
 def test_every_tier_gives_the_same_values(program):
-    results = {}
-    for tier in ("reference", "immediate", "auto"):
-        with engine.forced_tier(tier):
-            results[tier] = execute(program)
-            for a, b in zip(results[tier], execute(program), strict=True):
-                same = a.tobytes() == b.tobytes()
-                assert same or tier == "auto" and np.allclose(a, b, rtol=1e-3, atol=1e-3), tier
-    for tier, found in results.items():
-        agree(found, results["reference"], tier)
+    check_tiers(lambda: execute(program), ("reference", "immediate", "auto"))
 
 
-@settings(max_examples=10, deadline=None, derandomize=True,
-          suppress_health_check=[HealthCheck.too_slow])
+@random_programs(10)
 @given(programs)
 def test_fused_and_per_op_programs_give_the_same_values(program):
-    with engine.forced_tier("reference"):
-        expected = execute(program)
-    for tier in ("fused", "per-op"):
-        with engine.forced_tier(tier):
-            found, again = execute(program), execute(program)
-        for a, b in zip(found, again, strict=True):
-            assert a.tobytes() == b.tobytes(), tier
-        agree(found, expected, tier)
+    check_tiers(lambda: execute(program), ("fused", "per-op"))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -113,6 +93,4 @@ def test_programs_repeated_until_they_are_compiled(seed):
     program = [(BINARY[rng.integers(5)], int(rng.integers(8)), int(rng.integers(8)))
                if rng.random() < 0.3 else (UNARY[rng.integers(2)], int(rng.integers(8)))
                for _ in range(60)]
-    runs = [execute(program) for _ in range(8)]
-    for other in runs[1:]:
-        agree(other, runs[0], "auto")
+    check_repeated(lambda: execute(program), 8)

@@ -1,7 +1,6 @@
 """Products and linear algebra against the reference: values, gradients, errors, odd shapes."""
 from __future__ import annotations
 
-import warnings
 
 import numpy as np
 import pytest
@@ -11,13 +10,7 @@ from functorch_core import torch
 from .against_reference import assert_same, assert_same_error, pair
 
 reference = pytest.importorskip("torch")
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def array(*shape, seed: int = 0, dtype=np.float32):

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 
 import numpy as np
 import pytest
@@ -13,18 +12,12 @@ from functorch_core import torch
 from .against_reference import assert_same, assert_same_error, pair
 
 reference = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 ODD = np.array([0., -0., 1., -1., .5, -2.5, 3.7, 1e-8, 30., math.inf, -math.inf, math.nan],
                np.float32)
 SHAPES = [np.float32(.25), np.zeros((0, 3), np.float32),
           np.linspace(-.9, .9, 12, dtype=np.float32).reshape(3, 4).T]
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def both(fun, *arrays, scale: float = 1., dtype=None):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -12,17 +11,11 @@ from functorch_core import torch
 from .against_reference import assert_same, assert_same_error, pair
 
 reference = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 X = np.array([[3., -1., 2., 2.], [0., math.nan, -5., 1.], [2., 2., -math.inf, 7.]], np.float32)
 FINITE = np.array([[3., -1., 2., 2.], [0., 4., -5., 1.], [2., 2., -7., 7.]], np.float32)
 ODD = [FINITE, FINITE[1].T, np.float32(2.5), np.zeros((2, 0), np.float32), FINITE[:, ::-2]]
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def both(fun, *arrays, scale: float = 4., dtype=None):

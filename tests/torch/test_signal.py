@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -12,13 +11,7 @@ from functorch_core import torch
 from .against_reference import assert_same, assert_same_error, pair
 
 reference = pytest.importorskip("torch")
-
-
-@pytest.fixture(autouse=True)
-def _quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def both(fun, *arrays, scale: float = 10., grad: bool = False):
