@@ -31,6 +31,14 @@ class Program:
     def __call__(self, buffers: list) -> list:
         """Run on buffers of the right avals and device; a buffer for each result."""
         outs = self.run(buffers + self.hoisted if self.hoisted else buffers)
+        return self.results(outs, buffers)
+
+    def run_into(self, buffers: list, found: list):
+        """Run; append the executable's outputs to `found` in one step (see Executable.run_into)."""
+        self.executable.run_into(buffers + self.hoisted if self.hoisted else buffers, found)
+
+    def results(self, outs: list, buffers: list) -> list:
+        """A buffer for each result, of the executable's outputs and the inputs."""
         if self.outputs is None:
             return outs
         return [outs[i] if i >= 0 else buffers[-1 - i] for i in self.outputs]

@@ -101,14 +101,10 @@ def compute(recording: Recording, why: str, tier: str | None = None):
         return _forget(recording)
     try:
         _compute(recording, live, why, tier or settings.tier)
-    except MemoryError as error:
+    except Exception as error:
         _poison(recording)
-        raise out_of_memory(error) from error
-    except Exception:
-        _poison(recording)
-        raise
-    except BaseException:  # Ctrl-C: what was recorded can still be computed when it is read
-        recording.done = False
+        if isinstance(error, MemoryError):
+            raise out_of_memory(error) from error
         raise
     _forget(recording)
 
@@ -157,13 +153,25 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
         buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
     if recording.ints:
         buffers.append(xla.put(np.array(recording.ints, np.int64), program.device, owned=True))
-    outs = program(buffers)
+    found: list = []
+    try:
+        program.run_into(buffers, found)
+        _store(recording, live, program.results(found[0], buffers))
+        count("fused_runs")
+        _bound_queue(found[0])
+    except BaseException:
+        if found:  # Ctrl-C: the inputs may be overwritten by now, so that the results are kept
+            _store(recording, live, program.results(found[0], buffers))
+            hooks.checked(recording.checks)
+            _forget(recording)
+        raise
+
+
+def _store(recording: Recording, live: tuple[int, ...], results: list):
     values = recording.values
-    for slot, out in zip(live, outs, strict=True):
+    for slot, result in zip(live, results, strict=True):
         value = values[slot]
-        value.data, value.recording = out, None
-    count("fused_runs")
-    _bound_queue(outs)
+        value.data, value.recording = result, None
 
 
 MAX_IN_FLIGHT = 16  # programs that may wait for execution: more would only hold memory

@@ -112,27 +112,43 @@ class Recording:
         with self.lock:
             if self.done:
                 return
-            self.done, self.limit = True, 0
-            if _state.recording is self:
-                _state.recording = None
-            else:
-                self._drop_unfinished_call()
-            if self.signature:
-                count("flushes")
-                hooks.compute(self, why, tier)
-                if self.checks:
-                    found, self.checks = self.checks, []
-                    hooks.checked(found)
+            try:
+                self._flush(why, tier)
+            except Exception:
+                raise
+            except BaseException:  # Ctrl-C: what is not computed yet can be when it is read
+                self.done = not self.signature
+                raise
 
-    def _drop_unfinished_call(self):
-        """If another thread is in the middle of recording a call here, it will do so again."""
-        results, position = 0, 0
+    def _flush(self, why: str, tier: str | None):
+        self.done, self.limit = True, 0
+        if _state.recording is self:
+            _state.recording = None
+        else:
+            self.drop_unfinished_call()  # another thread will do so again
+        if self.signature:
+            count("flushes")
+            hooks.compute(self, why, tier)
+            if self.checks:
+                found, self.checks = self.checks, []
+                hooks.checked(found)
+
+    def drop_unfinished_call(self):
+        """Forget the last call if its results are not all there."""
+        results = position = calls = 0
+        scalars = [0, 0]
         for unit, codes in self.calls():
-            results += len(unit.out_avals)
-            if results > len(self.values):
-                self.signature = self.signature[:position]
-                return
-            position += 1 + len(codes)
+            n = results + len(unit.out_avals)
+            if n > len(self.values) or len(codes) < unit.n_inputs:
+                break
+            results, position, calls = n, position + 1 + len(codes), calls + 1
+            for code in codes:
+                if code <= SCALAR:
+                    scalars[SCALAR - code] += 1
+        self.signature = self.signature[:position]
+        for kept, n in ((self.sources, 2 * calls), (self.values, results),
+                        (self.floats, scalars[0]), (self.ints, scalars[1])):
+            del kept[n:]
 
 
 def start() -> Recording:
@@ -145,24 +161,28 @@ def start() -> Recording:
 def record(unit: Unit, operands: Sequence):
     """Append a call; a new value for its result, a list of them if the unit is `multiple`."""
     recording = _state.recording or start()
-    call = [unit.id]
-    for x in operands:
-        if x.__class__ is Value:
-            call.append(x.slot if x.recording is recording else recording.input(x))
-        else:
-            call.append(recording.scalar(x))
-    recording.signature += call
-    frame = _getframe(1)
-    while is_internal(frame.f_code.co_filename):
-        frame = frame.f_back
-    recording.sources += (frame.f_code, frame.f_lasti)
-    values = recording.values
-    result = []
-    for a in unit.out_avals:
-        value = Value()
-        value.aval, value.recording, value.slot = a, recording, len(values)
-        values.append(value)
-        result.append(value)
+    try:
+        call = [unit.id]
+        for x in operands:
+            if x.__class__ is Value:
+                call.append(x.slot if x.recording is recording else recording.input(x))
+            else:
+                call.append(recording.scalar(x))
+        recording.signature += call
+        frame = _getframe(1)
+        while is_internal(frame.f_code.co_filename):
+            frame = frame.f_back
+        recording.sources += (frame.f_code, frame.f_lasti)
+        values = recording.values
+        result = []
+        for a in unit.out_avals:
+            value = Value()
+            value.aval, value.recording, value.slot = a, recording, len(values)
+            values.append(value)
+            result.append(value)
+    except BaseException:  # Ctrl-C, or an operand that could not be computed
+        recording.drop_unfinished_call()
+        raise
     result = result if unit.multiple else result[0]
     return result if len(values) < recording.limit else _full(recording, unit, operands, result)
 
@@ -171,16 +191,20 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
     """record(unit, (x, y)) for a unit of one result: the hot path of binary operators (0.5 us)."""
     recording = _state.recording or start()
     values = recording.values
-    recording.signature += (unit.id,
-                            x.slot if x.recording is recording else recording.input(x),
-                            y.slot if y.recording is recording else recording.input(y))
-    frame = _getframe(2)
-    while is_internal(frame.f_code.co_filename):
-        frame = frame.f_back
-    recording.sources += (frame.f_code, frame.f_lasti)
-    value = Value()
-    value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
-    values.append(value)
+    try:
+        recording.signature += (unit.id,
+                                x.slot if x.recording is recording else recording.input(x),
+                                y.slot if y.recording is recording else recording.input(y))
+        frame = _getframe(2)
+        while is_internal(frame.f_code.co_filename):
+            frame = frame.f_back
+        recording.sources += (frame.f_code, frame.f_lasti)
+        value = Value()
+        value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
+        values.append(value)
+    except BaseException:
+        recording.drop_unfinished_call()
+        raise
     return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
 
 
