@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.graph import Graph, Node
+from .recorder import Recording
 from .value import Value
 
 MAX_OPERANDS, MAX_DEPTH = 4, 3  # beyond, a check is cheaper than to look for a range
@@ -38,7 +39,14 @@ class Range(NamedTuple):
 def range_of(value: Value, known: Callable, depth: int = 0) -> tuple[float, float] | None:
     """(lowest, highest) of a value; None if unknown. known(value) says it of computed ones."""
     recording = value.recording
-    maker = None if recording is None else recording.maker(value.slot)
+    if recording is None:
+        return known(value)
+    with recording.lock:  # another thread may be about to flush it
+        return _range_of_recorded(value, recording, known, depth)
+
+
+def _range_of_recorded(value: Value, recording: Recording, known: Callable, depth: int):
+    maker = recording.maker(value.slot)
     if maker is None:
         return known(value)
     unit, first, position = maker

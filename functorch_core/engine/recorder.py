@@ -46,7 +46,7 @@ class Recording:
     """Ops called but not computed yet, of one thread."""
 
     __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "values", "sources",
-                 "checks", "makers", "walked", "lock", "limit", "done")
+                 "checks", "makers", "walked", "lock", "limit", "done", "frozen")
 
     def __init__(self, limit: int):
         self.signature: list[int] = []
@@ -61,6 +61,7 @@ class Recording:
         self.walked = 0
         self.lock = threading.RLock()
         self.limit, self.done = limit, False
+        self.frozen: Recording | None = None  # its contents, flushed by another thread
 
     def input(self, value: Value) -> int:
         """The signature's integer for a value from outside."""
@@ -93,13 +94,15 @@ class Recording:
     def maker(self, slot: int) -> tuple[Unit, int, int] | None:
         """The unit that makes a result, the slot of that unit's first result, and where in the
         signature it is called."""
+        if self.done:
+            return None
         makers, signature, position = self.makers, self.signature, self.walked
         while slot >= len(makers) and position < len(signature):
             unit = by_id[signature[position]]
             makers += [(unit, len(makers), position)] * len(unit.out_avals)
             position += 1 + unit.n_inputs
         self.walked = position
-        return makers[slot] if slot < len(makers) else None  # None: flushed meanwhile
+        return makers[slot]
 
     def value_at(self, code: int) -> Value | None:
         """The operand that an integer of the signature stands for; None for a Python number."""
@@ -117,21 +120,41 @@ class Recording:
             except Exception:
                 raise
             except BaseException:  # Ctrl-C: what is not computed yet can be when it is read
-                self.done = not self.signature
+                self.done = not (self.frozen or self).signature
                 raise
 
     def _flush(self, why: str, tier: str | None):
         self.done, self.limit = True, 0
         if _state.recording is self:
-            _state.recording = None
+            _state.recording, work = None, self
         else:
-            self.drop_unfinished_call()  # another thread will do so again
-        if self.signature:
+            work = self.frozen = self.frozen or self._freeze()
+        if work.signature:
             count("flushes")
-            hooks.compute(self, why, tier)
-            if self.checks:
-                found, self.checks = self.checks, []
+            hooks.compute(work, why, tier)
+            if work.checks:
+                found, work.checks = work.checks, []
                 hooks.checked(found)
+
+    def _freeze(self) -> Recording:
+        """The finished calls, where the thread that records here cannot reach them. It may be in
+        the middle of a call: it will find that the recording is done, and record that call again."""
+        frozen = Recording(0)
+        frozen.values = self.values[:]  # first: what there is a value for, the others have too
+        frozen.signature, frozen.sources = self.signature[:], self.sources[:]
+        frozen.floats, frozen.ints = self.floats[:], self.ints[:]
+        frozen.inputs, frozen.input_slots = self.inputs[:], self.input_slots.copy()
+        frozen.checks, self.checks = self.checks, []
+        for held in (self.values, self.inputs, self.input_slots):  # who refers to a value counts
+            held.clear()
+        frozen.drop_unfinished_call()
+        return frozen
+
+    def forget_unfinished_call(self):
+        """After an interrupt in the middle of recording a call."""
+        with self.lock:
+            if not self.done:
+                self.drop_unfinished_call()
 
     def drop_unfinished_call(self):
         """Forget the last call if its results are not all there."""
@@ -181,7 +204,7 @@ def record(unit: Unit, operands: Sequence):
             values.append(value)
             result.append(value)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
-        recording.drop_unfinished_call()
+        recording.forget_unfinished_call()
         raise
     result = result if unit.multiple else result[0]
     return result if len(values) < recording.limit else _full(recording, unit, operands, result)
@@ -203,7 +226,7 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
     except BaseException:
-        recording.drop_unfinished_call()
+        recording.forget_unfinished_call()
         raise
     return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
 
@@ -233,6 +256,12 @@ def _cut(recording: Recording):
     if settings.tier == "immediate":
         recording.flush("immediate mode")
         return
+    with recording.lock:
+        if not recording.done:
+            _flush_period(recording)
+
+
+def _flush_period(recording: Recording):
     count("cut_recordings")
     ids = [unit.id for unit, _ in recording.calls()]
     p = period(ids)

@@ -228,6 +228,49 @@ def test_another_thread_keeps_an_input():
     np.testing.assert_array_equal(found[0], expected)
 
 
+def test_values_read_by_other_threads_while_their_own_goes_on_recording():
+    """Two threads record; a third reads what they made, in the middle of their calls."""
+    shared, failures, end = [], [], time.monotonic() + 1.5
+    interval = sys.getswitchinterval()
+
+    def produce():
+        x, index, table, i = torch.zeros(4), torch.zeros(3, dtype=torch.int64), torch.arange(10.), 0
+        while time.monotonic() < end:
+            x, index, i = x + 1, (index + 1) % 10, i + 1
+            y = table[index] + x[0]
+            if i % 7 == 0 and len(shared) < 50:
+                shared.append((i, x, index, y))
+            if i % 1000 == 0:
+                assert x[0].item() == i
+
+    def read():
+        while time.monotonic() < end:
+            if not shared:
+                time.sleep(0)
+                continue
+            i, x, index, y = shared.pop(0)
+            assert (x + 1).numpy()[0] == i + 1
+            assert torch.arange(10.)[index][0].item() == i % 10
+            assert y[2].item() == i + i % 10
+
+    def guarded(fun):
+        try:
+            fun()
+        except Exception as error:  # the main thread raises it
+            failures.append(error)
+    threads = [threading.Thread(target=guarded, args=(f,)) for f in (produce, produce, read)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    if failures:
+        raise failures[0]
+
+
 # ---- interrupts, processes -----------------------------------------------------------------------
 
 

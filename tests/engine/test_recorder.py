@@ -214,6 +214,39 @@ def test_threads_record_apart_and_values_cross():
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("call, expected", [
+    (lambda a, b: a * b, [8, 15]), (lambda a, b: fc.concat([a, b]), [2, 3, 4, 5])])
+def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expected):
+    from functorch_core.engine import recorder
+    a, b = vector(1, 2) + 1, vector(3, 4) + 1
+    seen, real = [], recorder.is_internal
+
+    def look(filename):
+        if not seen:
+            seen.append(None)
+            reader = threading.Thread(target=lambda: seen.append(np.asarray(a)))
+            reader.start()
+            reader.join()
+        return real(filename)
+    monkeypatch.setattr(recorder, "is_internal", look)
+    c = call(a, b)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(seen[1], [2, 3])
+    np.testing.assert_array_equal(np.asarray(b), [4, 5])
+    np.testing.assert_array_equal(np.asarray(c - 1), np.array(expected) - 1)
+
+
+@pytest.mark.parametrize("call", [lambda a, b: a * b, lambda a, b: fc.concat([a, b])])
+def test_an_interrupt_in_the_middle_of_a_call_forgets_it(monkeypatch, call):
+    from functorch_core.engine import recorder
+    a, b = vector(1, 2) + 1, vector(3, 4) + 1
+    monkeypatch.setattr(recorder, "is_internal", _raise_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        call(a, b)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(np.asarray(b - a), [2, 2])
+
+
 def test_a_forked_child_computes_by_numpy():
     x = vector(1, 2) * 2
     engine.flush()
