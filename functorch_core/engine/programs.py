@@ -73,8 +73,9 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
     for i, n in enumerate(_references(inputs)):
         if n == _ALONE + 1 and inputs[i].aval.nbytes >= DONATE_BYTES:  # + 1: input_slots
             data = inputs[i].data
-            # 3: the value's slot, the local name, the argument. A NumPy view would be one more.
-            if not isinstance(data, np.ndarray) and sys.getrefcount(data) == 3:
+            # A host array is copied to the device first. 3: the value's slot, the local name, the
+            # argument. A NumPy view would be one more.
+            if isinstance(data, np.ndarray) or sys.getrefcount(data) == 3:
                 dead.append(i)
     return tuple(dead)
 
