@@ -17,13 +17,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 import functorch_core as fc
 
 from ..array.array import Array, as_value, wrap
 from ..core import dtypes as dt, tree
 from ..core.aval import Aval
-from ..core.trace import Builder, state as trace_state
-from ..engine import record
+from ..core.trace import Builder, evaluate, state as trace_state
+from ..engine import Value, from_numpy, record
 from ..engine.units import SCALAR_AVALS
 from ..ops.op import freeze
 from ..torch._apply import GraphOp
@@ -67,6 +69,7 @@ class Algorithm:
 
     def __init__(self, rule: Callable, init: Callable, switches: Sequence[str], name: str,
                  defaults: dict):
+        # `init` uses the shape and dtype of a parameter, not its numbers (see initial_values).
         functools.update_wrapper(self, rule)
         self.rule, self.init_one, self.name = rule, init, name
         self.switches, self.defaults = frozenset(switches), defaults
@@ -116,6 +119,16 @@ class Algorithm:
                             f"{self.name}; it has {', '.join(self.defaults)}")
         return self.init_one(param, **{k: options.get(k, self.defaults[k])
                                        for k in self.init_options})
+
+    def initial_values(self, param: Aval, options: dict) -> dict[str, Value]:
+        """The state before the first step as computed values: recorded, the zeros would make the
+        first step another program than those that follow."""
+        with trace_outside(Builder(self.name)) as builder:
+            state = self.init_one(wrap(builder.input(param)), **options)
+            graph = builder.finish([x._value for x in state.values()])
+        shape_alone = np.broadcast_to(np.zeros((), param.dtype), param.shape)
+        return {name: from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+                for name, array in zip(state, evaluate(graph, [shape_alone]))}
 
     # ---- on lists of values
 

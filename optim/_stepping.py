@@ -51,11 +51,8 @@ class AlgorithmOptimizer(Optimizer):
         if self.counts_steps:
             state["step"] = scalar_tensor(0.)
         options = {k: as_float(group[k]) for k in algorithm.init_options if k in group}
-        for name, array in self._initial(wrap(p._read()), options).items():
-            state[name] = new_tensor(array._value)
-
-    def _initial(self, param, options: dict) -> dict:
-        return self.algorithm.init_one(param, **options)
+        for name, value in self.algorithm.initial_values(p._aval, options).items():
+            state[name] = new_tensor(value)
 
     def _step_group(self, group: dict):
         """Record the update of a group, and assign its results."""

@@ -35,7 +35,10 @@ class SGD(AlgorithmOptimizer):
         check_fused(fused, foreach, differentiable)
 
     def _init_state(self, p, group):
-        """Nothing: the first gradient becomes the momentum buffer."""
+        """Zeros, so that the first step is the program of all others; where steps are dampened
+        nothing: the first gradient becomes the momentum buffer."""
+        if group["dampening"] == 0:
+            super()._init_state(p, group)
 
     def _step_sparse(self, p, grad, group):
         grad = -grad if group["maximize"] else grad
@@ -53,4 +56,4 @@ class SGD(AlgorithmOptimizer):
         p.add_(grad, alpha=-group["lr"])
 
     def _state_of(self, p, group) -> dict:
-        return self.state[p] if group["momentum"] != 0 else {}
+        return super()._state_of(p, group) if group["momentum"] != 0 else {}

@@ -22,7 +22,7 @@ from . import cost
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
-from .op_by_op import Schedule, run_schedule, run_units, schedule_of
+from .op_by_op import REFERENCE_LIMIT, Schedule, run_schedule, run_units, schedule_of
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
@@ -31,6 +31,7 @@ from .value import Poison, Value, concrete, to_buffer
 MAX_PLANS = 1024           # least recently used plans, with their programs, are forgotten beyond
 DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
 PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
+DIRECT = 0.4               # compiled at once if programs for its ops would cost this much of its price
 MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten steps
 
 
@@ -225,7 +226,15 @@ def threshold_of(units: list[Unit]) -> float:
     price = cost.COMPILE_PROGRAM + sum(c.compile for c in costs)
     if saved <= 0:
         return float("inf")
+    if _cold_compilation(units) > DIRECT * price:
+        return 1.
     return min(max(2., price / (PATIENCE * saved)), MAX_THRESHOLD)
+
+
+def _cold_compilation(units: list[Unit]) -> float:
+    """What it would cost to compile those ops on their own that are too dear for NumPy."""
+    dear = {u for u in units if u.cost.reference >= REFERENCE_LIMIT and not u.has_program}
+    return sum(cost.COMPILE_PROGRAM + u.cost.compile for u in dear)
 
 
 def _start_compiling(plan, recording, live, donated, device):

@@ -56,6 +56,11 @@ class Unit:
             self._reference = reference_of(self.graph)
         return self._reference
 
+    @property
+    def has_program(self) -> bool:
+        """Whether it has been compiled on its own."""
+        return self._program is not None
+
     def program(self, device):
         """The unit's own executable (the per-op tier)."""
         from .programs import compile_unit

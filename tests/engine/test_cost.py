@@ -65,7 +65,8 @@ def unit_of(n: int, size: int) -> Unit:
 def test_what_is_compiled_and_when():
     assert threshold_of([unit_of(1, 10)]) == float("inf")      # print(sin(x)) never pays
     assert threshold_of([unit_of(200, 1000)]) <= MAX_THRESHOLD
-    assert threshold_of([unit_of(20, 10_000_000)]) == 2
+    assert threshold_of([unit_of(20, 100_000)] * 50) == 2
+    assert threshold_of([unit_of(20, 10_000_000)]) == 1        # a program of its own costs as much
 
 
 def test_a_compiled_program_is_reached_within_ten_sightings():
