@@ -167,7 +167,6 @@ class _Writer:
             buffers.append(f"{self.name(putters[i])}({leaf})" if i in putters else f"{leaf}._data")
         self.lines.append(f"buffers = [{', '.join(buffers)}]")
 
-
     def run(self, program) -> str:
         """The expression that runs a program on `buffers`."""
         if program.outputs is not None or program.hoisted:

@@ -25,9 +25,10 @@ Order = tuple[int, ...]
 def channels_last(graph: Graph) -> Graph:
     """The same function, with its convolutions channels last; the graph itself if it has none."""
     opened = inlined(graph, _primal)
-    if not any(_by_xla(opened, node) for node in opened.nodes):
-        return graph
-    graph = opened
+    return _laid_out(opened) if any(_by_xla(opened, n) for n in opened.nodes) else graph
+
+
+def _laid_out(graph: Graph) -> Graph:
     builder = Builder(graph.name)
     with builder:
         layouts = _Layouts(graph)
