@@ -82,9 +82,5 @@ class _SingleProcessDataLoaderIter(BaseIterator):
         self._dataset_fetcher = job.fetcher()
 
     def _next_data(self):
-        # Reading samples is many small ops, of other indices each time: they are computed by NumPy,
-        # on their own, not as a part of what the training step becomes.
-        engine.flush("before a batch is read")
-        batch = self._dataset_fetcher.fetch(self._next_index())
-        engine.flush("a batch was read", tier=None if _has_accelerator() else "reference")
-        return batch
+        with engine.at_once("a batch is read"):
+            return self._dataset_fetcher.fetch(self._next_index())

@@ -17,7 +17,7 @@ from ...torch._types import float64
 NOT_COLLATABLE = ("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
                   "lists; found {}")
 default_collate_err_msg_format = NOT_COLLATABLE
-PLAIN = (Tensor, Parameter)
+PLAIN = frozenset({Tensor, Parameter})
 HOST_SCALARS = frozenset((
     np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64,
     np.complex64, np.complex128))
@@ -119,22 +119,28 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     a result of their recording, which is computed here: batches have the same ops with other
     indices, so that it soon is one program; as a part of the training step it would be another
     every time."""
-    arrays = [_on_host(x) for x in batch]
-    first = arrays[0]
-    if first is not None and all([a is not None and a.shape == first.shape
-                                  and a.dtype == first.dtype for a in arrays]):
+    arrays = _on_host(batch)
+    if arrays is not None:
         return from_array(_stacked(arrays))
     batch = stack(list(batch), 0)
     flush("samples were collated")
     return batch
 
 
-def _on_host(x: Tensor) -> np.ndarray | None:
-    """The data of a plain tensor that has been computed on the host and has no history."""
-    if type(x) not in PLAIN or x._level is not None or x._ge is not None:
-        return None
-    value = x._value if x._view is None else x._read()
-    return value.data if value.recording is None and value.data.__class__ is np.ndarray else None
+def _on_host(batch) -> list[np.ndarray] | None:
+    """The data of plain tensors of one shape and dtype that have been computed on the host and have
+    no history; None if one of them is another thing."""
+    arrays, like = [], batch[0]._value.aval
+    for x in batch:
+        if x.__class__ not in PLAIN or x._level is not None or x._ge is not None:
+            return None
+        value = x._value if x._view is None else x._read()
+        if value.aval is not like or value.recording is not None:
+            return None
+        if value.data.__class__ is not np.ndarray:
+            return None
+        arrays.append(value.data)
+    return arrays
 
 
 def _stacked(arrays: list[np.ndarray]) -> np.ndarray:

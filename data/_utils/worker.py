@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...engine import at_once
 from ...torch.random import manual_seed
 from . import fetch
 from .transport import Channel, pack
@@ -194,7 +195,9 @@ class _Worker:
             self.init_error = None
             return
         try:
-            parts = pack((number, BATCH, self.fetcher.fetch(index)))
+            with at_once("a batch is read"):
+                batch = self.fetcher.fetch(index)
+            parts = pack((number, BATCH, batch))
         except Exception as error:
             if isinstance(error, StopIteration) and self.job.kind == ITERABLE:
                 self.ended, answer = True, (number, END, self.job.id)

@@ -1,4 +1,5 @@
 """The engine: values, and the recorder that turns eager code into compiled programs."""
+from .at_once import at_once
 from .bounds import check as check_bounds, extent_of, raise_if_outside
 from . import programs  # noqa: F401 (sets what a flush calls)
 from .errors import DeferredError, RecompileError

@@ -31,7 +31,7 @@ from .value import Value, concrete
 
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
 MAX_PENDING = 32     # flags kept without anything being read; beyond, the oldest are looked at
-LATE = ("found in the indices of {what}, called at {line}; they were not computed yet then, so that "
+LATE = ("found in what {what} was given, called at {line}; it was not computed yet then, so that "
         "the error comes when something is read")
 
 _units: dict[tuple, Unit] = {}

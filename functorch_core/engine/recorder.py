@@ -27,6 +27,7 @@ _getframe = sys._getframe
 class _State(threading.local):
     recording: Recording | None = None
     limit = MAX_OPS
+    at_once: Callable | None = None  # computes a call instead of recording it; see at_once
 
 
 _state = _State()
@@ -181,9 +182,27 @@ def start() -> Recording:
     return _state.recording
 
 
+def set_at_once(compute: Callable | None) -> Callable | None:
+    """What this thread calls, instead of recording, while nothing is recorded: compute(unit,
+    operands), which gives the result, or None for what is to be recorded. Returns the one before."""
+    before, _state.at_once = _state.at_once, compute
+    return before
+
+
+def computes_at_once() -> bool:
+    """Whether this thread computes small ops when they are called."""
+    return _state.at_once is not None
+
+
 def record(unit: Unit, operands: Sequence):
     """Append a call; a new value for its result, a list of them if the unit is `multiple`."""
-    recording = _state.recording or start()
+    recording = _state.recording
+    if recording is None:
+        if _state.at_once is not None:
+            result = _state.at_once(unit, operands)
+            if result is not None:
+                return result
+        recording = start()
     try:
         call = [unit.id]
         for x in operands:
@@ -212,7 +231,13 @@ def record(unit: Unit, operands: Sequence):
 
 def record_pair(unit: Unit, x: Value, y: Value) -> Value:
     """record(unit, (x, y)) for a unit of one result: the hot path of binary operators (0.5 us)."""
-    recording = _state.recording or start()
+    recording = _state.recording
+    if recording is None:
+        if _state.at_once is not None:
+            result = _state.at_once(unit, (x, y))
+            if result is not None:
+                return result
+        recording = start()
     values = recording.values
     try:
         recording.signature += (unit.id,

@@ -27,7 +27,7 @@ class Unit:
     """A graph that is recorded as one entry. `multiple`: its results come as a list."""
 
     __slots__ = ("id", "graph", "name", "n_inputs", "out_avals", "out_aval", "multiple", "effect",
-                 "ranges", "_cost", "_program", "_reference")
+                 "ranges", "at_once", "_cost", "_program", "_reference")
 
     def __init__(self, graph: Graph, name: str, multiple: bool):
         self.id = next(_ids)
@@ -35,7 +35,7 @@ class Unit:
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
         self.out_aval = self.out_avals[0] if self.out_avals else None
         self.effect = cost.has_effect(graph)
-        self._cost = self._program = self._reference = self.ranges = None
+        self._cost = self._program = self._reference = self.ranges = self.at_once = None
         by_id[self.id] = self
 
     def __repr__(self):

@@ -1,0 +1,73 @@
+"""Parts of computed tensors, x[index], cut out by NumPy while ops are computed at once.
+
+What x[index] shows is there without a lens; which lens it is, is found out when somebody asks: a
+write, a transform, strides.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..engine.at_once import host_array, value_of
+from . import _apply
+from ._tensor_base import Tensor, new_tensor
+from ._views import Alias, Lens, based_on, share
+from .autograd.modes import state
+
+
+class PartAlias(Alias):
+    """The alias of a part; find(shape, index) is its lens."""
+
+    __slots__ = ("_before", "_find", "_shape", "_index", "_chain")
+
+    def __init__(self, tensor: Tensor, find: Callable[[tuple, object], Lens], index,
+                 contiguous: bool):
+        alias = share(tensor)
+        self.cell, self.seen, self.untracked = alias.cell, alias.cell.version, alias.untracked
+        self.base, self.skip = based_on(tensor, alias)
+        self.refuses, self.written = None, False
+        self.permuted = alias.is_permuted()
+        self.contiguous = contiguous and alias.is_contiguous()
+        self._before, self._chain = alias, None
+        self._find, self._shape, self._index = find, tensor._value.aval.shape, index
+
+    @property
+    def chain(self) -> tuple[Lens, ...]:
+        """The lenses it looks through."""
+        if self._chain is None:
+            self._chain = (*self._before.chain, self._find(self._shape, self._index))
+            self._before = None
+        return self._chain
+
+
+def cut(tensor: Tensor, index, find: Callable[[tuple, object], Lens]) -> Tensor | None:
+    """x[index] where it is cut out by NumPy, else None: of integers, slices, None and `...`, of a
+    tensor without history, while ops are computed at once."""
+    if tensor._level is not None or tensor._ge is not None or (
+            _apply.marks_inference and state.inference):
+        return None
+    array = host_array(tensor._value if tensor._view is None else tensor._read())
+    if array is None or not is_basic(index):
+        return None
+    try:  # ... lets a single element be an array, too
+        part = array[(*index, ...) if index.__class__ is tuple else (index, ...)]
+    except IndexError:  # out of bounds, or a second ...: PyTorch's message is found elsewhere
+        return None
+    out = new_tensor(value_of(part))
+    out._view = PartAlias(tensor, find, index, part.flags.c_contiguous)
+    return out
+
+
+def is_basic(index) -> bool:
+    """Whether an index makes the same view of NumPy arrays and of tensors."""
+    for x in index if index.__class__ is tuple else (index,):
+        cls = x.__class__
+        if cls is slice:
+            if not (x.step is None and _is_plain(x.start) and _is_plain(x.stop)):
+                return False
+        elif cls is not int and x is not None:
+            return False
+    return True
+
+
+def _is_plain(bound) -> bool:
+    return bound is None or bound.__class__ is int
