@@ -6,6 +6,7 @@
 The namespace implements the Python Array API standard, version 2024.12.
 """
 from . import engine
+from . import tree_util
 from .core import tree
 from .core.dtypes import (
     bfloat16, bool_, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
@@ -27,7 +28,8 @@ from .array.namespace import (
     diag, diff, divide, dot, dynamic_slice, dynamic_update_slice, einsum, equal, exp, exp2,
     expand_dims, expm1, flatnonzero, flatten, flip, floor, floor_divide, fmod, greater,
     greater_equal, hypot, imag, isclose, isfinite, isin, isinf, isnan, kron, less, less_equal, log,
-    log1p, log2, log10, logaddexp, logical_and, logical_not, logical_or, logical_xor, logsumexp,
+    log1p, log2, log10, logaddexp, logical_and, logical_not, logical_or, logical_xor,
+    logmeanexp, logsumexp,
     matmul, matrix_transpose, max, maximum, mean, meshgrid, min, minimum, moveaxis, multiply,
     nan_to_num, negative, nextafter, nonzero, not_equal, outer, pad, permute_dims, positive, pow,
     prod, ptp, ravel, real, reciprocal, remainder, repeat, reshape, roll, round, rsqrt,
@@ -37,20 +39,27 @@ from .array.namespace import (
     vecdot, view_as, where)
 from .array.nn import (
     avg_pool, celu, conv, deg2rad, digamma, dot_product_attention, elu, erf, erf_inv, erfc, gelu,
-    glu, hard_sigmoid, hard_silu, hard_tanh, igamma, igammac, layer_norm, leaky_relu, lgamma,
-    log_sigmoid, log_softmax, logit, max_pool, mish, one_hot, rad2deg, relu, relu6, rms_norm, selu,
+    glu, hard_sigmoid, hard_silu, hard_swish, hard_tanh, identity, igamma, igammac, layer_norm, leaky_relu, lgamma,
+    log1mexp, log_sigmoid, log_softmax, logit, max_pool, mish, one_hot, rad2deg, relu, relu6, rms_norm, selu,
     sigmoid, sigmoid_binary_cross_entropy, silu, sinc, soft_sign, softmax, softmax_cross_entropy,
-    softmax_cross_entropy_with_integer_labels, softplus, standardize, swish, xlogy)
+    softmax_cross_entropy_with_integer_labels, softplus, sparse_plus,
+    sparse_sigmoid, squareplus, standardize, swish, xlogy)
 from .array import fourier as fft
 from .array import linalg, random
 from .array import methods as _methods
-from .array.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
+from .array.collectives import (
+    all_gather, all_to_all, axis_index, axis_size, pbroadcast, pmax, pmean, pmin, ppermute, pshuffle,
+    psum, psum_scatter, pswapaxes)
 from .array.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from .array.custom import (
     checkpoint, checkpoint_name, checkpoint_policies, custom_jvp, custom_vjp, debug, pure_callback)
 from .array.derivatives import (
     grad, hessian, jacfwd, jacrev, jvp, linear_transpose, linearize, stop_gradient, value_and_grad,
     vjp)
+from .array.custom import checkpoint as remat
+from .array.derivatives import jacrev as jacobian
+from .array.further import (
+    block_until_ready, closure_convert, custom_gradient, device_get, device_put)
 from .array.jit import eval_shape, jit, make_graph
 from .array.tracing import ShapeDtype, ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap

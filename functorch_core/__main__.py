@@ -16,7 +16,8 @@ from . import shim, tracebacks
 
 USAGE = """usage: python -m functorch_core script.py [args ...]
        python -m functorch_core -m package.module [args ...]
-       python -m functorch_core -c code [args ...]"""
+       python -m functorch_core -c code [args ...]
+       python -m functorch_core - [args ...]    (a program from the standard input)"""
 
 
 def main():
@@ -41,6 +42,10 @@ def main():
 
 def _run_script(args: list[str]):
     path = args[0]
+    if path == "-":
+        sys.argv, sys.path[0] = args, ""
+        _run(compile(sys.stdin.read(), "<stdin>", "exec"))
+        return
     if not os.path.exists(path):
         print(f"python -m functorch_core: can't open file {os.path.abspath(path)!r}: no such file",
               file=sys.stderr)

@@ -10,6 +10,7 @@ from types import TracebackType
 
 from .core.trace import INTERNAL
 
+OURS = (*INTERNAL, "<functorch_core")  # the latter are functions that are written at run time
 NOTE = "(frames of functorch_core are hidden; FUNCTORCH_TRACEBACK=1 shows them)"
 _previous = None
 
@@ -20,7 +21,7 @@ def filtered(tb: TracebackType | None) -> TracebackType | None:
     while tb is not None:
         frames.append(tb)
         tb = tb.tb_next
-    kept = [f for f in frames if not f.tb_frame.f_code.co_filename.startswith(INTERNAL)]
+    kept = [f for f in frames if not f.tb_frame.f_code.co_filename.startswith(OURS)]
     out = None
     for f in reversed(kept or frames):
         out = TracebackType(out, f.tb_frame, f.tb_lasti, f.tb_lineno)

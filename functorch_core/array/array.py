@@ -6,6 +6,7 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
+from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
 from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
 from ..ops.op import Weak, strong
@@ -92,7 +93,9 @@ class Array:
     def item(self):
         """The only element, as a Python number."""
         if self.size != 1:
-            raise ValueError(f"item() needs an array of one element, this one is {self.aval}")
+            error = ValueError(f"x.item() needs an array of one element, x is {self.aval}; "
+                               "x.tolist() gives all, x[i].item() one of them")
+            raise explained(error, lambda: as_method("item", (self,), {}))
         return to_numpy(concrete_value(self, "item()")).reshape(()).item()
 
     def tolist(self):
@@ -106,27 +109,34 @@ class Array:
         return self
 
     def __bool__(self):
-        return bool(self._scalar("bool (an `if`, `while`, `and`)", branching=True))
+        return bool(self._scalar("bool", "bool (an `if`, `while`, `and`)", branching=True))
 
     def __int__(self):
-        return int(self._scalar("int()", branching=True))
+        return int(self._scalar("int", branching=True))
 
     def __float__(self):
-        return float(self._scalar("float()"))
+        return float(self._scalar("float"))
 
     def __complex__(self):
-        return complex(self._scalar("complex()"))
+        return complex(self._scalar("complex"))
 
     def __index__(self):
         if self.dtype not in dt.INTEGER:
-            raise TypeError(f"only an integer array can be an index, this one is {self.aval}")
-        return int(self._scalar("an index"))
+            error = TypeError(f"only an integer array can be an index, this one is {self.aval}; "
+                              "convert it first: x.astype(fc.int64)")
+            raise explained(error, lambda: as_function("operator.index", (self,), {}))
+        return int(self._scalar("operator.index", "an index"))
 
-    def _scalar(self, what: str, branching: bool = False):
-        if self.size != 1:
-            raise ValueError(f"{what} needs one element, this array is {self.aval}; "
-                             "use .any() or .all() for a condition on many")
-        return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
+    def _scalar(self, call: str, what: str = "", branching: bool = False):
+        """The only element, for what asks for a Python number by call(x)."""
+        what = what or f"{call}()"
+        try:
+            if self.size != 1:
+                raise ValueError(f"{what} needs one element, this array is {self.aval}; "
+                                 "use .any() or .all() for a condition on many")
+            return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
+        except MISTAKES as error:
+            raise explained(error, lambda: as_function(call, (self,), {}))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         buffer = to_buffer(concrete_value(self, "DLPack"))
@@ -143,12 +153,16 @@ class Array:
 
     def __len__(self):
         if not self.ndim:
-            raise TypeError("len() of a 0-d array")
+            error = TypeError(f"len(x) of a 0-d array, {self.aval}, which has no first dimension; "
+                              "x.size counts its elements, x.item() is its number")
+            raise explained(error, lambda: as_function("len", (self,), {}))
         return self.shape[0]
 
     def __iter__(self):
         if not self.ndim:
-            raise TypeError("iteration over a 0-d array")
+            error = TypeError(f"iteration over a 0-d array, {self.aval}, which has no first "
+                              "dimension; x.item() is its number")
+            raise explained(error, lambda: as_function("iter", (self,), {}))
         return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self):
@@ -210,7 +224,11 @@ def as_value(x):
     if x.__class__ is Array:
         return strong(x._value)
     if isinstance(x, (bool, int, float, complex)):
-        return from_numpy(np.asarray(x, dt.of_scalar(x)))
+        try:
+            return from_numpy(np.asarray(x, dt.of_scalar(x)))
+        except OverflowError:
+            raise OverflowError(f"the Python integer {x:.4e} does not fit int64, the dtype of "
+                                "integers; pass a float, float(x)") from None
     if isinstance(x, (np.ndarray, np.generic)):
         dt.canonical(x.dtype)
         return from_numpy(np.array(x))

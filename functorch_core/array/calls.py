@@ -61,7 +61,7 @@ def known_call(args: tuple, kwargs: dict, leaves: Sequence, structure: PyTreeDef
     source = KNOWN_CALL.format(read="\n        ".join(read), run=writer.run(program), outs=outs,
                                wrap="\n    ".join(writer.lines), result=result)
     writer.names["failed"] = functools.partial(failed, device)
-    exec(source, writer.names)
+    exec(compile(source, "<functorch_core>", "exec"), writer.names)
     return writer.names["call"]
 
 

@@ -2,22 +2,28 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import Aval, aval, aval_of
+from ..core.explain import explaining
 from ..core.trace import run, trace
 from ..engine.units import SCALAR_AVALS
 from ..ops.op import Weak
-from ..primitives import convert
+from ..primitives import constant, convert
 from ..transforms import associative, cond as conds, scan as scans, while_loop as whiles
+from ..transforms.callback import has_ordered, token_of_trace
 from .array import as_value, wrap
 from .namespace import concat
 from .tracing import arguments, kind_of, name_of, shown_tree
 from .trees import FlatFunction, flatten_values, rebuild
 from .vmap import vmap
 
+NO_OPERAND = object()
 INDEX = aval((), dt.DEFAULT_INT)
 
 BOUNDS = ("fori_loop counts with integers, its bounds are {found}\n"
@@ -29,6 +35,7 @@ PAIR = ("{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
         "    wrong: return carry + x          right: return carry + x, None")
 
 
+@explaining
 def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):
     """Carry a value through a loop over leading axes: (last carry, stacked ys).
@@ -43,6 +50,9 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     (Array(6., dtype=float32), Array([0., 1., 3.], dtype=float32))
     """
     name_of(f)  # raises where it is no function; so below
+    if not isinstance(unroll, bool) and operator.index(unroll) < 1:
+        raise ValueError(f"scan: unroll is a bool or a positive int, got {unroll!r}; "
+                         "it changes no result, leave it out")
     carry_values, carry_tree = flatten_values(init, "the carry", "scan")
     x_values, x_tree = flatten_values(xs, "xs", "scan")
     found = {}
@@ -95,6 +105,7 @@ def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
             for v, k, d in zip(values, kinds, dtypes)]
 
 
+@explaining
 def map(f: Callable, xs, *, batch_size: int | None = None):  # noqa: A001  the name is JAX's
     """f applied to each slice of xs along axis 0, one after the other; results stacked.
 
@@ -105,6 +116,9 @@ def map(f: Callable, xs, *, batch_size: int | None = None):  # noqa: A001  the n
     >>> fc.map(lambda x: x * 2, fc.asarray([1., 2.]))
     Array([2., 4.], dtype=float32)
     """
+    if batch_size is not None and operator.index(batch_size) < 1:
+        raise ValueError(f"map: batch_size is a positive int, got {batch_size!r}; "
+                         "leave it out for one element after the other")
     if batch_size is None:
         return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
     n = {len(x) for x in tree.leaves(xs)}.pop()
@@ -117,16 +131,18 @@ def map(f: Callable, xs, *, batch_size: int | None = None):  # noqa: A001  the n
     return tree.map(lambda a, b: concat([a, b]), outs, rest)
 
 
-def cond(pred, true_fun: Callable, false_fun: Callable, *operands):
+@explaining
+def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OPERAND):
     """true_fun(*operands) if the bool scalar `pred` holds, else false_fun(*operands).
 
     Both are traced and must return equal structures, shapes and dtypes; one runs. Under vmap with a
-    batched predicate both run.
+    batched predicate both run. `operand` is JAX's older way to give the only operand.
 
     >>> import functorch_core as fc
     >>> fc.cond(fc.asarray(True), lambda x: x + 1, lambda x: x - 1, fc.asarray(1.))
     Array(2., dtype=float32)
     """
+    operands = _operands("cond", operands, operand)
     pred = as_value(pred)
     a = aval_of(pred)
     if a.shape != ():
@@ -136,17 +152,29 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands):
     return _branches("cond", convert(pred, dtype=dt.int32), (false_fun, true_fun), operands)
 
 
-def switch(index, branches: Sequence[Callable], *operands):
+@explaining
+def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     """branches[index](*operands); the index is clamped. All branches return equal structures.
 
     >>> import functorch_core as fc
     >>> fc.switch(fc.asarray(1), [lambda x: x, lambda x: -x], fc.asarray(3.))
     Array(-3., dtype=float32)
     """
+    operands = _operands("switch", operands, operand)
     index = as_value(index)
     if index.aval.shape != () or index.aval.dtype not in dt.INTEGER:
         raise TypeError(f"switch takes an integer scalar as its index, got {index.aval}")
     return _branches("switch", convert(index, dtype=dt.int32), tuple(branches), operands)
+
+
+def _operands(what: str, operands: tuple, operand) -> tuple:
+    """The operands of a branch, which may be one that came by keyword."""
+    if operand is NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{what}: operands came by position and as operand=...; "
+                        "give them all by position")
+    return (operand,)
 
 
 def _branches(what: str, index, branches, operands):
@@ -167,8 +195,18 @@ def _branches(what: str, index, branches, operands):
             return [convert(o, dtype=d) if k in SCALAR_AVALS else o
                     for o, k, d in zip(outs, flat[i].out_kinds, dtypes)]
         return branch
-    outs = conds.switch(index, [converted(i) for i in range(len(flat))], values)
-    return rebuild(flat[0].out_tree, outs)
+    waited = not flat[0].out_kinds and any(has_ordered(graph) for graph, _ in traced)
+    outs = conds.switch(index, [waitable(converted(i)) if waited else converted(i)
+                                for i in range(len(flat))], values)
+    return rebuild(flat[0].out_tree, outs[:flat[0].out_tree.num_leaves])
+
+
+def waitable(branch: Callable) -> Callable:
+    """A branch without results, with one that comes after its ordered callbacks."""
+    def with_token(*args):
+        branch(*args)
+        return [*token_of_trace(), constant(np.zeros((), np.uint8))][:1]
+    return with_token
 
 
 def _common_dtype(kinds: Sequence):
@@ -178,6 +216,7 @@ def _common_dtype(kinds: Sequence):
     return functools.reduce(dt.promote_scalar, numbers, dtypes[0])
 
 
+@explaining
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int | None = None):
     """val = body_fun(val) while cond_fun(val) holds.
 
@@ -212,6 +251,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     return rebuild(treedef, whiles.bounded_while(predicate, body, values, max_steps=max_steps))
 
 
+@explaining
 def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool | None = None):
     """val = body_fun(i, val) for i = lower, ..., upper - 1. `unroll` is a hint: see scan.
 
@@ -242,6 +282,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     return rebuild(treedef, whiles.fori_loop(*bounds, body, values))
 
 
+@explaining
 def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
     """All prefixes of elems under an associative function, in parallel.
 
@@ -262,5 +303,8 @@ def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
                                                wanted=listed(wanted)))
         return outs
     ndim = min((v.aval.ndim for v in values), default=1)
-    outs = associative.associative_scan(flat, values, axis=axis % max(ndim, 1), reverse=reverse)
+    if not -ndim <= operator.index(axis) < ndim:
+        raise IndexError(f"associative_scan: axis {axis} is out of range for elems of {ndim} "
+                         "dimensions")
+    outs = associative.associative_scan(flat, values, axis=axis % ndim, reverse=reverse)
     return rebuild(treedef, outs)

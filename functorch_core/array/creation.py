@@ -15,7 +15,7 @@ from ..ops import creation as ops, elementwise, manipulation
 from ..ops.manipulation import astype, stack
 from ..ops.op import lift
 from .array import Array, as_value, wrap
-from .explain import explaining
+from ..core.explain import explaining
 from .expose import public
 
 NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {value!r:.60} ({kind}).
@@ -157,7 +157,7 @@ _spaced = public(ops.linspace)
 
 
 @explaining
-def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True, axis=0) -> Array:
+def logspace(start, stop, num=50, endpoint=True, base=10., dtype=None, axis=0) -> Array:
     """`num` numbers from base**start to base**stop, evenly spaced on a logarithmic scale.
 
     start and stop may be arrays, as those of linspace.
@@ -175,7 +175,7 @@ def logspace(start, stop, /, num=50, *, base=10., dtype=None, endpoint=True, axi
 
 
 @explaining
-def geomspace(start, stop, /, num=50, *, dtype=None, endpoint=True, axis=0) -> Array:
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0) -> Array:
     """`num` numbers from start to stop, each the same multiple of the one before.
 
     start and stop are positive, or both negative.
@@ -257,6 +257,8 @@ def _host(obj, dtype) -> np.ndarray:
         array = np.array(xla.to_numpy(xla.from_dlpack(obj)))
     else:
         return _host_numbers(obj, dtype)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype not in dt.ALL:
         raise TypeError(NOT_DATA.format(value=obj, kind=f"dtype {array.dtype}"))
     return array
@@ -309,14 +311,16 @@ def from_dlpack(x, /, *, device=None, copy=None) -> Array:
     return on_device(wrap(from_buffer(xla.from_dlpack(x, copy=copy))), device)
 
 
-def copy(x, /) -> Array:
-    """x itself: Arrays are immutable. NumPy arrays and numbers become Arrays.
+def copy(a, order=None) -> Array:
+    """a itself: Arrays are immutable. NumPy arrays and numbers become Arrays.
 
     >>> import functorch_core as fc
     >>> fc.copy(fc.asarray([1, 2]))
     Array([1, 2], dtype=int64)
     """
-    return asarray(x)
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"copy: order={order!r}; arrays are in row-major order")
+    return asarray(a)
 
 
 __all__ = ["arange", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "full",

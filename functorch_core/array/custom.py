@@ -1,8 +1,10 @@
 """custom_jvp, custom_vjp and checkpoint on pytrees; pure_callback, debug.print."""
 from __future__ import annotations
 
+import _string
 import functools
 import inspect
+import string
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,15 +12,37 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import aval
+from ..core.explain import MISTAKES, as_function, explained, explaining, result_of
 from ..engine.units import SCALAR_AVALS
 from ..primitives import convert, name as name_value
 from ..transforms import callback as callbacks, custom as rules, remat
 from .array import as_value, wrap
-from .tracing import arguments, name_of, wrapping
+from .tracing import (
+    ONE_DEVICE, arguments, name_of, refuse, resolve_arguments)
 from .trees import FlatFunction, flatten_values, rebuild
 
-NO_RULE = ("`{name}` was declared with fc.{kind} but has no rule yet: use @{name}.{how} before "
-           "calling it")
+NO_RULE = """`{name}` was declared with fc.{kind} but has no rule yet.
+    Give it one before it is called: {name}.{how}(rule)"""
+
+
+KEYWORD_ONLY = """`{name}` has a derivative of its own and keyword-only arguments ({names}), which
+    the rule, called by position, cannot get. Let them be positional, or close over them."""
+UNHASHABLE = """`{name}`: of the arguments {value!r:.60}, not differentiated by (nondiff_argnums), one
+    is not hashable; a rule is traced once for each such value. Use a tuple for a list, or pass an
+    array as an ordinary argument, whose cotangent may be None."""
+JVP_PAIR = """`{name}`: its jvp rule must return (result, tangent of the result), it returned {found}
+    wrong: return f(x)              right: return f(x), df(x) * t"""
+SPEC = """pure_callback: result_shape_dtypes has {leaf!r:.60} ({kind}), which has no shape and dtype.
+    It is a pytree of fc.ShapeDtype(shape, dtype), or of arrays like the results."""
+SYMBOLIC_ZEROS = "The rule gets zeros of the primal's shape: leave symbolic_zeros out."
+
+
+def signature_of(fun: Callable) -> inspect.Signature | None:
+    """The signature of a function, None of a builtin that does not tell it."""
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
 
 
 class _Custom:
@@ -26,19 +50,27 @@ class _Custom:
 
     kind = how = ""
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
-        self.fun, self.nondiff, self.name = fun, frozenset(nondiff_argnums), name_of(fun)
+        self.fun, self.name, self.signature = fun, name_of(fun), signature_of(fun)
+        self.nondiff, _ = resolve_arguments(fun, nondiff_argnums, nondiff_argnames,
+                                            type(self).__name__)
         self._rules: dict[tuple, object] = {}
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def _bound(self, args, kwargs) -> tuple:
-        if not kwargs:
+        """All arguments by position, as a rule gets them."""
+        if self.signature is None:
+            if kwargs:
+                raise TypeError(KEYWORD_ONLY.format(name=self.name, names=", ".join(kwargs)))
             return args
-        bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(KEYWORD_ONLY.format(name=self.name, names=", ".join(bound.kwargs)))
         return bound.args
 
     def _split(self, args) -> tuple[tuple, tuple]:
@@ -52,14 +84,24 @@ class _Custom:
         return full
 
     def __call__(self, *args, **kwargs):
+        try:
+            return self._call(args, kwargs)
+        except MISTAKES as error:
+            raise explained(error, lambda: as_function(self.name, args, kwargs))
+
+    def _call(self, args, kwargs):
         self._check_ready()
         static, dynamic = self._split(self._bound(args, kwargs))
         leaves, in_tree = tree.flatten(dynamic)
         values, kinds = arguments(leaves, self.name)
         kinds = tuple([k if k in SCALAR_AVALS else None for k in kinds])  # numbers stay weak
         fun = FlatFunction(lambda *a: self.fun(*self._joined(static, a)), in_tree, self.name, kinds)
-        key = (in_tree, kinds, static)
-        found = self._rules.get(key)
+        key = (in_tree, kinds, static, tuple([v.aval for v in values]))
+        try:
+            found = self._rules.get(key)
+        except TypeError:
+            values = [value for _, value in static]
+            raise TypeError(UNHASHABLE.format(name=self.name, value=values)) from None
         if found is None:
             found = self._rules[key] = self._rule(static, in_tree, kinds)
         rule, cell = found
@@ -80,7 +122,7 @@ class custom_jvp(_Custom):
     @f.defjvp
     def _(primals, tangents): return f(*primals), tangent_of_the_result
 
-    `nondiff_argnums` are static arguments, which the rule gets first.
+    `nondiff_argnums` and `nondiff_argnames` are static arguments, which the rule gets first.
 
     >>> import functorch_core as fc
     >>> @fc.custom_jvp
@@ -93,12 +135,14 @@ class custom_jvp(_Custom):
     Array(2., dtype=float32)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
-        super().__init__(fun, nondiff_argnums)
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
 
-    def defjvp(self, jvp: Callable) -> Callable:
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule: jvp(*static, primals, tangents) -> (result, tangent of the result)."""
+        refuse("defjvp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
         self.jvp = jvp
         return jvp
 
@@ -120,7 +164,10 @@ class custom_jvp(_Custom):
         def flat(primals, tangents):
             dots = [zeros(v) if t is None else t for v, t in zip(primals, tangents)]
             args = rebuild(in_tree, primals, kinds), rebuild(in_tree, dots, kinds)
-            out, dot = self.jvp(*(s for _, s in static), *args)
+            both = self.jvp(*(s for _, s in static), *args)
+            if not isinstance(both, (tuple, list)) or len(both) != 2:
+                raise TypeError(JVP_PAIR.format(name=self.name, found=type(both).__name__))
+            out, dot = both
             outs, _ = flatten_values(out, "the jvp rule's result", self.name)
             leaves = tree.leaves(dot)
             return outs, [None if o.aval.dtype not in dt.INEXACT else as_value(x)
@@ -151,13 +198,17 @@ class custom_vjp(_Custom):
     Array(1., dtype=float32)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = ()):
-        super().__init__(fun, nondiff_argnums)
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()):
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
 
-    def defvjp(self, fwd: Callable, bwd: Callable):
-        """Set the two halves of the rule."""
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
+               optimize_remat: bool = False):
+        """Set the two halves of the rule. `optimize_remat` is JAX's hint: under a checkpoint only
+        what is needed is computed again in any case."""
+        refuse("defvjp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
         self.fwd, self.bwd = fwd, bwd
 
     def _check_ready(self):
@@ -171,7 +222,8 @@ class custom_vjp(_Custom):
             out = self.fwd(*self._joined(static, rebuild(in_tree, primals, kinds)))
             if not isinstance(out, tuple) or len(out) != 2:
                 raise TypeError(f"`{self.name}`: fwd must return (result, residuals), it returned "
-                                f"{type(out).__name__}")
+                                f"{type(out).__name__}\n    wrong: return f(x)              "
+                                "right: return f(x), (x,)")
             outs, cell["fwd_tree"] = flatten_values(out[0], "fwd's result", self.name)
             leaves, cell["residual_tree"] = tree.flatten(out[1])
             residuals, cell["residual_kinds"] = arguments(leaves, self.name, where="a residual")
@@ -208,21 +260,29 @@ def _cotangents_of(grads, in_tree: tree.PyTreeDef, name: str) -> list:
 
 
 class checkpoint_policies:
-    """What fc.checkpoint may keep: everything, nothing, dots, named('a', 'b'). JAX's names, too."""
+    """What fc.checkpoint may keep: everything, nothing, dots, named('a', 'b'). JAX's names, too.
+
+    A policy is a function (prim, *avals, **params) -> bool of an operation.
+    """
 
     everything = everything_saveable = staticmethod(remat.everything_saveable)
     nothing = nothing_saveable = staticmethod(remat.nothing_saveable)
     dots = dots_saveable = checkpoint_dots = staticmethod(remat.dots_saveable)
-    dots_with_no_batch_dims_saveable = staticmethod(remat.dots_with_no_batch_dims_saveable)
+    dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = staticmethod(
+        remat.dots_with_no_batch_dims_saveable)
     named = save_only_these_names = remat.save_only_these_names
+    save_any_names_but_these = remat.save_any_names_but_these
+    save_anything_except_these_names = remat.save_anything_except_these_names
+    save_from_both_policies = remat.save_from_both_policies
 
 
+@explaining
 def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
-               policy: Callable | None = None, static_argnums: int | Sequence[int] = ()
-               ) -> Callable:
+               policy: Callable | None = None, static_argnums: int | Sequence[int] = (),
+               static_argnames: str | Sequence[str] = ()) -> Callable:
     """fun, whose intermediate values are computed again in the backward pass instead of kept.
 
-    policy(primitive, params) -> bool says which values may be kept all the same; see
+    policy(prim, *avals, **params) -> bool says which values may be kept all the same; see
     fc.checkpoint_policies. The default keeps nothing. Python numbers among the arguments, and the
     static ones, are passed as they are. `prevent_cse` is JAX's; here XLA is always prevented.
 
@@ -231,21 +291,25 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
     Array(1., dtype=float32)
     """
     if fun is None:
-        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums)
-    static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums,
+                                 static_argnames=static_argnames)
+    static, static_names = resolve_arguments(fun, static_argnums, static_argnames, "checkpoint")
 
-    @wrapping(fun)
+    @result_of(checkpoint, fun, policy=policy, static_argnums=static_argnums,
+               static_argnames=static_argnames)
     def wrapped(*args, **kwargs):
         fixed = {i: args[i] for i in static if i < len(args)}
+        fixed_names = {k: kwargs[k] for k in static_names if k in kwargs}
         rest = [None if i in fixed else a for i, a in enumerate(args)]
-        leaves, in_tree = tree.flatten((rest, kwargs))
+        leaves, in_tree = tree.flatten((rest, {k: v for k, v in kwargs.items()
+                                               if k not in fixed_names}))
         arrays = [x for x in leaves if not isinstance(x, (int, float))]
 
         def on_arrays(*values):
             values = iter(values)
             full, keywords = in_tree.unflatten(
                 [x if isinstance(x, (int, float)) else next(values) for x in leaves])
-            return fun(*[fixed.get(i, a) for i, a in enumerate(full)], **keywords)
+            return fun(*[fixed.get(i, a) for i, a in enumerate(full)], **keywords, **fixed_names)
         values, array_tree = flatten_values(tuple(arrays), "an argument", name_of(fun))
         flat = FlatFunction(on_arrays, array_tree, f"checkpoint of {name_of(fun)}")
         outs = remat.remat(flat, values, policy=policy or remat.nothing_saveable)
@@ -253,6 +317,7 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
     return wrapped
 
 
+@explaining
 def checkpoint_name(x, name: str):
     """x, marked with a name that checkpoint_policies.save_only_these_names looks for.
 
@@ -260,25 +325,33 @@ def checkpoint_name(x, name: str):
     >>> fc.checkpoint_name(fc.asarray(1.), "hidden")
     Array(1., dtype=float32)
     """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name takes a string as the name, got {name!r:.60}")
     return tree.map(lambda leaf: wrap(name_value(as_value(leaf), name=name)), x)
 
 
 # ---- callbacks ---------------------------------------------------------------------------------------
 
 
-def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: str | None = None,
-                  **kwargs):
+@explaining
+def pure_callback(callback: Callable, result_shape_dtypes, *args, sharding=None,
+                  vmap_method: str | None = None, **kwargs):
     """callback(*numpy_arrays, **kwargs) called by the running program.
 
     Its result has the declared shapes.
     result_shape_dtypes is a pytree of fc.ShapeDtype (or arrays). The callback must be pure: it may
-    run any number of times. vmap_method: 'sequential', 'expand_dims' or 'broadcast_all'.
+    run any number of times. vmap_method: 'sequential', 'sequential_unrolled' (which is
+    the same here), 'expand_dims' or 'broadcast_all'.
 
     >>> import functorch_core as fc, numpy as np
     >>> fc.pure_callback(np.sort, fc.ShapeDtype((3,), fc.float32), fc.asarray([3., 1., 2.]))
     Array([1., 2., 3.], dtype=float32)
     """
+    refuse("pure_callback", ONE_DEVICE, sharding=sharding)
     specs, out_tree = tree.flatten(result_shape_dtypes)
+    for leaf in specs:
+        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+            raise TypeError(SPEC.format(leaf=leaf, kind=type(leaf).__name__))
     avals = [aval(tuple(s.shape), s.dtype) for s in specs]
     values, in_tree = flatten_values((args, kwargs), "an argument", "pure_callback")
 
@@ -289,23 +362,96 @@ def pure_callback(callback: Callable, result_shape_dtypes, *args, vmap_method: s
     return rebuild(out_tree, callbacks.pure_callback(flat, avals, values, vmap_method=vmap_method))
 
 
+BOTH_CALLS = """debug.{name}: options stand in the call without the {what}, or in the only one:
+    fc.debug.{name}(ordered=True)(...)   or   fc.debug.{name}(..., ordered=True)"""
+
+
 class debug:
     """Looking into a traced function: fc.debug.print, fc.debug.callback."""
 
     @staticmethod
-    def callback(callback: Callable, *args):
-        """Call callback(*numpy_arrays) when the program runs, for its effect."""
-        values, in_tree = flatten_values(args, "an argument", "debug.callback")
-        callbacks.debug_callback(lambda *arrays: callback(*in_tree.unflatten(arrays)), values)
+    def callback(callback: Callable | None = None, *args, ordered: bool = False,
+                 partitioned: bool = False, **kwargs):
+        """Call callback(*numpy_arrays, **kwargs) when the program runs, for its effect.
+
+        `ordered` calls come in the order of the program, one program after the other (but what
+        follows a loop without results does not wait for it); others as their data do. Without a
+        callback: a function that takes it, debug.callback(ordered=True).
+        `partitioned` is JAX's, for several devices: NotImplementedError.
+
+        >>> import functorch_core as fc
+        >>> seen = []
+        >>> y = fc.jit(lambda x: (fc.debug.callback(seen.append, x), x + 1)[1])(fc.asarray(1.))
+        """
+        refuse("debug.callback", ONE_DEVICE, partitioned=partitioned)
+        if callback is None:
+            if args or kwargs:
+                raise TypeError(BOTH_CALLS.format(name="callback", what="callback"))
+            return functools.partial(debug.callback, ordered=ordered)
+        values, in_tree = flatten_values((args, kwargs), "an argument", "debug.callback")
+
+        def on_arrays(*arrays):
+            positional, keywords = in_tree.unflatten(arrays)
+            callback(*positional, **keywords)
+        callbacks.debug_callback(on_arrays, values, ordered=ordered)
 
     @staticmethod
-    def print(fmt: str, *args, **kwargs):
+    def print(fmt: str | None = None, *args, ordered: bool = False, partitioned: bool = False,
+              skip_format_check: bool = False, **kwargs):
         """Print fmt.format(*args, **kwargs) with the values, when the program runs.
+
+        `ordered`, `partitioned` and the call without fmt: see debug.callback. The format is checked
+        by the arguments when it is traced, unless `skip_format_check`.
 
         >>> import functorch_core as fc
         >>> y = fc.jit(lambda x: (fc.debug.print("x = {}", x), x + 1)[1])(fc.asarray(1.))
         x = 1.0
         """
+        refuse("debug.print", ONE_DEVICE, partitioned=partitioned)
+        if fmt is None:
+            if args or kwargs:
+                raise TypeError(BOTH_CALLS.format(name="print", what="format"))
+            return functools.partial(debug.print, ordered=ordered,
+                                     skip_format_check=skip_format_check)
+        if not skip_format_check:
+            _check_format(fmt, args, kwargs)
+
         def show(positional, keywords):
             print(fmt.format(*positional, **keywords))
-        debug.callback(show, args, kwargs)
+        debug.callback(show, args, kwargs, ordered=ordered)
+
+
+BAD_FORMAT = """debug.print: the format {fmt!r:.60} does not fit its arguments: {why}
+    wrong: fc.debug.print(f"x = {{x}}")     right: fc.debug.print("x = {{}}", x)"""
+
+
+class _Seen(string.Formatter):
+    """A formatter that formats nothing and remembers which arguments there were."""
+
+    def __init__(self):
+        self.unused: set = set()
+
+    def check_unused_args(self, used_args, args, kwargs):
+        self.unused = (set(range(len(args))) | set(kwargs)) - set(used_args)
+
+    def format_field(self, value, format_spec):
+        return ""
+
+    def convert_field(self, value, conversion):
+        return value
+
+    def get_field(self, field_name, args, kwargs):
+        first, _ = _string.formatter_field_name_split(field_name)
+        return self.get_value(first, args, kwargs), first
+
+
+def _check_format(fmt: str, args, kwargs):
+    """ValueError unless each argument is in the format, and what is in it an argument."""
+    seen = _Seen()
+    try:
+        seen.vformat(fmt, args, kwargs)
+    except (IndexError, KeyError, ValueError) as error:
+        raise ValueError(BAD_FORMAT.format(fmt=fmt, why=repr(error))) from None
+    if seen.unused:
+        unused = ", ".join(map(str, sorted(seen.unused, key=str)))
+        raise ValueError(BAD_FORMAT.format(fmt=fmt, why=f"{unused} is not in it"))

@@ -1,13 +1,16 @@
 """grad and its kin: user functions of pytrees over the graph transforms."""
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core import tree
-from ..core.aval import aval_of
+from ..core.aval import aval, aval_of
+from ..core.explain import as_called, explaining, result_of
 from ..core.trace import run
 from ..primitives import constant, zeros
 from ..transforms.jvp import jvp as graph_jvp
@@ -25,10 +28,17 @@ NOT_REAL = """grad needs a real floating result, `{name}` returned {out}.
     For a holomorphic function: fc.grad(f, holomorphic=True); else take fc.real(...) or fc.abs(...)."""
 NOT_DIFFERENTIABLE_ARG = """`{name}` cannot be differentiated by argument {position}: a leaf of it is {aval}.
     Derivatives exist by floating and complex arrays: x.astype(fc.float32),
-    or choose other arguments with argnums=..."""
-HOLOMORPHIC = """the Jacobian of `{name}` with holomorphic={holomorphic}: a leaf of argument
-    {position} is {aval}. A complex derivative exists for holomorphic functions of complex
-    arguments: holomorphic=True, and x.astype(fc.complex64) for real ones.
+    or choose other arguments with argnums=... (allow_int=True gives zeros for integers)."""
+HOLOMORPHIC_ARG = """grad of `{name}` with holomorphic=True: a leaf of argument {position} is {aval}.
+    A complex derivative exists by complex arrays: x.astype(fc.complex64)."""
+ARGNUMS = """the derivative of `{name}`: argnums={argnums!r} does not name arguments of this call.
+    It is the number of a positional argument, or several different ones; the call has {n}, which
+    count from 0. What comes by keyword cannot be differentiated by."""
+REDUCE_AXES = """reduce_axes={axes!r} has no meaning here, as in JAX, which keeps the name alone.
+    Sum over a mapped axis inside the function: fc.psum(x, axis_name)."""
+HOLOMORPHIC = """the Jacobian of `{name}` with holomorphic={holomorphic}: a leaf of {place} is {aval}.
+    A complex derivative exists for holomorphic functions of complex arguments with complex results:
+    holomorphic=True, and x.astype(fc.complex64) for real ones.
     Of others, differentiate by real and imaginary part."""
 TREE_MISMATCH = """{what}: the structure of the {part} is {found}, that of the {of} {wanted}.
     They are equal, leaf by leaf: fc.tree.map(fc.zeros_like, ...) makes one of zeros."""
@@ -39,12 +49,19 @@ TANGENT_MISMATCH = """jvp of `{name}`: {what} {index} is {found}, the primal is 
 
 
 def _argnums(argnums, n: int, name: str) -> tuple[int, ...]:
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    for i in chosen:
-        if not -n <= i < n:
-            raise ValueError(f"grad of `{name}`: argnums names argument {i}, "
-                             f"the call has {n} positional arguments")
+    """The positions that argnums names; ValueError where the call has no such argument."""
+    try:
+        chosen = [operator.index(i) for i in ((argnums,) if is_single(argnums) else argnums)]
+    except TypeError:
+        raise TypeError(ARGNUMS.format(name=name, argnums=argnums, n=n)) from None
+    if not all(-n <= i < n for i in chosen) or len({i % n for i in chosen}) != len(chosen):
+        raise ValueError(ARGNUMS.format(name=name, argnums=argnums, n=n))
     return tuple(i % n for i in chosen)
+
+
+def is_single(argnums) -> bool:
+    """Whether argnums is one number, so that the gradient is no tuple."""
+    return hasattr(argnums, "__index__")
 
 
 class _Call:
@@ -55,12 +72,13 @@ class _Call:
         self.fun, self.args, self.kwargs = fun, args, kwargs
         self.name = name_of(fun)
         self.which = _argnums(argnums, len(args), self.name)
-        self.single = isinstance(argnums, int)
+        self.single = is_single(argnums)
         leaves, self.tree = tree.flatten(tuple(args[i] for i in self.which))
         self.values = leaf_values(leaves, "an argument", self.name)
         self.traced: TracedFunction = trace_function(
             self._partial(), self.tree, [v.aval for v in self.values], has_aux=has_aux,
             operands=self.values if at_point else None)
+        self.inexact = [v.aval.dtype in dt.INEXACT for v in self.values]
 
     def _partial(self) -> Callable:
         """The function of the chosen arguments alone, with the name of the user's."""
@@ -72,14 +90,12 @@ class _Call:
         partial.__name__ = self.name
         return partial
 
-    def check_inputs(self):
-        """TypeError unless every leaf to differentiate by is floating or complex."""
-        for i, subtree in zip(self.which, self.tree.children()):
-            start = sum(t.num_leaves for t in self.tree.children()[:self.which.index(i)])
-            for v in self.values[start:start + subtree.num_leaves]:
-                if v.aval.dtype not in dt.INEXACT:
-                    raise TypeError(NOT_DIFFERENTIABLE_ARG.format(
-                        name=self.name, position=i, aval=v.aval))
+    def check_inputs(self, holomorphic: bool, allow_int: bool):
+        """TypeError unless every leaf to differentiate by is of a fitting dtype."""
+        positions = [i for i, subtree in zip(self.which, self.tree.children())
+                     for _ in range(subtree.num_leaves)]
+        for i, v in zip(positions, self.values):
+            check_argument(self.name, i, v.aval, holomorphic, allow_int)
 
     @property
     def operands(self) -> list:
@@ -89,7 +105,13 @@ class _Call:
     @property
     def mask(self) -> tuple[bool, ...]:
         """Which operands are differentiated by."""
-        return (True,) * len(self.values) + (False,) * len(self.traced.captures)
+        return (*self.inexact, *(False,) * len(self.traced.captures))
+
+    def spread(self, found: Sequence) -> list:
+        """Gradients by the inexact leaves, with zeros for the integers between them."""
+        found = iter(found)
+        return [next(found) if m else zeros(v.aval.with_dtype(dt.DEFAULT_FLOAT))
+                for v, m in zip(self.values, self.inexact)]
 
     def split_outputs(self, outs: Sequence):
         """(the result as a tree, aux as a tree or None) from the graph's outputs."""
@@ -100,22 +122,47 @@ class _Call:
                 aux_tree.unflatten([wrap(v) for v in outs[n:]]))
 
 
+def check_argument(name: str, position: int, aval, holomorphic: bool, allow_int: bool):
+    """TypeError unless there is a derivative by an argument of this dtype."""
+    if aval.dtype not in dt.INEXACT:
+        if not allow_int:
+            raise TypeError(NOT_DIFFERENTIABLE_ARG.format(name=name, position=position, aval=aval))
+    elif holomorphic and aval.dtype not in dt.COMPLEX:
+        raise TypeError(HOLOMORPHIC_ARG.format(name=name, position=position, aval=aval))
+
+
+def _no_axes(reduce_axes):
+    if reduce_axes:
+        raise NotImplementedError(REDUCE_AXES.format(axes=reduce_axes))
+
+
+@explaining
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-                   holomorphic: bool = False) -> Callable:
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Sequence = ()) -> Callable:
     """A function that returns (fun(*args), gradient by the arguments in `argnums`).
 
     fun returns a real scalar (or (scalar, aux) with `has_aux`). The gradient has the structure of
     the argument, a tuple of them if `argnums` is a sequence. TypeError if the result is not a
-    real floating scalar or an argument is not floating.
+    real floating scalar or an argument is not floating. With `allow_int`, the gradient by integer
+    and bool arguments is zeros (float32; JAX has its dtype float0 there). `holomorphic`: fun is a
+    holomorphic function of complex arguments. `reduce_axes` is empty, as in JAX.
 
     >>> import functorch_core as fc
     >>> fc.value_and_grad(lambda x: (x ** 2).sum())(fc.asarray([1., 2.]))
     (Array(5., dtype=float32), Array([2., 4.], dtype=float32))
     """
-    @wrapping(fun)
-    def wrapped(*args, **kwargs):
+    _no_axes(reduce_axes)
+    both = _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int)
+    return result_of(value_and_grad, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic,
+                     allow_int=allow_int)(both)
+
+
+def _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int) -> Callable:
+    """What value_and_grad returns, for grad, which explains errors itself."""
+    def both(*args, **kwargs):
         call = _Call(fun, args, kwargs, argnums, has_aux)
-        call.check_inputs()
+        call.check_inputs(holomorphic, allow_int)
         _check_scalar(call, holomorphic)
         v = graph_vjp(call.traced.graph, call.mask)
         outs = run(v.forward, call.operands)
@@ -123,27 +170,31 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         if v.out_mask[0]:
             one = constant(np.ones((), outs[0].aval.dtype))
             others = [zeros(a) for a, m in zip(call.traced.graph.out_avals[1:], v.out_mask[1:]) if m]
-            grads = run(v.backward, [*outs[n:], one, *others])
+            found = run(v.backward, [*outs[n:], one, *others])
         else:
-            grads = [zeros(x.aval) for x in call.values]
+            found = [zeros(x.aval) for x, m in zip(call.values, call.inexact) if m]
         value, aux = call.split_outputs(outs[:n])
-        grads = call.tree.unflatten([wrap(g) for g in grads])
+        grads = call.tree.unflatten([wrap(g) for g in call.spread(found)])
         return (value, aux) if has_aux else value, grads[0] if call.single else grads
-    return wrapped
+    return both
 
 
 def _check_scalar(call: _Call, holomorphic: bool):
     n = call.traced.out_tree.num_leaves
     avals = call.traced.graph.out_avals[:n]
-    if n != 1 or avals[0].shape != ():
-        shown = avals[0] if n == 1 else f"{n} arrays"
+    bare = call.traced.out_tree == tree.structure(0)
+    if not bare or avals[0].shape != ():
+        shown = avals[0] if bare else f"{n} arrays" if n != 1 else (
+            f"{avals[0]} in {shown_tree(call.traced.out_tree)}")
         raise TypeError(NOT_SCALAR.format(name=call.name, out=shown))
     if avals[0].dtype not in (dt.COMPLEX if holomorphic else dt.FLOATING):
         raise TypeError(NOT_REAL.format(name=call.name, out=avals[0]))
 
 
+@explaining
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-         holomorphic: bool = False) -> Callable:
+         holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
+         ) -> Callable:
     """A function that returns the gradient of fun; see value_and_grad.
 
     With `has_aux`, fun returns (scalar, aux) and the result is (gradient, aux).
@@ -152,9 +203,10 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     >>> fc.grad(fc.sin)(fc.asarray(0.))
     Array(1., dtype=float32)
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic)
+    _no_axes(reduce_axes)
+    both = _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int)
 
-    @wrapping(fun)
+    @result_of(grad, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     def wrapped(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
@@ -164,6 +216,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
 # ---- forward mode ------------------------------------------------------------------------------------
 
 
+@explaining
 def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False):
     """(fun(*primals), its directional derivative along tangents), and aux with `has_aux`.
 
@@ -223,6 +276,7 @@ def _tangent(name: str, index: int, x, primal):
     return value
 
 
+@explaining
 def linearize(fun: Callable, *primals, has_aux: bool = False):
     """(fun(*primals), f_lin): f_lin(*tangents) is the derivative at primals, computed many times
     without evaluating fun again.
@@ -239,6 +293,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False):
     n = len(call.traced.graph.outputs)
     residuals = outs[n:]
 
+    @explaining_inner("fc.linearize({name}, ...)[1]", call.name)
     def f_lin(*tangents):
         dots = _tangent_values(call, tangents)
         dots = [zeros(v.aval) if t is None else t
@@ -253,7 +308,8 @@ def linearize(fun: Callable, *primals, has_aux: bool = False):
 # ---- reverse mode ------------------------------------------------------------------------------------
 
 
-def vjp(fun: Callable, *primals, has_aux: bool = False):
+@explaining
+def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = ()):
     """(fun(*primals), vjp_fun): vjp_fun(cotangent) is a tuple of cotangents, one a primal.
 
     The cotangent has the structure of the result. Integer primals get None.
@@ -263,6 +319,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False):
     >>> vjp_fun(fc.asarray(3.))
     (Array(3., dtype=float32),)
     """
+    _no_axes(reduce_axes)
     call = _Call(fun, primals, {}, tuple(range(len(primals))), has_aux)
     mask = tuple(v.aval.dtype in dt.INEXACT for v in call.values)
     v = graph_vjp(call.traced.graph, mask + (False,) * len(call.traced.captures))
@@ -270,6 +327,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False):
     n, n_out = len(call.traced.graph.outputs), call.traced.out_tree.num_leaves
     residuals, avals = outs[n:], call.traced.graph.out_avals
 
+    @explaining_inner("fc.vjp({name}, ...)[1]", call.name)
     def vjp_fun(cotangent):
         cts = _cotangents(call, cotangent, avals[:n_out])
         cts += [zeros(a) for a in avals[n_out:]]
@@ -278,6 +336,11 @@ def vjp(fun: Callable, *primals, has_aux: bool = False):
 
     value, aux = call.split_outputs(outs[:n])
     return (value, vjp_fun, aux) if has_aux else (value, vjp_fun)
+
+
+def explaining_inner(how: str, name: str) -> Callable:
+    """A decorator of a function that a transform returned beside a value."""
+    return functools.partial(explaining, name=how.format(name=name), write=as_called)
 
 
 def _cotangents(call: _Call, cotangent, avals) -> list:
@@ -295,18 +358,21 @@ def _cotangents(call: _Call, cotangent, avals) -> list:
     return values
 
 
-def linear_transpose(fun: Callable, *primals) -> Callable:
+@explaining
+def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Callable:
     """The transpose of a function linear in all its arguments; primals give shapes and dtypes.
 
     >>> import functorch_core as fc
     >>> fc.linear_transpose(lambda x: 3 * x, fc.asarray(0.))(fc.asarray(2.))
     (Array(6., dtype=float32),)
     """
+    _no_axes(reduce_axes)
     call = _Call(fun, primals, {}, tuple(range(len(primals))), False, at_point=False)
     n, captures = len(call.values), call.traced.captures
     given = (True,) * len(call.traced.graph.outputs)
     graph, mask = graph_transpose(call.traced.graph, (True,) * n + (False,) * len(captures), given)
 
+    @explaining_inner("fc.linear_transpose({name}, ...)", call.name)
     def transposed(cotangent):
         cts = _cotangents(call, cotangent, call.traced.graph.out_avals)
         outs = iter(run(graph, [*captures, *cts]))
@@ -340,6 +406,13 @@ def _split(x: Array, axis: int, avals) -> list[Array]:
     return pieces
 
 
+def _no_rows(avals, wanted) -> Array:
+    """The rows of a Jacobian by an integer leaf: zeros."""
+    total = sum(a.size for a in avals)
+    return wrap(zeros(aval((total, *wanted.shape), dt.DEFAULT_FLOAT)))
+
+
+@explaining
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
            holomorphic: bool = False) -> Callable:
     """The Jacobian by forward mode (one pass a column: good for few inputs).
@@ -354,9 +427,10 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     from .vmap import vmap
 
-    @wrapping(fun)
+    @result_of(jacfwd, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
     def wrapped(*args, **kwargs):
-        which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
+        which, chosen, partial = _choose(fun, args, kwargs, argnums)
+        _check_jacobian(fun, which, chosen, holomorphic)
         value, f_lin, *aux = linearize(partial, *chosen, has_aux=has_aux)
         leaves, treedef = tree.flatten(chosen)
         avals = [as_value(x).aval for x in leaves]
@@ -364,15 +438,18 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
 
         def per_output(y):
             jac = treedef.unflatten(_split(y, y.ndim - 1, avals))
-            return jac[0] if single else jac
+            return jac[0] if is_single(argnums) else jac
         out = tree.map(per_output, columns)
         return (out, *aux) if has_aux else out
     return wrapped
 
 
+@explaining
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable:
+           holomorphic: bool = False, allow_int: bool = False) -> Callable:
     """The Jacobian by reverse mode (one pass a row: good for few outputs); see jacfwd.
+
+    With `allow_int`, that by integer and bool arguments is zeros, float32.
 
     >>> import functorch_core as fc
     >>> fc.jacrev(lambda x: x.sum())(fc.asarray([1., 2.]))
@@ -380,34 +457,36 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     from .vmap import vmap
 
-    @wrapping(fun)
+    @result_of(jacrev, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic,
+               allow_int=allow_int)
     def wrapped(*args, **kwargs):
-        which, single, chosen, partial = _choose(fun, args, kwargs, argnums, holomorphic)
+        which, chosen, partial = _choose(fun, args, kwargs, argnums)
+        leaves, in_tree = tree.flatten(chosen)
+        values = leaf_values(leaves, "an argument", name_of(fun))
+        for i, x in zip(which, chosen):
+            for v in leaf_values(tree.leaves(x), "an argument", name_of(fun)):
+                check_argument(name_of(fun), i, v.aval, holomorphic, allow_int)
         value, vjp_fun, *aux = vjp(partial, *chosen, has_aux=has_aux)
         outs, out_tree = tree.flatten(value)
         avals = [aval_of(y._value) for y in outs]
+        _check_results(fun, avals, holomorphic)
         rows = vmap(lambda *c: vjp_fun(out_tree.unflatten(c)))(*_basis(avals))
-        leaves, treedef = tree.flatten(rows)
-        pieces = [_split(x, 0, avals) for x in leaves]
+        rows = iter(tree.leaves(rows))  # None by integers is no leaf
+        pieces = [_split(next(rows) if v.aval.dtype in dt.INEXACT else _no_rows(avals, v.aval),
+                         0, avals) for v in values]
 
         def per_output(i):
-            jac = treedef.unflatten([p[i] for p in pieces])
-            return jac[0] if single else jac
+            jac = in_tree.unflatten([p[i] for p in pieces])
+            return jac[0] if is_single(argnums) else jac
         out = out_tree.unflatten([per_output(i) for i in range(len(outs))])
         return (out, *aux) if has_aux else out
     return wrapped
 
 
-def _choose(fun, args, kwargs, argnums, holomorphic):
+def _choose(fun, args, kwargs, argnums):
+    """(numbers and values of the arguments to differentiate by, fun of them alone)."""
     name = name_of(fun)
     which = _argnums(argnums, len(args), name)
-    for i in which:
-        for v in leaf_values(tree.leaves(args[i]), "an argument", name):
-            if v.aval.dtype not in dt.INEXACT:
-                raise TypeError(NOT_DIFFERENTIABLE_ARG.format(name=name, position=i, aval=v.aval))
-            if (v.aval.dtype in dt.COMPLEX) != holomorphic:
-                raise TypeError(HOLOMORPHIC.format(name=name, position=i, aval=v.aval,
-                                                   holomorphic=holomorphic))
 
     @wrapping(fun)
     def partial(*chosen):
@@ -415,9 +494,29 @@ def _choose(fun, args, kwargs, argnums, holomorphic):
         for i, x in zip(which, chosen, strict=True):
             full[i] = x
         return fun(*full, **kwargs)
-    return which, isinstance(argnums, int), tuple(args[i] for i in which), partial
+    return which, tuple(args[i] for i in which), partial
 
 
+def _check_jacobian(fun, which, chosen, holomorphic: bool):
+    """TypeError unless forward mode has a derivative by each leaf: a complex one if holomorphic."""
+    name = name_of(fun)
+    for i, x in zip(which, chosen):
+        for v in leaf_values(tree.leaves(x), "an argument", name):
+            check_argument(name, i, v.aval, False, False)
+            if (v.aval.dtype in dt.COMPLEX) != holomorphic:
+                raise TypeError(HOLOMORPHIC.format(name=name, place=f"argument {i}", aval=v.aval,
+                                                   holomorphic=holomorphic))
+
+
+def _check_results(fun, avals, holomorphic: bool):
+    """TypeError unless reverse mode has a derivative of each leaf of the result."""
+    for a in avals:
+        if a.dtype not in (dt.COMPLEX if holomorphic else dt.FLOATING):
+            raise TypeError(HOLOMORPHIC.format(name=name_of(fun), place="the result", aval=a,
+                                               holomorphic=holomorphic))
+
+
+@explaining
 def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
             holomorphic: bool = False) -> Callable:
     """The matrix of second derivatives, forward over reverse; `holomorphic` as in jacfwd.
@@ -427,9 +526,11 @@ def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fal
     Array([[ 6.,  0.],
            [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    second = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    return result_of(hessian, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)(second)
 
 
+@explaining
 def stop_gradient(x):
     """x, as a constant to every derivative; works on pytrees.
 

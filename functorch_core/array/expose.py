@@ -14,7 +14,8 @@ from ..engine import Unit, Value, from_numpy, record
 from ..engine.recorder import record_pair
 from ..ops.op import Op, Weak, fits, strong
 from .array import Array, _new, wrap
-from .explain import MISTAKES, explained, explaining
+from ..core.explain import MISTAKES, as_function, as_method, as_operator, told
+from .named import by_position, signature_of
 
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
@@ -81,19 +82,34 @@ def wrap_result(out):
     return tuple(map(wrap_result, out)) if isinstance(out, (list, tuple)) else out
 
 
-def public(operation: Op | Callable) -> Callable:
-    """The function of Arrays of an operation, or of a plain function, of values."""
-    return _public_op(operation) if isinstance(operation, Op) else _public_function(operation)
+def public(operation: Op | Callable, name: str = "", write: Callable = as_function) -> Callable:
+    """The function of Arrays of an operation, or of a plain function, of values.
+
+    `name` and `write`: what its errors call it, see explain.
+    """
+    make = _public_op if isinstance(operation, Op) else _public_function
+    call = make(operation, name, write)
+    call.__module__, call._operation = "functorch_core", operation
+    return call
 
 
-def _public_op(operation: Op) -> Callable:
+def method(function: Callable, name: str) -> Callable:
+    """A public function as a method: its errors show it as one. It costs what the function does."""
+    return public(function._operation, name, as_method)
+
+
+def _public_op(operation: Op, called: str, write: Callable) -> Callable:
     name, scalars = operation.name, operation.scalars
     sequences = {i for i, p in enumerate(operation.__signature__.parameters.values())
                  if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY}
 
+    signature, places = signature_of(name, operation.__signature__)
+
     @functools.wraps(operation.fun)
     def call(*given, **keywords):
         try:
+            if keywords and places:
+                given, keywords = by_position(name, places, given, keywords)
             args, static = operation.bind(given, keywords)
             if sequences:
                 args = [operands(a, name) if i in sequences else operand(a, name)
@@ -111,30 +127,36 @@ def _public_op(operation: Op) -> Callable:
                 return wrap_result(operation.inline(args, static))
             unit, args = operation.resolve(args, static)
         except MISTAKES as error:
-            raise explained(error, name, call.__doc__, given, keywords)
+            raise told(error, called or name, call.__doc__, given, keywords, write)
         out = record(unit, args)
         if out.__class__ is list:
             return tuple([wrap(v) for v in out])
         return wrap(out)
-    call.__module__ = "functorch_core"
+    call.__signature__ = signature
     return call
 
 
-def _public_function(function: Callable) -> Callable:
+def _public_function(function: Callable, called: str, write: Callable) -> Callable:
     name = function.__name__
     parameters = inspect.signature(function).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arrays = [p.name in ARRAYS for p in parameters if p.kind in (p.POSITIONAL_ONLY,
                                                                  p.POSITIONAL_OR_KEYWORD)]
 
+    signature, places = signature_of(name, inspect.signature(function))
+
     @functools.wraps(function)
     def call(*args, **kwargs):
-        values = [strong(operand(a, name)) if is_array else _value_of(a)
-                  for a, is_array in zip(args, arrays)]
-        values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays):]]
-        return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
-    call = explaining(call)
-    call.__module__ = "functorch_core"
+        try:
+            if kwargs and places:
+                args, kwargs = by_position(name, places, args, kwargs)
+            values = [strong(operand(a, name)) if is_array else _value_of(a)
+                      for a, is_array in zip(args, arrays)]
+            values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays):]]
+            return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
+        except MISTAKES as error:
+            raise told(error, called or name, call.__doc__, args, kwargs, write)
+    call.__signature__ = signature
     return call
 
 
@@ -148,9 +170,9 @@ def _value_of(x):
 # is part of the key where it is part of the graph (x ** 2, x * -1), and a packed input otherwise.
 
 
-def binary_operator(operation: Op, reflected: bool = False) -> Callable:
+def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Callable:
     """The method of a binary operator: self, other -> Array, or NotImplemented."""
-    function = public(operation)
+    function = public(operation, symbol, as_operator)
     units: dict[tuple, Unit] = {}
 
     def method(self, other):
@@ -209,9 +231,9 @@ def remember_number(operation: Op, units: dict, x: Value, operands: tuple, other
         units[x.aval, other.__class__, other] = unit
 
 
-def unary_operator(operation: Op) -> Callable:
+def unary_operator(operation: Op, symbol: str) -> Callable:
     """The method of a unary operator."""
-    function = public(operation)
+    function = public(operation, symbol, as_operator)
     units: dict[Aval, Unit] = {}
 
     def method(self):
@@ -222,9 +244,10 @@ def unary_operator(operation: Op) -> Callable:
         unit = units.get(self.aval)
         if (unit is None or x.__class__ is not Value
                 or open_traces and state.builder is not None):
+            out = function(self)
             if x.__class__ is Value:
                 units[self.aval] = operation.resolve((x,), {})[0]
-            return function(self)
+            return out
         return wrap(record(unit, (x,)))
     return _named(method, operation)
 

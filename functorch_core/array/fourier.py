@@ -4,7 +4,7 @@ from __future__ import annotations
 from ..ops import fourier as ops
 from .array import Array
 from .creation import _from_host
-from .explain import explaining
+from ..core.explain import explaining
 from .expose import public
 
 fft = public(ops.fft)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..core.explain import MISTAKES, as_function, as_index, explained
 from ..core.trace import state
 from ..engine import Value, record
 from ..ops import indexing as ops
@@ -37,11 +38,14 @@ def getitem(self, index):
         x = self._held
     except AttributeError:
         x = self._value
-    if x.__class__ is Value and state.builder is None:
-        call = ops.basic_call(x, index)
-        if call is not None:
-            return wrap(record(*call))
-    return wrap(ops.read(strong(x), unwrapped(index)))
+    try:
+        if x.__class__ is Value and state.builder is None:
+            call = ops.basic_call(x, index)
+            if call is not None:
+                return wrap(record(*call))
+        return wrap(ops.read(strong(x), unwrapped(index)))
+    except MISTAKES as error:
+        raise explained(error, lambda: as_index(self, index))
 
 
 class At:
@@ -87,8 +91,11 @@ class AtIndex:
         >>> fc.asarray([1., 2.]).at[fc.asarray([1, 5])].get(mode="fill", fill_value=0.)
         Array([2., 0.], dtype=float32)
         """
-        return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode,
-                             fill_value=fill_value))
+        try:
+            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode,
+                                 fill_value=fill_value))
+        except MISTAKES as error:
+            raise self._explained(error, "get", mode=mode, fill_value=fill_value)
 
     def set(self, values, *, mode=None) -> Array:
         """The array with x[index] = values.
@@ -110,7 +117,7 @@ class AtIndex:
 
     def subtract(self, values, *, mode=None) -> Array:
         """The array with x[index] -= values."""
-        return self._update("add", -values, mode)
+        return self._update("subtract", values, mode)
 
     def multiply(self, values, *, mode=None) -> Array:
         """The array with x[index] *= values."""
@@ -144,12 +151,28 @@ class AtIndex:
         new = fun(self.get(mode=mode))
         return self._update("set", new, mode)
 
-    def _update(self, name: str, values, mode) -> Array:
+    def _update(self, name: str, given, mode) -> Array:
+        try:
+            return self._updated(name, given, mode)
+        except MISTAKES as error:
+            raise self._explained(error, name, given, mode=mode)
+
+    def _explained(self, error: Exception, name: str, *args, **options) -> Exception:
+        """The error with the call x.at[index].name(...) in its message."""
+        options = {k: v for k, v in options.items() if v is not None}
+        return explained(error, lambda: as_function(
+            f"{as_index(self.array, self.index, '.at')}.{name}", args, options))
+
+    def _updated(self, name: str, values, mode) -> Array:
         if isinstance(values, (list, tuple)):
             from .creation import asarray
             values = asarray(values)
         values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) \
             else as_value(values)
+        if name == "subtract":
+            name, values = "add", values if isinstance(values, SCALARS) else wrap(values)
+            values = -values
+            values = values if isinstance(values, SCALARS) else as_value(values)
         x, index = as_value(self.array), unwrapped(self.index)
         return wrap(updating.update(x, index, values, name=name, mode=mode))
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from .array import Array
-from .explain import explaining
+from ..core.explain import explaining
 from .expose import operand
 from ..ops.promotion import result_dtype
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from .. import xla
 from ..core import tree
 from ..core.aval import Aval
+from ..core.explain import MISTAKES, as_function, explained, explaining, result_of
 from ..core.graph import Graph, cse, dce
 from ..core.lowering import lower
 from ..core.trace import evaluate, open_traces, outside_traces, run, state
@@ -19,7 +19,9 @@ from ..engine.modes import settings
 from ..engine.nans import check as check_nans
 from .array import Array, _new, array_of, wrap
 from .calls import MAX_KNOWN, MISSED, failed, known_call
-from .tracing import ShapeDtype, arguments, name_of, trace_function, wrapping
+from .tracing import (
+    ONE_DEVICE, ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree,
+    trace_function)
 
 Buffer = xla.Buffer
 
@@ -40,10 +42,12 @@ def listed(kinds: Sequence) -> str:
 class Signature:
     """What one signature of a jitted function runs: its graph and, once called, its program."""
 
-    __slots__ = ("graph", "captures", "kinds", "out_tree", "program", "out_avals", "device",
+    __slots__ = ("graph", "captures", "kinds", "in_tree", "out_tree", "program", "out_avals", "device",
                  "donate", "single", "name", "calls")
 
-    def __init__(self, traced, kinds: Sequence, donate: Sequence[int], name: str):
+    def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int],
+                 name: str):
+        self.in_tree = in_tree  # of (positional, keyword) arguments without the static ones
         self.kinds = tuple(kinds)  # of the arguments: avals, or float and int for Python numbers
         self.graph, self.captures = cse(dce(traced.graph)), traced.captures
         self.out_tree, self.donate, self.name = traced.out_tree, tuple(donate), name
@@ -116,6 +120,13 @@ class Jitted:
 
     def call(self, args, kwargs):
         """Any call: trace, compile or inline what is needed."""
+        try:
+            return self._call(args, kwargs)
+        except MISTAKES as error:
+            raise explained(error, lambda: as_function(f"fc.jit({self.name})", args, kwargs),
+                            fun=self.fun)
+
+    def _call(self, args, kwargs):
         signature, leaves, values, treedef = self.signature(args, kwargs)
         if state.builder is not None:
             outs = run(signature.graph, [*values, *signature.captures])
@@ -197,7 +208,7 @@ class Jitted:
             return self.fun(*full, **dynamic_kwargs, **fixed)
         fun.__name__ = self.name
         traced = trace_function(fun, treedef, kinds)
-        return Signature(traced, kinds, self._donated(args, kwargs), self.name)
+        return Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
 
     def _donated(self, args, kwargs) -> list[int]:
         """The flat positions of donated arguments."""
@@ -212,7 +223,10 @@ class Jitted:
 
     def lower(self, *args, **kwargs) -> Lowered:
         """Trace and lower for these arguments: arrays, numbers, or fc.ShapeDtype in their place."""
-        return Lowered(self.signature(args, kwargs, shapes=True)[0])
+        try:
+            return Lowered(self.signature(args, kwargs, shapes=True)[0])
+        except MISTAKES as error:
+            raise explained(error, lambda: as_function(f"fc.jit({self.name}).lower", args, kwargs))
 
     def clear_cache(self):
         """Forget every signature and its program."""
@@ -250,10 +264,16 @@ class Compiled:
         self._signature = signature
 
     def __call__(self, *args, **kwargs):
-        values, kinds = arguments(tree.leaves((args, kwargs)), self._signature.name)
-        if tuple(kinds) != self._signature.kinds:
-            raise TypeError(NOT_AS_COMPILED.format(name=self._signature.name, found=listed(kinds),
-                                                   wanted=listed(self._signature.kinds)))
+        leaves, in_tree = tree.flatten((args, kwargs))
+        values, kinds = arguments(leaves, self._signature.name)
+        wanted = self._signature
+        if in_tree != wanted.in_tree or tuple(kinds) != wanted.kinds:
+            name = wanted.name
+            shown = [f"{listed(k)} in {shown_tree(t)}" if in_tree != wanted.in_tree else listed(k)
+                     for k, t in ((kinds, in_tree), (wanted.kinds, wanted.in_tree))]
+            error = TypeError(NOT_AS_COMPILED.format(name=name, found=shown[0], wanted=shown[1]))
+            how = f"fc.jit({name}).lower(...).compile()"
+            raise explained(error, lambda: as_function(how, args, kwargs))
         return self._signature(values)
 
     def cost_analysis(self) -> dict:
@@ -269,15 +289,24 @@ class Compiled:
         return self._signature.program.executable.hlo_text()
 
 
-def jit(fun: Callable | None = None, *, static_argnums: int | Sequence[int] = (),
-        static_argnames: str | Sequence[str] = (), donate_argnums: int | Sequence[int] = (),
-        donate_argnames: str | Sequence[str] = ()) -> Callable:
+@explaining
+def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
+        device=None, backend: str | None = None, inline: bool = False,
+        compiler_options: dict | None = None) -> Callable:
     """Compile fun: it is traced once for each structure, shape and dtype of its arguments.
 
     static_argnums, static_argnames: arguments that are configuration, not arrays (hashable; each
     value is a signature of its own). donate_argnums, donate_argnames: arguments whose memory the
     results may take over; they cannot be used afterwards. `.lower(*args).compile()` gives the
     program without running it.
+
+    Arguments that are not used stay parameters of the program and inner functions are inlined,
+    whatever keep_unused and inline say. in_shardings, out_shardings, device, backend and
+    compiler_options are JAX's, and not supported: NotImplementedError.
 
     >>> import functorch_core as fc
     >>> @fc.jit
@@ -286,14 +315,19 @@ def jit(fun: Callable | None = None, *, static_argnums: int | Sequence[int] = ()
     >>> f(fc.asarray([0., 1.]))
     Array([0.       , 0.7080734], dtype=float32)
     """
+    refuse("jit", ONE_DEVICE, in_shardings=in_shardings, out_shardings=out_shardings)
+    refuse("jit", "A function runs where its arguments are: fc.asarray(x, device=...).",
+           device=device, backend=backend)
+    refuse("jit", "The options are chosen by the library, by what was measured.",
+           compiler_options=compiler_options)
     if fun is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames,
             donate_argnums=donate_argnums, donate_argnames=donate_argnames)
     if not callable(fun):
         name_of(fun)  # raises
-    nums, names = _resolve(fun, static_argnums, static_argnames)
-    donated, donated_names = _resolve(fun, donate_argnums, donate_argnames)
+    nums, names = resolve_arguments(fun, static_argnums, static_argnames)
+    donated, donated_names = resolve_arguments(fun, donate_argnums, donate_argnames)
     return _function_of(fun, Jitted(fun, nums, names, donated, donated_names))
 
 
@@ -331,42 +365,7 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
     return call
 
 
-NO_SUCH_ARGUMENT = """jit of `{name}`: there is no argument {which}; the signature is {name}{signature}.
-    static_argnums and donate_argnums count the positional arguments from 0 (or, negative, from the
-    end); static_argnames and donate_argnames are their names."""
-
-
-def _check_named(fun, parameters: list, nums: set, names: set):
-    """ValueError for an argument, static or donated, that the function does not have."""
-    kinds = [p.kind for p in parameters]
-    n = sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            for k in kinds)
-    wrong = [] if inspect.Parameter.VAR_POSITIONAL in kinds else [
-        i for i in sorted(nums) if not -n <= i < n]
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        wrong += sorted(names - {p.name for p in parameters})
-    if wrong:
-        raise ValueError(NO_SUCH_ARGUMENT.format(name=name_of(fun), which=repr(wrong[0]),
-                                                 signature=inspect.signature(fun)))
-
-
-def _resolve(fun, nums, names) -> tuple[frozenset, frozenset]:
-    """Argument numbers and names, each completed by the other through fun's signature."""
-    nums = {nums} if isinstance(nums, int) else set(nums)
-    names = {names} if isinstance(names, str) else set(names)
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return frozenset(nums), frozenset(names)
-    _check_named(fun, parameters, nums, names)
-    positional = [p.name for p in parameters
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    by_number = {positional[i] for i in nums if -len(positional) <= i < len(positional)}
-    by_name = {positional.index(n) for n in names if n in positional}
-    nums = {i % len(positional) if i < 0 else i for i in nums}
-    return frozenset(nums | by_name), frozenset(names | by_number)
-
-
+@explaining
 def make_graph(fun: Callable) -> Callable:
     """A function that returns the graph fun is traced to, for these arguments.
 
@@ -377,7 +376,7 @@ def make_graph(fun: Callable) -> Callable:
         c: float32[] = mul b a
         return c
     """
-    @wrapping(fun)
+    @result_of(make_graph, fun)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         _, kinds = arguments(leaves, name_of(fun), shapes=True)
@@ -385,6 +384,7 @@ def make_graph(fun: Callable) -> Callable:
     return wrapped
 
 
+@explaining
 def eval_shape(fun: Callable, *args, **kwargs):
     """The shapes and dtypes of fun's result, without computing it; arguments may be ShapeDtype.
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.explain import as_index, as_method, explained, explaining, shown
 from ..engine import to_numpy
 from ..ops import elementwise as el
 from ..ops import linear_algebra as la
 from . import namespace as fc
 from .array import Array, concrete_value
 from .display import repr_html
-from .expose import binary_operator, is_operand, unary_operator
+from .expose import binary_operator, is_operand, method, unary_operator
 from .indexing import At, getitem
 
 ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
@@ -19,24 +20,26 @@ ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
 # ---- operators -----------------------------------------------------------------------------------
 
 OPERATORS = {
-    "add": el.add, "sub": el.subtract, "mul": el.multiply, "truediv": el.divide,
-    "floordiv": el.floor_divide, "mod": el.remainder, "pow": el.pow, "matmul": la.matmul,
-    "and": el.bitwise_and, "or": el.bitwise_or, "xor": el.bitwise_xor,
-    "lshift": el.bitwise_left_shift, "rshift": el.bitwise_right_shift,
+    "add": (el.add, "+"), "sub": (el.subtract, "-"), "mul": (el.multiply, "*"),
+    "truediv": (el.divide, "/"), "floordiv": (el.floor_divide, "//"), "mod": (el.remainder, "%"),
+    "pow": (el.pow, "**"), "matmul": (la.matmul, "@"), "and": (el.bitwise_and, "&"),
+    "or": (el.bitwise_or, "|"), "xor": (el.bitwise_xor, "^"), "lshift": (el.bitwise_left_shift, "<<"),
+    "rshift": (el.bitwise_right_shift, ">>"),
 }
-COMPARISONS = {"eq": el.equal, "ne": el.not_equal, "lt": el.less, "le": el.less_equal,
-               "gt": el.greater, "ge": el.greater_equal}
-UNARY = {"neg": el.negative, "pos": el.positive, "abs": el.abs, "invert": el.bitwise_invert}
+COMPARISONS = {"eq": (el.equal, "=="), "ne": (el.not_equal, "!="), "lt": (el.less, "<"),
+               "le": (el.less_equal, "<="), "gt": (el.greater, ">"), "ge": (el.greater_equal, ">=")}
+UNARY = {"neg": (el.negative, "-"), "pos": (el.positive, "+"), "abs": (el.abs, "abs "),
+         "invert": (el.bitwise_invert, "~")}
 
 
 def _attach_operators():
-    for name, operation in OPERATORS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation))
-        setattr(Array, f"__r{name}__", binary_operator(operation, reflected=True))
-    for name, operation in COMPARISONS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation))
-    for name, operation in UNARY.items():
-        setattr(Array, f"__{name}__", unary_operator(operation))
+    for name, (operation, symbol) in OPERATORS.items():
+        setattr(Array, f"__{name}__", binary_operator(operation, symbol))
+        setattr(Array, f"__r{name}__", binary_operator(operation, symbol, reflected=True))
+    for name, (operation, symbol) in COMPARISONS.items():
+        setattr(Array, f"__{name}__", binary_operator(operation, symbol))
+    for name, (operation, symbol) in UNARY.items():
+        setattr(Array, f"__{name}__", unary_operator(operation, symbol))
 
 
 def _divmod(self, other):
@@ -52,7 +55,8 @@ def _round(self, ndigits=None):
 
 
 def _setitem(self, index, value):
-    raise TypeError(ASSIGNMENT.format(index=f"{index!r:.40}"))
+    error = TypeError(ASSIGNMENT.format(index=f"{index!r:.40}"))
+    raise explained(error, lambda: f"{as_index(self, index)} = {shown(value)}")
 
 
 def _format(self, spec):
@@ -154,6 +158,7 @@ PROPERTIES = {
 }
 
 for _name, _function in METHODS.items():
-    setattr(Array, _name, _function)
+    setattr(Array, _name, method(_function, _name) if hasattr(_function, "_operation")
+            else explaining(_function, _name, as_method))
 for _name, (_function, _doc) in PROPERTIES.items():
     setattr(Array, _name, property(_function, doc=_doc))

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +12,7 @@ import numpy as np
 from ..core import tree
 from ..core.aval import Aval, aval
 from ..core.errors import TracingError
+from ..core.explain import name_of
 from ..core.graph import Graph
 from ..core.trace import trace
 from ..engine import from_numpy
@@ -22,16 +25,17 @@ NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an
     If it is configuration, make it static (fc.jit(f, static_argnums=...)) or close over it."""
 
 
-NOT_A_FUNCTION = """a function was expected, got {value!r:.60} ({kind}).
-    wrong: fc.grad(f(x))       right: fc.grad(f)(x)
-    wrong: fc.cond(p, x, y)    right: fc.cond(p, lambda: x, lambda: y)  or  fc.where(p, x, y)"""
+NOT_HERE = """{function}: {parameter}={value!r:.60} is not supported here.
+    {advice}"""
+ONE_DEVICE = "Programs run on one device, whole: leave it out, or None."
 
 
-def name_of(fun: Callable) -> str:
-    """The name a function is known by in messages and graphs; TypeError if it is none."""
-    if not callable(fun):
-        raise TypeError(NOT_A_FUNCTION.format(value=fun, kind=type(fun).__name__))
-    return getattr(fun, "__name__", None) or type(fun).__name__
+def refuse(function: str, advice: str, **parameters):
+    """NotImplementedError for a parameter of JAX's that would change what happens, if it is given."""
+    for parameter, value in parameters.items():
+        if value is not None and value is not False:
+            raise NotImplementedError(NOT_HERE.format(function=function, parameter=parameter,
+                                                      value=value, advice=advice))
 
 
 def wrapping(fun: Callable) -> Callable:
@@ -62,7 +66,10 @@ class ShapeDtype:
 
     __slots__ = ("shape", "dtype")
 
-    def __init__(self, shape, dtype):
+    def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
+        refuse("ShapeDtypeStruct", ONE_DEVICE, sharding=sharding)
+        refuse("ShapeDtypeStruct", "A Python number in its place is weak: fc.eval_shape(f, 1.).",
+               weak_type=weak_type)
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
 
     def __repr__(self):
@@ -152,4 +159,54 @@ def split_aux(out, name: str):
     if isinstance(out, tuple) and len(out) == 2:
         return out
     raise TracingError(f"`{name}` with has_aux=True must return a pair (result, aux), "
-                       f"it returned {type(out).__name__}")
+                       f"it returned {type(out).__name__}\n"
+                       "    wrong: return loss              right: return loss, predictions")
+
+
+# ---- arguments by number and by name -----------------------------------------------------------
+
+NO_SUCH_ARGUMENT = """{what} of `{name}`: there is no argument {which}; the signature is {name}{signature}.
+    ..._argnums count the positional arguments from 0 (or, negative, from the end); ..._argnames are
+    their names."""
+
+
+def _check_named(fun, parameters: list, nums: set, names: set, what: str):
+    """ValueError for an argument, static or donated, that the function does not have."""
+    kinds = [p.kind for p in parameters]
+    n = sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for k in kinds)
+    wrong = [] if inspect.Parameter.VAR_POSITIONAL in kinds else [
+        i for i in sorted(nums) if not -n <= i < n]
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        wrong += sorted(names - {p.name for p in parameters})
+    if wrong:
+        raise ValueError(NO_SUCH_ARGUMENT.format(what=what, name=name_of(fun), which=repr(wrong[0]),
+                                                 signature=inspect.signature(fun)))
+
+
+def number_set(nums: int | Sequence[int] | None) -> set[int]:
+    """Argument numbers: one, several or none."""
+    if nums is None:
+        return set()
+    return {operator.index(i) for i in ((nums,) if hasattr(nums, "__index__") else nums)}
+
+
+def name_set(names: str | Sequence[str] | None) -> set[str]:
+    """Argument names: one, several or none."""
+    return {names} if isinstance(names, str) else set(names or ())
+
+
+def resolve_arguments(fun, nums, names, what: str = "jit") -> tuple[frozenset, frozenset]:
+    """Argument numbers and names, each completed by the other through fun's signature."""
+    nums, names = number_set(nums), name_set(names)
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return frozenset(nums), frozenset(names)
+    _check_named(fun, parameters, nums, names, what)
+    positional = [p.name for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_number = {positional[i] for i in nums if -len(positional) <= i < len(positional)}
+    by_name = {positional.index(n) for n in names if n in positional}
+    nums = {i % len(positional) if i < 0 else i for i in nums}
+    return frozenset(nums | by_name), frozenset(names | by_number)

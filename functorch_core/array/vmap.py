@@ -1,15 +1,16 @@
 """vmap: map a function over an axis of its arguments."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from ..core import tree
+from ..core.explain import explaining, result_of
 from ..core.trace import run
 from ..transforms.batch import Axis, batch
 from ..transforms.collectives import bound_axis
 from .array import wrap
-from .tracing import arguments, name_of, shown_tree, trace_function
+from .tracing import (
+    ONE_DEVICE, arguments, name_of, refuse, shown_tree, trace_function)
 
 AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit the {of}, of structure {shown}.
     It is an int or None for all of them, or a container like them, down to any level:
@@ -51,21 +52,25 @@ def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> l
     return out
 
 
-def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | None = None
-         ) -> Callable:
+@explaining
+def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | None = None,
+         spmd_axis_name=None, sum_match: bool = False) -> Callable:
     """A function that applies fun to every index of an axis of its arguments, as one computation.
 
     in_axes: the axis of each positional argument (an int, None for "the same for all", or a
     pytree prefix); keyword arguments are mapped over axis 0. out_axes: where the axis goes in the
     result. axis_name: what fc.psum, fc.pmean, fc.axis_index call it. ValueError on a mismatch.
+    spmd_axis_name and sum_match are JAX's, for several devices, and not supported.
 
     >>> import functorch_core as fc
     >>> fc.vmap(lambda x, y: x * y, in_axes=(0, None))(fc.asarray([1., 2.]), fc.asarray(10.))
     Array([10., 20.], dtype=float32)
     """
     name = name_of(fun)
+    refuse("vmap", ONE_DEVICE, spmd_axis_name=spmd_axis_name, sum_match=sum_match)
 
-    @functools.wraps(fun)
+    @result_of(vmap, fun, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name,
+               axis_size=axis_size)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         values, kinds = arguments(leaves, name)
@@ -112,6 +117,7 @@ def _size(dims, values, name, in_axes, axis_size) -> int:
         raise ValueError(NOTHING_MAPPED.format(name=name, axes=in_axes))
     if len(sizes) > 1:
         shown = ", ".join(f"{v.aval} at axis {d}" for v, d in zip(values, dims) if d is not None)
+        shown += "" if axis_size is None else f", axis_size={axis_size}"
         raise ValueError(SIZES_DIFFER.format(name=name, sizes=shown))
     return sizes.pop()
 

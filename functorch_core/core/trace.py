@@ -68,6 +68,7 @@ class Builder:
         self.inputs: list[int] = []
         self.captures: dict[Traced, int] = {}
         self.constants: dict[int, tuple[int, object]] = {}  # id of a concrete value -> slot, value
+        self.ordered: tuple = (None, 0)  # the last ordered callback's token, how many nodes till then
         self.source: tuple | None = None  # set by transforms: the user's line of the original node
 
     # -- the trace as a context: `with builder:` makes it the innermost one

@@ -1,17 +1,45 @@
-"""Pytrees: nested tuples, lists, dicts, None and registered classes, with arrays at the leaves."""
+"""Pytrees: nested tuples, lists, dicts, None and registered classes, with arrays at the leaves.
+
+Names and signatures are those of jax.tree, and of jax.tree_util for what it alone has.
+"""
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-from ..xla.pytree import PyTreeDef, register_node, registry
+from ..xla.pytree import (
+    DictKey, FlattenedIndexKey, GetAttrKey, PyTreeDef, SequenceKey, register_node, registry,
+    treedef_of_tuple)
+from .explain import explaining
 
-__all__ = ["PyTreeDef", "all", "all_leaves", "flatten", "flatten_with_path", "leaves", "map",
-           "reduce", "register_dataclass", "register_node", "structure", "transpose", "unflatten"]
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
+    "all", "all_leaves", "broadcast", "flatten", "flatten_one_level", "flatten_one_level_with_keys",
+    "flatten_with_path", "is_tree_node", "keystr", "leaves", "leaves_with_path", "map",
+    "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "static", "structure", "transpose",
+    "treedef_children", "treedef_is_leaf", "treedef_tuple", "unflatten"]
 
+KeyPath = tuple  # of keys: SequenceKey(idx), DictKey(key), GetAttrKey(name), FlattenedIndexKey(key)
 
 _NOTHING = object()
+_told = functools.partial(explaining, space="fc.tree")
+
+MISMATCH = """{what}: {which} has not the structure of the first tree.
+    expected {wanted}
+    got      {found}
+    Trees that are mapped together are equal in structure, or go on below the first one's leaves."""
+NO_LEAVES = """{what} of a tree without leaves, {tree!r:.60}, has no value.
+    Give the value it shall have: fc.{what}(..., {name}=0)."""
+FIELDS = """register_dataclass: {cls} is no dataclass, so its fields are not known.
+    Name them: fc.tree.register_dataclass({cls}, data_fields=['x'], meta_fields=[])."""
+MISSING_FIELDS = """register_dataclass: the fields of {cls} are {fields}; data_fields, meta_fields and
+    drop_fields together name {named}. Every field of `init` is in exactly one of them."""
+
+# ---- leaves and structure ------------------------------------------------------------------------
 
 
 def flatten(tree, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
@@ -24,7 +52,8 @@ def flatten(tree, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
     return registry.flatten(tree, is_leaf)
 
 
-def unflatten(treedef: PyTreeDef, leaves) -> object:
+@_told
+def unflatten(treedef: PyTreeDef, leaves: Iterable) -> object:
     """The tree of that structure with these leaves."""
     return treedef.unflatten(leaves)
 
@@ -39,11 +68,13 @@ def structure(tree, is_leaf: Callable | None = None) -> PyTreeDef:
     return registry.flatten(tree, is_leaf)[1]
 
 
-def all_leaves(items) -> bool:
+def all_leaves(iterable: Iterable, is_leaf: Callable | None = None) -> bool:
     """Whether every item is a leaf."""
-    return builtins.all(structure(x) == structure(0) for x in items)
+    leaf = structure(0)
+    return builtins.all(structure(x, is_leaf) == leaf for x in iterable)
 
 
+@_told
 def map(f: Callable, tree, *rest, is_leaf: Callable | None = None):
     """Apply f to each leaf, with the matching leaves of further trees of the same structure.
 
@@ -52,31 +83,106 @@ def map(f: Callable, tree, *rest, is_leaf: Callable | None = None):
     {'x': 11, 'y': 22}
     """
     first, treedef = registry.flatten(tree, is_leaf)
-    others = [_matching(treedef, other, i) for i, other in enumerate(rest, 1)]
+    others = [_matching("tree.map", treedef, other, i) for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*items) for items in zip(first, *others)])
 
 
-def _matching(treedef: PyTreeDef, tree, position: int) -> list:
+def _matching(what: str, treedef: PyTreeDef, tree, position: int) -> list:
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"tree.map: tree {position} has not the structure of the first, "
-                         f"{treedef}; it is {structure(tree)}") from error
+        raise ValueError(MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef,
+                                         found=structure(tree))) from error
 
 
-def flatten_with_path(tree, is_leaf: Callable | None = None) -> list[tuple[str, object]]:
-    """(path, leaf) pairs, the path as written in Python: "['layers'][0]"."""
-    pairs, _ = registry.flatten_with_path(tree, is_leaf)
-    return [("".join(str(k) for k in path), leaf) for path, leaf in pairs]
+@_told
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose):
+    """A tree of structure outer∘inner as one of structure inner∘outer.
 
-
-def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_transpose):
-    """A tree of structure outer∘inner as one of structure inner∘outer."""
-    columns = [inner_treedef.flatten_up_to(t)
-               for t in outer_treedef.flatten_up_to(pytree_to_transpose)]
+    Without an inner structure, it is that of the first of the inner trees.
+    """
+    rows = outer_treedef.flatten_up_to(pytree_to_transpose)
+    if inner_treedef is None:
+        inner_treedef = structure(rows[0]) if rows else structure(())
+    columns = [_matching("tree.transpose", inner_treedef, t, i) for i, t in enumerate(rows)]
     return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in zip(*columns)])
 
 
+@_told
+def broadcast(prefix_tree, full_tree, is_leaf: Callable | None = None):
+    """A tree like full_tree, whose leaves are those of a prefix of it, repeated.
+
+    >>> import functorch_core as fc
+    >>> fc.tree.broadcast({"a": 1, "b": 2}, {"a": [0, 0], "b": 0})
+    {'a': [1, 1], 'b': 2}
+    """
+    values, treedef = registry.flatten(prefix_tree, is_leaf)
+    parts = _matching("tree.broadcast", treedef, full_tree, 2)
+    return treedef.unflatten([map(lambda _, value=value: value, part, is_leaf=is_leaf)
+                              for value, part in zip(values, parts)])
+
+
+# ---- leaves and their places ---------------------------------------------------------------------
+
+
+def flatten_with_path(tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+                      ) -> tuple[list[tuple[KeyPath, object]], PyTreeDef]:
+    """(pairs of path and leaf, structure); a path is a tuple of keys, which keystr writes.
+
+    is_leaf(node), or is_leaf(path, node) with `is_leaf_takes_path`, ends the descent.
+
+    >>> import functorch_core as fc
+    >>> pairs, _ = fc.tree.flatten_with_path({"layers": [1, 2]})
+    >>> [(fc.tree.keystr(path), leaf) for path, leaf in pairs]
+    [("['layers'][0]", 1), ("['layers'][1]", 2)]
+    """
+    if is_leaf is None or is_leaf_takes_path:
+        return registry.flatten_with_path(tree, is_leaf)
+    return registry.flatten_with_path(tree, lambda path, node: is_leaf(node))
+
+
+def leaves_with_path(tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+                     ) -> list[tuple[KeyPath, object]]:
+    """Pairs of path and leaf; see flatten_with_path."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+@_told
+def map_with_path(f: Callable, tree, *rest, is_leaf: Callable | None = None,
+                  is_leaf_takes_path: bool = False):
+    """Apply f(path, leaf, *leaves of further trees) to each leaf; see flatten_with_path.
+
+    >>> import functorch_core as fc
+    >>> fc.tree.map_with_path(lambda path, x: fc.tree.keystr(path) + f"={x}", {"a": [1, 2]})
+    {'a': ["['a'][0]=1", "['a'][1]=2"]}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    others = [_matching("tree.map_with_path", treedef, t, i) for i, t in enumerate(rest, 2)]
+    return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as Python writes it, ['layers'][0]; with `simple` the bare keys, layers0.
+
+    >>> import functorch_core as fc
+    >>> path, _ = fc.tree.leaves_with_path({"layers": [1]})[0]
+    >>> fc.tree.keystr(path, simple=True, separator="/")
+    'layers/0'
+    """
+    return separator.join([_bare(key) if simple else str(key) for key in keys])
+
+
+def _bare(key) -> str:
+    for name in ("key", "idx", "name"):
+        if hasattr(key, name):
+            return str(getattr(key, name))
+    return str(key)
+
+
+# ---- over the leaves -----------------------------------------------------------------------------
+
+
+@_told
 def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | None = None):
     """function(function(initializer, leaf), next leaf) ... over the leaves.
 
@@ -84,8 +190,33 @@ def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | N
     >>> fc.tree.reduce(lambda a, b: a + b, {"x": 1, "y": (2, 3)})
     6
     """
-    start = () if initializer is _NOTHING else (initializer,)
-    return functools.reduce(function, leaves(tree, is_leaf), *start)
+    items = leaves(tree, is_leaf)
+    if initializer is not _NOTHING:
+        return functools.reduce(function, items, initializer)
+    if not items:
+        raise TypeError(NO_LEAVES.format(what="tree.reduce", tree=tree, name="initializer"))
+    return functools.reduce(function, items)
+
+
+@_told
+def reduce_associative(operation: Callable, tree, *, identity=_NOTHING,
+                       is_leaf: Callable | None = None):
+    """The leaves under an associative operation, halves with halves: logarithmic depth.
+
+    >>> import functorch_core as fc
+    >>> fc.tree.reduce_associative(lambda a, b: a + b, {"x": 1, "y": (2, 3)})
+    6
+    """
+    items = leaves(tree, is_leaf)
+    if not items:
+        if identity is _NOTHING:
+            raise TypeError(NO_LEAVES.format(what="tree.reduce_associative", tree=tree,
+                                             name="identity"))
+        return identity
+    while len(items) > 1:
+        pairs = [operation(a, b) for a, b in zip(items[::2], items[1::2])]
+        items = pairs + items[len(pairs) * 2:]
+    return items[0]
 
 
 def all(tree, *, is_leaf: Callable | None = None) -> bool:
@@ -93,16 +224,171 @@ def all(tree, *, is_leaf: Callable | None = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def register_dataclass(cls: type, data_fields, meta_fields=()):
-    """Register a dataclass: `data_fields` are children, `meta_fields` static. Returns the class."""
-    data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
+# ---- classes as containers -----------------------------------------------------------------------
+
+
+def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable,
+                         flatten_with_keys_func: Callable | None = None):
+    """Register a container: flatten_func(obj) -> (children, aux), unflatten_func(aux, children).
+
+    flatten_with_keys_func(obj) -> (pairs of key and child, aux) names the children in paths.
+    """
+    register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+
+
+def register_pytree_with_keys(nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable,
+                              flatten_func: Callable | None = None):
+    """Register a container by flatten_with_keys(obj) -> (pairs of key and child, aux)."""
+    def flat(obj):
+        pairs, aux = flatten_with_keys(obj)
+        return [child for _, child in pairs], aux
+    register_node(nodetype, flatten_func or flat, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: type) -> type:
+    """A decorator: register a class by its methods tree_flatten() and tree_unflatten(aux, children).
+
+    >>> import functorch_core as fc
+    >>> @fc.tree.register_pytree_node_class
+    ... class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    ...     def tree_flatten(self):
+    ...         return (self.a, self.b), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, aux, children):
+    ...         return cls(*children)
+    >>> fc.tree.leaves(Pair(1, [2, 3]))
+    [1, 2, 3]
+    """
+    register_node(cls, lambda x: x.tree_flatten(), cls.tree_unflatten)
+    return cls
+
+
+def register_pytree_with_keys_class(cls: type) -> type:
+    """A decorator: as register_pytree_node_class, with tree_flatten_with_keys(), too."""
+    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,
+                              getattr(cls, "tree_flatten", None))
+    return cls
+
+
+def register_static(cls: type) -> type:
+    """Register a class as a container without leaves: its instances are part of the structure.
+
+    They must be hashable and comparable.
+    """
+    register_node(cls, lambda x: ((), x), lambda x, children: x)
+    return cls
+
+
+def static(**kwargs):
+    """A dataclass field (the arguments of dataclasses.field) that register_dataclass keeps static."""
+    return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True},
+                             **kwargs)
+
+
+@_told
+def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
+                       meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = ()):
+    """Register a dataclass: `data_fields` are children, `meta_fields` static. Returns the class.
+
+    Both or neither are given; by default they are the fields without and with tree.static().
+    drop_fields are left to their defaults.
+
+    >>> import dataclasses, functorch_core as fc
+    >>> @fc.tree.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: object
+    ...     name: str = fc.tree.static(default="layer")
+    >>> fc.tree.leaves(Layer(1.))
+    [1.0]
+    """
+    data_fields, meta_fields = _fields(nodetype, data_fields, meta_fields, drop_fields)
 
     def flatten_instance(obj):
         return (tuple(getattr(obj, f) for f in data_fields),
                 tuple(getattr(obj, f) for f in meta_fields))
 
-    def unflatten_instance(meta, data):
-        return cls(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
+    def flatten_with_keys(obj):
+        return (tuple((GetAttrKey(f), getattr(obj, f)) for f in data_fields),
+                tuple(getattr(obj, f) for f in meta_fields))
 
-    register_node(cls, flatten_instance, unflatten_instance)
-    return cls
+    def unflatten_instance(meta, data):
+        return nodetype(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
+
+    register_node(nodetype, flatten_instance, unflatten_instance, flatten_with_keys)
+    return nodetype
+
+
+def _fields(cls: type, data, meta, drop) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(data fields, static fields) of a class to register; ValueError if one is forgotten."""
+    if not dataclasses.is_dataclass(cls):
+        if data is None:
+            raise TypeError(FIELDS.format(cls=cls.__name__))
+        return tuple(data), tuple(meta or ())
+    fields = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop]
+    if data is None and meta is None:
+        static_ones = {f.name for f in fields if f.metadata.get("static", False)}
+        return (tuple(f.name for f in fields if f.name not in static_ones),
+                tuple(f.name for f in fields if f.name in static_ones))
+    named = (*(data or ()), *(meta or ()))
+    if sorted(named) != sorted(f.name for f in fields):
+        raise ValueError(MISSING_FIELDS.format(
+            cls=cls.__name__, fields=[f.name for f in fields], named=[*named, *drop]))
+    return tuple(data or ()), tuple(meta or ())
+
+
+class Partial(functools.partial):
+    """functools.partial as a container: its arguments are children, its function is static.
+
+    >>> import functorch_core as fc
+    >>> fc.jit(lambda f, x: f(x))(fc.tree.Partial(fc.add, fc.asarray(1.)), fc.asarray(2.))
+    Array(3., dtype=float32)
+    """
+
+
+register_node(
+    Partial, lambda p: ((p.args, p.keywords), p.func),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda p: (((GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)), p.func))
+
+# ---- one level, and structures -------------------------------------------------------------------
+
+
+@_told
+def flatten_one_level(tree) -> tuple:
+    """(children, what is static) of the container at the root; ValueError for a leaf."""
+    found = registry.flatten_one_level(tree)
+    if found is None:
+        raise ValueError(f"flatten_one_level: {tree!r:.60} is a leaf")
+    return found
+
+
+@_told
+def flatten_one_level_with_keys(tree) -> tuple:
+    """(pairs of key and child, what is static) of the container at the root; see keystr."""
+    found = registry.flatten_one_level_with_keys(tree)
+    if found is None:
+        raise ValueError(f"flatten_one_level_with_keys: {tree!r:.60} is a leaf")
+    return found
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether a class is one of containers."""
+    return registry.is_node(typ)
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the children of a structure's root."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is that of a leaf."""
+    return treedef.num_nodes == 1 and treedef.num_leaves == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees of these structures."""
+    return treedef_of_tuple(treedefs)

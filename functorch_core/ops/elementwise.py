@@ -398,7 +398,7 @@ greater_equal = binary("greater_equal", p.ge, "x1 >= x2, elementwise.",
 
 
 @op(scalars=True)
-def isclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
+def isclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether |x1 - x2| <= atol + rtol |x2|, elementwise; infinities are close to themselves.
 
     >>> import functorch_core as fc
@@ -444,8 +444,10 @@ isnan = unary("isnan", _isnan, "Whether x is not a number, elementwise.",
 
 
 @op(scalars=True)
-def nan_to_num(x, /, *, nan=0., posinf=None, neginf=None):
+def nan_to_num(x, /, copy=True, nan=0., posinf=None, neginf=None):
     """x with NaN and infinities replaced by numbers: 0 and the dtype's largest, by default.
+
+    `copy` is NumPy's; arrays are immutable.
 
     >>> import functorch_core as fc
     >>> fc.nan_to_num(fc.asarray([1., fc.nan]))
@@ -538,14 +540,21 @@ conj = unary("conj", _if_complex(p.conj, lambda x: x), "The complex conjugate, e
              "Array([1.-2.j], dtype=complex64)", allowed=dt.NUMERIC)
 
 
-def _angle(x):
+@op(scalars=True)
+def angle(x, /, deg=False):
+    """The angle of a complex number, elementwise, in radians (or degrees, with `deg`).
+
+    >>> import functorch_core as fc
+    >>> fc.angle(fc.asarray([1j]))
+    Array([1.5707964], dtype=float32)
+    """
+    x, = promote(x, name="angle", to_inexact=True)
     if aval_of(x).dtype in dt.COMPLEX:
-        return p.atan2(p.imag(x), p.real(x))
-    return p.atan2(like(x, 0), x)
+        turn = p.atan2(p.imag(x), p.real(x))
+    else:
+        turn = p.atan2(like(x, 0), x)
+    return p.mul(turn, 180 / math.pi) if deg else turn
 
-
-angle = unary("angle", _angle, "The angle of a complex number in radians, elementwise.",
-              "fc.angle(fc.asarray([1j]))", "Array([1.5707964], dtype=float32)", to_inexact=True)
 
 # ---- choice --------------------------------------------------------------------------------------
 

@@ -27,7 +27,8 @@ BAD_INDEX = """x[{index}]: {value!r:.60} ({kind}) is not an index.
     An index is an int, a slice, None, ..., an integer or boolean array, or a tuple of these."""
 FLOAT_INDEX = """x[{index}]: an index array is {aval}; only integer and boolean arrays are indices.
     Convert it first: index.astype(fc.int64)."""
-OUT_OF_BOUNDS = "x[{index}]: index {value} is out of bounds for dimension {dim} of size {size}"
+OUT_OF_BOUNDS = """x[{index}]: index {value} is out of bounds for dimension {dim} of size {size}
+    Indices go from -size to size - 1; x.at[i].get(mode="fill") and mode="clip" allow others."""
 MASK_SHAPE = """x[{index}]: a boolean mask of shape {mask} does not fit x of shape {shape},
     at dimension {dim}.
     A mask's shape must be that of the dimensions it selects from: {wanted}."""
@@ -218,7 +219,7 @@ def _static_slice(item: slice, index) -> slice:
             raise TypeError(f"x[{show(index)}]: the bounds of a slice are ints or None, got "
                             f"{part!r:.40}") from None
     if parts[2] == 0:
-        raise ValueError(f"x[{show(index)}]: the step of a slice is not 0")
+        raise ValueError(f"x[{show(index)}]: the step of a slice is not 0; x[::-1] is x reversed")
     return slice(*parts)
 
 
@@ -226,7 +227,8 @@ def _expand_ellipsis(entries: list[_Entry], index, shape) -> list[_Entry]:
     """With full slices behind the ... (at the end, if there is none)."""
     dots = [i for i, e in enumerate(entries) if e.kind == "ellipsis"]
     if len(dots) > 1:
-        raise IndexError(f"x[{show(index)}]: an index has at most one ...")
+        raise IndexError(f"x[{show(index)}]: an index has at most one ...; "
+                         "a slice : stands for one dimension")
     taken = sum(e.value.ndim if e.kind == "mask" else e.kind in ("int", "slice") or
                 (e.kind == "array" and e.dim != -2) for e in entries)
     if taken > len(shape):

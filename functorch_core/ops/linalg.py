@@ -8,6 +8,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from .elementwise import check, like
+from .host import host_array
 from .linear_algebra import matrix_product, products
 from .manipulation import matrix_transpose
 from .op import op
@@ -247,16 +248,65 @@ def solve_triangular(x1, x2, /, *, lower=False, trans=0, unit_diagonal=False):
     return _unstacked(out, vector)
 
 
-@op
-def lstsq(x1, x2, /):
-    """The y that minimises |x1 y - x2|, of least norm, for x1 [..., m, n] of full rank.
+class LstsqResult(NamedTuple):
+    """What lstsq gives; the residuals are squared norms, one for each column."""
+
+    solution: object
+    residuals: object
+    rank: object
+    singular_values: object
+
+
+def lstsq(x1, x2, /, rcond=None, *, numpy_resid=False):
+    """(y, residuals, rank, singular values) for the y of least norm that minimises |x1 y - x2|.
+
+    Singular values below rcond times the greatest count as 0; rcond is max(m, n) times the dtype's
+    epsilon by default. numpy_resid: residuals are empty, as NumPy's, unless m > n = rank.
 
     >>> import functorch_core as fc
-    >>> fc.linalg.lstsq(fc.asarray([[1.], [1.]]), fc.asarray([1., 3.]))
-    Array([1.9999999], dtype=float32)
+    >>> fc.linalg.lstsq(fc.asarray([[2.], [0.]]), fc.asarray([4., 1.])).solution
+    Array([2.], dtype=float32)
     """
+    found = LstsqResult(*_lstsq(x1, x2, rcond=rcond))
+    if not numpy_resid:
+        return found
+    m, n = aval_of(x1).shape[-2:]
+    rank = host_array(found.rank, "lstsq(numpy_resid=True)", "Leave numpy_resid out")
+    return found if m > n == rank else found._replace(residuals=_no_residuals(found.residuals))
+
+
+@op
+def _no_residuals(x, /):
+    return p.full((0,), 0, aval_of(x).dtype)
+
+
+@op
+def _lstsq(x1, x2, /, *, rcond):
     x1, x2, vector = _stacked(x1, x2, "lstsq", square=False)
-    return _unstacked(p.lstsq(x1, x2), vector)
+    a, real = aval_of(x1), dt.real_of(aval_of(x1).dtype)
+    lead = a.shape[:-2]
+    if not min(a.shape[-2:]):
+        y = p.full((*lead, a.shape[-1], aval_of(x2).shape[-1]), 0, a.dtype)
+        s, rank = p.full((*lead, 0), 0, real), p.full(lead, 0, dt.int64)
+    else:
+        u, s, vh = p.svd(x1, full_matrices=False)
+        kept = _above(s, rcond, a)
+        inverse = p.select(kept, p.div(1, p.select(kept, s, like(s, 1))), like(s, 0))
+        rank = p.reduce_sum(p.convert(kept, dtype=dt.int64), axes=(len(lead),))
+        u, v = (_adjoint(q) for q in (u, vh))
+        scaled = p.mul(matrix_product(u, x2, "lstsq"), p.broadcast_in_dim(
+            p.convert(inverse, dtype=a.dtype), dims=tuple(range(len(lead) + 1)),
+            shape=(*aval_of(s).shape, aval_of(x2).shape[-1])))
+        y = matrix_product(v, scaled, "lstsq")
+    off = p.abs(p.sub(x2, matrix_product(x1, y, "lstsq")))
+    residuals = p.reduce_sum(p.mul(off, off), axes=(len(lead),))
+    return [_unstacked(y, vector), residuals, rank, s]
+
+
+def _adjoint(x):
+    """The conjugate transposes of matrices."""
+    x = matrix_transpose.fun(x)
+    return p.conj(x) if aval_of(x).dtype in dt.COMPLEX else x
 
 
 @op

@@ -235,7 +235,7 @@ def diagonal(x, /, *, offset=0):
 
 
 @op
-def diag(x, /, *, k=0):
+def diag(x, /, k=0):
     """A matrix with the vector x on its k-th diagonal, or the k-th diagonal of a matrix.
 
     ValueError for other numbers of dimensions.

@@ -225,13 +225,15 @@ def matrix_transpose(x, /):
 
 
 @op
-def transpose(x, /):
-    """x with its dimensions in reverse order.
+def transpose(x, /, axes=None):
+    """x with its dimensions in reverse order, or in that of `axes`; see permute_dims.
 
     >>> import functorch_core as fc
     >>> fc.transpose(fc.ones((2, 3, 4))).shape
     (4, 3, 2)
     """
+    if axes is not None:
+        return permute_dims.fun(x, axes)
     return p.transpose(x, permutation=tuple(range(aval_of(x).ndim))[::-1])
 
 
@@ -549,27 +551,37 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0):
 # ---- parts at computed places --------------------------------------------------------------------
 
 
+def _starts(x, start_indices, negative: bool) -> list:
+    """Starts as int64; with `negative`, those below 0 count from the end of their dimension."""
+    starts = [p.convert(s, dtype=dt.int64) for s in start_indices]
+    if not negative:
+        return starts
+    return [p.select(p.lt(s, 0), p.add(s, n), s) for s, n in zip(starts, aval_of(x).shape)] + (
+        starts[aval_of(x).ndim:])
+
+
 @op
-def dynamic_slice(x, start_indices, /, slice_sizes):
+def dynamic_slice(x, start_indices, /, slice_sizes, *, allow_negative_indices=True):
     """The part of x of shape slice_sizes at start_indices (one 0-d int a dimension).
 
-    Starts are moved so that the part lies inside. They may be traced; the sizes are static.
+    Negative starts count from the end (unless allow_negative_indices is False); all are moved so
+    that the part lies inside. They may be traced; the sizes are static.
 
     >>> import functorch_core as fc
     >>> fc.dynamic_slice(fc.arange(5), (fc.asarray(3),), (2,))
     Array([3, 4], dtype=int64)
     """
-    starts = [p.convert(s, dtype=dt.int64) for s in start_indices]
+    starts = _starts(x, start_indices, allow_negative_indices)
     return p.dynamic_slice(x, *starts, sizes=canonical_shape(slice_sizes, "dynamic_slice"))
 
 
 @op
-def dynamic_update_slice(x, update, start_indices, /):
-    """x with `update` at start_indices (one 0-d int a dimension), which are moved to fit.
+def dynamic_update_slice(x, update, start_indices, /, *, allow_negative_indices=True):
+    """x with `update` at start_indices (one 0-d int a dimension); see dynamic_slice.
 
     >>> import functorch_core as fc
     >>> fc.dynamic_update_slice(fc.arange(4), fc.asarray([9, 9]), (1,))
     Array([0, 9, 9, 3], dtype=int64)
     """
-    starts = [p.convert(s, dtype=dt.int64) for s in start_indices]
+    starts = _starts(x, start_indices, allow_negative_indices)
     return p.dynamic_update_slice(x, cast(update, aval_of(x).dtype), *starts)

@@ -11,6 +11,7 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from .creation import canonical_shape
 from .elementwise import check, like
 from .op import op
 from .promotion import broadcast_to, canonical_axes, canonical_axis, cast, promote, result_dtype
@@ -238,6 +239,71 @@ def hard_silu(x, /):
     return p.mul(x, hard_sigmoid.fun(x))
 
 
+@op(scalars=True)
+def identity(x, /):
+    """x itself.
+
+    >>> import functorch_core as fc
+    >>> fc.identity(fc.asarray([-1., 2.]))
+    Array([-1.,  2.], dtype=float32)
+    """
+    x, = promote(x, name="identity")
+    return x
+
+
+@op(scalars=True)
+def squareplus(x, /, b=4):
+    """(x + sqrt(x**2 + b)) / 2, elementwise: a smooth relu.
+
+    >>> import functorch_core as fc
+    >>> fc.squareplus(fc.asarray([-1., 0.]))
+    Array([0.618034, 1.      ], dtype=float32)
+    """
+    x = _floats(x, "squareplus")
+    return p.mul(p.add(x, p.sqrt(p.add(p.mul(x, x), b))), .5)
+
+
+@op(scalars=True)
+def sparse_plus(x, /):
+    """0 up to -1, (x + 1)**2 / 4 up to 1, then x: the softplus that goes with sparse_sigmoid.
+
+    >>> import functorch_core as fc
+    >>> fc.sparse_plus(fc.asarray([-2., 0., 2.]))
+    Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
+    x = _floats(x, "sparse_plus")
+    above = p.add(x, 1)
+    inside = p.mul(p.mul(above, above), .25)
+    return p.select(p.ge(x, 1), x, p.select(p.le(x, -1), like(x, 0), inside))
+
+
+@op(scalars=True)
+def sparse_sigmoid(x, /):
+    """(x + 1) / 2, moved into [0, 1], elementwise.
+
+    >>> import functorch_core as fc
+    >>> fc.sparse_sigmoid(fc.asarray([-2., 0., 2.]))
+    Array([0. , 0.5, 1. ], dtype=float32)
+    """
+    x = _floats(x, "sparse_sigmoid")
+    return p.mul(p.add(hard_tanh.fun(x), 1), .5)
+
+
+@op(scalars=True)
+def log1mexp(x, /):
+    """log(1 - exp(-x)), elementwise, accurate for small and for large x; NaN below 0.
+
+    >>> import functorch_core as fc
+    >>> fc.log1mexp(fc.asarray([1., 50.]))
+    Array([-4.5867515e-01, -1.9287499e-22], dtype=float32)
+    """
+    x = _floats(x, "log1mexp")
+    near = p.le(x, math.log(2))  # each form where it is accurate, fed 1 elsewhere: finite slopes
+    one = like(x, 1)
+    small = p.log(p.neg(p.expm1(p.neg(p.select(near, x, one)))))
+    return p.select(near, small, p.log1p(p.neg(p.exp(p.neg(p.select(near, one, x))))))
+
+
 @op
 def glu(x, /, axis=-1):
     """The first half of x along `axis` times the sigmoid of the second half.
@@ -296,16 +362,25 @@ def _softmax(x, where, /, *, axis):
     return p.select(mask, out, like(x, 0))
 
 
-@op
-def log_softmax(x, /, axis=-1):
-    """log(softmax(x)) along `axis`, without overflow.
+def log_softmax(x, /, axis=-1, where=None):
+    """log(softmax(x)) along `axis`, without overflow; -inf where a mask says no.
 
     >>> import functorch_core as fc
     >>> fc.log_softmax(fc.asarray([0., 1000.]))
     Array([-1000.,     0.], dtype=float32)
     """
+    return _log_softmax(x, where, axis=axis)
+
+
+@op
+def _log_softmax(x, where, /, *, axis):
     x = _floats(x, "log_softmax")
-    return log_softmax_of(x, axes_of(x, axis, "log_softmax"))
+    axes = axes_of(x, axis, "log_softmax")
+    if where is None:
+        return log_softmax_of(x, axes)
+    mask = broadcast_to(p.convert(where, dtype=dt.bool_), aval_of(x).shape)
+    out = log_softmax_of(p.select(mask, x, like(x, float(dt.finfo(aval_of(x).dtype).min))), axes)
+    return p.select(mask, out, like(x, -math.inf))
 
 
 def log_softmax_of(x, axes):
@@ -327,6 +402,7 @@ def one_hot(x, /, num_classes, *, dtype=None, axis=-1):
            [1., 0.]], dtype=float32)
     """
     a = aval_of(x)
+    num_classes, = canonical_shape(num_classes, "one_hot")
     axis = canonical_axis(axis, a.ndim + 1, "one_hot")
     shape = a.shape[:axis] + (num_classes,) + a.shape[axis:]
     dtype = dt.canonical(dtype or float)
@@ -356,17 +432,51 @@ def _normalised(x, axes, epsilon):
     return p.mul(off, _spread(p.rsqrt(p.add(variance, epsilon)), axes, aval_of(x).shape))
 
 
-@op
-def standardize(x, /, *, axis=-1, epsilon=1e-5):
+ALGORITHMS = ("fast", "stable")
+
+
+def standardize(x, /, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *,
+                algorithm="fast"):
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
+
+    mean and variance: given ones, that broadcast to x. where: a mask of what counts in them.
+    algorithm: "fast" or "stable", JAX's two ways, which differ where a mean is given: the variance
+    is then the mean square less its square, or that of the differences from it.
 
     >>> import functorch_core as fc
     >>> fc.standardize(fc.asarray([1., 3.]))
     Array([-0.999995,  0.999995], dtype=float32)
     """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"standardize: algorithm={algorithm!r} is none of {ALGORITHMS}")
+    return _standardize(x, mean, variance, where, axis=axis, epsilon=epsilon, algorithm=algorithm)
+
+
+@op
+def _standardize(x, mean, variance, where, /, *, axis, epsilon, algorithm):
     x = _floats(x, "standardize")
-    axes = canonical_axes(axis, aval_of(x).ndim, "standardize")
-    return p.convert(_normalised(_wide(x), axes, epsilon), dtype=aval_of(x).dtype)
+    axes = axes_of(x, axis, "standardize")
+    if mean is None and variance is None and where is None:
+        return p.convert(_normalised(_wide(x), axes, epsilon), dtype=aval_of(x).dtype)
+    wide = _wide(x)
+    shape, dtype = aval_of(x).shape, aval_of(wide).dtype
+    count = p.full(shape, 1, dtype) if where is None else broadcast_to(
+        p.convert(where, dtype=dtype), shape)
+
+    def average(v):
+        return _spread(p.div(p.reduce_sum(p.mul(v, count), axes=axes),
+                             p.reduce_sum(count, axes=axes)), axes, shape)
+    given = mean is not None
+    mean = broadcast_to(p.convert(mean, dtype=dtype), shape) if given else average(wide)
+    off = p.sub(wide, mean)
+    if variance is not None:
+        variance = broadcast_to(p.convert(variance, dtype=dtype), shape)
+    elif given and algorithm == "fast":
+        variance = p.sub(average(p.mul(wide, wide)), p.mul(mean, mean))
+        variance = p.max(variance, like(variance, 0))
+    else:
+        variance = average(p.mul(off, off))
+    return p.convert(p.mul(off, p.rsqrt(p.add(variance, epsilon))), dtype=aval_of(x).dtype)
 
 
 def _scaled(out, weight, bias):
@@ -417,20 +527,41 @@ ATTENTION = """dot_product_attention: query {q}, key {k}, value {v} do not fit.
     number of heads that divides the query's."""
 
 
-@op(arrays=("bias", "mask"))
+IMPLEMENTATION = """dot_product_attention: implementation={implementation!r} is not here; XLA's is.
+    Leave it out, or say implementation="xla"."""
+
+
 def dot_product_attention(query, key, value, /, bias=None, mask=None, *, scale=None,
-                          is_causal=False):
+                          is_causal=False, query_seq_lengths=None, key_value_seq_lengths=None,
+                          local_window_size=None, implementation=None, return_residual=False):
     """softmax(query key^T * scale + bias) value over [batch, length, heads, size].
 
     key and value may have fewer heads, each shared by several of the query. bias and the bool mask
     broadcast to [batch, heads, query length, key length]; scale is 1 / sqrt(size) by default. The
-    softmax is float32 for narrower dtypes. ValueError if shapes do not fit.
+    softmax is float32 for narrower dtypes. query_seq_lengths and key_value_seq_lengths [batch]: what
+    comes behind is hidden, and 0 among the results. local_window_size: how far a query sees, to
+    both sides or (left, right). implementation: None or "xla". return_residual: with the logsumexp
+    of the scores [batch, length, heads]. ValueError if shapes do not fit.
 
     >>> import functorch_core as fc
     >>> x = fc.ones((1, 3, 2, 4))
     >>> fc.dot_product_attention(x, x, x, is_causal=True).shape
     (1, 3, 2, 4)
     """
+    if implementation not in (None, "xla"):
+        raise NotImplementedError(IMPLEMENTATION.format(implementation=implementation))
+    window = local_window_size
+    out, residual = _attention(
+        query, key, value, bias, mask, query_seq_lengths, key_value_seq_lengths,
+        scale=None if scale is None else float(scale), is_causal=bool(is_causal),
+        window=(window, window) if isinstance(window, int) else window,
+        residual=bool(return_residual))
+    return (out, residual) if return_residual else out
+
+
+@op
+def _attention(query, key, value, bias, mask, query_lengths, key_lengths, /, *, scale, is_causal,
+               window, residual):
     dtype = result_dtype((query, key, value))
     q, k, v = (cast(x, dtype) for x in (query, key, value))
     batched = aval_of(q).ndim == 4
@@ -443,18 +574,61 @@ def dot_product_attention(query, key, value, /, bias=None, mask=None, *, scale=N
     scores = p.dot_general(q, k, contract=((4,), (3,)), batch=((0, 2), (0, 2)))
     scores = p.transpose(scores, permutation=(0, 1, 3, 2, 4))  # from [b, m, t, group, s]
     scores = _wide(scores)
-    scores = p.mul(scores, 1 / math.sqrt(h) if scale is None else float(scale))
+    scores = p.mul(scores, 1 / math.sqrt(h) if scale is None else scale)
     scores = p.reshape(scores, shape=(b, n, t, s))
     if bias is not None:
         scores = p.add(scores, broadcast_to(p.convert(bias, dtype=aval_of(scores).dtype),
                                             (b, n, t, s)))
     scores = _masked(scores, mask, is_causal)
+    scores = _masked(scores, _local(scores, query_lengths, key_lengths, window), False)
+    total = p.transpose(logsumexp_of(scores, (3,)), permutation=(0, 2, 1)) if residual else None
     weights = p.convert(softmax_of(scores, (3,)), dtype=dtype)
     weights = p.reshape(weights, shape=(b, m, n // m, t, s))
     out = p.dot_general(weights, v, contract=((4,), (1,)), batch=((0, 1), (0, 2)))
     out = p.transpose(out, permutation=(0, 3, 1, 2, 4))  # from [b, m, group, t, size]
     out = p.reshape(out, shape=(b, t, n, aval_of(v).shape[3]))
-    return out if batched else p.squeeze(out, dims=(0,))
+    if query_lengths is not None:
+        out = _rows_until(out, query_lengths)
+    if not batched:
+        out, total = (x if x is None else p.squeeze(x, dims=(0,)) for x in (out, total))
+    return [out, query if total is None else total]
+
+
+def _rows_until(x, lengths):
+    """x [batch, length, ...] with 0 from the length of each example on."""
+    shape = aval_of(x).shape
+    row = p.iota(shape=shape, dtype=dt.int64, dimension=1)
+    until = _spread_at(p.convert(lengths, dtype=dt.int64), shape, (0,))
+    return p.select(p.lt(row, until), x, like(x, 0))
+
+
+def _spread_at(x, shape, dims):
+    """x broadcast to a shape, its dimensions at `dims`; one number for a batch of one."""
+    a = aval_of(x)
+    if a.shape != tuple(shape[d] for d in dims):
+        x = broadcast_to(x, tuple(shape[d] for d in dims))
+    return p.broadcast_in_dim(x, shape=shape, dims=dims)
+
+
+def _local(scores, query_lengths, key_lengths, window):
+    """The mask of what lengths and a window let see; None where they let see all."""
+    shape, seen = aval_of(scores).shape, None
+    row, column = (p.iota(shape=shape, dtype=dt.int64, dimension=d) for d in (2, 3))
+
+    def also(condition):
+        return condition if seen is None else p.and_(seen, condition)
+    if key_lengths is not None:
+        until = _spread_at(p.convert(key_lengths, dtype=dt.int64), shape, (0,))
+        seen = also(p.lt(column, until))
+    if query_lengths is not None:
+        until = _spread_at(p.convert(query_lengths, dtype=dt.int64), shape, (0,))
+        seen = also(p.lt(row, until))
+    if window is not None:
+        left, right = window
+        seen = also(p.and_(p.ge(column, p.sub(row, left)), p.le(column, p.add(row, right))))
+    return seen
+
+
 
 
 def _check_attention(q, k, v):

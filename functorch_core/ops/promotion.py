@@ -15,6 +15,10 @@ NO_BROADCAST = """{name}: shapes {shapes} do not broadcast: each dimension, from
     wrong: fc.ones((2, 3)) + fc.ones(2)      right: fc.ones((2, 3)) + fc.ones(2)[:, None]"""
 
 
+DOES_NOT_FIT = """{aval} does not broadcast to the shape {shape}: each of its dimensions, from the
+    last, must be equal or 1, and there are not more of them."""
+
+
 def promote(*operands, name: str = "the operation", to_inexact: bool = False) -> list:
     """The operands in their common dtype and broadcast to their common shape.
 
@@ -81,6 +85,8 @@ def broadcast_to(x, shape: tuple[int, ...]):
     if here == shape:
         return x
     start = len(shape) - len(here)
+    if start < 0 or any(n not in (1, m) for n, m in zip(here, shape[start:])):
+        raise ValueError(DOES_NOT_FIT.format(aval=aval_of(x), shape=shape))
     return broadcast_in_dim(x, shape=shape, dims=tuple(range(start, len(shape))))
 
 

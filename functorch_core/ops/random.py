@@ -8,11 +8,11 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from ..transforms.custom import stop_gradient
+from ..transforms.custom import JvpRule, custom_jvp
 from ..transforms.while_loop import while_loop
 from .creation import canonical_shape
 from .elementwise import like
-from .op import SCALARS, op
+from .op import op
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
 
 BAD_KEY = "random.{name} takes a key, an array uint32[2] from fc.random.key(seed), got {aval}"
@@ -41,18 +41,82 @@ def _key_of(seed, /):
     return p.threefry_seed(seed)
 
 
-def key(seed):
+IMPL = "threefry2x32"
+BAD_IMPL = """random.{name}: impl={impl!r} is not here, keys are of "threefry2x32" alone.
+    Leave impl out; the numbers are then JAX's default generator's."""
+
+
+def check_impl(impl, name: str):
+    """NotImplementedError for another generator than threefry."""
+    if impl not in (None, IMPL):
+        raise NotImplementedError(BAD_IMPL.format(name=name, impl=impl))
+
+
+def key(seed, *, impl=None):
     """A key, an array uint32[2], of an integer seed (a Python int modulo 2**64, or a 0-d array).
+
+    `impl` is "threefry2x32", the one generator there is.
 
     >>> import functorch_core as fc
     >>> fc.random.key(0)
     Array([0, 0], dtype=uint32)
     """
+    check_impl(impl, "key")
     if isinstance(seed, int):
         seed = np.uint64(seed % 2**64)
     elif isinstance(seed, (str, float)) or aval_of(seed).dtype not in dt.INTEGER:
         raise TypeError(f"random.key takes an integer as its seed, got {seed!r:.60}")
     return _key_of(seed)
+
+
+def key_data(keys):
+    """The numbers of keys: keys are arrays uint32[..., 2], so themselves.
+
+    >>> import functorch_core as fc
+    >>> fc.random.key_data(fc.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    return _checked_keys(keys, name="key_data")
+
+
+def wrap_key_data(key_bits_array, *, impl=None):
+    """Keys of their numbers, uint32[..., 2].
+
+    >>> import functorch_core as fc
+    >>> fc.random.wrap_key_data(fc.asarray([0, 7], dtype=fc.uint32))
+    Array([0, 7], dtype=uint32)
+    """
+    check_impl(impl, "wrap_key_data")
+    return _checked_keys(key_bits_array, name="wrap_key_data")
+
+
+def clone(key):
+    """The key, to be used again on purpose.
+
+    >>> import functorch_core as fc
+    >>> fc.random.clone(fc.random.key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    return _checked_keys(key, name="clone")
+
+
+def key_impl(keys):
+    """The name of the generator of keys.
+
+    >>> import functorch_core as fc
+    >>> fc.random.key_impl(fc.random.key(7))
+    'threefry2x32'
+    """
+    _checked_keys(keys, name="key_impl")
+    return IMPL
+
+
+@op
+def _checked_keys(keys, /, *, name):
+    a = aval_of(keys)
+    if a.dtype != dt.uint32 or a.shape[-1:] != (2,):
+        raise TypeError(BAD_KEY.format(name=name, aval=a))
+    return keys
 
 
 @op
@@ -71,8 +135,8 @@ def split(key, num=2):
     return _split(key, num=canonical_shape(num, "random.split"))
 
 
-@op
-def fold_in(key, data, /):
+@op(arrays=("key", "data"))
+def fold_in(key, data):
     """The key of a key and an integer, which may be traced: one key for each step of a loop.
 
     >>> import functorch_core as fc
@@ -86,8 +150,8 @@ def fold_in(key, data, /):
 # ---- bits and integers ---------------------------------------------------------------------------
 
 
-@op
-def bits(key, /, shape=(), dtype=None):
+@op(arrays=("key",))
+def bits(key, shape=(), dtype=None):
     """Uniform bits, as unsigned integers (uint32 by default).
 
     >>> import functorch_core as fc
@@ -172,8 +236,8 @@ def standard_normal(key, shape, dtype):
     return p.convert(drawn, dtype=dtype)
 
 
-@op
-def normal(key, /, shape=(), dtype=None):
+@op(arrays=("key",))
+def normal(key, shape=(), dtype=None):
     """Standard normal numbers, float32 by default; complex ones have variance 1, too.
 
     >>> import functorch_core as fc
@@ -197,7 +261,7 @@ def _tiny(dtype) -> float:
 
 def _by_inversion(name: str, inverse, low, doc: str, example: str, gives: str):
     """A distribution without parameters: inverse(u) of u in [low(dtype), 1)."""
-    def fun(key, /, shape=(), dtype=None):
+    def fun(key, shape=(), dtype=None):
         check_key(key, name)
         dtype = _float_dtype(dtype, name)
         wide = dt.float32 if dtype.itemsize < 4 else dtype
@@ -206,7 +270,20 @@ def _by_inversion(name: str, inverse, low, doc: str, example: str, gives: str):
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = (f"{doc}\n\n    float32 by default.\n\n    >>> import functorch_core as fc\n"
                    f"    >>> {example}\n    {gives}\n    ")
-    return op(fun)
+    return op(fun, arrays=("key",))
+
+
+BAD_MODE = """random.{name}: mode={mode!r} is neither "low" nor "high".
+    "low" draws as many random bits as the dtype has, "high" float64's, for rare events."""
+
+
+def drawn_dtype(mode, dtype, name: str) -> np.dtype:
+    """The dtype whose uniform numbers are drawn: float64 in the mode 'high'."""
+    if mode not in (None, "low", "high"):
+        raise ValueError(BAD_MODE.format(name=name, mode=mode))
+    if mode == "high":
+        return dt.float64
+    return dt.float32 if dtype.itemsize < 4 else dtype
 
 
 def _gumbel_of(u):
@@ -221,9 +298,23 @@ def _open_minus_one(dtype) -> float:
     return float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
 
 
-gumbel = _by_inversion(
-    "gumbel", _gumbel_of, _tiny, "Standard Gumbel numbers: the greatest of many exponentials.",
-    "fc.random.gumbel(fc.random.key(0), (3,)).shape", "(3,)")
+@op(arrays=("key",))
+def gumbel(key, shape=(), dtype=None, mode=None):
+    """Standard Gumbel numbers: the greatest of many exponentials.
+
+    float32 by default. mode "high" draws them of float64's uniform numbers.
+
+    >>> import functorch_core as fc
+    >>> fc.random.gumbel(fc.random.key(0), (3,)).shape
+    (3,)
+    """
+    check_key(key, "gumbel")
+    dtype = _float_dtype(dtype, "gumbel")
+    wide = drawn_dtype(mode, dtype, "gumbel")
+    u = between(key, canonical_shape(shape, "random.gumbel"), wide, _tiny(wide), 1.)
+    return p.convert(_gumbel_of(u), dtype=dtype)
+
+
 exponential = _by_inversion(
     "exponential", lambda u: p.neg(p.log1p(p.neg(u))), lambda dtype: 0.,
     "Exponential numbers of mean 1.", "fc.random.exponential(fc.random.key(0), (3,)).shape", "(3,)")
@@ -272,21 +363,21 @@ def _shape_like(shape, *parameters, name: str) -> tuple[int, ...]:
 
 
 @op(scalars=True)
-def _bernoulli(key, prob, /, *, shape):
+def _bernoulli(key, prob, /, *, shape, mode):
     check_key(key, "bernoulli")
     dtype = result_dtype((prob,))
-    dtype = dtype if dtype in dt.FLOATING else dt.DEFAULT_FLOAT
+    dtype = drawn_dtype(mode, dtype if dtype in dt.FLOATING else dt.DEFAULT_FLOAT, "bernoulli")
     return p.lt(unit(key, shape, dtype), broadcast_to(cast(prob, dtype), shape))
 
 
-def bernoulli(key, p=0.5, shape=None):
-    """True with probability p, whose shape is the default.
+def bernoulli(key, p=0.5, shape=None, mode="low"):
+    """True with probability p, whose shape is the default; mode "high" for p below 1e-6.
 
     >>> import functorch_core as fc
     >>> fc.random.bernoulli(fc.random.key(0), .3, (4,)).dtype.name
     'bool'
     """
-    return _bernoulli(key, p, shape=_shape_like(shape, p, name="random.bernoulli"))
+    return _bernoulli(key, p, shape=_shape_like(shape, p, name="random.bernoulli"), mode=mode)
 
 
 def rademacher(key, shape=(), dtype=None):
@@ -308,32 +399,48 @@ def _rademacher(key, /, *, shape, dtype):
 
 
 @op
-def _categorical(key, logits, /, *, axis, shape):
+def _categorical(key, logits, /, *, axis, shape, replace=True, mode=None):
     check_key(key, "categorical")
     logits = logits if aval_of(logits).dtype in dt.FLOATING else p.convert(logits, dtype=dt.float32)
     a = aval_of(logits)
     axis = canonical_axis(axis, a.ndim, "random.categorical")
     rest = a.shape[:axis] + a.shape[axis + 1:]
     shape = rest if shape is None else shape
-    if shape[len(shape) - len(rest):] != rest:
+    lead = shape[:len(shape) - len(rest)]
+    if lead + rest != shape:
         raise ValueError(f"random.categorical: shape {shape} does not end with {rest}, the shape "
                          f"of the logits without axis {axis}")
-    lead = shape[:len(shape) - len(rest)]
-    full = lead + a.shape
-    u = between(key, full, a.dtype, _tiny(a.dtype), 1.)
-    scores = p.add(_gumbel_of(u), broadcast_to(logits, full))
-    return p.argmax(scores, axis=len(lead) + axis)
+    wide = drawn_dtype(mode, a.dtype, "categorical")
+    full = lead + a.shape if replace else a.shape
+    u = between(key, full, wide, _tiny(wide), 1.)
+    scores = p.add(_gumbel_of(u), broadcast_to(p.convert(logits, dtype=wide), full))
+    if replace:
+        return p.argmax(scores, axis=len(lead) + axis)
+    return _distinct(scores, axis, lead)
 
 
-def categorical(key, logits, axis=-1, shape=None):
+def _distinct(scores, axis: int, lead: tuple[int, ...]):
+    """The indices of the greatest scores along an axis, as leading dimensions."""
+    a, k = aval_of(scores), math.prod(lead)
+    if k > a.shape[axis]:
+        raise ValueError(f"random.categorical: {k} of {a.shape[axis]} without replacement")
+    others = [d for d in range(a.ndim) if d != axis]
+    best = p.top_k(p.transpose(scores, permutation=(*others, axis)), k=k)[1]
+    best = p.transpose(best, permutation=(a.ndim - 1, *range(a.ndim - 1)))
+    return p.reshape(best, shape=(*lead, *(a.shape[d] for d in others)))
+
+
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     """Indices along `axis`, with probabilities softmax(logits); one for each line by default.
+
+    Without replacement those of one line differ. mode "high" is for probabilities below 1e-6.
 
     >>> import functorch_core as fc
     >>> fc.random.categorical(fc.random.key(0), fc.zeros(3), shape=(5,)).shape
     (5,)
     """
     shape = None if shape is None else canonical_shape(shape, "random.categorical")
-    return _categorical(key, logits, axis=axis, shape=shape)
+    return _categorical(key, logits, axis=axis, shape=shape, replace=bool(replace), mode=mode)
 
 
 @op
@@ -364,7 +471,7 @@ def permutation(key, x, axis=0, independent=False):
 
 
 @op
-def _choose(key, probabilities, /, *, n, count, replace):
+def _choose(key, probabilities, /, *, n, count, replace, mode):
     """`count` of the indices 0 ... n - 1."""
     check_key(key, "choice")
     if probabilities is None:
@@ -375,15 +482,17 @@ def _choose(key, probabilities, /, *, n, count, replace):
         return p.slice_in_dim(order, start=0, limit=count, dimension=0)
     logs = p.log(probabilities)
     if replace:
-        return _categorical.fun(key, logs, axis=0, shape=(count,))
-    u = between(key, (n,), aval_of(logs).dtype, _tiny(aval_of(logs).dtype), 1.)
-    return p.top_k(p.add(logs, _gumbel_of(u)), k=count)[1]
+        return _categorical.fun(key, logs, axis=0, shape=(count,), mode=mode)
+    wide = drawn_dtype(mode, aval_of(logs).dtype, "choice")
+    u = between(key, (n,), wide, _tiny(wide), 1.)
+    return p.top_k(p.add(p.convert(logs, dtype=wide), _gumbel_of(u)), k=count)[1]
 
 
-def choice(key, a, shape=(), replace=True, p=None, axis=0):
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Elements of a along `axis` (of an int n: of 0 to n - 1), with probabilities p if given.
 
-    Without replacement they are distinct. ValueError if there are too few.
+    Without replacement they are distinct. ValueError if there are too few. mode "high" is for
+    probabilities below 1e-6.
 
     >>> import functorch_core as fc
     >>> fc.random.choice(fc.random.key(0), 5, (3,), replace=False).shape
@@ -395,7 +504,10 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0):
     if count and (not n or (not replace and count > n)):
         raise ValueError(f"random.choice: {count} of {n} elements"
                          + ("" if replace else " without replacement"))
-    index = _choose(key, p, n=n, count=count, replace=bool(replace))
+    if p is not None and np.shape(p) != (n,):
+        raise ValueError(f"random.choice: p has shape {np.shape(p)}; it is one probability for each "
+                         f"of the {n} elements")
+    index = _choose(key, p, n=n, count=count, replace=bool(replace), mode=mode)
     return _chosen(None if isinstance(a, int) else a, index, shape=shape, axis=axis)
 
 
@@ -431,16 +543,24 @@ def _gamma_at_least_one(key, a):
         good = p.and_(p.gt(v, 0), p.lt(p.log(u), bound))
         return rest, p.mul(d, safe), good
 
+    # Where a is NaN nothing is accepted.
+    return rejection(key, draw, like(a, math.nan), p.ne(a, a))
+
+
+def rejection(key, propose, start, done):
+    """propose(key) -> (next key, drawn, accepted), again until each element has been accepted.
+
+    Elements that are `done` from the beginning stay `start`.
+    """
+    axes = tuple(range(aval_of(start).ndim))
+
     def body(key, sample, done):
-        key, drawn, good = draw(key)
+        key, drawn, good = propose(key)
         return [key, p.select(done, sample, drawn), p.or_(done, good)]
 
     def unfinished(key, sample, done):
-        return p.not_(p.reduce_and(done, axes=tuple(range(av.ndim))))
-
-    # Where a is NaN nothing is accepted.
-    start = [key, like(a, math.nan), p.ne(a, a)]
-    return while_loop(unfinished, body, start)[1]
+        return p.not_(p.reduce_and(done, axes=axes))
+    return while_loop(unfinished, body, [key, start, done])[1]
 
 
 def _three(key):
@@ -449,20 +569,36 @@ def _three(key):
             for i in range(3)]
 
 
+def _gamma_sample(key, a):
+    """Below 1, gamma(a) is gamma(a + 1) times u ** (1 / a)."""
+    shape, dtype = aval_of(a).shape, aval_of(a).dtype
+    key, boost, _ = _three(key)
+    small = p.lt(a, 1)
+    sample = _gamma_at_least_one(key, p.select(small, p.add(a, 1), a))
+    u = between(boost, shape, dtype, _tiny(dtype), 1.)
+    return p.mul(sample, p.select(small, p.pow(u, p.div(1, a)), like(sample, 1)))
+
+
+def _gamma_rule(primals, tangents):
+    """The implicit derivative; a rule, for its series take seconds to compile."""
+    (key, a), dot = primals, tangents[1]
+    sample = _gamma_with_rule(key, a)
+    slope = p.random_gamma_grad(a, sample)
+    slope = p.select(p.is_finite(slope), slope, like(slope, 0))
+    return [sample], [p.mul(dot, slope)]
+
+
+GAMMA_RULE = JvpRule(_gamma_rule, "random.gamma")
+
+
+def _gamma_with_rule(key, a):
+    return custom_jvp(lambda key, a: [_gamma_sample(key, a)], GAMMA_RULE, [key, a])[0]
+
+
 @op
 def _gamma(key, a, /, *, shape, dtype):
-    """Below 1, gamma(a) is gamma(a + 1) times u ** (1 / a). The derivative is implicit."""
     check_key(key, "gamma")
-    a = broadcast_to(p.convert(a, dtype=dtype), shape)
-    fixed = stop_gradient(a)
-    key, boost, _ = _three(key)
-    small = p.lt(fixed, 1)
-    sample = _gamma_at_least_one(key, p.select(small, p.add(fixed, 1), fixed))
-    u = between(boost, shape, dtype, _tiny(dtype), 1.)
-    sample = p.mul(sample, p.select(small, p.pow(u, p.div(1, fixed)), like(sample, 1)))
-    slope = stop_gradient(p.random_gamma_grad(fixed, sample))
-    slope = p.select(p.is_finite(slope), slope, like(slope, 0))
-    return p.add(stop_gradient(sample), p.mul(p.sub(a, fixed), slope))
+    return _gamma_with_rule(key, broadcast_to(p.convert(a, dtype=dtype), shape))
 
 
 def gamma(key, a, shape=None, dtype=None):
@@ -481,70 +617,3 @@ def gamma(key, a, shape=None, dtype=None):
 @op
 def _narrow(x, /, *, dtype):
     return p.convert(x, dtype=dtype)
-
-
-@op
-def _beta(key, a, b, /, *, shape, dtype):
-    first, second, _ = _three(key)
-    x, y = (_gamma.fun(k, v, shape=shape, dtype=dtype) for k, v in ((first, a), (second, b)))
-    return p.div(x, p.add(x, y))
-
-
-def beta(key, a, b, shape=None, dtype=None):
-    """Beta numbers in [0, 1] of parameters a and b (> 0); differentiable by them.
-
-    >>> import functorch_core as fc
-    >>> fc.random.beta(fc.random.key(0), 2., 3., (3,)).shape
-    (3,)
-    """
-    dtype = _float_dtype(dtype, "beta")
-    a, b = (np.asarray(v, dtype) if isinstance(v, SCALARS) else v for v in (a, b))
-    return _beta(key, a, b, shape=_shape_like(shape, a, b, name="random.beta"), dtype=dtype)
-
-
-@op
-def _dirichlet(key, alpha, /, *, shape, dtype):
-    a = aval_of(alpha)
-    drawn = _gamma.fun(key, alpha, shape=shape + a.shape[-1:], dtype=dtype)
-    total = p.reduce_sum(drawn, axes=(len(shape),))
-    return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:],
-                                           dims=tuple(range(len(shape)))))
-
-
-def dirichlet(key, alpha, shape=None, dtype=None):
-    """Dirichlet vectors, of sum 1, of parameters alpha [..., n]; `shape` is that without n.
-
-    >>> import functorch_core as fc
-    >>> fc.random.dirichlet(fc.random.key(0), fc.ones(4), (3,)).shape
-    (3, 4)
-    """
-    shape = canonical_shape(np.shape(alpha)[:-1] if shape is None else shape, "random.dirichlet")
-    return _dirichlet(key, alpha, shape=shape, dtype=_float_dtype(dtype, "dirichlet"))
-
-
-@op
-def _multivariate_normal(key, mean, cov, /, *, shape, dtype):
-    check_key(key, "multivariate_normal")
-    mean, factor = p.convert(mean, dtype=dtype), p.cholesky(p.convert(cov, dtype=dtype))
-    n = aval_of(mean).shape[-1]
-    drawn = standard_normal(key, (*shape, n, 1), dtype)
-    factor = broadcast_to(factor, (*shape, n, n))
-    lead = tuple(range(len(shape)))
-    moved = p.dot_general(factor, drawn, contract=((len(shape) + 1,), (len(shape),)),
-                          batch=(lead, lead))
-    return p.add(broadcast_to(mean, (*shape, n)), p.reshape(moved, shape=(*shape, n)))
-
-
-def multivariate_normal(key, mean, cov, shape=None, dtype=None):
-    """Normal vectors of these means [..., n] and covariance matrices [..., n, n].
-
-    >>> import functorch_core as fc
-    >>> fc.random.multivariate_normal(fc.random.key(0), fc.zeros(2), fc.eye(2), (5,)).shape
-    (5, 2)
-    """
-    shape = broadcast_shapes(np.shape(mean)[:-1], np.shape(cov)[:-2]) if shape is None \
-        else canonical_shape(shape, "random.multivariate_normal")
-    return _multivariate_normal(key, mean, cov, shape=shape,
-                                dtype=_float_dtype(dtype, "multivariate_normal"))
-
-

@@ -298,7 +298,7 @@ def nonzero(x, /, *, size=None, fill_value=0):
     return tuple(_nonzero_sized(x, size=size.__index__(), fill_value=fill_value))
 
 
-def argwhere(x, /, *, size=None, fill_value=0):
+def argwhere(x, /, *, size=None, fill_value=None):
     """The places of elements that are not 0, a row of indices each: see nonzero.
 
     >>> import functorch_core as fc
@@ -307,10 +307,11 @@ def argwhere(x, /, *, size=None, fill_value=0):
            [1, 0]], dtype=int64)
     """
     from .manipulation import stack
+    fill_value = 0 if fill_value is None else fill_value
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
 
-def flatnonzero(x, /, *, size=None, fill_value=0):
+def flatnonzero(x, /, *, size=None, fill_value=None):
     """The places of elements that are not 0 in the flattened array: see nonzero.
 
     >>> import functorch_core as fc
@@ -318,7 +319,7 @@ def flatnonzero(x, /, *, size=None, fill_value=0):
     Array([1, 2], dtype=int64)
     """
     from .manipulation import ravel
-    return nonzero(ravel(x), size=size, fill_value=fill_value)[0]
+    return nonzero(ravel(x), size=size, fill_value=0 if fill_value is None else fill_value)[0]
 
 
 def as_result(array: np.ndarray):
@@ -410,8 +411,10 @@ def unique_values(x, /):
 
 
 @op
-def isin(x1, x2, /, *, invert=False):
+def isin(x1, x2, /, assume_unique=False, invert=False, *, method="auto"):
     """Whether each element of x1 is equal to one of x2.
+
+    `assume_unique` and `method` are JAX's hints; all pairs are compared in any case.
 
     >>> import functorch_core as fc
     >>> fc.isin(fc.asarray([1, 2, 3]), fc.asarray([2, 4]))
@@ -427,16 +430,28 @@ def isin(x1, x2, /, *, invert=False):
     return p.not_(found) if invert else found
 
 
-@op(arrays=("weights",))
-def bincount(x, /, weights=None, *, length):
+def bincount(x, /, weights=None, minlength=0, *, length=None):
     """How often (or with which sum of weights) each of 0, ..., length - 1 occurs in x.
 
-    Numbers outside are left out.
+    `length` is one more than the greatest number, at least minlength, by default, and has to be
+    given where x is traced. Numbers outside are left out.
 
     >>> import functorch_core as fc
     >>> fc.bincount(fc.asarray([0, 2, 2]), length=4)
     Array([1, 0, 2, 0], dtype=int64)
     """
+    if aval_of(x).dtype not in dt.INTEGER:
+        raise TypeError(f"bincount counts integers, got {aval_of(x)}; x.astype(fc.int64)")
+    if length is None:
+        numbers = host_array(x, "bincount", "Say how many bins there are: fc.bincount(x, length=n)")
+        length = max(int(numbers.max(initial=-1)) + 1, minlength)
+        if numbers.size and numbers.min() < 0:
+            raise ValueError("bincount: x has negative numbers; with length=n they are left out")
+    return _bincount(x, weights, length=length)
+
+
+@op
+def _bincount(x, weights, /, *, length):
     n = aval_of(x).size
     x = p.convert(p.reshape(x, shape=(n,)), dtype=dt.int64)
     ones = p.full((n,), 1, dt.int64) if weights is None else p.reshape(weights, shape=(n,))

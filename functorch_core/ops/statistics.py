@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 
 from .. import primitives as p
 from ..core import dtypes as dt
@@ -11,7 +12,7 @@ from ..primitives import cumulative
 from ..transforms.custom import stop_gradient
 from .elementwise import BITS, check, like
 from .op import op
-from .promotion import canonical_axes, canonical_axis, promote
+from .promotion import broadcast_to, canonical_axes, canonical_axis, promote
 
 NO_ELEMENTS = """{name}(x, axis={axis}) of {aval}: there is no element to choose from.
     Give x at least one element along every reduced axis."""
@@ -198,18 +199,76 @@ def ptp(x, /, axis=None, keepdims=False):
                  _extreme(x, axis, keepdims, "ptp", p.reduce_min))
 
 
-@op
-def logsumexp(x, /, axis=None, keepdims=False):
-    """log(sum(exp(x))) over `axis` without overflow; -inf of nothing.
+def logsumexp(x, /, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """log(sum(b * exp(x))) over `axis` without overflow; -inf of nothing.
+
+    b: factors, 1 by default; with negative ones, return_sign=True gives (log of the absolute
+    value, sign), else the logarithm of a negative sum is NaN. where: a mask of what counts.
 
     >>> import functorch_core as fc
     >>> fc.logsumexp(fc.asarray([1000., 1000.]))
     Array(1000.6932, dtype=float32)
     """
+    if b is None and where is None and not return_sign:
+        return _logsumexp(x, axis=axis, keepdims=keepdims)
+    return _logsumexp_of_terms(x, b, where, axis=axis, keepdims=keepdims, return_sign=return_sign)
+
+
+@op
+def _logsumexp(x, /, *, axis, keepdims):
     axes = axes_of(x, axis, "logsumexp")
     x = to_floats(x)
     check("logsumexp", x, dt.FLOATING)
     return keep(logsumexp_of(x, axes), x, axes, keepdims)
+
+
+@op
+def _logsumexp_of_terms(x, b, where, /, *, axis, keepdims, return_sign):
+    if b is not None:
+        x, b = promote(x, b, name="logsumexp", to_inexact=True)
+    x = to_floats(x)
+    check("logsumexp", x, dt.FLOATING)
+    axes = axes_of(x, axis, "logsumexp")
+    if where is not None:
+        x, b = masked_terms(x, b, where)
+    if b is not None:  # exp(inf) * 0 would be NaN
+        x = p.select(p.eq(b, 0), like(x, -math.inf), x)
+    shifted, top = shifted_by_max(x, axes)
+    terms = p.exp(shifted)
+    total = p.reduce_sum(terms if b is None else p.mul(terms, b), axes=axes)
+    if not return_sign:
+        return keep(p.add(p.log(total), top), x, axes, keepdims)
+    log = p.add(p.log(p.abs(total)), top)
+    return [keep(v, x, axes, keepdims) for v in (log, p.sign(total))]
+
+
+def masked_terms(x, b, where):
+    """(x, b) with -inf and 0 where the mask says no."""
+    mask = broadcast_to(p.convert(where, dtype=dt.bool_), aval_of(x).shape)
+    x = p.select(mask, x, like(x, -math.inf))
+    return x, b if b is None else p.select(mask, b, like(b, 0))
+
+
+def logmeanexp(x, /, axis=None, where=None, keepdims=False):
+    """log(mean(exp(x))) over `axis` without overflow; where: a mask of what counts.
+
+    >>> import functorch_core as fc
+    >>> fc.logmeanexp(fc.asarray([1000., 1000.]))
+    Array(1000., dtype=float32)
+    """
+    return _logmeanexp(x, where, axis=axis, keepdims=keepdims)
+
+
+@op
+def _logmeanexp(x, where, /, *, axis, keepdims):
+    x = to_floats(x)
+    check("logmeanexp", x, dt.FLOATING)
+    axes = axes_of(x, axis, "logmeanexp")
+    count = p.full(aval_of(x).shape, 1, aval_of(x).dtype)
+    if where is not None:
+        x, count = masked_terms(x, count, where)
+    number = p.log(p.reduce_sum(count, axes=axes))
+    return keep(p.sub(logsumexp_of(x, axes), number), x, axes, keepdims)
 
 
 def shifted_by_max(x, axes):
@@ -274,7 +333,7 @@ def count_nonzero(x, /, axis=None, keepdims=False):
 
 
 @op
-def allclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
+def allclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether all elements are close: see isclose.
 
     >>> import functorch_core as fc
@@ -287,8 +346,8 @@ def allclose(x1, x2, /, *, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 @op
-def array_equal(x1, x2, /):
-    """Whether two arrays have one shape and equal elements.
+def array_equal(x1, x2, /, *, equal_nan=False):
+    """Whether two arrays have one shape and equal elements; with `equal_nan`, NaN equals NaN.
 
     >>> import functorch_core as fc
     >>> fc.array_equal(fc.asarray([1, 2]), fc.asarray([1, 2]))
@@ -296,7 +355,10 @@ def array_equal(x1, x2, /):
     """
     if aval_of(x1).shape != aval_of(x2).shape:
         return p.full((), False, dt.bool_)
-    same = p.eq(*promote(x1, x2, name="array_equal"))
+    x1, x2 = promote(x1, x2, name="array_equal")
+    same = p.eq(x1, x2)
+    if equal_nan:
+        same = p.or_(same, p.and_(p.ne(x1, x1), p.ne(x2, x2)))
     return p.reduce_and(same, axes=tuple(range(aval_of(same).ndim)))
 
 
@@ -346,6 +408,13 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     return _cumulative(x, axis, dtype, include_initial, "cumulative_prod", cumulative.cumprod, 1)
 
 
+def _from_the_end(apply: Callable, x, axis: int, reverse: bool):
+    """A cumulative operation, with `reverse` of what comes behind each element."""
+    if not reverse:
+        return apply(x, axis=axis)
+    return p.reverse(apply(p.reverse(x, dims=(axis,)), axis=axis), dims=(axis,))
+
+
 def _running(x, axis, name: str):
     """For NumPy's cumsum and its kind, axis=None flattens."""
     if axis is None:
@@ -380,39 +449,37 @@ def cumprod(x, /, axis=None, dtype=None):
 
 
 @op
-def cummax(x, /, axis=None):
-    """The greatest element so far along `axis` (None: of the flattened array).
+def cummax(x, /, axis=0, reverse=False):
+    """The greatest element so far along `axis` (None: of the flattened array), or from its end.
 
     >>> import functorch_core as fc
     >>> fc.cummax(fc.asarray([1, 3, 2]))
     Array([1, 3, 3], dtype=int64)
     """
-    x, axis = _running(x, axis, "cummax")
-    return cumulative.cummax(x, axis=axis)
+    return _from_the_end(cumulative.cummax, *_running(x, axis, "cummax"), reverse)
 
 
 @op
-def cummin(x, /, axis=None):
+def cummin(x, /, axis=0, reverse=False):
     """The least element so far along `axis` (None: of the flattened array).
 
     >>> import functorch_core as fc
     >>> fc.cummin(fc.asarray([3, 1, 2]))
     Array([3, 1, 1], dtype=int64)
     """
-    x, axis = _running(x, axis, "cummin")
-    return cumulative.cummin(x, axis=axis)
+    return _from_the_end(cumulative.cummin, *_running(x, axis, "cummin"), reverse)
 
 
 @op
-def cumlogsumexp(x, /, axis=None):
+def cumlogsumexp(x, /, axis=0, reverse=False):
     """log(cumsum(exp(x))) along `axis` without overflow (None: of the flattened array).
 
     >>> import functorch_core as fc
     >>> fc.cumlogsumexp(fc.asarray([0., 0.]))
     Array([0.       , 0.6931472], dtype=float32)
     """
-    x, axis = _running(to_floats(x), axis, "cumlogsumexp")
-    return cumulative.cumlogsumexp(x, axis=axis)
+    return _from_the_end(cumulative.cumlogsumexp, *_running(to_floats(x), axis, "cumlogsumexp"),
+                         reverse)
 
 
 @op(arrays=("prepend", "append"))

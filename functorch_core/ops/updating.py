@@ -53,7 +53,7 @@ def update(x, index, values, *, name: str, mode=None):
     """
     if mode not in SCATTER_MODES:
         raise ValueError(f"x.at[...].{name}: mode is None, 'drop', 'fill', 'clip' or "
-                         f"'promise_in_bounds', got {mode!r}")
+                         f"'promise_in_bounds', got {mode!r}; 'drop' leaves out what is outside")
     a = aval_of(x)
     if _is_mask_of(index, a) and not np.ndim(values):
         return _update_masked(x, index, values, name=name)

@@ -50,7 +50,7 @@ def _convert_at(x, *, dtype):
     plain = {x.dtype, dtype} <= _PLAIN
     if not plain or dtype == dt.bool_ or (x.dtype in dt.FLOATING and dtype in dt.INTEGER):
         return None
-    if not x.ndim and x.dtype in dt.FLOATING:
+    if not x.ndim and dtype in dt.FLOATING:
         return dtype.type
     return operator.methodcaller("astype", dtype)
 

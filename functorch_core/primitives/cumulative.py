@@ -191,9 +191,12 @@ linear_recurrence_p = Primitive(
     jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch)
 
 # ---- cumsum --------------------------------------------------------------------------------------
+# By NumPy one number after the other: float32 in float64, or 10,000 of them are off by 1e-6.
 
 cumsum = _cumulative(
-    "cumsum", lambda x, axis: np.cumsum(x, axis, x.dtype), combine_by("stablehlo.add"),
+    "cumsum",
+    lambda x, axis: np.cumsum(x, axis, dt.float64 if x.dtype == dt.float32 else x.dtype),
+    combine_by("stablehlo.add"),
     lambda dtype: 0, dtypes=dt.NUMERIC, what="numeric",
     jvp=jointly_linear(lambda x, *, axis, reverse: cumsum(x, axis=axis, reverse=reverse)),
     transpose=lambda ct, x, *, axis, reverse: (cumsum(ct, axis=axis, reverse=not reverse),))

@@ -295,7 +295,8 @@ def _dynamic_slice_shape(x, *starts, sizes):
 
 def _part(x, starts, sizes) -> tuple:
     """The slices that cut `sizes` out of x at the clamped starts."""
-    first = [min(max(int(s), 0), n - m) for s, n, m in zip(starts, x.shape, sizes)]
+    first = [0 if m == n else min(max(int(s), 0), n - m)
+             for s, n, m in zip(starts, x.shape, sizes)]
     return tuple(builtins.slice(b, b + m) for b, m in zip(first, sizes))
 
 
@@ -353,11 +354,30 @@ def _dynamic_slice_batch(axis, args, dims, *, sizes):
         operand_batching_dims=both, start_indices_batching_dims=both), 0
 
 
+def _dynamic_slice_at(x, *starts, sizes):
+    """With one start to look at where all but one dimension are taken whole: 0.6 us for 3."""
+    parts = [d for d, (n, m) in enumerate(zip(x.shape, sizes)) if m != n]
+    if len(parts) != 1:
+        return lambda x, *starts: x[_part(x, starts, sizes)]
+    d, = parts
+    size, last, before = sizes[d], x.shape[d] - sizes[d], (builtins.slice(None),) * d
+
+    def one_part(x, *starts):
+        first = int(starts[d])
+        first = 0 if first < 0 else min(first, last)
+        return x[(*before, builtins.slice(first, first + size))]
+    return one_part
+
+
+@specialised(_dynamic_slice_at)
+def _dynamic_slice_reference(x, *starts, sizes):
+    return x[_part(x, starts, sizes)]
+
+
 dynamic_slice_p = Primitive(
     "dynamic_slice", family="structure",
     shape=_dynamic_slice_shape,
-    reference=specialised(lambda x, *starts, sizes: lambda x, *starts: x[_part(x, starts, sizes)])(
-        lambda x, *starts, sizes: x[_part(x, starts, sizes)]),
+    reference=_dynamic_slice_reference,
     lower=_dynamic_slice_lower, jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose,
     batch=_dynamic_slice_batch)
 

@@ -1,7 +1,7 @@
 """Leaving the program: Python functions of host arrays, and custom calls by name.
 
     pure_callback *args -> *outs    params: fun, out_avals, vmap_method
-    debug_callback *args ->         params: fun
+    debug_callback *args -> *token  params: fun, tokens
     custom_call *args -> *outs      params: target, out_avals, backend_config, api_version,
                                             reference
 """
@@ -11,18 +11,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..core.aval import Aval, aval_of
+from ..core import dtypes as dt
+from ..core.aval import Aval, aval, aval_of
+from ..core.graph import Graph, Node, subgraphs
 from ..core.lowering import tensor_type
 from ..core.primitive import NOT_LINEAR, Primitive, Reason
-from ..core.trace import bind
-from ..primitives import broadcast_in_dim
+from ..core.trace import Builder, Traced, bind, current
+from ..primitives import broadcast_in_dim, constant, reshape, slice_in_dim
 from .batch import move_batch_axis
 from .nested import present
-from .scan import map_values
+from .scan import map_values, scan
 
 TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
 
-VMAP_METHODS = ("sequential", "expand_dims", "broadcast_all")
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
 
 OPAQUE = Reason("""a Python callback is opaque, it has no derivative of its own.
     wrong: fc.grad(lambda x: fc.pure_callback(f, shape, x))
@@ -62,8 +64,9 @@ def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *,
     """fun(*arrays) -> arrays of `out_avals`, called by the running program with host arrays.
 
     It may be called any number of times, or not at all. `vmap_method` says what vmap does: call it
-    for one example after the other ('sequential'), or once, with a leading batch dimension that is
-    1 ('expand_dims') or repeated ('broadcast_all') for arguments that are not batched.
+    for one example after the other ('sequential'; 'sequential_unrolled' is the same here), or once,
+    with a leading batch dimension that is 1 ('expand_dims') or repeated ('broadcast_all') for
+    arguments that are not batched.
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(f"pure_callback: vmap_method={vmap_method!r} is not one of {VMAP_METHODS}")
@@ -81,7 +84,9 @@ def checked_results(fun: Callable, results, out_avals: Sequence[Aval]) -> list[n
     arrays = [np.asarray(r) for r in results]
     for i, (array, a) in enumerate(zip(arrays, out_avals)):
         if aval_of(array) is not a:
-            raise TypeError(f"callback {name}, result {i}: expected {a}, got {aval_of(array)}")
+            raise TypeError(f"callback {name}, result {i}: expected {a}, got {aval_of(array)}\n"
+                            "    Declare what it returns in result_shape_dtypes, or convert there: "
+                            "np.asarray(y, dtype).")
     return arrays
 
 
@@ -95,7 +100,7 @@ def _callback_batch(axis, args, dims, *, fun, out_avals, vmap_method):
                                   f"vmap_method= one of {VMAP_METHODS}")
     batched = present(dims)
     args = [move_batch_axis(axis, x, d, 0) if b else x for x, d, b in zip(args, dims, batched)]
-    if vmap_method == "sequential":
+    if vmap_method.startswith("sequential"):
         params = dict(fun=fun, out_avals=out_avals, vmap_method=vmap_method)
         return _one_by_one(pure_callback_p, args, batched, params), [0] * len(out_avals)
     size = axis.size if vmap_method == "broadcast_all" else 1
@@ -128,40 +133,112 @@ pure_callback_p = Primitive(
 # ---- debug_callback ------------------------------------------------------------------------------
 
 
-def debug_callback(fun: Callable, args: Sequence):
+# Ordered calls are chained by their data: each returns a token, a byte that the next one is an
+# operand of. A loop or branch with ordered calls inside gives one of its results for a token.
+
+TOKEN = aval((), dt.uint8)
+
+
+def debug_callback(fun: Callable, args: Sequence, *, ordered: bool = False):
     """Call fun(*arrays) when the program comes there, for its effect; derivatives pass it by.
 
-    Calls that depend on one another's data come in that order, others in any.
+    Calls that depend on one another's data come in that order, others in any; `ordered` ones, of
+    one program, in that in which they were traced.
     """
-    bind(debug_callback_p, *args, fun=fun)
+    if not ordered:
+        bind(debug_callback_p, *args, fun=fun, tokens=None)
+        return
+    builder = current()
+    tokens = [] if builder is None else _tokens(builder)
+    token, = bind(debug_callback_p, *args, *tokens, fun=fun, tokens=len(tokens))
+    if builder is not None:
+        builder.ordered = (token, len(builder.nodes))
 
 
-def _debug_call(fun: Callable):
+def _tokens(builder: Builder) -> list:
+    """What an ordered call comes after: the last one, and loops and branches with some inside."""
+    last, begin = builder.ordered
+    tokens = [] if last is None else [last]
+    if last is None and builder.parent is not None:
+        tokens = _tokens(builder.parent)
+    for node in builder.nodes[begin:]:
+        if _is_ordered(node) or any(map(has_ordered, subgraphs(node))):
+            slot = next((s for s in node.outputs if builder.avals[s].size), None)
+            if slot is not None:
+                tokens.append(_first_element(Traced(builder.avals[slot], builder, slot)))
+    return tokens
+
+
+def _is_ordered(node: Node) -> bool:
+    return node.primitive is debug_callback_p and node.params["tokens"] is not None
+
+
+def has_ordered(graph: Graph) -> bool:
+    """Whether a graph, or one in it, has an ordered callback."""
+    return any(_is_ordered(node) or any(map(has_ordered, subgraphs(node))) for node in graph.nodes)
+
+
+def token_of_trace() -> list:
+    """[a value that comes after the ordered calls of the innermost trace], or [] if it has none.
+
+    What a branch without results returns, so that there is something to wait for.
+    """
+    builder = current()
+    if builder is None or not any(map(_is_ordered, builder.nodes)):
+        return []
+    return _tokens(builder)[-1:]
+
+
+def _first_element(x):
+    """One number of an array, so that little is copied to the host."""
+    for dimension in range(x.ndim):
+        x = slice_in_dim(x, start=0, limit=1, dimension=dimension)
+    return reshape(x, shape=())
+
+
+def _debug_shape(*args, fun, tokens):
+    return () if tokens is None else (TOKEN,)
+
+
+def _debug_call(fun: Callable, tokens: int | None):
+    """What is called: fun of the arrays without the tokens."""
     def call(*arrays):
-        fun(*arrays)
-        return ()
+        fun(*arrays[:len(arrays) - (tokens or 0)])
+        return () if tokens is None else (np.zeros((), np.uint8),)
     return call
 
 
-def _debug_reference(*args, fun):
-    fun(*(np.array(a) for a in args))
-    return ()
+def _debug_reference(*args, fun, tokens):
+    return _debug_call(fun, tokens)(*(np.array(a) for a in args))
 
 
-def _debug_batch(axis, args, dims, *, fun):
+def _debug_batch(axis, args, dims, *, fun, tokens):
     batched = present(dims)
     args = [move_batch_axis(axis, x, d, 0) if b else x for x, d, b in zip(args, dims, batched)]
-    return _one_by_one(debug_callback_p, args, batched, dict(fun=fun)), []
+    params = dict(fun=fun, tokens=tokens)
+    if tokens is None:
+        return _one_by_one(debug_callback_p, args, batched, params), []
+    params["tokens"] = tokens + 1  # that of the example before
+
+    def one(carry, slices):
+        rest = iter(slices)
+        args_of_one = [next(rest) if b else x for x, b in zip(args, batched)]
+        return bind(debug_callback_p, *args_of_one, *carry, **params), []
+    start = [constant(np.zeros((), np.uint8))]
+    xs = [x for x, b in zip(args, batched) if b]
+    return scan(one, start, xs)[0], [None]
 
 
-def _debug_jvp(primals, tangents, *, fun):
-    return bind(debug_callback_p, *primals, fun=fun), []
+def _debug_jvp(primals, tangents, *, fun, tokens):
+    outs = bind(debug_callback_p, *primals, fun=fun, tokens=tokens)
+    return outs, [None] * len(outs)
 
 
 debug_callback_p = Primitive(
     "debug_callback", family="callback", multiple=True, effect=True,
-    shape=lambda *args, fun: (), reference=_debug_reference,
-    lower=lambda ctx, *args, fun: _lower_callback(ctx, args, _debug_call(fun), (), True),
+    shape=_debug_shape, reference=_debug_reference,
+    lower=lambda ctx, *args, fun, tokens: _lower_callback(
+        ctx, args, _debug_call(fun, tokens), _debug_shape(*args, fun=fun, tokens=tokens), True),
     jvp=_debug_jvp, transpose=NOT_LINEAR, batch=_debug_batch)
 
 # ---- custom_call ---------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
     remat *args -> *outs      params: graph, policy, differentiated
 
-`policy(primitive, params)` says which values the forward pass may keep all the same; a loop or a
-cond inside is one such value. Once it is transposed the node is marked `differentiated`: an
+`policy(primitive, *avals, **params)` says which values the forward pass may keep all the same; a
+loop or a cond inside is one such value. Once it is transposed the node is marked `differentiated`: an
 optimization barrier over its operands then keeps XLA from finding out that the forward pass has
 computed the same, and from keeping that.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..core.aval import Aval
 from ..core.graph import Graph, dce, memoised
 from ..core.primitive import Linear, Primitive
 from ..core.trace import bind, evaluate, run, trace, trace_closed
@@ -24,37 +25,81 @@ from .transpose import transpose_mixed
 # ---- policies ------------------------------------------------------------------------------------
 
 
-def everything_saveable(primitive: Primitive, params: dict) -> bool:
+def everything_saveable(*_, **__) -> bool:
     """Keep every value: as without remat."""
     return True
 
 
-def nothing_saveable(primitive: Primitive, params: dict) -> bool:
+def nothing_saveable(*_, **__) -> bool:
     """Keep nothing but the arguments: the least memory."""
     return False
 
 
-def dots_saveable(primitive: Primitive, params: dict) -> bool:
+def dots_saveable(prim: Primitive, *args: Aval, **params) -> bool:
     """Keep the results of matrix products and convolutions, compute the rest again."""
-    return primitive.feature in ("dot", "conv")
+    return prim.feature in ("dot", "conv")
 
 
-def dots_with_no_batch_dims_saveable(primitive: Primitive, params: dict) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *args: Aval, **params) -> bool:
     """Keep the results of matrix products without batch dimensions: those with weights, mostly."""
-    return primitive.name == "dot_general" and not params["batch"][0]
+    return prim.name == "dot_general" and not params["batch"][0]
+
+
+class _ByName:
+    """A policy that looks at the names that checkpoint_name has given; equal for equal names."""
+
+    def __init__(self, *names: str):
+        self.names = frozenset(names)
+
+    def __eq__(self, other):
+        return other.__class__ is self.__class__ and self.names == other.names
+
+    def __hash__(self):
+        return hash((self.__class__, self.names))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(map(repr, sorted(self.names)))})"
+
+
+class save_only_these_names(_ByName):
+    """A policy that keeps the values marked by `name`, under one of these names."""
+
+    def __init__(self, *names_which_can_be_saved: str):
+        super().__init__(*names_which_can_be_saved)
+
+    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
+        return prim.name == "name" and params["name"] in self.names
+
+
+class save_any_names_but_these(_ByName):
+    """A policy that keeps the values marked by `name`, but not under one of these names."""
+
+    def __init__(self, *names_not_to_save: str):
+        super().__init__(*names_not_to_save)
+
+    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
+        return prim.name == "name" and params["name"] not in self.names
+
+
+class save_anything_except_these_names(_ByName):
+    """A policy that keeps all values but those marked by `name` under one of these names."""
+
+    def __init__(self, *names_not_to_save: str):
+        super().__init__(*names_not_to_save)
+
+    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
+        return prim.name != "name" or params["name"] not in self.names
 
 
 @dataclass(frozen=True)
-class save_only_these_names:
-    """A policy that keeps the values marked by `name`, under one of these names."""
+class save_from_both_policies:
+    """A policy that keeps what one of two policies keeps."""
 
-    names: frozenset[str]
+    policy_1: Callable
+    policy_2: Callable
 
-    def __init__(self, *names: str):
-        object.__setattr__(self, "names", frozenset(names))
-
-    def __call__(self, primitive: Primitive, params: dict) -> bool:
-        return primitive.name == "name" and params["name"] in self.names
+    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
+        return self.policy_1(prim, *args, **params) or self.policy_2(prim, *args, **params)
 
 
 # ---- wrapper -------------------------------------------------------------------------------------
@@ -66,7 +111,7 @@ def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable)
     What the function closes over counts among its arguments.
     """
     if not callable(policy):
-        raise TypeError(f"remat takes a policy(primitive, params) -> bool, got {policy!r}; see "
+        raise TypeError(f"remat takes a policy(prim, *avals, **params) -> bool, got {policy!r}; see "
                         "fc.checkpoint_policies: everything, nothing, dots, named('a', 'b')")
     graph, captures = trace(fun, avals_of(args), getattr(fun, "__name__", "function"))
     return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
@@ -151,7 +196,7 @@ def _walk_back(s: Split, policy: Callable):
     for node in reversed(s.known.nodes):
         if not wanted.intersection(node.outputs):
             continue
-        if policy(node.primitive, node.params):
+        if policy(node.primitive, *[s.known.avals[i] for i in node.inputs], **node.params):
             kept.extend(slot for slot in node.outputs if slot in wanted)
         else:
             again.append(node)

@@ -969,8 +969,13 @@ def test_solving_with_vectors():
     agrees(fc.linalg.solve_triangular(triangle, b), np.linalg.solve(triangle, b))
     agrees(fc.linalg.solve_triangular(triangle, b, trans=1), np.linalg.solve(triangle.T, b))
     tall = array((5, 3), "float64")
-    agrees(fc.linalg.lstsq(tall, array((5,), "float64", 2)),
-           np.linalg.lstsq(tall, array((5,), "float64", 2), rcond=None)[0])
+    wide, flat = array((3, 5), "float64", 3), np.outer(np.arange(5.), np.arange(3.))
+    for x, b in ((tall, array((5,), "float64", 2)), (tall, array((5, 2), "float64", 2)),
+                 (wide, array((3, 2), "float64", 2)), (flat, array((5,), "float64", 2))):
+        found = fc.linalg.lstsq(x, b, numpy_resid=True)
+        for one, wanted in zip(found, np.linalg.lstsq(x, b, rcond=None), strict=True):
+            np.testing.assert_allclose(one, wanted, atol=1e-12)
+    assert fc.linalg.lstsq(tall, array((5,), "float64", 2)).residuals.shape == (1,)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, .5, 0, math.inf, -math.inf])

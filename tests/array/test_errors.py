@@ -12,6 +12,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core.core.errors import ConcretizationError, LeakError
+from functorch_core.tracebacks import hide
 
 X = fc.asarray([1., 2., 3.])
 
@@ -21,12 +22,27 @@ def cases(*rows):
     return pytest.mark.parametrize("call, kind, words", rows)
 
 
+# Whose messages tell in words of their own what was called: those of values, not of calls.
+OF_VALUES = (ConcretizationError, LeakError, FloatingPointError)
+
+
 def check(call, kind, words):
+    """The message has the words, the call as it was written and a next step, and the traceback ends
+    in this file."""
     with pytest.raises(kind) as caught:
         call()
     message = str(caught.value)
     for word in words:
         assert word in message, f"{word!r} is not in:\n{message}"
+    about, _, shown = message.partition("\n    The call was ")
+    if not isinstance(caught.value, OF_VALUES):
+        assert shown, f"the call is not in:\n{message}"
+    assert "\n" in about or "; " in about or "A call that works" in shown or (
+        "The function is" in shown), f"no next step:\n{message}"
+    last = hide(caught.value).__traceback__
+    while last.tb_next is not None:
+        last = last.tb_next
+    assert last.tb_frame.f_code.co_filename == __file__
 
 
 # ---- shapes, dtypes, ranks, axes -----------------------------------------------------------------
@@ -43,13 +59,17 @@ def check(call, kind, words):
     (lambda: fc.zeros(3, dtype="float7"), TypeError, ["'float7'", "float32"]),
     (lambda: X & X, TypeError, ["bitwise_and", "float32"]),
     (lambda: fc.sin([1., 2.]), TypeError, ["sin", "list", "fc.asarray"]),
-    (lambda: X + "a", TypeError, ["'Array' and 'str'"]),
     (lambda: bool(X), ValueError, ["one element", "float32[3]", ".any() or .all()"]),
     (lambda: fc.einsum("ij,jk->ik", X, X), ValueError, ["einsum('ij,jk->ik')", "(3,)"]),
     (lambda: fc.jit(lambda x: x + fc.ones(2))(X), ValueError, ["add", "(3,), (2,)"]),
 )
 def test_shapes_and_dtypes(call, kind, words):
     check(call, kind, words)
+
+
+def test_python_tells_what_has_no_operator():
+    with pytest.raises(TypeError, match="unsupported operand type.*'Array' and 'str'"):
+        X + "a"
 
 
 M, N = fc.ones((2, 3)), fc.asarray([1, 2])
@@ -97,10 +117,12 @@ def test_array_functions_show_the_call_and_one_that_works(call, kind, words):
 
 NAMESPACES = {"fc": fc, "fc.linalg": fc.linalg, "fc.fft": fc.fft, "fc.random": fc.random}
 TRANSFORMS = {
-    "all_gather", "associative_scan", "axis_index", "axis_size", "checkpoint", "checkpoint_name", "cond",
-    "debug_nans", "eval_shape", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-    "linear_transpose", "linearize", "make_graph", "map", "pmax", "pmean", "pmin", "psum",
-    "pure_callback", "scan", "stop_gradient", "switch", "value_and_grad", "vjp", "vmap", "while_loop"}
+    "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size",
+    "block_until_ready", "checkpoint", "checkpoint_name", "cond",
+    "debug_nans", "device_get", "eval_shape", "fori_loop", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "linear_transpose", "linearize", "make_graph", "map", "pbroadcast", "pmax", "pmean", "pmin", "ppermute",
+    "pshuffle", "psum", "psum_scatter", "pswapaxes",
+    "pure_callback", "remat", "scan", "stop_gradient", "switch", "value_and_grad", "vjp", "vmap", "while_loop"}
 FUNCTIONS = [(space, name) for space, module in NAMESPACES.items() for name in dir(module)
              if isinstance(getattr(module, name), FunctionType) and not name.startswith("_")
              and (space != "fc" or name not in TRANSFORMS) and name not in ("public", "explaining")]
@@ -129,6 +151,121 @@ TAKE_FUNCTIONS = {
 def test_what_takes_a_function_says_so(name):
     if name != "map":  # which calls it inside a function of its own
         check(lambda: TAKE_FUNCTIONS[name](3.5), TypeError, ["a function was expected, got 3.5 (float)"])
+
+
+# ---- the call as it was written ------------------------------------------------------------------
+
+F = lambda x: x ** 2  # noqa: E731  it is shown by its name, <lambda>
+
+
+def named(x):
+    return x ** 2
+
+
+@cases(
+    # operators
+    (lambda: X + fc.ones(2), ValueError, ["was float32[3] + float32[2]."]),
+    (lambda: 5 @ X, ValueError, ["was 5 @ float32[3]."]),
+    (lambda: np.ones(2) - X, ValueError, ["was np.float64[2] - float32[3]."]),
+    (lambda: ~X, TypeError, ["was ~float32[3].", "bitwise_invert"]),
+    (lambda: X < fc.ones(2), ValueError, ["was float32[3] < float32[2]."]),
+    (lambda: X & True, TypeError, ["was float32[3] & True."]),
+    # methods
+    (lambda: X.sum(axis=3), IndexError, ["was float32[3].sum(axis=3).", "A call that works"]),
+    (lambda: X.reshape(2, 2), ValueError, ["was float32[3].reshape(2, 2)."]),
+    (lambda: X.astype("float7"), TypeError, ["was float32[3].astype('float7')."]),
+    (lambda: X.take(fc.asarray(1.5)), TypeError, ["was float32[3].take(float32[])."]),
+    (lambda: X.transpose(0, 1), IndexError, ["was float32[3].transpose(0, 1)."]),
+    (lambda: X.item(), ValueError, ["x.item()", "float32[3]"]),
+    (lambda: len(X[0]), TypeError, ["len(x)", "float32[]", "x.size"]),
+    (lambda: bool(X), ValueError, ["was bool(float32[3])."]),
+    (lambda: [1, 2][X[0]], TypeError, ["was operator.index(float32[]).", "x.astype(fc.int64)"]),
+    # x[index]
+    (lambda: X[5], IndexError, ["was float32[3][5].", "from -size to size - 1"]),
+    (lambda: X[fc.asarray([0, 3])], IndexError, ["was float32[3][int64[2]]."]),
+    (lambda: X[..., 0, 0], IndexError, ["was float32[3][..., 0, 0]."]),
+    (lambda: X[1.5], TypeError, ["was float32[3][1.5].", "An index is an int"]),
+    (lambda: X[fc.asarray([True])], IndexError, ["was float32[3][bool[1]].", "mask"]),
+    (lambda: X.at[7].set(0.), IndexError, ["was float32[3].at[7].set(0.0)."]),
+    (lambda: X.at[1:].multiply(fc.ones(3)), ValueError,
+     ["was float32[3].at[1:].multiply(float32[3])."]),
+    (lambda: X.at[0].add(1., mode="far"), ValueError, ["at[0].add(1.0, mode='far')."]),
+    (lambda: X.at[9].get(), IndexError, ["was float32[3].at[9].get()."]),
+    (lambda: X.__setitem__(slice(1, None), 1.), TypeError, ["was float32[3][1:] = 1.0."]),
+    # transforms
+    (lambda: fc.grad(named)(X), TypeError, ["was fc.grad(named)(float32[3])."]),
+    (lambda: fc.grad(named, argnums=1, has_aux=True)(X), ValueError,
+     ["was fc.grad(named, argnums=1, has_aux=True)(float32[3])."]),
+    (lambda: fc.vmap(F, in_axes=(0, None))(X), ValueError,
+     ["was fc.vmap(<lambda>, in_axes=(0, None))(float32[3])."]),
+    (lambda: fc.vmap(F)({"a": X}, X), TypeError,
+     ["was fc.vmap(<lambda>)({'a': float32[3]}, float32[3]).", "The function is <lambda>(x)."]),
+    (lambda: fc.vmap(fc.add)(X, fc.ones(2)), ValueError, ["was fc.vmap(add)(float32[3], float32[2])"]),
+    (lambda: fc.jit(named)("a"), TypeError, ["was fc.jit(named)('a')."]),
+    (lambda: fc.jit(named)(1, 2), TypeError, ["was fc.jit(named)(1, 2).", "The function is named(x)."]),
+    (lambda: fc.jit(named).lower("a"), TypeError, ["was fc.jit(named).lower('a')."]),
+    (lambda: fc.jit(named, static_argnums=7), ValueError, ["was fc.jit(named, static_argnums=7)."]),
+    (lambda: fc.jvp(named, (X,), (fc.ones(2),)), TypeError,
+     ["was fc.jvp(named, (float32[3],), (float32[2],))."]),
+    (lambda: fc.vjp(named, X)[1](1), TypeError, ["was fc.vjp(named, ...)[1](1)."]),
+    (lambda: fc.hessian(named)(fc.arange(3)), TypeError, ["was fc.hessian(named)(int64[3])."]),
+    (lambda: fc.jacrev(named, holomorphic=True)(X), TypeError,
+     ["was fc.jacrev(named, holomorphic=True)(float32[3])."]),
+    (lambda: fc.scan(lambda c, x: (c, x), 0., X, unroll=0), ValueError, ["unroll=0", "positive"]),
+    (lambda: fc.map(F, X, batch_size=0), ValueError, ["was fc.map(<lambda>, float32[3], batch_size=0)"]),
+    (lambda: fc.associative_scan(fc.add, X, axis=3), IndexError, ["axis=3", "1 dimensions"]),
+    (lambda: fc.grad(lambda x: (x,))(1.), TypeError, ["float32[] in (*,)"]),
+    (lambda: fc.vmap(F, axis_size=5)(X), ValueError, ["float32[3] at axis 0, axis_size=5"]),
+    (lambda: fc.jit(F)(2 ** 70), OverflowError, ["1.1806e+21", "was fc.jit(<lambda>)(11805"]),
+    (lambda: fc.jit(fc.add).lower(X, X).compile()((X, X)), TypeError, ["((*, *), {})", "(((*, *),), {})"]),
+    (lambda: fc.pure_callback(np.sin, "a", X), TypeError, ["fc.ShapeDtype(shape, dtype)"]),
+    (lambda: fc.checkpoint_name(X, 3), TypeError, ["fc.checkpoint_name(float32[3], 3)"]),
+    (lambda: fc.scan(named, 0., X), TypeError, ["was fc.scan(named, 0.0, float32[3])."]),
+    (lambda: fc.cond(X, named, F, X), TypeError, ["was fc.cond(float32[3], named, <lambda>, float32[3])"]),
+    (lambda: fc.checkpoint(named, policy=3)(X), TypeError, ["was fc.checkpoint(named, policy=3)(float"]),
+    (lambda: fc.psum(X, "i"), NameError, ["was fc.psum(float32[3], 'i')."]),
+    (lambda: fc.tree.map(named, [1], [1, 2]), ValueError, ["was fc.tree.map(named, [1], [1, 2])."]),
+    (lambda: fc.tree.broadcast({"a": 1}, {"b": 1}), ValueError, ["fc.tree.broadcast({'a': 1}, {'b': 1})"]),
+    (lambda: fc.custom_vjp(named)(X), AttributeError, ["was named(float32[3]).", "defvjp(rule)"]),
+)
+def test_the_call_is_shown_as_it_was_written(call, kind, words):
+    check(call, kind, words)
+
+
+def rules(fwd=None, bwd=None, jvp=None):
+    """A function of one argument with a rule that is wrong."""
+    f = fc.custom_jvp(named) if jvp else fc.custom_vjp(named)
+    f.defjvp(jvp) if jvp else f.defvjp(fwd, bwd)
+    return fc.grad(f)
+
+
+@cases(
+    (lambda: rules(lambda x: x, lambda r, g: (g,))(1.), TypeError, ["(result, residuals)", "(x,)"]),
+    (lambda: rules(lambda x: (x, None), lambda r, g: g)(1.), TypeError, ["a tuple of 1", "fc.grad(named)"]),
+    (lambda: rules(jvp=lambda p, t: p[0])(1.), TypeError, ["(result, tangent of the result)"]),
+    (lambda: rules(jvp=lambda p, t: (p[0], X))(1.), TypeError, ["tangent 0 is float32[3]"]),
+)
+def test_rules_that_are_wrong(call, kind, words):
+    check(call, kind, words)
+
+
+def test_errors_of_the_users_own_code_stay_as_they_are():
+    def raises(x):
+        raise ValueError("my own")
+
+    def calls(x):
+        return x + fc.ones(2)
+    wrapped = [fc.jit(raises), fc.grad(raises), fc.vmap(raises), fc.checkpoint(raises),
+               lambda x: fc.scan(lambda c, y: raises(y), 0., x), lambda x: fc.vjp(raises, x)]
+    for f in wrapped:
+        with pytest.raises(ValueError) as caught:
+            f(X)
+        assert str(caught.value) == "my own"
+    for f in (fc.jit(calls), fc.grad(calls), fc.jit(fc.grad(calls)), fc.checkpoint(calls)):
+        with pytest.raises(ValueError) as caught:
+            f(X)
+        assert str(caught.value).count("The call was") == 1
+        assert "The call was float32[3] + float32[2]." in str(caught.value)
 
 
 # ---- vmap ----------------------------------------------------------------------------------------
@@ -160,7 +297,7 @@ def test_vmap(call, kind, words):
     (lambda: fc.grad(lambda x: x.sum().astype(fc.int32))(X), TypeError, ["floating", "int32[]"]),
     (lambda: fc.grad(lambda x: x * 1j)(1.), TypeError, ["complex64[]", "holomorphic=True"]),
     (lambda: fc.grad(lambda x: x * 2.)(3), TypeError, ["argument 0", "int64[]", "astype"]),
-    (lambda: fc.grad(fc.sin, argnums=1)(1.), ValueError, ["argnums", "argument 1", "1 positional"]),
+    (lambda: fc.grad(fc.sin, argnums=1)(1.), ValueError, ["argnums=1 ", "the call has 1,"]),
     (lambda: fc.grad(lambda x: "a")(1.), TypeError, ["'a' (str)", "<lambda>"]),
     (lambda: fc.grad(lambda x: x, has_aux=True)(1.), TypeError, ["has_aux=True", "pair"]),
     (lambda: fc.jvp(fc.sin, X, X), TypeError, ["tuples", "fc.jvp(f, (x,), (t,))"]),
@@ -207,7 +344,7 @@ def test_derivatives(call, kind, words):
     (lambda: fc.scan(lambda c, x: (c, x), 0., X, length=2), ValueError, ["[2, 3]", "length=2"]),
     (lambda: fc.jit(lambda x: x, static_argnums=5), ValueError, ["argument 5", "<lambda>(x)"]),
     (lambda: fc.jit(lambda x: x, static_argnames="q"), ValueError, ["'q'", "<lambda>(x)"]),
-    (lambda: fc.jit(lambda x: x, donate_argnums=(0, 3)), ValueError, ["argument 3", "donate_argnums"]),
+    (lambda: fc.jit(lambda x: x, donate_argnums=(0, 3)), ValueError, ["argument 3", "_argnums"]),
     (lambda: fc.checkpoint(fc.sin, policy="dots")(X), TypeError, ["policy", "checkpoint_policies"]),
 )
 def test_trees_and_control_flow(call, kind, words):

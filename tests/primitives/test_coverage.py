@@ -34,6 +34,32 @@ def best(case):
     return next(np.dtype(name) for name in BEST if np.dtype(name) in case.dtypes)
 
 
+# What the library promises to have, by family; `fft` is fft, ifft, rfft and irfft, `cond` switch, too.
+PROMISED = """
+add sub mul div rem pow neg abs sign max min sqrt cbrt rsqrt integer_pow
+eq ne lt le gt ge and or not xor shift_left shift_right_logical shift_right_arithmetic
+population_count clz select clamp convert bitcast reduce_precision real imag complex conj
+floor ceil round trunc exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2
+sinh cosh tanh asinh acosh atanh logistic
+erf erfc erf_inv lgamma digamma polygamma zeta igamma igamma_grad_a igammac betainc
+bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_k0 bessel_k0e bessel_k1
+bessel_k1e nextafter is_finite
+iota broadcast_in_dim reshape transpose slice dynamic_slice dynamic_update_slice pad concatenate
+reverse gather scatter_set scatter_add scatter_mul scatter_min scatter_max
+reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or argmax argmin
+reduce_window_sum reduce_window_max window_gather window_scatter
+cumsum cumprod cummax cummin cumlogsumexp sort top_k dot_general conv fft
+cholesky triangular_solve lu qr svd eigh eig schur
+threefry2x32 philox_bits random_bits cond while scan custom_jvp custom_vjp optimization_barrier
+pure_callback custom_call psum pmax all_gather axis_index
+"""
+
+
+def test_what_is_promised_is_there():
+    promised = set(PROMISED.split())
+    assert promised <= registry.keys(), promised - registry.keys()
+
+
 def test_every_primitive_has_a_case():
     own = {name for name, primitive in registry.items() if not name.startswith("planted")}
     assert own == CASES.keys() | ELSEWHERE.keys()

@@ -200,3 +200,11 @@ def test_lowers_for_cuda():
     graph = graph_of(lambda x: (reduce_max(x, axes=(0,)), reduce_sum(x, axes=(1,)),
                                 argmin(x, axis=0)), [x])
     xla.verify(lower(graph, "cuda").text)
+
+
+def test_long_sums_by_numpy_are_as_exact_as_compiled_ones():
+    x = np.random.default_rng(0).standard_normal((5000, 8)).astype(np.float32) + 1
+    by_numpy = reduce_sum.primitive.rule("reference")(x, axes=(0,))
+    by_xla, = compiled(graph_of(lambda v: reduce_sum(v, axes=(0,)), [x]), [x])
+    for sums in (by_numpy, by_xla):
+        np.testing.assert_allclose(sums, x.sum(0, dtype=np.float64), rtol=2e-7)

@@ -156,3 +156,57 @@ def test_custom_call():
     for transform in (vmap, lambda f: grad(lambda x: total(f(x)))):
         with pytest.raises(NotImplementedError, match="custom_call"):
             graph_of(transform(lambda x: custom_call("made_up", [aval_of(x)], [x])[0]), [X])
+
+
+# ---- fc.debug ------------------------------------------------------------------------------------
+
+
+def test_ordered_calls_come_in_order():
+    import functorch_core as fc
+
+    def f(x):
+        def see(*what):
+            fc.debug.callback(lambda *a: seen.append(tuple(map(float, a))), *what, ordered=True)
+        for i in range(3):
+            see(i)
+
+        def body(c, y):
+            see(10, c)
+            return c + 1, y
+        total, _ = fc.scan(body, 0., fc.arange(3.))
+        see(20)
+        y = fc.cond(total > 0, lambda: (see(30), 1.)[1], lambda: 2.)
+        fc.cond(total > 0, lambda: see(31), lambda: see(32))
+        fc.jit(lambda: see(33))()
+        see(40)
+        return (x * y).sum()
+    wanted = [(0,), (1,), (2,), (10, 0), (10, 1), (10, 2), (20,), (30,),
+              (31,), (33,), (40,)]
+    for run in (fc.jit(f), f, fc.jit(fc.grad(f)), fc.jit(fc.checkpoint(f))):
+        seen = []
+        np.asarray(run(fc.ones(3)))
+        assert seen == wanted
+
+    def g(x):
+        for i in range(2):
+            fc.debug.callback(lambda *a: seen.append(tuple(map(float, a))), i, x, ordered=True)
+        return x
+    seen = []
+    np.asarray(fc.jit(fc.vmap(g))(fc.arange(3.)))
+    assert seen == [(i, x) for i in range(2) for x in range(3)]
+
+
+def test_debug_calls_of_two_steps(capsys):
+    import functorch_core as fc
+    fc.debug.print(ordered=True)("{x:.1f} {}", fc.ones(2), x=fc.asarray(2.))
+    assert capsys.readouterr().out == "2.0 [1. 1.]\n"
+    seen = []
+    fc.debug.callback(ordered=True)(lambda **k: seen.append(k["z"].tolist()), z=fc.ones(2))
+    assert seen == [[1., 1.]]
+    for wrong, words in [(lambda: fc.debug.print("x {}", 1, 2), "1 is not in it"),
+                         (lambda: fc.debug.print("x {y}", 1), "KeyError"),
+                         (lambda: fc.debug.print("x {} {}", 1), "IndexError")]:
+        with pytest.raises(ValueError, match=words):
+            wrong()
+    with pytest.raises(TypeError, match="ordered=True"):
+        fc.debug.callback(x=1)

@@ -1,0 +1,229 @@
+"""fc.random, continued: Poisson, geometric, binomial and multinomial counts.
+
+They are drawn in float64, in which counts up to 2**53 are exact. Few expected events are counted
+one by one; many by Hörmann's transformed rejection, which takes 1.2 proposals whatever the count.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import primitives as p
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from ..transforms.scan import scan
+from ..transforms.while_loop import while_loop
+from .creation import canonical_shape
+from .distributions import open_unit, parameters_of, standard_exponential
+from .elementwise import like
+from .op import op
+from .promotion import broadcast_to, cast
+from .random import _float_dtype, _shape_like, _three, check_key, rejection, unit
+
+FEW = 10.
+
+
+def _int_dtype(dtype, name: str) -> np.dtype:
+    dtype = dt.canonical(dtype or int)
+    if dtype not in dt.INTEGER:
+        raise TypeError(f"random.{name} draws integers, not {dtype.name}")
+    return dtype
+
+
+def _propose(key, shape):
+    """(key to go on with, u in [-1/2, 1/2), v in (0, 1), 1/2 - |u|): where all proposals begin."""
+    first, second, rest = _three(key)
+    u = p.sub(unit(first, shape, dt.float64), .5)
+    v = open_unit(second, shape, dt.float64)
+    return rest, u, v, p.max(p.sub(.5, p.abs(u)), like(u, 1e-300))
+
+
+def _count_until(key, limit, step: Callable):
+    """How many numbers of step(key) it takes until their sum is beyond the limit, less one."""
+    axes = tuple(range(aval_of(limit).ndim))
+
+    def body(key, count, total):
+        first, rest, _ = _three(key)
+        going, after = p.le(total, limit), p.add(total, step(first))
+        counted = p.select(p.and_(going, p.le(after, limit)), p.add(count, 1), count)
+        return [rest, counted, p.select(going, after, total)]
+
+    def unfinished(key, count, total):
+        return p.reduce_or(p.le(total, limit), axes=axes)
+    return while_loop(unfinished, body, [key, like(limit, 0), like(limit, 0)])[1]
+
+
+def _poisson_of_few(key, lam):
+    """The events before time lam, one after an exponential time each."""
+    return _count_until(key, lam, lambda k: standard_exponential(k, aval_of(lam).shape, dt.float64))
+
+
+def _poisson_of_many(key, lam):
+    """Hörmann 1993, PTRS."""
+    b = p.add(p.mul(p.sqrt(lam), 2.53), .931)
+    a = p.add(p.mul(b, .02483), -.059)
+    inverse_alpha = p.add(p.div(1.1328, p.sub(b, 3.4)), 1.1239)
+    v_r = p.sub(.9277, p.div(3.6224, p.sub(b, 2)))
+    log_lam = p.log(lam)
+
+    def propose(key):
+        rest, u, v, us = _propose(key, aval_of(lam).shape)
+        k = p.floor(p.add(p.add(p.mul(p.add(p.div(p.mul(a, 2), us), b), u), lam), .43))
+        quick = p.and_(p.ge(us, like(us, .07)), p.le(v, v_r))
+        bad = p.or_(p.lt(k, 0), p.and_(p.lt(us, like(us, .013)), p.gt(v, us)))
+        safe = p.max(k, like(k, 0))
+        left = p.log(p.div(p.mul(v, inverse_alpha), p.add(p.div(a, p.mul(us, us)), b)))
+        right = p.sub(p.sub(p.mul(safe, log_lam), lam), p.lgamma(p.add(safe, 1)))
+        return rest, safe, p.or_(quick, p.and_(p.not_(bad), p.le(left, right)))
+    return rejection(key, propose, like(lam, 0), p.ne(lam, lam))
+
+
+@op(scalars=True)
+def _poisson(key, lam, /, *, shape, dtype):
+    lam, = parameters_of("poisson", key, shape, dt.float64, lam)
+    valid = p.and_(p.ge(lam, 0), p.is_finite(lam))
+    lam = p.select(valid, lam, like(lam, 0))
+    first, second, _ = _three(key)
+    few = p.lt(lam, FEW)
+    count = p.select(few, _poisson_of_few(first, p.select(few, lam, like(lam, 0))),
+                     _poisson_of_many(second, p.select(few, like(lam, FEW), lam)))
+    return p.convert(p.select(valid, count, like(count, -1)), dtype=dtype)
+
+
+def poisson(key, lam, shape=None, dtype=None):
+    """Poisson counts of mean lam, int64 by default; -1 where lam is negative, infinite or NaN.
+
+    >>> import functorch_core as fc
+    >>> fc.random.poisson(fc.random.key(0), 4., (3,)).shape
+    (3,)
+    """
+    return _poisson(key, lam, shape=_shape_like(shape, lam, name="random.poisson"),
+                    dtype=_int_dtype(dtype, "poisson"))
+
+
+@op(scalars=True)
+def _geometric(key, prob, /, *, shape, dtype):
+    prob, = parameters_of("geometric", key, shape, dt.float64, prob)
+    u = open_unit(key, shape, dt.float64)
+    count = p.add(p.floor(p.div(p.log(u), p.log1p(p.neg(prob)))), 1)
+    return p.convert(count, dtype=dtype)
+
+
+def geometric(key, p, shape=None, dtype=None):
+    """The number of trials until one succeeds, each with probability p; int64 by default.
+
+    >>> import functorch_core as fc
+    >>> fc.random.geometric(fc.random.key(0), .5, (3,)).shape
+    (3,)
+    """
+    return _geometric(key, p, shape=_shape_like(shape, p, name="random.geometric"),
+                      dtype=_int_dtype(dtype, "geometric"))
+
+
+def _binomial_of_few(key, n, q):
+    """The successes among n trials, by the geometric distances between them."""
+    scale = p.log1p(p.neg(q))
+
+    def step(k):
+        return p.add(p.floor(p.div(p.log(open_unit(k, aval_of(n).shape, dt.float64)), scale)), 1)
+    return _count_until(key, n, step)
+
+
+def _binomial_of_many(key, n, q):
+    """Hörmann 1993, BTRS."""
+    one = p.sub(1, q)
+    spread = p.sqrt(p.mul(p.mul(n, q), one))
+    b = p.add(p.mul(spread, 2.53), 1.15)
+    a = p.add(p.add(p.mul(b, .0248), p.mul(q, .01)), -.0873)
+    c = p.add(p.mul(n, q), .5)
+    v_r = p.sub(.92, p.div(4.2, b))
+    alpha = p.mul(p.add(p.div(5.1, b), 2.83), spread)
+    mode = p.floor(p.mul(p.add(n, 1), q))
+    log_odds = p.log(p.div(q, one))
+
+    def log_ways(k):
+        return p.add(p.lgamma(p.add(k, 1)), p.lgamma(p.add(p.sub(n, k), 1)))
+
+    def propose(key):
+        rest, u, v, us = _propose(key, aval_of(n).shape)
+        k = p.floor(p.add(p.mul(p.add(p.div(p.mul(a, 2), us), b), u), c))
+        quick = p.and_(p.ge(us, like(us, .07)), p.le(v, v_r))
+        inside = p.and_(p.ge(k, 0), p.le(k, n))
+        safe = p.clamp(like(k, 0), k, n)
+        left = p.log(p.div(p.mul(v, alpha), p.add(p.div(a, p.mul(us, us)), b)))
+        right = p.add(p.sub(log_ways(mode), log_ways(safe)), p.mul(p.sub(safe, mode), log_odds))
+        return rest, safe, p.and_(inside, p.or_(quick, p.le(left, right)))
+    return rejection(key, propose, like(n, 0), p.ne(n, n))
+
+
+def binomial_of(key, n, prob):
+    """Binomial counts, float64; NaN for what is no number of trials or no probability."""
+    valid = p.and_(p.and_(p.ge(n, 0), p.is_finite(n)), p.and_(p.ge(prob, 0), p.le(prob, 1)))
+    n, prob = (p.select(valid, v, like(v, 0)) for v in (p.floor(n), prob))
+    flipped = p.gt(prob, .5)
+    q = p.select(flipped, p.sub(1, prob), prob)
+    first, second, _ = _three(key)
+    few = p.lt(p.mul(n, q), FEW)
+    none = p.or_(p.le(q, 0), p.not_(few))  # counted by the other way, or 0
+    count = p.select(
+        few, _binomial_of_few(first, p.select(none, like(n, 0), n),
+                              p.select(none, like(q, .5), q)),
+        _binomial_of_many(second, p.select(few, like(n, 100), n), p.select(few, like(q, .5), q)))
+    count = p.select(p.le(q, 0), like(count, 0), count)
+    return p.select(valid, p.select(flipped, p.sub(n, count), count), like(count, math.nan))
+
+
+@op(scalars=True)
+def _binomial(key, n, prob, /, *, shape, dtype):
+    n, prob = parameters_of("binomial", key, shape, dt.float64, n, prob)
+    return p.convert(binomial_of(key, n, prob), dtype=dtype)
+
+
+def binomial(key, n, p, shape=None, dtype=None):
+    """The successes among n trials of probability p, as floats; NaN where p is none.
+
+    >>> import functorch_core as fc
+    >>> fc.random.binomial(fc.random.key(0), 10, .5, (3,)).shape
+    (3,)
+    """
+    return _binomial(key, n, p, shape=_shape_like(shape, n, p, name="random.binomial"),
+                     dtype=_float_dtype(dtype, "binomial"))
+
+
+@op(scalars=True)
+def _multinomial(key, n, probabilities, /, *, shape, dtype):
+    """Outcome after outcome: a binomial share of the trials that are left."""
+    check_key(key, "multinomial")
+    k = aval_of(probabilities).shape[-1]
+    left, = parameters_of("multinomial", key, shape, dt.float64, n)
+    each = broadcast_to(cast(probabilities, dt.float64), (*shape, k))
+    each = p.transpose(each, permutation=(len(shape), *range(len(shape))))
+    after = p.reverse(p.cumsum(p.reverse(each, dims=(0,)), axis=0), dims=(0,))
+
+    def body(carry, xs):
+        (left, key), (prob, total) = carry, xs
+        first, _, rest = _three(key)
+        share = p.select(p.gt(total, 0), p.div(prob, total), like(prob, 0))
+        count = binomial_of(first, left, p.min(share, like(share, 1)))
+        return [p.sub(left, count), rest], [count]
+    _, (counts,) = scan(body, [left, key], [each, after])
+    counts = p.transpose(counts, permutation=(*range(1, len(shape) + 1), 0))
+    return p.convert(counts, dtype=dtype)
+
+
+def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+    """Counts [*shape, k] of the outcomes of n trials with probabilities p [..., k], as floats.
+
+    `unroll` is JAX's hint for the loop over the outcomes, which changes nothing here.
+
+    >>> import functorch_core as fc
+    >>> fc.random.multinomial(fc.random.key(0), 10, fc.asarray([.2, .8]), shape=(3,)).shape
+    (3, 2)
+    """
+    if not np.ndim(p):
+        raise ValueError("random.multinomial takes probabilities [..., k], one an outcome, "
+                         "got a single number: fc.asarray([p, 1 - p])")
+    shape = np.shape(p)[:-1] if shape is None else canonical_shape(shape, "random.multinomial")
+    return _multinomial(key, n, p, shape=shape, dtype=_float_dtype(dtype, "multinomial"))

@@ -1,0 +1,453 @@
+"""fc.random, continued: the distributions that are made of uniform, normal and gamma numbers."""
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from .. import primitives as p
+from ..core import dtypes as dt
+from ..core.aval import aval_of
+from .creation import canonical_shape
+from .elementwise import like
+from .op import SCALARS, Op, op
+from .promotion import broadcast_shapes, broadcast_to, cast
+from .random import (
+    _float_dtype, _gamma, _narrow, _shape_like, _three, _tiny, between, check_key, standard_normal,
+    unit)
+
+
+def _draw(draw: Op, key, *parameters, shape, dtype):
+    """The numbers of a distribution; narrow dtypes are drawn in float32."""
+    name = draw.name.removeprefix("_")
+    dtype = _float_dtype(dtype, name)
+    wide = dt.float32 if dtype.itemsize < 4 else dtype
+    out = draw(key, *parameters, dtype=wide,
+               shape=_shape_like(shape, *parameters, name=f"random.{name}"))
+    return out if wide == dtype else _narrow(out, dtype=dtype)
+
+
+def _prefixed(name: str, shape, *parameters) -> tuple[int, ...]:
+    """A shape that stands before that of the parameters."""
+    return canonical_shape(shape, f"random.{name}") + broadcast_shapes(
+        *(np.shape(v) for v in parameters), name=f"random.{name}")
+
+
+def parameters_of(name: str, key, shape, dtype, *parameters) -> list:
+    """The parameters of a draw, broadcast; TypeError unless the key is one."""
+    check_key(key, name)
+    return [broadcast_to(cast(v, dtype), shape) for v in parameters]
+
+
+def open_unit(key, shape, dtype):
+    """Uniform numbers in (0, 1)."""
+    return between(key, shape, dtype, _tiny(dtype), 1.)
+
+
+def standard_exponential(key, shape, dtype):
+    return p.neg(p.log1p(p.neg(unit(key, shape, dtype))))
+
+
+def _standard_gamma(key, a, shape, dtype):
+    return _gamma.fun(key, a, shape=shape, dtype=dtype)
+
+
+# ---- by a formula --------------------------------------------------------------------------------
+
+
+@op(scalars=True)
+def _lognormal(key, sigma, /, *, shape, dtype):
+    sigma, = parameters_of("lognormal", key, shape, dtype, sigma)
+    return p.exp(p.mul(standard_normal(key, shape, dtype), sigma))
+
+
+def lognormal(key, sigma=1.0, shape=None, dtype=None):
+    """exp of normal numbers of standard deviation sigma.
+
+    >>> import functorch_core as fc
+    >>> fc.random.lognormal(fc.random.key(0), .5, (3,)).shape
+    (3,)
+    """
+    return _draw(_lognormal, key, sigma, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _pareto(key, b, /, *, shape, dtype):
+    b, = parameters_of("pareto", key, shape, dtype, b)
+    return p.exp(p.div(standard_exponential(key, shape, dtype), b))
+
+
+def pareto(key, b, shape=None, dtype=None):
+    """Pareto numbers, from 1 on, of density b / x**(b + 1).
+
+    >>> import functorch_core as fc
+    >>> fc.random.pareto(fc.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    return _draw(_pareto, key, b, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _rayleigh(key, scale, /, *, shape, dtype):
+    scale, = parameters_of("rayleigh", key, shape, dtype, scale)
+    return p.mul(scale, p.sqrt(p.mul(standard_exponential(key, shape, dtype), 2)))
+
+
+def rayleigh(key, scale, shape=None, dtype=None):
+    """Rayleigh numbers: the length of a normal vector in the plane, times scale.
+
+    >>> import functorch_core as fc
+    >>> fc.random.rayleigh(fc.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    return _draw(_rayleigh, key, scale, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _weibull_min(key, scale, concentration, /, *, shape, dtype):
+    scale, concentration = parameters_of("weibull_min", key, shape, dtype, scale, concentration)
+    drawn = p.add(standard_exponential(key, shape, dtype), _tiny(dtype))
+    return p.mul(scale, p.pow(drawn, p.div(1, concentration)))
+
+
+def weibull_min(key, scale, concentration, shape=(), dtype=None):
+    """Weibull numbers; `shape` stands before that of the parameters.
+
+    >>> import functorch_core as fc
+    >>> fc.random.weibull_min(fc.random.key(0), 2., 3., (3,)).shape
+    (3,)
+    """
+    shape = _prefixed("weibull_min", shape, scale, concentration)
+    return _draw(_weibull_min, key, scale, concentration, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _triangular(key, left, mode, right, /, *, shape, dtype):
+    left, mode, right = parameters_of("triangular", key, shape, dtype, left, mode, right)
+    u, span = unit(key, shape, dtype), p.sub(right, left)
+    below = p.add(left, p.sqrt(p.mul(p.mul(u, span), p.sub(mode, left))))
+    above = p.sub(right, p.sqrt(p.mul(p.mul(p.sub(1, u), span), p.sub(right, mode))))
+    return p.select(p.lt(p.mul(u, span), p.sub(mode, left)), below, above)
+
+
+def triangular(key, left, mode, right, shape=None, dtype=None):
+    """Numbers from left to right, whose density rises to the mode and falls from there.
+
+    >>> import functorch_core as fc
+    >>> fc.random.triangular(fc.random.key(0), 0., 1., 3., (3,)).shape
+    (3,)
+    """
+    return _draw(_triangular, key, left, mode, right, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _wald(key, mean, /, *, shape, dtype):
+    """Michael, Schucany and Haas: the smaller root of a quadratic, or the other one."""
+    mean, = parameters_of("wald", key, shape, dtype, mean)
+    first, second, _ = _three(key)
+    z = standard_normal(first, shape, dtype)
+    y = p.mul(p.mul(z, z), mean)
+    # mean * (1 + y/2 - sqrt(y + y**2/4)), without the difference, which cancels where y is large
+    root = p.sqrt(p.add(p.mul(y, 4), p.mul(y, y)))
+    small = p.div(p.mul(mean, 2), p.add(p.add(y, 2), root))
+    chosen = p.le(p.mul(unit(second, shape, dtype), p.add(mean, small)), mean)
+    return p.select(chosen, small, p.div(p.mul(mean, mean), small))
+
+
+def wald(key, mean, shape=None, dtype=None):
+    """Inverse Gaussian numbers of this mean and scale 1.
+
+    >>> import functorch_core as fc
+    >>> fc.random.wald(fc.random.key(0), 2., (3,)).shape
+    (3,)
+    """
+    return _draw(_wald, key, mean, shape=shape, dtype=dtype)
+
+
+@op
+def _maxwell(key, /, *, shape, dtype):
+    check_key(key, "maxwell")
+    z = standard_normal(key, (3, *shape), dtype)
+    return p.sqrt(p.reduce_sum(p.mul(z, z), axes=(0,)))
+
+
+def maxwell(key, shape=(), dtype=None):
+    """Maxwell numbers: the length of a normal vector in space.
+
+    >>> import functorch_core as fc
+    >>> fc.random.maxwell(fc.random.key(0), (3,)).shape
+    (3,)
+    """
+    return _draw(_maxwell, key, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _double_sided_maxwell(key, loc, scale, /, *, shape, dtype):
+    loc, scale = parameters_of("double_sided_maxwell", key, shape, dtype, loc, scale)
+    first, second, _ = _three(key)
+    size = _maxwell.fun(first, shape=shape, dtype=dtype)
+    return p.add(loc, p.mul(scale, _signed(second, size)))
+
+
+def _signed(key, x):
+    """x, positive or negative at random."""
+    drawn = p.random_bits(key, shape=aval_of(x).shape, bits=8)
+    return p.select(p.lt(drawn, like(drawn, 128)), p.neg(x), x)
+
+
+def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
+    """loc plus or minus scale times Maxwell numbers; `shape` stands before the parameters'.
+
+    >>> import functorch_core as fc
+    >>> fc.random.double_sided_maxwell(fc.random.key(0), 0., 1., (3,)).shape
+    (3,)
+    """
+    shape = _prefixed("double_sided_maxwell", shape, loc, scale)
+    return _draw(_double_sided_maxwell, key, loc, scale, shape=shape, dtype=dtype)
+
+
+# ---- of gamma numbers ----------------------------------------------------------------------------
+
+
+@op(scalars=True)
+def _loggamma(key, a, /, *, shape, dtype):
+    a, = parameters_of("loggamma", key, shape, dtype, a)
+    first, second, _ = _three(key)
+    small = p.lt(a, 1)
+    log = p.log(_standard_gamma(first, p.select(small, p.add(a, 1), a), shape, dtype))
+    boost = p.div(p.log(open_unit(second, shape, dtype)), a)
+    return p.add(log, p.select(small, boost, like(log, 0)))
+
+
+def loggamma(key, a, shape=None, dtype=None):
+    """The logarithm of gamma numbers, finite where they underflow; differentiable by a.
+
+    >>> import functorch_core as fc
+    >>> fc.random.loggamma(fc.random.key(0), .01, (3,)).shape
+    (3,)
+    """
+    return _draw(_loggamma, key, a, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _chisquare(key, df, /, *, shape, dtype):
+    df, = parameters_of("chisquare", key, shape, dtype, df)
+    return p.mul(_standard_gamma(key, p.mul(df, .5), shape, dtype), 2)
+
+
+def chisquare(key, df, shape=None, dtype=None):
+    """Chi-squared numbers of df degrees of freedom.
+
+    >>> import functorch_core as fc
+    >>> fc.random.chisquare(fc.random.key(0), 3., (3,)).shape
+    (3,)
+    """
+    return _draw(_chisquare, key, df, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _f(key, dfnum, dfden, /, *, shape, dtype):
+    dfnum, dfden = parameters_of("f", key, shape, dtype, dfnum, dfden)
+    first, second, _ = _three(key)
+    x, y = (p.div(_chisquare.fun(k, df, shape=shape, dtype=dtype), df)
+            for k, df in ((first, dfnum), (second, dfden)))
+    return p.div(x, y)
+
+
+def f(key, dfnum, dfden, shape=None, dtype=None):
+    """Numbers of the F distribution: the ratio of two chi-squared ones over their degrees.
+
+    >>> import functorch_core as fc
+    >>> fc.random.f(fc.random.key(0), 3., 4., (3,)).shape
+    (3,)
+    """
+    return _draw(_f, key, dfnum, dfden, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _t(key, df, /, *, shape, dtype):
+    df, = parameters_of("t", key, shape, dtype, df)
+    first, second, _ = _three(key)
+    half = p.mul(df, .5)
+    spread = p.sqrt(p.div(half, _standard_gamma(second, half, shape, dtype)))
+    return p.mul(standard_normal(first, shape, dtype), spread)
+
+
+def t(key, df, shape=None, dtype=None):
+    """Student's t numbers of df degrees of freedom.
+
+    >>> import functorch_core as fc
+    >>> fc.random.t(fc.random.key(0), 3., (3,)).shape
+    (3,)
+    """
+    return _draw(_t, key, df, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _generalized_normal(key, power, /, *, shape, dtype):
+    power, = parameters_of("generalized_normal", key, shape, dtype, power)
+    first, second, _ = _three(key)
+    inverse = p.div(1, power)
+    return _signed(second, p.pow(_standard_gamma(first, inverse, shape, dtype), inverse))
+
+
+def generalized_normal(key, p, shape=(), dtype=None):
+    """Numbers of density proportional to exp(-|x|**p).
+
+    >>> import functorch_core as fc
+    >>> fc.random.generalized_normal(fc.random.key(0), 1.5, (3,)).shape
+    (3,)
+    """
+    return _draw(_generalized_normal, key, p, shape=shape, dtype=dtype)
+
+
+@op(scalars=True)
+def _ball(key, power, /, *, d, shape, dtype):
+    check_key(key, "ball")
+    first, second, _ = _three(key)
+    g = _generalized_normal.fun(first, power, shape=(*shape, d), dtype=dtype)
+    power, = parameters_of("ball", key, shape, dtype, power)
+    powers = p.pow(p.abs(g), p.broadcast_in_dim(power, shape=(*shape, d),
+                                                dims=tuple(range(len(shape)))))
+    total = p.add(p.reduce_sum(powers, axes=(len(shape),)), standard_exponential(second, shape, dtype))
+    norm = p.pow(total, p.div(1, power))
+    return p.div(g, p.broadcast_in_dim(norm, shape=(*shape, d), dims=tuple(range(len(shape)))))
+
+
+def ball(key, d, p=2, shape=(), dtype=None):
+    """Points, [*shape, d], uniform in the d-dimensional ball of the p-norm.
+
+    >>> import functorch_core as fc
+    >>> fc.random.ball(fc.random.key(0), 3, shape=(5,)).shape
+    (5, 3)
+    """
+    d, = canonical_shape(operator.index(d), "random.ball")
+    return _ball(key, float(p) if isinstance(p, int) else p, d=d,
+                 shape=canonical_shape(shape, "random.ball"), dtype=_float_dtype(dtype, "ball"))
+
+
+@op
+def _orthogonal(key, /, *, n, m, shape, dtype):
+    check_key(key, "orthogonal")
+    rows, columns = max(n, m), min(n, m)
+    if dtype in dt.COMPLEX:
+        parts = standard_normal(key, (2, *shape, rows, columns), dt.real_of(dtype))
+        z = p.complex(*[p.reshape(p.slice_in_dim(parts, start=i, limit=i + 1, dimension=0),
+                                  shape=(*shape, rows, columns)) for i in (0, 1)])
+    else:
+        z = standard_normal(key, (*shape, rows, columns), dtype)
+    if not columns:
+        return p.full((*shape, n, m), 0, dtype)
+    q, r = p.qr(z, full_matrices=False)
+    eye = p.eq(p.iota(shape=(columns, columns), dtype=dt.int32, dimension=0),
+               p.iota(shape=(columns, columns), dtype=dt.int32, dimension=1))
+    diagonal = p.reduce_sum(p.select(broadcast_to(eye, aval_of(r).shape), r, like(r, 0)),
+                            axes=(len(shape) + 1,))
+    lead = tuple(range(len(shape)))
+    turned = p.mul(q, p.broadcast_in_dim(p.sign(diagonal), shape=aval_of(q).shape,
+                                         dims=(*lead, len(shape) + 1)))
+    if n >= m:
+        return turned
+    return p.transpose(turned, permutation=(*lead, len(shape) + 1, len(shape)))
+
+
+def orthogonal(key, n, shape=(), dtype=None, m=None):
+    """Orthogonal matrices [*shape, n, m], uniform (unitary for complex dtypes); m is n by default.
+
+    >>> import functorch_core as fc
+    >>> fc.random.orthogonal(fc.random.key(0), 3, (5,)).shape
+    (5, 3, 3)
+    """
+    dtype = dt.canonical(dtype or float)
+    if dtype not in dt.COMPLEX:
+        dtype = _float_dtype(dtype, "orthogonal")
+    n, m = canonical_shape((n, n if m is None else m), "random.orthogonal")
+    return _orthogonal(key, n=n, m=m, dtype=dtype,
+                       shape=canonical_shape(shape, "random.orthogonal"))
+
+
+@op
+def _beta(key, a, b, /, *, shape, dtype):
+    first, second, _ = _three(key)
+    x, y = (_gamma.fun(k, v, shape=shape, dtype=dtype) for k, v in ((first, a), (second, b)))
+    return p.div(x, p.add(x, y))
+
+
+def beta(key, a, b, shape=None, dtype=None):
+    """Beta numbers in [0, 1] of parameters a and b (> 0); differentiable by them.
+
+    >>> import functorch_core as fc
+    >>> fc.random.beta(fc.random.key(0), 2., 3., (3,)).shape
+    (3,)
+    """
+    dtype = _float_dtype(dtype, "beta")
+    a, b = (np.asarray(v, dtype) if isinstance(v, SCALARS) else v for v in (a, b))
+    return _beta(key, a, b, shape=_shape_like(shape, a, b, name="random.beta"), dtype=dtype)
+
+
+@op
+def _dirichlet(key, alpha, /, *, shape, dtype):
+    a = aval_of(alpha)
+    drawn = _gamma.fun(key, alpha, shape=shape + a.shape[-1:], dtype=dtype)
+    total = p.reduce_sum(drawn, axes=(len(shape),))
+    return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:],
+                                           dims=tuple(range(len(shape)))))
+
+
+def dirichlet(key, alpha, shape=None, dtype=None):
+    """Dirichlet vectors, of sum 1, of parameters alpha [..., n]; `shape` is that without n.
+
+    >>> import functorch_core as fc
+    >>> fc.random.dirichlet(fc.random.key(0), fc.ones(4), (3,)).shape
+    (3, 4)
+    """
+    shape = canonical_shape(np.shape(alpha)[:-1] if shape is None else shape, "random.dirichlet")
+    return _dirichlet(key, alpha, shape=shape, dtype=_float_dtype(dtype, "dirichlet"))
+
+
+BAD_METHOD = """random.multivariate_normal: method={method!r} is none of "cholesky", "eigh", "svd".
+    "cholesky" is the quickest, the others take covariance matrices that are singular."""
+
+
+def _factor(cov, method: str):
+    """A matrix whose product with its transpose is cov."""
+    if method == "cholesky":
+        return p.cholesky(cov)
+    if method == "eigh":
+        values, vectors = p.eigh(cov)
+    elif method == "svd":
+        vectors, values, _ = p.svd(cov, full_matrices=False)
+    else:
+        raise ValueError(BAD_METHOD.format(method=method))
+    shape = aval_of(vectors).shape
+    lengths = p.sqrt(p.max(values, like(values, 0)))
+    lead = tuple(range(len(shape) - 2))
+    return p.mul(vectors, p.broadcast_in_dim(lengths, shape=shape, dims=(*lead, len(shape) - 1)))
+
+
+@op
+def _multivariate_normal(key, mean, cov, /, *, shape, dtype, method):
+    check_key(key, "multivariate_normal")
+    mean, factor = p.convert(mean, dtype=dtype), _factor(p.convert(cov, dtype=dtype), method)
+    n = aval_of(mean).shape[-1]
+    drawn = standard_normal(key, (*shape, n, 1), dtype)
+    factor = broadcast_to(factor, (*shape, n, n))
+    lead = tuple(range(len(shape)))
+    moved = p.dot_general(factor, drawn, contract=((len(shape) + 1,), (len(shape),)),
+                          batch=(lead, lead))
+    return p.add(broadcast_to(mean, (*shape, n)), p.reshape(moved, shape=(*shape, n)))
+
+
+def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky"):
+    """Normal vectors of these means [..., n] and covariance matrices [..., n, n].
+
+    method: "cholesky", or "eigh" or "svd", which take singular covariance matrices.
+
+    >>> import functorch_core as fc
+    >>> fc.random.multivariate_normal(fc.random.key(0), fc.zeros(2), fc.eye(2), (5,)).shape
+    (5, 2)
+    """
+    shape = broadcast_shapes(np.shape(mean)[:-1], np.shape(cov)[:-2]) if shape is None \
+        else canonical_shape(shape, "random.multivariate_normal")
+    return _multivariate_normal(key, mean, cov, shape=shape, method=method,
+                                dtype=_float_dtype(dtype, "multivariate_normal"))
