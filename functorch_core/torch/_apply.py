@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from ..core import dtypes as dt
 from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
+from ..engine.at_once import value_at_once
 from ..engine.recorder import record_pair
+from ._node_chains import edges_of_chain
 from ._node_names import backward_name
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
@@ -20,6 +22,7 @@ from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate, sequence
 
 _new = object.__new__
 levels = None            # the module `_levels`, set when a transform is entered for the first time
+lay_out = None           # of `_memory_order`
 marks_births = False     # while func transforms compute, for operators; see `_captured`
 marks_inference = False  # set when inference mode is entered for the first time
 
@@ -33,6 +36,8 @@ FREED = ("Trying to backward through the graph a second time (or directly access
          "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
          "backward through the graph a second time or if you need to access saved tensors after "
          "calling backward.")
+PART = ("{name} cannot {what} here: what PyTorch computes by several nodes is one node, of which the "
+        "others are only shown. Use a hook of a tensor.")
 SAVED_INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors "
                    "created in inference mode in computation tracked by autograd. To work around "
                    "this, you can make a clone to get a normal tensor and use it in autograd, or "
@@ -85,7 +90,7 @@ class OpNode(Node):
     def name(self) -> str:
         """PyTorch's name of the kind of node."""
         kind = type(self).__name__
-        return f"torch::autograd::{kind}" if kind == "CopySlices" else kind
+        return f"torch::autograd::{kind}" if kind in UNNUMBERED else kind
 
     def __init__(self, edges, n_outputs: int, op: GraphOp, taped: Taped, saved, versions):
         self.edges, self.n_outputs = edges, n_outputs
@@ -167,14 +172,54 @@ class OpNode(Node):
     @property
     def next_functions(self) -> tuple:
         """((node, index), ...) of the inputs in PyTorch's order; (None, 0) where none is needed."""
-        call, edges = self.op.call, self.edges
-        if call is not None:
+        edges, call = self.edges, None if self.op is None else self.op.call
+        if call is not None and call.chain is not None:
+            edges = self._chain(call)
+        elif call is not None:
             edges = [None if i is None else edges[i] for i in call.edges]
         return tuple([(None, 0) if e is None else e for e in edges])
 
+    def _chain(self, call) -> list:
+        """The edges to the further nodes that PyTorch has; see `_node_chains`."""
+        extra = self.extra()
+        if extra.chain is None:
+            places = call.places
+            extra.chain = edges_of_chain(
+                call.chain, lambda name: self.edges[places[name]] if name in places else None)
+        return extra.chain
+
+    def show(self, edges: list):
+        """Be a node of a chain: something to look at, which no gradient passes through."""
+        Node.__init__(self, edges)
+        self.op, self.taped, self.saved, self.versions = None, None, (), ()
+
+    def __call__(self, *grads):
+        """The gradients of the inputs, as next_functions lists them, of those of the outputs."""
+        call = None if self.op is None else self.op.call
+        if self.op is None or call is not None and call.chain is not None:
+            raise NotImplementedError(PART.format(name=self.name(), what="be called"))
+        found = self.apply(self.padded(grads), state.enabled)
+        if call is not None:
+            found = [None if i is None else found[i] for i in call.edges]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def register_hook(self, hook):
+        """Call hook(grad_inputs, grad_outputs) when the node has computed."""
+        self._check_takes_part()
+        return Node.register_hook(self, hook)
+
+    def register_prehook(self, hook):
+        """Call hook(grad_outputs) before the node computes."""
+        self._check_takes_part()
+        return Node.register_prehook(self, hook)
+
+    def _check_takes_part(self):
+        if self.op is None:
+            raise NotImplementedError(PART.format(name=self.name(), what="have hooks"))
+
     def __getattr__(self, name: str):
         """_saved_self, _saved_result, _saved_dim: what PyTorch's nodes show of the call."""
-        if name.startswith("_saved_") and self.op.call is not None:
+        if name.startswith("_saved_") and self.op is not None and self.op.call is not None:
             return self._shown(name.removeprefix("_saved_"))
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
@@ -245,7 +290,8 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 # Ops of which PyTorch saves even a number: a second backward pass through them is an error.
 SAVES_NUMBERS = frozenset({"mul", "div"})
 _node_classes: dict[str, type] = {}
-NODE_NAMES = {name: name for name in ("CopySlices", "NotImplemented")}
+UNNUMBERED = ("CopyBackwards", "CopySlices", "NotImplemented")
+NODE_NAMES = {name: name for name in UNNUMBERED}
 
 
 def node_class_of(name: str) -> type:
@@ -284,19 +330,44 @@ def apply(op: GraphOp, operands: Sequence):
                     levels.refresh(x)
                 if x._level is not None:
                     return levels.apply(op, operands)
-    values, mask = [], []
+    values, on_tape, permuted = [], False, False
     for x in operands:
         if isinstance(x, Tensor):
-            values.append(x._value if x._view is None else x._read())
-            mask.append(x._ge is not None)
+            if x._view is None:
+                values.append(x._value)
+            else:
+                values.append(x._read())
+                if x._view.permuted is not False and x._view.is_permuted():
+                    permuted = True
+            if x._ge is not None:
+                on_tape = True
         else:
             values.append(x)
-            mask.append(False)
-    if True in mask and state.enabled:
-        how = op.taped(tuple(mask))
-        if how is not None:
-            return _apply_taped(op, how, operands, values)
-    out = record(op.unit, values)
+    if on_tape and state.enabled:
+        made = _on_tape(op, operands, values)
+    else:
+        made = _made(op, record(op.unit, values))
+    if permuted:
+        lay_out(op, operands, made)
+    return made
+
+
+def at_once(op: GraphOp, arrays: Sequence) -> Tensor | None:
+    """The result of an op of NumPy arrays and numbers, by NumPy; None where it is not for NumPy, or
+    has not been run so before."""
+    value = value_at_once(op.unit, arrays)
+    return None if value is None or marks_inference else new_tensor(value)
+
+
+def _on_tape(op: GraphOp, operands: Sequence, values: list):
+    how = op.taped(tuple([isinstance(x, Tensor) and x._ge is not None for x in operands]))
+    if how is None:
+        return _made(op, record(op.unit, values))
+    return _apply_taped(op, how, operands, values)
+
+
+def _made(op: GraphOp, out):
+    """Results without history."""
     if marks_inference and state.inference:
         return _inference_tensors(out, op.multiple)
     return [new_tensor(v) for v in out] if op.multiple else new_tensor(out)

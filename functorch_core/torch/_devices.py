@@ -13,6 +13,10 @@ META = ("tensors on the 'meta' device are not implemented; make the tensor on th
         "nothing is computed before it is read")
 
 
+class NotThere(AssertionError, RuntimeError):
+    """A device that this machine, or this build, has not: PyTorch raises AssertionError."""
+
+
 def resolve(device) -> _types.device:
     """The device an argument names; None is the default one."""
     if device is None:
@@ -24,9 +28,14 @@ def move(value: Value, device: _types.device) -> Value:
     """The value on a device."""
     if device.type == "meta":
         raise NotImplementedError(META)
+    if device.type == "xpu":
+        raise NotThere("Torch not compiled with XPU enabled")
     if device.type not in ("cpu", "cuda"):
         raise RuntimeError(f"PyTorch is not linked with support for {device.type} devices")
-    target = xla.device(device.type, device.index or 0)
+    try:
+        target = xla.device(device.type, device.index or 0)
+    except RuntimeError as error:
+        raise NotThere(f"Torch not compiled with CUDA enabled: {error}") from None
     return from_buffer(xla.copy_to(to_buffer(value), target))
 
 

@@ -5,12 +5,11 @@ import warnings
 
 from ..core import dtypes as dt
 from ._tensor_base import Tensor
-from . import _types
-from ._views import assign, check_writable
+from . import _out_dtypes, _types
+from ._out_dtypes import CANNOT_CAST
+from ._memory_order import with_strides
+from ._views import assign, check_writable, layout_of
 
-CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
-OUT_DTYPE = "Expected out tensor to have dtype {wanted}, but got {found} instead"
-EXACT_OUT = frozenset({"aminmax", "complex", "gather", "multinomial"})  # the others' out= converts
 OUT_SHAPE = ("output with shape {out} doesn't match the broadcast shape {shape}")
 
 RESIZED = ("An output with one or more elements was resized since it had shape {old}, which does not "
@@ -50,7 +49,7 @@ def fitted(tensor: Tensor, result: Tensor) -> Tensor:
 def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
     """tensor.op_(*args): the op's result assigned to the tensor."""
     check_writable(tensor)
-    return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)))
+    return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)), checked=True)
 
 
 def write(name: str, out: Tensor, result: Tensor) -> Tensor:
@@ -62,17 +61,15 @@ def write(name: str, out: Tensor, result: Tensor) -> Tensor:
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
                            "differentiation, but one of the arguments requires grad.")
     found, wanted = result._value.aval, out._value.aval
-    if dt.category(found.dtype) > dt.category(wanted.dtype):
-        raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype),
-                                              wanted=scalar_name(wanted.dtype)))
     if found.dtype != wanted.dtype:
-        if name in EXACT_OUT:
-            raise RuntimeError(OUT_DTYPE.format(found=scalar_name(wanted.dtype),
-                                                wanted=scalar_name(found.dtype)))
+        is_dot = name == "matmul" and not found.ndim
+        _out_dtypes.check("dot" if is_dot else name, found.dtype, wanted.dtype)
         result = result.to(_types.of_numpy(wanted.dtype))
     if out.shape != result.shape:
         if out.numel():
             warnings.warn(RESIZED.format(old=list(out.shape), new=list(result.shape)), UserWarning,
                           stacklevel=3)
         out.resize_(result.shape)
+        if result._view is not None and result._view.is_permuted() and out._view is None:
+            with_strides(out, layout_of(result)[1])
     return assign(out, result, captured=True)

@@ -48,11 +48,13 @@ def _install_as(op: TorchOp, name: str, namespace: dict):
 
 
 def _method(op: TorchOp, name: str) -> Callable:
-    def method(self, *args, **kwargs):
+    call = op.call
+
+    def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less
         asked = _op.overrides
-        if asked is not None and asked.applies(method, (self, *args), kwargs):
-            return asked.handle(method, (self, *args), kwargs)
-        return op(self, *args, **kwargs)
+        if asked is not None and asked.applies(method, args, kwargs):
+            return asked.handle(method, args, kwargs)
+        return call(args, kwargs)
     return _named(method, op, name)
 
 
@@ -85,7 +87,7 @@ NUMBERS = (int, float, bool, complex)
 def _operator(op: TorchOp, reflected: bool) -> Callable:
     """A dunder; NotImplemented for operands that are neither tensors nor numbers."""
     if len(op.parameters) == 1:
-        return lambda self: op(self)
+        return lambda self: op(self) if _op.overrides is None else getattr(Tensor, op.name)(self)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
     slow, pairs, taped_pairs = _slow_operator(op, False), op.pairs, op.taped_pairs
@@ -95,8 +97,18 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         # The hot path: two plain tensors whose avals were seen before.
         if other.__class__ in PLAIN and self._level is None and other._level is None and (
                 _op.overrides is None and _op.autocast is None):
-            x = self._value if self._view is None else self._read()
-            y = other._value if other._view is None else other._read()
+            if self._view is None:
+                x = self._value
+            elif self._view.permuted is not False and self._view.is_permuted():
+                return slow(self, other)
+            else:
+                x = self._read()
+            if other._view is None:
+                y = other._value
+            elif other._view.permuted is not False and other._view.is_permuted():
+                return slow(self, other)
+            else:
+                y = other._read()
             on_tape, other_on_tape = self._ge is not None, other._ge is not None
             if not ((on_tape or other_on_tape) and modes.enabled):
                 found = pairs.get((x.aval, y.aval))
@@ -112,7 +124,12 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 self._ge is None or not modes.enabled) and not (
                 _apply.marks_inference or _apply.marks_births) and (
                 _op.overrides is None and _op.autocast is None):
-            x = self._value if self._view is None else self._read()
+            if self._view is None:
+                x = self._value
+            elif self._view.permuted is not False and self._view.is_permuted():
+                return slow(self, other)
+            else:
+                x = self._read()
             cls = other.__class__
             packed = other not in LITERALS and other != 0 and fits(other)
             found = numbers.get((x.aval, cls) if packed else (x.aval, cls, other))
@@ -129,6 +146,9 @@ NOTHING = None, None
 PLAIN = frozenset({Tensor, Parameter})
 
 
+COMMUTATIVE = frozenset({"add", "bitwise_and", "bitwise_or", "bitwise_xor", "mul"})
+
+
 def _slow_operator(op, reflected: bool) -> Callable:
     def operator(self, other):
         if not isinstance(self, Tensor):
@@ -138,11 +158,9 @@ def _slow_operator(op, reflected: bool) -> Callable:
                 hasattr(other, "__array__") or hasattr(other, "__torch_function__")):
             return NotImplemented
         other = _operand(other)
-        if reflected:
-            return op(other, self)
-        if _op.overrides is not None:  # they are told of the method, as PyTorch's are
-            return getattr(Tensor, op.name, op)(self, other)
-        return op(self, other)
+        if _op.overrides is not None and (not reflected or op.name in COMMUTATIVE):
+            return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
+        return op(other, self) if reflected else op(self, other)
     return operator
 
 
@@ -160,5 +178,7 @@ def _inplace_operator(op: TorchOp) -> Callable:
     def operator(self, other):
         if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
             return NotImplemented
+        if _op.overrides is not None:
+            return getattr(Tensor, f"{op.name}_")(self, _operand(other))
         return inplace(op, self, (_operand(other),), {})
     return operator

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from ._node_chains import chain_of
 from ._tensor_base import Tensor
 
 
@@ -181,6 +182,7 @@ RULES: dict = {
     "corrcoef": lambda a: "ClampBackward1" if a.input.ndim > 1 else "DivBackward0",
     "cosine_similarity": "SumBackward1", "cross": "LinalgCrossBackward0",
     "_elu_op": "EluBackward0", "floor_divide": "NotImplemented",
+    "heaviside": "NotImplemented",
     "inner": _inner,
     "kron": "UnsafeViewBackward0", "linalg_cond": "SqueezeBackward1",
     "linalg_eigvals": "LinalgEigBackward0", "linalg_multi_dot": "ViewBackward0",
@@ -371,16 +373,18 @@ class Call:
 
     `edges` are the places among the operands of what next_functions lists, None for an argument
     that PyTorch has an edge for and that is no tensor here; `places` and `static` are the operands
-    and other arguments by name.
+    and other arguments by name; `has_number` is whether a number stands for a tensor. `chain` is the text of `_node_chains` where PyTorch has several
+    nodes.
     """
 
-    __slots__ = ("edges", "places", "static")
+    __slots__ = ("chain", "edges", "has_number", "places", "static")
 
     @classmethod
-    def of(cls, *edges: int) -> Call:
-        """Of something that is no declared op."""
+    def of(cls, *edges: int, chain: str | None = None) -> Call:
+        """Of something that is no declared op; `input` is its first operand in a chain."""
         made = cls.__new__(cls)
-        made.edges, made.places, made.static = edges, {}, {}
+        made.edges, made.places, made.static, made.chain = edges, {"input": 0}, {}, chain
+        made.has_number = False
         return made
 
     def __init__(self, op, bound: list):
@@ -400,6 +404,9 @@ class Call:
         order = ORDER.get(op.name, listed) if bound[-1] is not None else listed
         numbers_last = sorted(order, key=lambda name: listed[name] == [None])
         self.edges = tuple(i for name in numbers_last for i in listed[name])
+        self.has_number = any([kind == "Operand" and value is not None and not isinstance(
+            value, Tensor) for kind, value in zip(op.kinds, bound)])
+        self.chain = chain_of(op.name, op.names, bound)
 
 
 def _edges_of(op, name: str, kind: str, value, places: range) -> list:

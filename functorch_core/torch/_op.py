@@ -23,22 +23,30 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
+from ..core import dtypes as dt
 from ..core.trace import Builder
 from ..engine.errors import out_of_memory
+from ..engine.recorder import computes_at_once, record
 from ..engine.units import SCALAR_AVALS
 from ..names import pickles_name_torch
 from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
 
-from ._apply import GraphOp, apply, node_class_of
+from ._apply import GraphOp, apply, at_once, node_class_of
+from ._node_chains import name_of_chain
 from ._node_names import COMPOSITES, RULES, Call, name_of, rename
+from ._out_dtypes import DECIDES, decided
 from ._parameter import Parameter
-from ._tensor_base import Tensor
-from . import _types
+from ._tensor_base import Tensor, new_tensor
+from . import _apply, _types
 
 OPERANDS = frozenset({"Tensor", "MaybeTensor", "Operand", "Tensors", "Number"})
 _EMPTY = inspect.Parameter.empty
-SIMPLE = frozenset({int, bool, str, type(None), _types.dtype})  # static arguments that are keys
+# Classes of static arguments that are keys as they are.
+SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
 PLAIN = frozenset({Tensor, Parameter})
+NUMBERS = frozenset({"Operand", "Number"})
 
 overrides = None  # set by torch.overrides while a __torch_function__ class or mode exists
 autocast = None   # set by torch.amp while autocast is on
@@ -90,6 +98,8 @@ class TorchOp:
         self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
         self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
         self.ops: dict[tuple, GraphOp] = {}
+        # The same by what was given in place, defaults and their order left out: see `_at_sight`.
+        self.seen: dict[tuple, GraphOp] = {}
         # For operators: avals of two tensors -> op; avals and which are on the tape -> op, Taped.
         self.pairs: dict[tuple, GraphOp] = {}
         self.taped_pairs: dict[tuple, tuple] = {}
@@ -108,19 +118,111 @@ class TorchOp:
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
-    def __call__(self, *args, out=None, **kwargs):
+    def __call__(self, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
-            return overrides.handle(self, args, kwargs if out is None else {**kwargs, "out": out})
+            return overrides.handle(self, args, kwargs)
+        return self.call(args, kwargs)
+
+    def call(self, args: tuple, kwargs: dict):
+        """The op of these arguments, whom nothing overrides. `out` is taken out of kwargs."""
+        sight = out = None
         try:
+            if kwargs:
+                out = kwargs.pop("out", None)
+                if out is not None and self.name in DECIDES:
+                    kwargs["dtype"] = decided(self.name, out, kwargs.get("dtype"))
+            elif autocast is None:
+                if computes_at_once():
+                    made = self._at_once(args)
+                    if made is not None:
+                        return made
+                sight = self._at_sight(args)
+                op = None if sight is None else self.seen.get(sight[0])
+                if op is not None:
+                    _, operands, values = sight
+                    if values is not None and not op.multiple and not _apply.marks_inference:
+                        return new_tensor(record(op.unit, values))
+                    return self.finish(apply(op, operands), op)
             bound = self.bind(args, kwargs)
             if autocast is not None:
                 bound = autocast.cast(self, bound)
-            result = self.compute(bound)
+            result = self.compute(bound, sight)
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:
             raise out_of_memory(error) from error
         return result if out is None else write_out(self.name, out, result)
+
+    def _at_once(self, args) -> Tensor | None:
+        """The result by NumPy where ops are computed at once, for what _at_sight would call plain
+        and has seen before; else None. The same in one go, of arrays: 1.3 us for 2.1."""
+        arrays, key = [], [_types.defaults.dtype]
+        for kind, x in zip(self.kinds, args):
+            cls = x.__class__
+            if cls is Tensor:
+                view, value = x._view, x._value
+                if view is not None:
+                    value = x._read()
+                    if view.permuted is not False and view.is_permuted():
+                        return None
+                if value.recording is not None or x._ge is not None or x._level is not None:
+                    return None
+                arrays.append(value.data)
+                key.append(value.aval)
+            elif not kind:
+                if cls not in SIMPLE:
+                    return None
+                key.append(cls)
+                key.append(x)
+            elif cls is int or cls is float:
+                key.append(cls)
+                if x in LITERALS or not x:
+                    key.append(x)
+                else:
+                    arrays.append(np.float64(x) if cls is float else np.int64(x))
+            else:
+                return None
+        op = self.seen.get(tuple(key))
+        return None if op is None else at_once(op, arrays)
+
+    def _at_sight(self, args) -> tuple[tuple, list, list | None] | None:
+        """Of arguments given in place: a key, the operands among them, and the values of these if
+        they are plain, off the tape and in order. None unless all are tensors, numbers or simple
+        static arguments. (1.5 us less than to bind and apply.)"""
+        if len(args) > self.n_positional:
+            return None
+        operands, values, plain = [], [], _apply.levels is None
+        key: list = [_types.defaults.dtype]
+        for kind, x in zip(self.kinds, args):
+            cls = x.__class__
+            if cls in PLAIN:
+                if not kind or kind == "Number" or x._level is not None:
+                    return None
+                view, value = x._view, x._value
+                if view is not None:
+                    value = x._read()
+                    if view.permuted is not False and view.is_permuted():
+                        plain = False
+                if x._ge is not None:
+                    plain = False
+                operands.append(x)
+                values.append(value)
+                key.append(value.aval)
+            elif not kind:
+                if cls not in SIMPLE:
+                    return None
+                key.append(cls)
+                key.append(x)
+            elif (cls is int and fits(x) or cls is float and x) and kind in NUMBERS:
+                key.append(cls)
+                if x in LITERALS or not x:
+                    key.append(x)
+                else:
+                    operands.append(x)
+                    values.append(x)
+            else:
+                return None
+        return tuple(key), operands, values if plain else None
 
     # ---- from arguments to an op at a signature
 
@@ -168,19 +270,22 @@ class TorchOp:
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
         return i
 
-    def compute(self, bound: list):
-        """Apply to bound arguments."""
+    def compute(self, bound: list, sight: tuple | None = None):
+        """Apply to bound arguments; `sight` is what _at_sight found of them."""
         operands: list = []
         key: list = [_types.defaults.dtype]
-        for kind, value in zip(self.kinds, bound):
-            cls = value.__class__
-            if not kind:
-                key.append(value if cls in SIMPLE else static_key(value))
-            elif cls in PLAIN and kind != "Number":
-                operands.append(value)
-                key.append(value._value.aval if value._level is None else value._level.aval)
-            else:
-                key.append(self._operand(kind, value, operands))
+        try:
+            for kind, value in zip(self.kinds, bound):
+                cls = value.__class__
+                if not kind:
+                    key.append(value if cls in SIMPLE else static_key(value))
+                elif cls in PLAIN and kind != "Number":
+                    operands.append(value)
+                    key.append(value._value.aval if value._level is None else value._level.aval)
+                else:
+                    key.append(self._operand(kind, value, operands))
+        except NoOperand as error:
+            raise error.explained(self.name, self.names[len(key) - 1]) from None
         key = tuple(key)
         try:
             op = self.ops.get(key)
@@ -193,6 +298,8 @@ class TorchOp:
                 self._remember_pair(bound, op)
             if len(bound) > 1 and not op.multiple and self.kinds[1] == "Operand":
                 self._remember_number(bound, op, len(operands))
+        if sight is not None and len(operands) == len(sight[1]):  # no default is an operand
+            self.seen[sight[0]] = op
         return self.finish(apply(op, operands), op)
 
     def _remember_pair(self, bound: list, op: GraphOp):
@@ -252,13 +359,12 @@ class TorchOp:
             return cls, value, math.copysign(1, value) if cls is float else 0
         if value is None and kind in ("MaybeTensor", "Number", "Operand"):
             return None
-        raise TypeError(f"{self.name}(): argument '{self._name_of(kind, value)}' must be "
-                        f"{EXPECTED[kind]}, not {cls.__name__}")
-
-    def _name_of(self, kind: str, value) -> str:
-        return next((n for n, k in zip(self.names, self.kinds) if k == kind), "input")
+        raise NoOperand(kind, cls)
 
     def _trace(self, bound: list) -> GraphOp:
+        for name, kind, value in zip(self.names, self.kinds, bound):
+            if value is None and kind == "Operand" and name in ("input", "other"):
+                raise NoOperand(kind, type(None)).explained(self.name, name)
         builder = Builder(self.name)
         with builder:
             args = [self._placeholder(builder, k, v) if k else freeze(v)
@@ -267,11 +373,14 @@ class TorchOp:
             out = self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
             multiple = isinstance(out, (list, tuple))
             graph = builder.finish(out if multiple else [out])
-        op = GraphOp(graph, self.name, multiple, self._node_class(bound))
-        op.call = Call(self, bound)
+        call = Call(self, bound)
+        op = GraphOp(graph, self.name, multiple, self._node_class(bound, call))
+        op.call = call
         return op
 
-    def _node_class(self, bound: list) -> type:
+    def _node_class(self, bound: list, call: Call) -> type:
+        if call.chain is not None:
+            return node_class_of(name_of_chain(call.chain))
         rule = self.node_rule
         name = None if rule is None else name_of(rule, self.names, bound)
         return self.node_class if name is None else node_class_of(name)
@@ -288,6 +397,17 @@ class TorchOp:
                     value in LITERALS or is_literal_zero(value)):
                 return Weak(builder.input(SCALAR_AVALS[cls]), cls)
         return value
+
+
+class NoOperand(TypeError):
+    """What an argument that must be an operand is not: (its kind, the class of what came)."""
+
+    def explained(self, op: str, argument: str) -> TypeError:
+        """The error as the user sees it."""
+        kind, cls = self.args
+        module = "" if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}."
+        return TypeError(f"{op}(): argument '{argument}' must be {EXPECTED[kind]}, not "
+                         f"{module}{cls.__name__}")
 
 
 def _simple(how):
@@ -309,8 +429,8 @@ def ask_stranger(op, args, kwargs):
     return op(*args, **kwargs)
 
 
-EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor or None", "Operand": "Tensor or Number",
-            "Tensors": "a sequence of Tensors", "Number": "Number"}
+EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor", "Operand": "Tensor",
+            "Tensors": "tuple of Tensors", "Number": "Number"}
 
 
 def logical_aval(tensor: Tensor):
@@ -389,6 +509,10 @@ class Composite:
     def __call__(self, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs)
+        return self.call(args, kwargs)
+
+    def call(self, args: tuple, kwargs: dict):
+        """The function of these arguments, whom nothing overrides."""
         try:
             made = self.fun(*args, **kwargs)
         except (AttributeError, TypeError):

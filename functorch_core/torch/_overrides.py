@@ -5,7 +5,9 @@ overrides anything exists, so programs without one pay a test for None per call.
 """
 from __future__ import annotations
 
+import functools
 import threading
+import types
 
 from . import _op
 from ._parameter import Buffer, Parameter
@@ -73,6 +75,7 @@ def _is_ours(cls: type) -> bool:
 
 def install():
     """Give Tensor its __torch_function__, and notice its subclasses."""
+    _attributes.update({name: Tensor.__dict__[name] for name in ATTRIBUTES})
     Tensor.__torch_function__ = classmethod(_default)
     Tensor.__init_subclass__ = classmethod(_on_new_subclass)
     Parameter.__torch_function__ = Buffer.__torch_function__ = _disabled_torch_function_impl
@@ -172,46 +175,133 @@ def activate():
     if _op.overrides is None:
         _op.overrides = dispatcher
         for name in (*MEMBERS, *USERS_MEMBERS):
-            setattr(Tensor, name, _asking(getattr(Tensor, name), name in USERS_MEMBERS))
+            setattr(Tensor, name, _asking(getattr(Tensor, name), name))
+        Tensor.ndimension = Tensor.dim
+        for function in _functions_that_ask():
+            _let_ask(function)
 
 
 # Methods of Tensor that are written by hand.
 MEMBERS = ("backward", "detach", "dim", "is_contiguous", "item", "numel", "numpy", "register_hook",
            "requires_grad_", "size", "storage_offset", "stride", "tolist")
 # These ask the users' classes only: our own (sparse tensors) have them.
-USERS_MEMBERS = ("__contains__", "__deepcopy__", "__format__", "__len__", "__reduce_ex__", "__repr__",
-                 "data_ptr", "detach_", "element_size", "get_device", "is_complex",
-                 "is_floating_point", "is_inference", "is_signed", "nelement",
-                 "register_post_accumulate_grad_hook", "retain_grad")
-# Attributes ask in the classes that override, so that those of other tensors cost nothing more.
+USERS_MEMBERS = ("__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__float__",
+                 "__format__", "__index__", "__int__", "__len__", "__reduce_ex__", "__repr__",
+                 "__reversed__", "data_ptr", "detach_", "element_size", "get_device", "is_complex",
+                 "is_floating_point", "is_inference", "is_shared", "is_signed", "nelement",
+                 "register_post_accumulate_grad_hook", "retain_grad",
+                 # operators that PyTorch does not call by the name of a method
+                 "__and__", "__eq__", "__floordiv__", "__invert__", "__lshift__", "__or__",
+                 "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__", "__rpow__",
+                 "__rrshift__", "__rshift__", "__rsub__", "__rtruediv__", "__xor__")
+RENAMED = {"__rtruediv__": "__rdiv__"}
+# Attributes ask in the classes that override, and while a mode is on in Tensor itself, so that those
+# of other tensors cost nothing more.
 ATTRIBUTES = ("H", "T", "_base", "_version", "data", "device", "dtype", "grad", "grad_fn", "imag",
-              "is_cpu", "is_cuda", "is_leaf", "is_meta", "is_sparse", "itemsize", "layout", "mH",
-              "mT", "nbytes", "ndim", "output_nr", "real", "requires_grad", "retains_grad",
-              "shape")
+              "is_cpu", "is_cuda", "is_leaf", "is_meta", "is_mkldnn", "is_mps", "is_nested",
+              "is_quantized", "is_sparse", "is_sparse_csr", "is_xpu", "itemsize", "layout", "mH",
+              "mT", "name", "names", "nbytes", "ndim", "output_nr", "real", "requires_grad",
+              "retains_grad", "shape")
 
 
 def _let_attributes_ask(cls: type):
     for name in ATTRIBUTES:
-        attribute = Tensor.__dict__[name]
+        attribute = _attributes[name]
         if getattr(cls, name) is attribute:  # not the subclass's own
-            setattr(cls, name, _asking_attribute(attribute))
+            setattr(cls, name, AskingAttribute(attribute))
 
 
-def _asking_attribute(attribute: property) -> property:
-    """The attribute for overriding classes: they are asked about Tensor.shape.__get__."""
-    def asked(how, *args):
-        if dispatcher.applies(how, args, {}):
-            return dispatcher.handle(how, args, {})
-        return how(*args)
+class AskingAttribute:
+    """An attribute of which classes and modes are asked, as Tensor.shape.__get__."""
 
-    return property(lambda self: asked(attribute.__get__, self),
-                    attribute.fset and (lambda self, value: asked(attribute.__set__, self, value)),
-                    attribute.fdel and (lambda self: asked(attribute.__delete__, self)),
-                    attribute.__doc__)
+    def __init__(self, attribute: property):
+        self.attribute, self.__doc__ = attribute, attribute.__doc__
+
+    def __get__(self, instance, owner=None):
+        how = self.attribute.__get__
+        return self.attribute if instance is None else _asked(how, instance)
+
+    def __set__(self, instance, value):
+        _asked(self.attribute.__set__, instance, value)
+
+    def __delete__(self, instance):
+        _asked(self.attribute.__delete__, instance)
 
 
-def _asking(method, users_only: bool):
-    import functools
+def _asked(how, *args):
+    if dispatcher.applies(how, args, {}):
+        return dispatcher.handle(how, args, {})
+    return how(*args)
+
+
+_attributes: dict[str, property] = {}  # Tensor's own
+
+
+class _ModesOn:
+    """How many modes are on in all threads: as long as one is, Tensor's attributes ask."""
+
+    def __init__(self):
+        self.n, self.lock = 0, threading.Lock()
+
+    def add(self, change: int):
+        """A mode is entered (1) or left (-1)."""
+        with self.lock:
+            before, self.n = self.n, self.n + change
+            if not before:
+                for name, attribute in _attributes.items():
+                    setattr(Tensor, name, AskingAttribute(attribute))
+            elif not self.n:
+                for name, attribute in _attributes.items():
+                    setattr(Tensor, name, attribute)
+
+
+modes_on = _ModesOn()
+
+
+# ---- functions that are no ops -------------------------------------------------------------------
+
+
+def _functions_that_ask() -> list:
+    """Functions that PyTorch asks about, though they are written in Python."""
+    from .. import nn
+    from . import autograd, fft, linalg, special
+    found = [autograd.grad, *[getattr(nn.init, name) for name in INITIALIZERS]]
+    for space in (nn.functional, fft, linalg, special):
+        found += [f for name, f in vars(space).items() if f.__class__ is types.FunctionType
+                  and not name.startswith(("_", "sigmoid", "tanh", "upsample"))]
+    return found
+
+
+INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
+
+
+def _let_ask(function):
+    """From now on the function asks first whether somebody overrides it.
+
+    Its code is exchanged, because it may have been imported by its name; a function around it from
+    the beginning would cost 0.1 us a call in programs that override nothing.
+    """
+    if "_ask" in (function.__kwdefaults__ or ()):
+        return
+    original = types.FunctionType(function.__code__, function.__globals__, function.__name__,
+                                  function.__defaults__, function.__closure__)
+    original.__kwdefaults__, function.__wrapped__ = function.__kwdefaults__, original
+
+    def ask(args, kwargs):
+        if dispatcher.applies(function, args, kwargs):
+            return dispatcher.handle(function, args, kwargs)
+        return original(*args, **kwargs)
+
+    def code(*args, _ask=None, **kwargs):
+        return _ask(args, kwargs)
+    # As many free variables as before, which a function cannot change: these are not used.
+    function.__code__ = code.__code__.replace(co_freevars=original.__code__.co_freevars)
+    function.__defaults__ = None
+    function.__kwdefaults__ = {"_ask": ask}
+
+
+def _asking(method, name: str):
+    users_only = name in USERS_MEMBERS
 
     @functools.wraps(method)
     def asking(self, *args, **kwargs):
@@ -220,6 +310,8 @@ def _asking(method, users_only: bool):
         if dispatcher.applies(asking, (self, *args), kwargs):
             return dispatcher.handle(asking, (self, *args), kwargs)
         return method(self, *args, **kwargs)
+    asking.__name__ = RENAMED.get(name, name)
+    asking.__qualname__ = f"Tensor.{asking.__name__}"
     return asking
 
 
@@ -277,8 +369,10 @@ class TorchFunctionMode:
 
     def __enter__(self):
         activate()
+        modes_on.add(1)
         state.modes += (self,)
         return self
 
     def __exit__(self, *exc):
         state.modes = state.modes[:-1]
+        modes_on.add(-1)

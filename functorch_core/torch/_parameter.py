@@ -44,6 +44,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __init__(self, data=None, requires_grad=True):
         pass
 
+    def __deepcopy__(self, memo):
+        """A parameter with a copy of the data; without the gradient, as PyTorch's."""
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
+
 
 class Buffer(Tensor):
     """A tensor that becomes a buffer of the module it is assigned to."""

@@ -13,6 +13,7 @@ from ..engine import Value, from_numpy
 from ..engine.value import to_numpy
 from ..names import pickles_name_torch
 from . import _types
+from ._memory_order import with_strides
 from ._ops.storage import Storage, TypedStorage, UntypedStorage, storage_of
 from ._parameter import Buffer, Parameter
 from ._serialization import GlobalName, ParameterSpec, StorageSpec, TensorSpec
@@ -179,8 +180,7 @@ def _whole(spec: TensorSpec, size, stride) -> Tensor:
     array = np.ndarray(size, storage.dtype, storage.view(np.uint8),
                        strides=[s * storage.itemsize for s in stride])
     made = new_tensor(place(np.ascontiguousarray(array).reshape(size), spec.location))
-    made._strides = stride
-    return made
+    return with_strides(made, stride)
 
 
 def view_of_cell(cell: Cell, dtype, size, stride, offset: int) -> Tensor:

@@ -105,7 +105,9 @@ def get_float32_matmul_precision() -> str:
 def set_float32_matmul_precision(precision: str):
     """Kept: on the CPU products of float32 are computed in float32 in any case."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high' or 'medium'")
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the precision "
+                      "stays as it is", stacklevel=2)
+        return
     settings.matmul_precision = precision
 
 

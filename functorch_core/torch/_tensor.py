@@ -10,6 +10,7 @@ from ..engine import from_numpy, record, unit_of_primitive
 from ..engine.value import to_numpy
 from .. import primitives as p
 from . import _printing, _types
+from ._memory_order import channels_last_strides, in_memory_order
 from ._tensor_base import Tensor, new_tensor
 from ._views import (
     Alias, Cell, assign, contiguous_strides, layout_of, make_alias, share)
@@ -194,16 +195,6 @@ def is_contiguous(self, memory_format=_types.contiguous_format) -> bool:
         a == b for n, a, b in zip(shape, strides, wanted) if n != 1))
 
 
-def channels_last_strides(shape) -> tuple[int, ...]:
-    """The strides of NHWC (or NDHWC) memory for an NCHW (or NCDHW) shape."""
-    order = [0, *range(2, len(shape)), 1]
-    strides, n = [0] * len(shape), 1
-    for d in reversed(order):
-        strides[d] = n
-        n *= max(shape[d], 1)
-    return tuple(strides)
-
-
 @_member
 def data_ptr(self) -> int:
     """The address of the first element, which two tensors share exactly if it is one place.
@@ -258,9 +249,9 @@ Tensor._array = lambda self: _concrete(self, "its data")
 @_member
 def item(self):
     """The only element as a Python number."""
-    if self.numel() != 1 and self._level is None:
+    if self._level is None and self._value.aval.size != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    return _concrete(self, "item()").reshape(()).item()
+    return _concrete(self, "item()").item()
 
 
 @_member
@@ -278,7 +269,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     if self.dtype.numpy.kind == "V":
         from ._inplace import scalar_name
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
-    return np.array(_concrete(self, "numpy()"))
+    return in_memory_order(_concrete(self, "numpy()"), self)
 
 
 Tensor.numpy = numpy
@@ -315,9 +306,18 @@ def _index(self) -> int:
 
 
 Tensor.__bool__, Tensor.__index__ = _truth, _index
-Tensor.__float__ = lambda self: float(_only(self))
-Tensor.__int__ = lambda self: int(_only(self))
+Tensor.__float__ = lambda self: float(_real(self, "double"))
+Tensor.__int__ = lambda self: int(_real(self, "int64_t"))
 Tensor.__complex__ = lambda self: complex(_only(self))
+
+
+def _real(self, kind: str):
+    number = _only(self)
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return number.real
+    return number
 
 
 def _only(self):
@@ -333,7 +333,7 @@ def __len__(self) -> int:
 
 
 def __iter__(self):
-    if not self.ndim:
+    if not self.dim():
         raise TypeError("iteration over a 0-d tensor")
     return iter(self.unbind(0))
 
@@ -345,7 +345,12 @@ def __contains__(self, element) -> bool:
                        f"{type(element)}.")
 
 
+def __reversed__(self):
+    return self.flip(0) if self.ndim else self
+
+
 Tensor.__len__, Tensor.__iter__, Tensor.__contains__ = __len__, __iter__, __contains__
+Tensor.__reversed__ = __reversed__
 
 
 def __repr__(self, *, tensor_contents=None) -> str:
@@ -353,7 +358,7 @@ def __repr__(self, *, tensor_contents=None) -> str:
         from . import _levels
         return _levels.describe(self)
     from ._parameter import Parameter
-    node = self._ge[0] if self._ge is not None and not self.is_leaf else None
+    node = self.grad_fn if self._ge is not None else None
     place = self.device
     return _printing.format_tensor(
         _concrete(self, "repr"), dtype_name=repr(self.dtype),
@@ -480,7 +485,7 @@ def is_leaf(self) -> bool:
 def grad_fn(self):
     """The node that made the tensor, None for a leaf."""
     if self._view is not None:
-        self._read()
+        self._view.settle(self)
     return None if self.is_leaf else self._ge[0]
 
 

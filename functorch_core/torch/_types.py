@@ -130,7 +130,9 @@ def of_numpy(numpy) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError if there is none."""
     found = _by_numpy.get(np.dtype(numpy))
     if found is None:
-        raise TypeError(f"can't convert np.ndarray of type {numpy}. The only supported types are: "
+        kind = getattr(numpy, "type", numpy)
+        kind = f"numpy.{kind.__name__}" if isinstance(kind, type) else kind
+        raise TypeError(f"can't convert np.ndarray of type {kind}. The only supported types are: "
                         "float64, float32, float16, complex64, complex128, int64, int32, int16, "
                         "int8, uint64, uint32, uint16, uint8, and bool.")
     return found
@@ -183,6 +185,8 @@ class device:
     __slots__ = ("type", "index")
     __module__ = "torch"
     KINDS = ("cpu", "cuda", "mps", "xpu", "mtia", "meta", "xla", "ipu", "hpu", "vulkan", "lazy")
+    NAMED = ("cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
+             "vulkan, mps, meta, hpu, mtia, privateuseone")  # as PyTorch says
 
     def __init__(self, type="cpu", index=None):
         if isinstance(type, device):
@@ -195,8 +199,8 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in self.KINDS:
-            raise RuntimeError(f"Expected one of {', '.join(self.KINDS)} device type at start of "
-                               f"device string: {type}")
+            raise RuntimeError(f"Expected one of {self.NAMED} device type at start of device "
+                               f"string: {type}")
         self.type, self.index = type, index
 
     def __repr__(self):

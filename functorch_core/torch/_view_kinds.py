@@ -23,7 +23,7 @@ view_kind("alias", get=lambda x: x, put=lambda base, new: new,
 
 view_kind("view", get=lambda x, shape: p.reshape(x, shape=shape),
           put=lambda base, new, shape: p.reshape(new, shape=base.aval.shape),
-          layout=_reshape_layout)
+          layout=_reshape_layout, host=lambda array, shape: array.reshape(shape))
 
 
 def without(shape, dims) -> tuple[int, ...]:
@@ -36,6 +36,7 @@ view_kind("squeeze", get=lambda x, dims, how: p.reshape(x, shape=without(x.aval.
           put=lambda base, new, dims, how: p.reshape(new, shape=base.aval.shape),
           layout=lambda shape, strides, offset, dims, how: (
               without(shape, dims), without(strides, dims), offset),
+          host=lambda array, dims, how: array.squeeze(dims),
           node=lambda dims, how: f"squeeze{how}" if how else "squeeze")
 
 
@@ -44,10 +45,14 @@ def _unsqueeze_layout(shape, strides, offset, dim):
     return shape[:dim] + (1,) + shape[dim:], strides[:dim] + (stride,) + strides[dim:], offset
 
 
+def _unsqueezed(array, dim):
+    return array.reshape((*array.shape[:dim], 1, *array.shape[dim:]))
+
+
 view_kind("unsqueeze",
           get=lambda x, dim: p.reshape(x, shape=x.aval.shape[:dim] + (1,) + x.aval.shape[dim:]),
           put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
-          layout=_unsqueeze_layout)
+          layout=_unsqueeze_layout, host=_unsqueezed)
 
 # ---- the same elements in another order ----------------------------------------------------------
 
@@ -64,7 +69,8 @@ for _name in ("permute", "transpose", "t"):
     view_kind(_name, get=lambda x, order: p.transpose(x, permutation=order),
               put=lambda base, new, order: p.transpose(new, permutation=inverse(order)),
               layout=lambda shape, strides, offset, order: (
-                  tuple(shape[i] for i in order), tuple(strides[i] for i in order), offset))
+                  tuple(shape[i] for i in order), tuple(strides[i] for i in order), offset),
+              host=np.ndarray.transpose)
 
 # ---- a part of the elements: integers, slices and None -------------------------------------------
 # The spec has for each dimension of the base (start, size, step, whether the dimension stays); a

@@ -17,8 +17,11 @@ from ..core import dtypes as dt
 from ..core.aval import Aval, aval
 from ..core.trace import evaluate, trace_closed
 from ..engine import Value
-from . import _captured, _tensor_base
+from ..engine.at_once import host_array, value_of
+from ..engine.recorder import computes_at_once
+from . import _apply, _captured, _tensor_base
 from ._apply import GraphOp, apply
+from ._node_chains import chain_of_box
 from ._node_names import Call, rename
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
@@ -71,21 +74,23 @@ def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
 class Kind(NamedTuple):
     """get(x, *params, *ints); put(base, new, *params, *ints) or None for the general one, which
     takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.
-    `node` names the op for grad_fn, from the params."""
+    `node` names the op for grad_fn, from the params; host(array, *params) is get for NumPy arrays,
+    of kinds without ints."""
 
     get: Callable
     put: Callable | None
     layout: Callable
     node: Callable | None = None
+    host: Callable | None = None
 
 
 KINDS: dict[str, Kind] = {}  # declared in _view_kinds
 
 
 def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | None = None,
-              node: Callable | None = None):
+              node: Callable | None = None, host: Callable | None = None):
     """Declare a kind of view."""
-    KINDS[name] = Kind(get, put, layout, node)
+    KINDS[name] = Kind(get, put, layout, node, host)
 
 
 class Cell:
@@ -94,13 +99,14 @@ class Cell:
     `unseen` of the versions came from writes through x.data, which autograd does not know of.
     """
 
-    __slots__ = ("value", "version", "unseen", "shape", "strides", "token", "born", "__weakref__")
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "token", "born",
+                 "__weakref__")
 
     def __init__(self, value: Value, version: int, strides, born: int | None = None):
         self.born = _tensor_base.births if born is None else born
         self.value, self.version, self.unseen = value, version, 0
         self.shape = value.aval.shape
-        self.strides = strides or contiguous_strides(self.shape)
+        self.strides, self.strided = strides or contiguous_strides(self.shape), strides is not None
 
 
 class Alias:
@@ -108,13 +114,29 @@ class Alias:
     through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
     writing to it while the tape is on, of a view that autograd could not follow."""
 
-    __slots__ = ("cell", "chain", "seen", "base", "skip", "untracked", "refuses")
+    __slots__ = ("cell", "chain", "permuted", "contiguous", "seen", "base", "skip", "untracked",
+                 "refuses", "written")
 
     def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
         self.skip = skip
+        self.permuted = self.contiguous = None  # nobody knows until an op asks
         self.refuses: str | None = None
+        self.written = False  # through this view, on the tape: its history is that of the base
         self.untracked = False  # whether writes go unseen by autograd: x.data
+
+    def is_permuted(self) -> bool:
+        """Whether the dimensions may lie in memory in another order (see `_memory_order`)."""
+        if self.permuted is None:
+            self.permuted = self.cell.strided or any([x.kind in PERMUTING for x in self.chain])
+        return self.permuted
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other."""
+        if self.contiguous is None:
+            shape, strides, _ = self.layout()
+            self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+        return self.contiguous
 
     def read(self, tensor: Tensor) -> Value:
         """The tensor's value, derived anew if the cell has changed since."""
@@ -130,6 +152,12 @@ class Alias:
                 tensor._value = cell.value
             self.seen = cell.version
         return tensor._value
+
+    def settle(self, tensor: Tensor):
+        """Let the tensor have the history that PyTorch gives it: that of a part of its base."""
+        if self.written and tensor._level is None and tensor._ge is not None:
+            self.written, self.seen = False, -1
+        self.read(tensor)
 
     def layout(self) -> tuple[tuple, tuple, int]:
         """(shape, strides, offset) in elements of the storage."""
@@ -183,7 +211,8 @@ def getter(chain: tuple, a: Aval) -> GraphOp:
     ints = [INT] * sum(n for _, _, n in chain)
     op = GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name,
                  False)
-    op.call = Call.of(0)
+    is_box = len(chain) == 1 and chain[-1][0] == "index"
+    op.call = Call.of(0, chain=chain_of_box(*chain[-1][1]) if is_box else None)
     return op
 
 
@@ -286,7 +315,9 @@ def share(tensor: Tensor) -> Alias:
     if tensor._view is None:
         born = _captured.birth(tensor) if _tensor_base.births else 0
         cell = Cell(tensor._value, tensor._own_version, tensor._strides, born)
-        tensor._view = Alias(cell, (), None)
+        alias = tensor._view = Alias(cell, (), None)
+        if not cell.strided:
+            alias.permuted, alias.contiguous = False, True
     return tensor._view
 
 
@@ -295,13 +326,25 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     if tensor._level is not None:
         from . import _levels
         return _levels.make_view(tensor, lens)
-    out = look(tensor, (lens,))
+    array = _host_view(tensor, lens) if computes_at_once() else None
+    out = look(tensor, (lens,)) if array is None else new_tensor(value_of(array))
     alias = share(tensor)
     out._view = Alias(alias.cell, alias.chain + (lens,), *based_on(tensor, alias))
     out._view.untracked = alias.untracked
+    if array is not None:
+        out._view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
     if not state.enabled and tensor._ge is not None:
         out._view.refuses = IN_NO_GRAD
     return out
+
+
+def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
+    """What a lens shows of computed numbers, by NumPy; None where it is not as simple as that."""
+    host = KINDS[lens.kind].host
+    if host is None or tensor._ge is not None or _apply.marks_inference:
+        return None
+    array = host_array(tensor._value if tensor._view is None else tensor._read())
+    return None if array is None else host(array, *lens.params)
 
 
 def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
@@ -361,9 +404,10 @@ def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:
     return KINDS[lens.kind].layout(*layout_of(tensor), *lens.params, *lens.ints)
 
 
-def assign(tensor: Tensor, new: Tensor, captured: bool = False) -> Tensor:
+def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = False) -> Tensor:
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
-    check_writable(tensor, True, captured)
+    if not checked:
+        check_writable(tensor, True, captured)
     if tensor._level is not None or new._level is not None:
         from . import _levels
         return _levels.assign(tensor, new)
@@ -410,6 +454,7 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
             base._view.seen = cell.version
         if state.enabled:
             base._ge = changed._ge
+            alias.written = True
     else:
         cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
         cell.version += 1
@@ -420,6 +465,7 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
 OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single "
            "memory location. Please clone() the tensor before performing the operation.")
 OVERLAPPING = frozenset({"as_strided", "expand", "unfold"})
+PERMUTING = frozenset({"as_strided", "diagonal", "permute", "t", "transpose", "unfold"})
 
 
 def check_overlap(tensor: Tensor):
@@ -455,6 +501,11 @@ def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = F
 
 def contiguous_strides(shape) -> tuple[int, ...]:
     """Row-major strides, as PyTorch has them (sizes of 0 count as 1)."""
+    return _row_major(tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, n = [], 1
     for size in reversed(shape):
         strides.append(n)
@@ -468,6 +519,11 @@ def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
         return tensor._view.layout()
     shape = current_aval(tensor).shape
     return shape, tensor._strides or contiguous_strides(shape), 0
+
+
+def is_dense(shape, strides, wanted) -> bool:
+    """Whether the strides are those wanted, but for dimensions of one element."""
+    return 0 in shape or all([n == 1 or a == b for n, a, b in zip(shape, strides, wanted)])
 
 
 def view_strides(shape, strides, new_shape) -> tuple[int, ...] | None:

@@ -6,7 +6,7 @@ import functools
 import types
 
 from . import _overrides as _core
-from ._op import Composite as _Composite, TorchOp as _TorchOp, registry as _registry
+from ._op import Composite as _Composite, TorchOp as _TorchOp
 from ._overrides import TorchFunctionMode
 from ._tensor_base import Tensor as _Tensor
 
@@ -104,25 +104,35 @@ def get_testing_overrides() -> dict:
     return {f: dummy for functions in get_overridable_functions().values() for f in functions}
 
 
-_SPACES = {"torch.nn.functional": "torch.nn.functional", "torch._C._nn": "torch.nn.functional",
-           "torch._C._linalg": "torch.linalg", "torch._C._fft": "torch.fft",
-           "torch._C._special": "torch.special"}
-
-
-def _last_name(op) -> str:
-    """The op's name in its namespace: that of torch._C._linalg.linalg_inv is inv."""
-    prefix = op.__module__.removeprefix("torch._C._") + "_"
-    return op.__qualname__.rpartition(".")[2].removeprefix(prefix)
+@functools.cache
+def _named() -> dict:
+    """Function -> its name in the last namespace that has it; attributes by their __get__."""
+    from .. import nn, torch
+    from . import functional
+    found = {getattr(attribute, how): f"torch.Tensor.{name}.{how}"
+             for name, attribute in _core._attributes.items()
+             for how in ("__get__", "__set__", "__delete__")}
+    python = {n: vars(torch)[n] for n in functional._NAMES if n in vars(torch)}
+    spaces = {"torch": vars(torch), "torch.functional": python,
+              "torch.nn.functional": vars(nn.functional),
+              "torch.nn.init": {n: getattr(nn.init, n) for n in _core.INITIALIZERS},
+              "torch.Tensor": vars(_Tensor), "torch.linalg": vars(torch.linalg),
+              "torch.fft": vars(torch.fft), "torch.special": vars(torch.special)}
+    for prefix, space in spaces.items():
+        aliases_first = sorted(space.items(), key=lambda x: getattr(x[1], "__name__", "") == x[0])
+        found |= {f: f"{prefix}.{name}" for name, f in aliases_first
+                  if isinstance(f, (*_OPS, types.FunctionType))
+                  and (name[0] != "_" or prefix == "torch.Tensor")}
+    return found
 
 
 def resolve_name(f) -> str | None:
     """A function's name as users write it, 'torch.Tensor.add'; None if it is none of torch's."""
-    if isinstance(f, _OPS):
-        return f"{_SPACES.get(f.__module__, 'torch')}.{_last_name(f)}"
-    name = getattr(f, "__qualname__", None)
-    if name is None or not (f in get_ignored_functions() or name.startswith("Tensor.")):
-        return None
-    return f"torch.{name}"
+    if isinstance(f, _OPS) and f.name.startswith("__"):
+        return f"torch.Tensor.{f.name}"
+    name = getattr(f, "__qualname__", "")
+    found = _named().get(f)
+    return f"torch.{name}" if found is None and name.startswith("Tensor.") else found
 
 
 def is_tensor_method_or_property(func) -> bool:

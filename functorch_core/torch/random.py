@@ -33,7 +33,7 @@ class Generator:
         self.bits = Mt19937Generator()
 
     def __repr__(self):
-        return f"<torch.Generator object at {id(self):#x}>"
+        return f"<torch._C.Generator object at {id(self):#x}>"
 
     def __reduce__(self):
         if pickles_name_torch():  # as PyTorch does: seed, offset (of GPU generators), state
@@ -70,7 +70,7 @@ class Generator:
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dtype is not _types.by_name["uint8"]:
-            raise TypeError(f"RNG state must be a torch.ByteTensor, got {new_state.type()}")
+            raise TypeError("RNG state must be a torch.ByteTensor")
         self.bits.set_state(np.array(new_state._array()))
         return self
 

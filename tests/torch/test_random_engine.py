@@ -164,7 +164,7 @@ def test_unused_float_normal_of_old_checkpoints_is_kept(pair):
 def test_invalid_states(state, error):
     generator = engine.Mt19937Generator(1)
     before = generator.get_state()
-    with pytest.raises(error, match="set_state"):
+    with pytest.raises(error, match="set_state|Invalid mt19937 state"):
         generator.set_state(state)
     np.testing.assert_array_equal(generator.get_state(), before)
 
@@ -373,7 +373,7 @@ def test_geometric(pair, size, dtype):
     (engine.bernoulli, (np.array([0.1, 0.2, -0.1]),)),
 ])
 def test_parameters_out_of_range(pair, draw, parameters):
-    with pytest.raises(RuntimeError, match="expects"):
+    with pytest.raises(RuntimeError, match="[Ee]xpect"):
         draw(pair.ours, 3, "f4", *parameters)
     pair.check_state()
 

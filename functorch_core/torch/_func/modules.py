@@ -46,7 +46,10 @@ def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = Fals
     saved = []
     try:
         for name, tensor in tensors.items():
-            holder, key = _place(module, places, name)
+            found = _place(module, places, name)
+            if found is None:
+                continue
+            holder, key = found
             saved.append((holder, key, holder[key]))
             holder[key] = tensor
         yield
@@ -72,7 +75,7 @@ def _place(module, places: dict, name: str):
     for holder in (sub._parameters, sub._buffers):
         if key in holder:
             return holder, key
-    raise AttributeError(f"{type(sub).__name__} has no attribute `{key}`")
+    return None  # PyTorch takes no notice unless strict=True
 
 
 def _check_names(module, places: dict, tensors: dict):

@@ -8,13 +8,14 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from .. import _types
+from .. import _apply, _types
 from .._apply import NODE_NAMES
 from .._devices import place, same
 from .._inplace import scalar_name
 from .._op import composite, is_number, python_number, torch_op
 from .._promotion import BROADCAST_MESSAGE, cast
-from .._tensor import channels_last_strides, from_array, layout_of
+from .._memory_order import channels_last_strides, with_strides
+from .._tensor import from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
 from .._views import (
     Alias,
@@ -25,7 +26,7 @@ from .._views import (
     over,
     share,
 )
-from .creation import like_strides, with_strides
+from .creation import like_strides
 from .data import LegacyType, array_of, legacy_types
 from .data import tensor as tensor_of
 
@@ -38,6 +39,8 @@ NODE_NAMES.update({
 
 def check_format(tensor: Tensor, memory_format):
     """RuntimeError where a format does not fit the number of dimensions."""
+    if memory_format is _types.contiguous_format or memory_format is _types.preserve_format:
+        return
     for name, rank in (("channels_last", 4), ("channels_last_3d", 5)):
         if memory_format is getattr(_types, name) and tensor.ndim != rank:
             raise RuntimeError(f"required rank {rank} tensor to use {name} format")
@@ -53,15 +56,19 @@ def _clone(input: Tensor):
 def clone(input, *, memory_format=_types.preserve_format):
     """A copy, on the tape; its strides are those of the tensor where they are dense."""
     check_format(input, memory_format)
-    return with_strides(_clone.compute([input]), like_strides(input, memory_format))
+    if input._level is None and input._ge is None and not _apply.marks_inference:
+        made = new_tensor(input._read())  # values are immutable: there is nothing to copy
+    else:
+        made = _clone.compute([input])
+    return with_strides(made, like_strides(input, memory_format))
 
 
 @composite(function=False)
 def contiguous(self, memory_format=_types.contiguous_format):
     """The tensor itself if it lies contiguously in the format, otherwise a copy that does."""
-    if self._view is None and self._strides is None and (
-            memory_format is _types.contiguous_format):
-        return self
+    if memory_format is _types.contiguous_format and self._strides is None:
+        return self if self._view is None or self._view.is_contiguous() else clone(
+            self, memory_format=memory_format)
     if memory_format is _types.preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     check_format(self, memory_format)
@@ -82,7 +89,7 @@ def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_for
     if tensor._aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX and dtype != dt.bool_:
         warnings.warn("Casting complex values to real discards the imaginary part", UserWarning,
                       stacklevel=4)
-    made = _to_copy.compute([tensor, dtype])
+    made = _to_copy.call((tensor, dtype), {})
     return with_strides(made, like_strides(tensor, memory_format))
 
 

@@ -10,9 +10,11 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
 from .._devices import resolve
+from .._inplace import scalar_name
+from .._memory_order import channels_last_strides, dense_strides, with_strides
 from .._op import composite, torch_op, write_out
 from .._promotion import cast, promote_dtypes, scalar_dtype
-from .._tensor import channels_last_strides, layout_of
+from .._tensor import layout_of
 from .._tensor_base import Tensor
 from .._views import contiguous_strides
 from .data import array_of, cast_array, data_dtype, finish, require_grad
@@ -31,7 +33,9 @@ def size_of(name: str, size: tuple, what: str = "size") -> tuple[int, ...]:
     if len(size) == 1 and (isinstance(size[0], (tuple, list)) or (
             isinstance(size[0], (Tensor, np.ndarray)) and size[0].ndim)):
         size = size[0]
-    elif len(size) == 1 and not hasattr(size[0], "__index__"):
+    if size.__class__ is tuple and all([n.__class__ is int and n >= 0 for n in size]):
+        return size
+    if len(size) == 1 and not hasattr(size[0], "__index__"):
         raise TypeError(f"{name}(): argument '{what}' (position 1) must be tuple of ints, not "
                         f"{type(size[0]).__name__}")
     out = []
@@ -104,7 +108,7 @@ def _filler(name: str, fill: int, doc: str):
         d = data_dtype(dtype) or _types.defaults.dtype.numpy
         made = filled(shape, fill, d, device, requires_grad)
         if memory_format in (_types.channels_last, _types.channels_last_3d):
-            made._strides = channels_last_strides(shape)
+            with_strides(made, channels_last_strides(shape))
         return made
     factory.__doc__ = doc
     return composite(factory, name=name, method=False)
@@ -187,54 +191,12 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
     if memory_format is _types.contiguous_format or (
             tensor._view is None and tensor._strides is None) or tensor._level is not None:
         return None
+    alias = tensor._view
+    if alias is not None and not alias.is_permuted() and 1 not in tensor._value.aval.shape:
+        return None  # dense in the order of the dimensions, without a look at the strides (3 us)
     shape, strides, _ = layout_of(tensor)
     dense = dense_strides(shape, strides)
     return None if dense == contiguous_strides(shape) else dense
-
-
-def dense_strides(shape, strides) -> tuple[int, ...]:
-    """The strides themselves if the elements are dense; otherwise those of the same order."""
-    if 0 in shape:
-        return tuple(strides)
-    expected, dense = 1, True
-    for d in sorted(range(len(shape)), key=lambda d: (shape[d] < 2, strides[d])):
-        if shape[d] < 2:
-            break
-        dense = dense and strides[d] == expected
-        expected *= shape[d]
-    return tuple(strides) if dense else _packed(shape, strides, _by_stride(shape, strides))
-
-
-def _by_stride(shape, strides) -> list[int]:
-    """The dimensions from the inner to the outer; where a stride is 0 the order stays."""
-    order = list(reversed(range(len(shape))))
-    for i in range(1, len(order)):
-        at = i
-        for below in reversed(range(i)):
-            a, b = order[below], order[at]
-            if 0 in (strides[a], strides[b]):
-                continue
-            if strides[a] > strides[b] or (strides[a] == strides[b] and shape[a] > shape[b]):
-                order[below], order[at] = b, a
-                at = below
-            elif strides[a] < strides[b]:
-                break
-    return order
-
-
-def _packed(shape, strides, order) -> tuple[int, ...]:
-    out, n = [1] * len(shape), 1
-    for d in order:
-        out[d] = n
-        n *= max(shape[d], 1)
-    return tuple(out)
-
-
-def with_strides(made: Tensor, strides) -> Tensor:
-    """A fresh tensor that reports these strides."""
-    if strides is not None:
-        made._strides = strides
-    return made
 
 
 def _filled_like(input, fill, dtype, device, requires_grad, memory_format) -> Tensor:
@@ -366,6 +328,8 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     start, end, step = _range_arguments("arange", args, kwargs)
     d = out._aval.dtype if out is not None and dtype is None else (
         _arange_dtype((start, end, step), dtype))
+    if d == dt.bool_ or d in dt.COMPLEX:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{scalar_name(d)}'")
     if d in dt.INTEGER:
         if step and not int(step):
             raise ValueError("step must be nonzero")

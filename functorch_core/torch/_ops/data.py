@@ -9,8 +9,10 @@ import warnings
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.quiet import quiet
 from .. import _types
 from .._devices import place, resolve
+from .._memory_order import with_strides
 from .._op import composite
 from .._promotion import promote_dtypes
 from .._tensor import from_array
@@ -116,6 +118,10 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     """Nested sequences and numbers as a fresh array."""
     if isinstance(data, np.ndarray) and data.ndim:
         return array_of_numpy(data, dtype)
+    if data.__class__ in ROWS and data and data[0].__class__ in ALIKE:
+        found = _alike(data, dtype)
+        if found is not None:
+            return found
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     shape = shape_of(data)
@@ -129,6 +135,26 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     if not plain:
         leaves = [x if x.__class__ in PYTHON else _number(x, inferred) for x in leaves]
     return convert_numbers(leaves, inferred, target).reshape(shape)
+
+
+# Classes of elements that NumPy takes as they are; one that does not fit is left to the others.
+ALIKE = {bool: dt.bool_, int: dt.int64, float: dt.float64}
+
+
+def _alike(data, dtype: np.dtype | None) -> np.ndarray | None:
+    """A row of Python numbers of one class in the dtype they stand for; else None (2 us for 10)."""
+    kind = data[0].__class__
+    target = dtype_of_type(kind, data[0]) if dtype is None else dtype
+    if target not in (ALIKE[kind], dt.float32 if kind is float else target) or (
+            len(data) > 1 and set(map(type, data)) != {kind}):
+        return None
+    if kind is int and target in dt.INTEGER and target != dt.int64:
+        return None  # a narrower integer dtype may be too narrow
+    try:
+        array = np.array(data, ALIKE[kind])
+    except OverflowError:
+        return None
+    return array if target == array.dtype else quiet.call(array.astype, target)
 
 
 def _check_leaves(leaves: list, shape: tuple[int, ...]):
@@ -146,7 +172,10 @@ def _number(x, inferred: np.dtype):
 
 def array_of_numpy(data: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
     """A native copy of a NumPy array, in a dtype of ours."""
-    check_numpy(data)
+    if data.dtype not in _types._by_numpy or min(data.strides, default=0) < 0:
+        check_numpy(data)
+    if data.__class__ is np.ndarray and (dtype is None or data.dtype == dtype):
+        return data.copy()
     if dtype is None or data.dtype == dtype:
         return np.array(data, order="C", dtype=data.dtype.newbyteorder("="))
     return cast_array(data, dtype)
@@ -172,8 +201,7 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if data.dtype == dtype:
         return np.array(data, order="C")
     from ...primitives.convert import convert_p
-    with np.errstate(all="ignore"):
-        return np.array(convert_p.reference(data, dtype=dtype), order="C").astype(dtype)
+    return np.array(quiet.call(convert_p.reference, data, dtype=dtype), dtype, order="C")
 
 
 def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
@@ -229,7 +257,7 @@ def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None)
     """A tensor of a fresh array on a device, which reports these strides."""
     where = resolve(device)
     tensor = from_array(array)
-    tensor._strides = strides
+    with_strides(tensor, strides)
     if where.type != "cpu":
         tensor = place(tensor, where)
     if requires_grad:
@@ -320,8 +348,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 @composite(method=False)
 def from_numpy(ndarray):
     """A tensor of a copy of a NumPy array: see docs/differences.md."""
+    if ndarray.__class__ is np.ndarray and ndarray.dtype in _types._by_numpy and (
+            ndarray.flags.c_contiguous):
+        return from_array(ndarray.copy())
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        kind = type(ndarray)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        raise TypeError(f"expected np.ndarray (got {module}{kind.__name__})")
     return finish(array_of_numpy(ndarray, None), _types.CPU, False, strides_of(ndarray))
 
 

@@ -9,7 +9,9 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _bounds, _types
 from .._inplace import scalar_name
+from .._memory_order import with_strides
 from .._op import composite, torch_op, write_out
+from .._out_dtypes import EXACT, check as check_out
 from .._promotion import broadcast, cast
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
@@ -35,8 +37,7 @@ def _finish(name: str, made: Tensor, out) -> Tensor:
     if out is None:
         return made
     if isinstance(out, Tensor) and out.dtype is not made.dtype:
-        raise RuntimeError(f"Expected out tensor to have dtype {made.dtype.name}, but got "
-                           f"{out.dtype.name} instead")
+        check_out(name, made._aval.dtype, out._aval.dtype, EXACT)
     return write_out(name, out, made)
 
 
@@ -583,7 +584,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     array = input._array()
     places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
     if places.numel():
-        places._strides = (1, places.shape[0])  # one index vector after the other, as PyTorch
+        with_strides(places, (1, places.shape[0]))  # one index vector after the other, as PyTorch
     return _finish("nonzero", places, out)
 
 

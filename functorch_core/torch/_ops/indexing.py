@@ -8,9 +8,11 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
+from ...engine.recorder import computes_at_once
 from .. import _bounds, _op, _types
 from .._inplace import scalar_name
 from .._op import composite, torch_op
+from .._parts import cut
 from .._tensor import from_array
 from .._tensor_base import Tensor
 from .._views import (
@@ -121,10 +123,9 @@ def as_items(index) -> tuple:
     return tuple(index) if isinstance(index, tuple) else (index,)
 
 
-def parse(tensor: Tensor, index) -> Parsed:
-    """The index, applied to the tensor's shape."""
+def parse(shape: tuple[int, ...], index) -> Parsed:
+    """The index, applied to a tensor's shape."""
     items = [_item(x) for x in as_items(index)]
-    shape = current_aval(tensor).shape
     given = sum(map(_dims_used, items))
     if given > len(shape):
         if not shape:
@@ -347,13 +348,22 @@ def _row_lens(shape, i: int) -> Lens:
     return Lens("select", _row(shape, None), (i,))
 
 
+def _lens_at(shape: tuple[int, ...], index) -> Lens:
+    """The lens of x[index] for an index without tensors."""
+    return _row_lens(shape, index) if index.__class__ is int else parse(shape, index).lens
+
+
 def getitem(self, index):
     """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
     if _op.overrides is not None and _op.overrides.applies(getitem_op, (self, index), {}):
         return _op.overrides.handle(getitem_op, (self, index), {})
+    if computes_at_once():
+        part = cut(self, index, _lens_at)
+        if part is not None:
+            return part
     if index.__class__ is int:
         return make_view(self, _row_lens(current_aval(self).shape, index))
-    parsed = parse(self, index)
+    parsed = parse(current_aval(self).shape, index)
     if not parsed.tensors:
         return make_view(self, parsed.lens)
     box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
@@ -378,7 +388,7 @@ def setitem(self, index, value):
     if index.__class__ is int:
         lens, tensors, whole = _row_lens(current_aval(self).shape, index), (), False
     else:
-        parsed = parse(self, index)
+        parsed = parse(current_aval(self).shape, index)
         lens, tensors = parsed.lens, parsed.tensors
         whole = parsed.trivial(current_aval(self).shape)
     value = _value(self, value)

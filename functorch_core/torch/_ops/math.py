@@ -10,6 +10,7 @@ from ...transforms.custom import stop_gradient
 from .._op import torch_op
 from . import declaring as d
 from .declaring import binary, like, require, unary, widened
+from .values import derived
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
 
@@ -85,6 +86,11 @@ erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d
                kernel="erfinv_vml_cpu")
 
 
+@derived(lambda t, x, out: p.div(t, p.mul(x, p.sub(1, x))))
+def _logit(x):
+    return p.log(p.div(x, p.sub(1, x)))
+
+
 @torch_op(inplace=True)
 def logit(input: Tensor, eps=None, *, out=None):
     """log(input / (1 - input)), elementwise, with input moved into [eps, 1 - eps] first.
@@ -98,7 +104,7 @@ def logit(input: Tensor, eps=None, *, out=None):
     def apply(x):
         if eps is not None:
             x = p.clamp(like(x, eps), x, like(x, 1 - eps))
-        return p.log(p.div(x, p.sub(1, x)))
+        return _logit(x)
     return widened(apply)(x)
 
 

@@ -97,6 +97,11 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
                            "got "
                            f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): "
                            f"{value.ndim} instead.")
+    if attn_mask is not None and attn_mask._aval.dtype not in (dt.bool_, *dt.FLOATING):
+        names = [c_name(x._read()) for x in (attn_mask, query)]
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
+                           f"but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} "
+                           "instead.")
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     if scale is None and query.shape[-1] == 0:
         factor = 0.

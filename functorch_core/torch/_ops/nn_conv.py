@@ -193,6 +193,8 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
 
 def convolve_transposed(x, w, bias, n: int, stride, padding, output_padding, groups: int, dilation):
     """conv_transpose{n}d of values: the array dilated by the strides, the kernel turned round."""
+    if isinstance(padding, str):
+        raise TypeError(f"conv_transpose{n}d(): argument 'padding' must be tuple of ints, not str")
     stride, dilation = ntuple(stride, n, "stride"), ntuple(dilation, n, "dilation")
     padding, extra = ntuple(padding, n, "padding"), ntuple(output_padding, n, "output_padding")
     _check(aval_of(x), aval_of(w), bias, n, stride, dilation, groups, True)

@@ -403,6 +403,24 @@ def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, re
     return like(reduced(loss, reduction), input)
 
 
+@torch_op(method=False, function=False, name="_no_probability")
+def _no_probability(input: Tensor):
+    """1 if an element is below 0, above 1 or NaN, else 0."""
+    x = wide(input)
+    inside = p.and_(p.ge(x, full_like(x, 0)), p.le(x, full_like(x, 1)))
+    everywhere = p.reduce_and(inside, axes=tuple(range(aval_of(x).ndim)))
+    return p.convert(p.not_(everywhere), dtype=dt.int64)
+
+
+def _check_probabilities(**tensors):
+    """RuntimeError, now or when something is read, unless all elements are in [0, 1]."""
+    for name, x in tensors.items():
+        if x.is_floating_point() and x.numel():
+            _bounds.check(_no_probability(x.detach()), 1, 0, "binary_cross_entropy", negative=False,
+                          error=RuntimeError,
+                          message=f"all elements of {name} should be between 0 and 1")
+
+
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
                          reduction="mean"):
     """-(y log x + (1 - y) log(1 - x)) of probabilities x and targets y.
@@ -415,6 +433,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input "
                          "size "
                          f"({input.size()}) is deprecated. Please ensure they have the same size.")
+    _check_probabilities(input=input, target=target)
     return _binary_cross_entropy(input, target, weight, reduction)
 
 

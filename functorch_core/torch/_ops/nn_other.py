@@ -87,6 +87,9 @@ def _dropped(input, p_drop: float, train: bool, feature: bool, alpha: bool, inpl
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p_drop}")
     if p_drop == 0 or not train or not input.numel():
         return input
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{name_of(input._read())}")
     if p_drop == 1:
         factor = from_array(_zeros(input))
         return in_place(_masked_scale, input, (factor, 1.), {}) if inplace else (

@@ -239,7 +239,7 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
 def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
     """The output sizes; None keeps the input's."""
     a = aval_of(x)
-    if a.ndim <= n and n > 1:
+    if a.ndim <= n and n > 1 and isinstance(output_size, (tuple, list)):
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if a.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got "

@@ -164,8 +164,22 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
                             _random_samples)
 
 
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices=False, _random_samples=None):
+    """fractional_max_pool2d and the places of the maxima."""
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True,
+                                 _random_samples)
+
+
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None,
                           return_indices=False, _random_samples=None):
     """Maxima over windows of three dimensions that begin at random places."""
     return _fractional_pool(input, 3, kernel_size, output_size, output_ratio, return_indices,
                             _random_samples)
+
+
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices=False, _random_samples=None):
+    """fractional_max_pool3d and the places of the maxima."""
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True,
+                                 _random_samples)

@@ -73,7 +73,7 @@ def _pad(input: Tensor, pad, mode, value):
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:
-        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument')
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if (len(pad), a.ndim) not in _PADDABLE:
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are "
                                   "supported "

@@ -281,7 +281,8 @@ def _between(values, ranks, interpolation: str):
         weight = p.select(p.eq(low, high), like(ranks, 0), weight)
     near = p.lt(weight, .5)
     step = p.sub(above, below)
-    step = p.select(p.eq(below, above), like(step, 0), step)  # equal infinities
+    infinite = p.eq(p.abs(below), math.inf)
+    step = p.select(p.and_(p.eq(below, above), infinite), like(step, 0), step)
     return p.select(near, p.add(below, p.mul(weight, step)),
                     p.sub(above, p.mul(step, p.sub(1, weight))))
 

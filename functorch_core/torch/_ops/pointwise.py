@@ -50,7 +50,7 @@ def _check_subtraction(*operands):
              for x in operands]
     if all(bools):
         raise RuntimeError(_BOTH_BOOL)
-    if any(b and not number_operand(x) for x, b in zip(operands, bools)):
+    if any(bools):
         raise RuntimeError(_ONE_BOOL)
 
 

@@ -9,13 +9,14 @@ from ...core import dtypes as dt
 from .. import _apply, _types, random
 from .. import _random as draw
 from .._devices import place
+from .._memory_order import with_strides
 from .._op import composite, write_out
 from .._tensor import layout_of
 from .._tensor_base import Tensor
 from .._views import assign, check_writable
 from ..random import bits_of
 from .copies import fitted_to
-from .creation import NEGATIVE, data_dtype, like_strides, size_of, spread, with_strides
+from .creation import NEGATIVE, data_dtype, like_strides, size_of, spread
 from .data import finish
 
 
@@ -25,7 +26,7 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
         arrays = [np.array(x._array()) for x in parameters]
         return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
     if _apply.levels is None:
-        return make(tuple(shape), *parameters)
+        return make(shape if shape.__class__ is tuple else tuple(shape), *parameters)
     return _apply.levels.drawn(make, shape, *parameters)
 
 
@@ -176,7 +177,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
                         f"({type(mean).__name__}, {type(std).__name__})")
     else:
         if isinstance(std, (int, float)) and not std >= 0:
-            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         made = _normal_of_tensors(bits, mean, std)
         for x in (mean, std):
             if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
@@ -237,7 +238,7 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Overwrite with normal numbers."""
     if not std >= 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     serial = not self.is_contiguous()
     return fill_drawn(self, lambda shape: draw.normal(
         bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial))

@@ -12,6 +12,7 @@ from .._views import assign
 from . import declaring as d
 from .declaring import binary, like, require, unary, widened
 from .math import times_log
+from .values import derived
 
 SPECIAL = {"method": False, "function": False, "inplace": False}
 
@@ -102,6 +103,7 @@ zeta = binary("special_zeta", p.zeta, "Hurwitz's zeta function, elementwise.", l
               right="Operand", floats=True, dtypes=d.FLOATS, kernel="zeta", **SPECIAL)
 
 
+@derived(lambda t, x, out: p.mul(t, p.neg(p.add(p.log(x), 1))))
 def _entr(x):
     positive = p.gt(x, 0)
     safe = p.select(positive, x, like(x, 1))

@@ -1,6 +1,7 @@
 """Views: other shapes, orders and parts of the same memory."""
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import warnings
@@ -29,6 +30,8 @@ def ints_of(name: str, args: tuple, what: str, given=None) -> tuple[int, ...]:
     """The ints of x.view(2, 3), x.view((2, 3)) or x.view(size=(2, 3))."""
     if given is not None:
         args = (given,)
+    elif len(args) > 1 and all([a.__class__ is int for a in args]):
+        return args
     elif not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "{what}"')
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
@@ -89,15 +92,23 @@ def view(self, *size, dtype=None, **kwargs):
         return view_dtype(self, size[0] if dtype is None else dtype)
     if not size and not kwargs:
         raise TypeError("view() received an invalid combination of arguments - got ()")
-    shape = inferred_shape(ints_of("view", size, "size", kwargs.get("size")), self.numel())
-    if not viewable(self, shape):
+    size = ints_of("view", size, "size", kwargs.get("size") if kwargs else None)
+    lens = _view_lens(size, self._aval.size)
+    if not viewable(self, lens.params[0]):
         raise RuntimeError(VIEW_SIZE)
-    return make_view(self, Lens("view", (shape,)))
+    return make_view(self, lens)
+
+
+@functools.lru_cache(4096)
+def _view_lens(shape: tuple[int, ...], numel: int) -> Lens:
+    """The lens of view(), -1 inferred."""
+    return Lens("view", (inferred_shape(shape, numel),))
 
 
 def viewable(tensor: Tensor, shape: tuple[int, ...]) -> bool:
     """Whether a shape of as many elements is a view of the tensor."""
-    if tensor._view is None and tensor._strides is None:
+    alias = tensor._view
+    if tensor._strides is None and (alias is None or alias.is_contiguous()):
         return True
     old, strides, _ = layout_of(tensor)
     return view_strides(old, strides, shape) is not None
@@ -145,9 +156,11 @@ def reshape(input, *shape, **kwargs):
     tensor([[0, 1],
             [2, 3]])
     """
-    given = kwargs.get("shape", kwargs.get("size"))
-    return reshaped(input, inferred_shape(ints_of("reshape", shape, "shape", given),
-                                          input.numel()))
+    given = kwargs.get("shape", kwargs.get("size")) if kwargs else None
+    lens = _view_lens(ints_of("reshape", shape, "shape", given), input._aval.size)
+    if viewable(input, lens.params[0]):
+        return make_view(input, lens)
+    return _reshape_copy.compute([input, lens.params[0]])
 
 
 def reshaped(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -249,7 +262,12 @@ def permute(input, *dims, **kwargs):
     torch.Size([5, 2, 3])
     """
     order = ints_of("permute", dims, "dims", kwargs.get("dims"))
-    ndim = input.ndim
+    return make_view(input, _permute_lens(order, input.ndim))
+
+
+@functools.lru_cache(1024)
+def _permute_lens(order: tuple[int, ...], ndim: int) -> Lens:
+    """The lens of permute()."""
     if len(order) != ndim:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
                            "match the length of the desired ordering of dimensions i.e. "
@@ -257,7 +275,7 @@ def permute(input, *dims, **kwargs):
     wrapped = tuple([wrap_dim(d, ndim) for d in order])
     if len(set(wrapped)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return make_view(input, Lens("permute", (wrapped,)))
+    return Lens("permute", (wrapped,))
 
 
 def transpose_lens(tensor: Tensor, dim0, dim1) -> Lens:
@@ -267,7 +285,12 @@ def transpose_lens(tensor: Tensor, dim0, dim1) -> Lens:
         if not hasattr(d, "__index__"):
             raise TypeError(f"transpose(): argument 'dim{i}' (position {i + 1}) must be int, not "
                             f"{type(d).__name__}")
-    a, b = wrap_dim(operator.index(dim0), ndim), wrap_dim(operator.index(dim1), ndim)
+    return _exchange(operator.index(dim0), operator.index(dim1), ndim)
+
+
+@functools.lru_cache(1024)
+def _exchange(dim0: int, dim1: int, ndim: int) -> Lens:
+    a, b = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     order = list(range(ndim))
     if ndim:
         order[a], order[b] = b, a

@@ -22,7 +22,10 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     n = numel(size)
     probabilities = np.asarray(p)
     if n and not (0 <= probabilities.min() and probabilities.max() <= 1):
-        raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
+        what = "p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be " \
+               "improved?  If so, please report an enhancement request to PyTorch.)"
+        raise RuntimeError(f"Expected {what}" if isinstance(p, np.ndarray) else
+                           f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if not isinstance(p, np.ndarray) or p.dtype == np.float64:
         uniforms = gen.uniform_float64(n)
     else:
@@ -75,7 +78,7 @@ def _check_multinomial(weights: np.ndarray, num_samples: int, replacement: bool)
     if categories > _MAX_CATEGORIES:
         raise RuntimeError(f"number of categories cannot exceed 2^24, got {categories}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise RuntimeError("multinomial: probability tensor contains either `inf`, `nan` or "
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or "
                            "element < 0")
     if not (weights > 0).any(axis=-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")

@@ -11,6 +11,7 @@ DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
 _N = 624  # words of Mersenne Twister state
 _BLOCK = 1 << 15  # draws per pass: the temporaries of a pass (256 KiB) stay in the L2 cache
+_ULP24 = np.float32(2.0 ** -24)
 _MASK24 = np.uint64((1 << 24) - 1)
 _MASK21 = np.uint64((1 << 21) - 1)
 _SHIFT32 = np.uint64(32)
@@ -99,8 +100,7 @@ class Mt19937Generator:
         untouched = (left, position) == (1, 0)
         drawn = 1 <= position <= _N and left == _N + 1 - position
         if not fields["seeded"] or not (untouched or drawn):
-            raise RuntimeError("set_state got an invalid mt19937 state: "
-                               f"seeded={fields['seeded']}, left={left}, next={position}")
+            raise RuntimeError("Invalid mt19937 state")
         self._seed = int(fields["seed"])
         self._set_words(fields["words"].astype(np.uint32), _N if untouched else position)
         self._untouched = untouched
@@ -127,18 +127,21 @@ class Mt19937Generator:
 
     def uniform_float32(self, n: int) -> np.ndarray:
         """Standard uniforms, float32 (n,): the low 24 bits of an output of 32 bits."""
-        return _fill(np.empty(n, np.float32), self._float32_block)
+        return _drawn(n, np.float32, self._float32_block)
 
     def uniform_float64(self, n: int) -> np.ndarray:
         """Standard uniforms, float64 (n,): the low 53 bits of an output of 64 bits."""
-        return _fill(np.empty(n, np.float64), self._float64_block)
+        return _drawn(n, np.float64, self._float64_block)
 
     def _float32_block(self, n: int) -> np.ndarray:
+        if n == 1:  # 1 us for 4
+            self._untouched = False
+            return np.array([(self._bits.random_raw() & 0xFFFFFF) * 2.0 ** -24], np.float32)
         words = self.random32(n)
         words &= _MASK24
         # Signed integers below 2**24 convert exactly, and faster than unsigned ones.
         values = words.view(np.int64).astype(np.float32)
-        values *= np.float32(2.0 ** -24)
+        values *= _ULP24
         return values
 
     def _float64_block(self, n: int) -> np.ndarray:
@@ -186,7 +189,10 @@ class _UniformReader:
             bits.random_raw(2 * (self._block - len(self._unread)), output=False)
 
 
-def _fill(out: np.ndarray, draw_block) -> np.ndarray:
+def _drawn(n: int, dtype, draw_block) -> np.ndarray:
+    if n <= _BLOCK:
+        return draw_block(n)
+    out = np.empty(n, dtype)
     for start in range(0, out.size, _BLOCK):
         stop = min(start + _BLOCK, out.size)
         out[start:stop] = draw_block(stop - start)

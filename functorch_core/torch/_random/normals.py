@@ -23,7 +23,7 @@ def normal(gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1
     """
     dtype = require_dtype("normal", dtype, FLOAT_TYPES + COMPLEX_TYPES)
     if not std >= 0.0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     n = numel(size)
     if dtype in COMPLEX_TYPES:
         part = np.dtype(f"f{dtype.itemsize // 2}")

@@ -15,7 +15,7 @@ def exponential(gen: Mt19937Generator, size, dtype, rate: float = 1.0) -> np.nda
     """-log(1 - u) / rate, as exponential_. RuntimeError unless rate > 0."""
     dtype = require_dtype("exponential", dtype, FLOAT_TYPES)
     if not rate > 0.0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate}")
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
     uniforms = gen.uniform_float64(numel(size))
     values = (-1.0 / rate) * libm_if(dtype == np.float64, "log1p", -uniforms)
     return cast(values, dtype).reshape(size)

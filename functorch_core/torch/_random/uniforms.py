@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 
+import functools
+
 import numpy as np
 
 from .arithmetic import (BFLOAT16, COMPLEX_TYPES, DIGITS, FLOAT_TYPES, affine, cast, numel,
@@ -14,6 +16,7 @@ _BOOL = np.dtype(bool)
 # The types random_() without bounds knows, and randint's.
 _RANDOM_TYPES = (_BOOL, _UNSIGNED[0], *_SIGNED, *FLOAT_TYPES)
 _RANDINT_TYPES = (_BOOL, *_UNSIGNED, *_SIGNED, *FLOAT_TYPES)
+_UNIFORM_TYPES = FLOAT_TYPES + COMPLEX_TYPES
 _FULL_RANGE_TYPES = (np.dtype(np.int64), BFLOAT16, *FLOAT_TYPES[2:])
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
@@ -31,19 +34,20 @@ def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0,
 
     Raises RuntimeError where low > high, or where a bound or high - low overflows the dtype.
     """
-    dtype = require_dtype("uniform", dtype, FLOAT_TYPES + COMPLEX_TYPES)
+    dtype = require_dtype("uniform", dtype, _UNIFORM_TYPES)
     n = numel(size)
-    if dtype in COMPLEX_TYPES:
+    if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
         return _real_uniform(gen, 2 * n, part, low, high).view(dtype).reshape(size)
     return _real_uniform(gen, n, dtype, low, high).reshape(size)
 
 
 def _real_uniform(gen, n: int, dtype: np.dtype, low: float, high: float) -> np.ndarray:
-    _check_interval(dtype, low, high)
+    if (low, high) != (0.0, 1.0):
+        _check_interval(dtype, low, high)
     compute = opmath(dtype).type
     values = gen.uniform_float32(n) if compute is np.float32 else gen.uniform_float64(n)
-    if (low, high) == (0.0, 1.0) and dtype == compute:
+    if (low, high) == (0.0, 1.0) and dtype.type is compute:
         return values
     low, high = compute(low), compute(high)
     values = cast(affine(values, high - low, low), dtype)
@@ -167,6 +171,11 @@ def _round_trip(value: int, dtype: np.dtype) -> int:
     return int(rounded) if abs(rounded) < 2.0 ** 63 else _MIN_INT64
 
 
+C_NAMES = {"int16": "short", "int32": "int", "int64": "long", "int8": "signed char",
+           "uint8": "unsigned char"}
+
+
+@functools.lru_cache(256)
 def _check_bounds(low: int, last: int, dtype: np.dtype) -> None:
     if dtype in DIGITS:
         smallest, largest = -largest_finite(dtype), largest_finite(dtype)
@@ -177,7 +186,8 @@ def _check_bounds(low: int, last: int, dtype: np.dtype) -> None:
         smallest, largest = int(limits.min), min(int(limits.max), _MAX_INT64)
     for name, bound in (("from", low), ("to - 1", last)):
         if not smallest <= bound <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {dtype.name}: {bound}")
+            kind = C_NAMES.get(dtype.name, dtype.name)
+            raise RuntimeError(f"{name} is out of bounds for {kind}")
 
 
 # ---- permutations ----------------------------------------------------------------------------

@@ -77,7 +77,10 @@ def accumulate_into(leaf, grad, create_graph: bool):
     if grad.dtype is not leaf.dtype:
         grad = grad.to(leaf.dtype)
     if old is None:
-        leaf._grad = own_copy(grad, create_graph)
+        leaf._grad = grad = own_copy(grad, create_graph)
+        if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
+            from .._memory_order import like_parameter
+            like_parameter(grad, leaf)
     elif create_graph:
         leaf._grad = old + grad
     elif old._view is None and old._level is None and grad._level is None and \

@@ -73,7 +73,7 @@ class Check:
         """ValueError if no input requires grad; a warning for single precision."""
         if not self.wanted:
             raise ValueError("gradcheck expects at least one input tensor to require gradient, but "
-                             "none of the them have requires_grad=True.")
+                             "none of them have requires_grad=True.")
         for i in self.wanted:
             if self.inputs[i].dtype.itemsize < (16 if self.inputs[i].is_complex() else 8):
                 warnings.warn(f"Input #{i} requires gradient and is not a double precision "
@@ -163,11 +163,12 @@ class Check:
 
     def compare(self, numerical, analytical, mode: str):
         """GradcheckError where two sets of Jacobians differ."""
+        from .._tensor import from_array
         for i, (ns, bs) in enumerate(zip(numerical, analytical)):
             for j, (n, a) in enumerate(zip(ns, bs)):
                 if not np.allclose(a, n, self.rtol, self.atol, equal_nan=True):
-                    raise GradcheckError(MISMATCH.format(i=i, j=j, numerical=n.T,
-                                                         analytical=a.T))
+                    raise GradcheckError(MISMATCH.format(
+                        i=i, j=j, numerical=from_array(n.T), analytical=from_array(a.T)))
 
     def is_reentrant(self, tolerance: float):
         """GradcheckError if two backward passes differ."""

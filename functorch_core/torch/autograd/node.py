@@ -180,11 +180,13 @@ def second_order(graph: Graph, mask: tuple[bool, ...]) -> Graph:
 
 
 class Extras:
-    """What few nodes have: hooks, tensors that retain their gradient, the user's notes."""
+    """What few nodes have: hooks, tensors that retain their gradient, the user's notes, and further
+    nodes that were looked at (`_node_chains`)."""
 
-    __slots__ = ("pre_hooks", "hooks", "tensor_hooks", "retained", "metadata")
+    __slots__ = ("chain", "pre_hooks", "hooks", "tensor_hooks", "retained", "metadata")
 
     def __init__(self):
+        self.chain = None
         self.pre_hooks, self.hooks, self.metadata = {}, {}, {}
         self.tensor_hooks: dict[int, dict] = {}
         self.retained = weakref.WeakValueDictionary()  # output index -> tensor
@@ -213,6 +215,16 @@ class Node:
     def apply(self, grads: Sequence, create_graph: bool) -> tuple:
         """The gradients of the inputs, one for each edge, of those of the outputs (None: zero)."""
         raise NotImplementedError(f"{self.name()} has no backward")
+
+    def __call__(self, *grads):
+        """The gradients of the inputs, of those of the outputs."""
+        from .modes import state
+        found = self.apply(self.padded(grads), state.enabled)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def padded(self, grads: tuple) -> list:
+        """Gradients for all outputs: None for those at the end that are not given."""
+        return [*grads, *[None] * (self.n_outputs - len(grads))]
 
     @property
     def next_functions(self) -> tuple:
