@@ -26,8 +26,8 @@ class BasicBlock(nn.Module):
         self.bn1 = nn.BatchNorm2d(channels)
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
+        nn.init.zeros_(self.bn2.weight)  # a block starts as its shortcut (Goyal et al. 2017)
         self.relu = nn.ReLU(inplace=True)
-        nn.init.zeros_(self.bn2.weight)  # at first, a block is its shortcut
         self.shortcut = nn.Identity()
         if stride != 1 or channels_in != channels:
             self.shortcut = nn.Sequential(
@@ -99,7 +99,8 @@ def main():
     parser.add_argument("--every", type=int, default=5, help="steps between two printed losses")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
-    parser.add_argument("--lr", type=float, default=0.002)
+    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--warmup", type=int, default=220, help="steps of growing learning rate")
     parser.add_argument("--test", action="store_true", help="print the accuracy at the end")
     args = parser.parse_args()
 
@@ -108,7 +109,7 @@ def main():
     batches = endless(DataLoader(train_set, batch_size=args.batch, shuffle=True, drop_last=True))
     model = ResNet([2, 2, 2, 2], args.width, classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, weight_decay=5e-4)
-    warm_up = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.1, total_iters=100)
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, 0.01, total_iters=args.warmup)
 
     start = time.perf_counter()
     for step in range(args.steps):
@@ -117,7 +118,7 @@ def main():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        warm_up.step()
+        scheduler.step()
         if step % args.every == 0 or step == args.steps - 1:
             print(f"step {step:4d}: loss {loss.item():.6f}, {time.perf_counter() - start:.2f} s")
     if args.test:

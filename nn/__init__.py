@@ -7,8 +7,7 @@ from .parallel import DataParallel
 globals().update({name: getattr(modules, name) for name in modules.__all__})
 
 __getattr__ = _lazy(__name__, ("attention", "backends", "common_types", "grad"),
-                    missing=("CrossMapLRN2d", "cpp", "intrinsic", "qat", "quantizable",
-                             "quantized"))
+                    missing=("cpp", "intrinsic", "qat", "quantizable", "quantized"))
 
 
 def factory_kwargs(kwargs):

@@ -30,7 +30,8 @@ from ..torch._ops.nn_ranking import (
     soft_margin_loss, triplet_margin_loss, triplet_margin_with_distance_loss)
 from ..torch._ops.nn_resize import interpolate, upsample, upsample_bilinear, upsample_nearest
 from ..torch._ops.nn_unpool import (
-    fractional_max_pool2d, fractional_max_pool3d, max_unpool1d, max_unpool2d, max_unpool3d)
+    fractional_max_pool2d, fractional_max_pool2d_with_indices, fractional_max_pool3d,
+    fractional_max_pool3d_with_indices, max_unpool1d, max_unpool2d, max_unpool3d)
 from ..torch._ops.nn_vision import (
     affine_grid, channel_shuffle, fold, grid_sample, pad, pixel_shuffle, pixel_unshuffle, unfold)
 

@@ -10,7 +10,6 @@ from ..core.aval import Aval
 from ..core.trace import trace_closed
 from ..torch._apply import GraphOp, apply
 from ..torch._tensor_base import Tensor
-from ._rounding import inner, plus_product, product
 
 
 def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, scale) -> tuple:
@@ -49,12 +48,12 @@ def two_loops(grad: Array, scale: Array, changes: Array, moves: Array, inverses:
     """The recursion on a history stacked along the first axis."""
     def backward(q, pair):
         change, move, inverse = pair
-        weight = product(inner(move, q), inverse)
-        return plus_product(q, -weight, change), weight
+        weight = fc.vecdot(move, q) * inverse
+        return q - weight * change, weight
 
     def forward(r, pair):
         change, move, inverse, weight = pair
-        return plus_product(r, weight - product(inner(change, r), inverse), move), None
+        return r + (weight - fc.vecdot(change, r) * inverse) * move, None
 
     q, weights = fc.scan(backward, -grad, (changes, moves, inverses), reverse=True)
     direction, _ = fc.scan(forward, q * scale, (changes, moves, inverses, weights))

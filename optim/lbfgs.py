@@ -6,11 +6,9 @@ from ..torch.autograd.modes import enable_grad
 from ._checks import check_lr
 from ._line_search import strong_wolfe
 from ._quasi_newton import newton_direction
-from ._rounding import absolute_sum, inner, on_tensors, plus_product
 from .optimizer import Optimizer, without_tape
 
 ENOUGH_CURVATURE = 1e-10
-_absolute_sum, _dot, _moved = map(on_tensors, (absolute_sum, inner, plus_product))
 
 
 class LBFGS(Optimizer):
@@ -56,13 +54,11 @@ class LBFGS(Optimizer):
 
     def _add_grad(self, step_size, direction: Tensor):
         """Move all parameters along a flat direction."""
-        from ..torch import as_tensor
         offset = 0
         for p in self._params:
             flat = _as_real(p)
             n = flat.numel()
-            step = as_tensor(step_size, dtype=flat.dtype)
-            flat.copy_(_moved(flat, step, direction[offset:offset + n].view_as(flat)))
+            flat.add_(step_size * direction[offset:offset + n].view_as(flat))
             offset += n
 
     def _set_param(self, values: list[Tensor]):
@@ -119,7 +115,7 @@ class _Run:
             n += 1
             self.state["n_iter"] += 1
             self._update_direction()
-            slope = _dot(self.grad, self.d)
+            slope = self.grad.dot(self.d)
             if slope > -options["tolerance_change"]:
                 break
             used = self._move(slope, last=n == options["max_iter"], evals=evals)
@@ -145,14 +141,14 @@ class _Run:
             self.d = self._newton_direction()
         self.prev_flat_grad, self.prev_loss = self.grad.clone(), self.loss
         if self.state["n_iter"] == 1:
-            self.t = min(1.0, 1.0 / _absolute_sum(self.grad)) * self.lr
+            self.t = min(1.0, 1.0 / self.grad.abs().sum()) * self.lr
         else:
             self.t = self.lr
 
     def _remember(self):
         """Add the last change of gradient and parameters to the history."""
         change, move = self.grad - self.prev_flat_grad, self.d * self.t
-        curvature = _dot(change, move)
+        curvature = change.dot(move)
         if curvature > ENOUGH_CURVATURE:
             history = self.old_dirs, self.old_stps, self.ro
             if len(self.old_dirs) == self.options["history_size"]:
@@ -160,7 +156,7 @@ class _Run:
                     column.pop(0)
             for column, new in zip(history, (change, move, 1.0 / curvature)):
                 column.append(new)
-            self.H_diag = curvature / _dot(change, change)
+            self.H_diag = curvature / change.dot(change)
 
     def _newton_direction(self) -> Tensor:
         """Minus the inverse Hessian of the history times the gradient."""

@@ -22,6 +22,25 @@ class LocalResponseNorm(Described):
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
+class CrossMapLRN2d(LocalResponseNorm):
+    """LocalResponseNorm by channels as in Caffe, with the windows of PyTorch's implementation.
+
+    They reach (size - 1) // 2 channels ahead and begin as far back, one earlier than symmetric;
+    channel 0, once in, is in all of them.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__(size, alpha, beta, k)
+
+    def forward(self, input):
+        ahead = int((self.size - 1) / 2)
+        n, sums = input.shape[1], input.square().cumsum(1)
+        last = [min(c + ahead, n - 1) for c in range(n)]
+        left = [max(c - ahead - 1, 0) for c in range(n)]  # the last channel a window has lost
+        total = sums[:, last] - (sums - sums[:, :1])[:, left]
+        return input * (total * (self.alpha / self.size) + self.k) ** -self.beta
+
+
 class _Affine(Module):
     """What follows may have a weight of ones and a bias of zeros."""
 
@@ -116,4 +135,4 @@ class RMSNorm(Module):
                 f"elementwise_affine={self.elementwise_affine}")
 
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]

@@ -293,3 +293,55 @@ def test_clones_are_independent():
             m.layers[0].linear1.weight.zero_()
         return [m, m.state_dict(), c.state_dict()]
     agree(program)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_cross_map_normalisation(size):
+    def program(t):
+        layer = t.nn.CrossMapLRN2d(size, .1, .5, 2.)
+        return [repr(layer), layer(t.randn(2, 7, 3, 3))]
+    agree(program)
+
+
+# ---- arguments that are wrong --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("input, target", [
+    ([[2., .5]], [[1., 1.]]), ([[.2, .5]], [[1., 3.]]), ([[.2, float("nan")]], [[1., 1.]]),
+    ([[-.1, .5]], [[0., 0.]]), ([[0., 1.]], [[0., 1.]])])
+def test_probabilities_out_of_range(input, target):
+    def program(t):
+        return failing(lambda: t.nn.functional.binary_cross_entropy(
+            t.tensor(input), t.tensor(target)).item())
+    agree(program)
+
+
+def test_logits_in_place_of_probabilities():
+    """The error comes at the first reading, if the numbers were not there before."""
+    def program(t):
+        layer, loss = t.nn.Linear(2, 1), t.nn.BCELoss()
+        with t.no_grad():
+            layer.bias.fill_(9.)
+        return failing(lambda: loss(layer(t.ones(3, 2)), t.ones(3, 1)).item())
+    agree(program)
+
+
+def test_functions_refuse():
+    def program(t):
+        f, x = t.nn.functional, t.ones(2, 3, 5)
+        return [
+            failing(f.scaled_dot_product_attention, x, x, x, t.ones(3, 3, dtype=t.int64))[0],
+            failing(f.dropout, t.arange(4), .5),
+            failing(f.conv_transpose2d, t.ones(1, 1, 3, 3), t.ones(1, 1, 2, 2), padding="same"),
+            failing(f.pad, x, (1, 1), "reflect", 3.)]
+    agree(program)
+
+
+def test_fractional_pooling_with_indices():
+    def program(t):
+        f, samples = t.nn.functional, t.full((1, 2, 3), .3)
+        return [f.fractional_max_pool2d_with_indices(
+                    t.randn(1, 2, 8, 8), 2, output_size=3, _random_samples=samples[..., :2]),
+                f.fractional_max_pool3d_with_indices(
+                    t.randn(1, 2, 6, 6, 6), 2, output_size=3, _random_samples=samples)]
+    agree(program)

@@ -317,6 +317,16 @@ def test_deepcopy():
     agree(program)
 
 
+def test_a_copied_parameter_has_no_gradient():
+    def program(t):
+        m = t.nn.Linear(2, 2)
+        m(t.ones(1, 2)).sum().backward()
+        c = copy.deepcopy(m)
+        return [c.weight.grad is None, c.weight, c.weight.requires_grad, type(c.weight).__name__,
+                copy.deepcopy([m.weight, m.weight])[1].shape]
+    agree(program)
+
+
 def test_pickle():
     m = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.LSTM(3, 2),
                             torch.nn.LazyLinear(2), torch.nn.TransformerEncoderLayer(4, 2, 8))
