@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--every", type=int, default=5, help="steps between two printed losses")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--width", type=int, default=64, help="channels of the first stage")
-    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--lr", type=float, default=0.004)
     parser.add_argument("--warmup", type=int, default=220, help="steps of growing learning rate")
     parser.add_argument("--test", action="store_true", help="print the accuracy at the end")
     args = parser.parse_args()

@@ -85,10 +85,8 @@ class Array:
             return array.astype(dtype)
         if copy:
             return array.copy()
-        if array.flags.writeable:  # the values are shared and must not change
-            array = array.view()
-            array.flags.writeable = False
-        return array
+        array.flags.writeable = False  # the values are shared and must not change
+        return array.view()            # which cannot be made writeable, as its base is not
 
     def item(self):
         """The only element, as a Python number."""

@@ -45,6 +45,7 @@ def open_unit(key, shape, dtype):
 
 
 def standard_exponential(key, shape, dtype):
+    """Numbers of the exponential distribution of rate 1."""
     return p.neg(p.log1p(p.neg(unit(key, shape, dtype))))
 
 

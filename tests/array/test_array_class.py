@@ -242,6 +242,9 @@ def test_numpy_gets_a_read_only_view():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 9
     assert np.array(x).flags.writeable
+    for _ in range(2):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            np.asarray(x).setflags(write=True)
     assert np.asarray(x, dtype=np.float64).dtype == np.float64
     with pytest.raises(ValueError, match="copy"):
         np.asarray(x, dtype=np.float64, copy=False)
