@@ -19,7 +19,6 @@ from .recorder import flush, set_at_once
 from .units import Unit
 from .value import Value, concrete
 
-HOST = frozenset({np.ndarray, np.float64, np.int64})
 LIMIT = 2_000.  # microseconds by NumPy; dearer ops are recorded
 
 
@@ -62,15 +61,10 @@ def compute(unit: Unit, operands: Sequence):
         raise
 
 
-def value_at_once(unit: Unit, arrays: Sequence) -> Value | None:
-    """The only result of a unit that has run before, of arrays and numbers; else None."""
+def run_again(unit: Unit, arrays: Sequence) -> Value | None:
+    """The only result of a unit that has run before, of NumPy arrays and numbers; else None."""
     run = unit.at_once
-    if run is None or unit.multiple or not arrays:
-        return None
-    for a in arrays:
-        if a.__class__ not in HOST:
-            return None
-    return _run(unit, run, arrays)
+    return None if run is None or unit.multiple or not arrays else _run(unit, run, arrays)
 
 
 def _run(unit: Unit, run: Callable, arrays: Sequence) -> Value:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from ..core import dtypes as dt
 from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
-from ..engine.at_once import value_at_once
 from ..engine.recorder import record_pair
 from ._node_chains import edges_of_chain
 from ._node_names import backward_name
@@ -350,13 +349,6 @@ def apply(op: GraphOp, operands: Sequence):
     if permuted:
         lay_out(op, operands, made)
     return made
-
-
-def at_once(op: GraphOp, arrays: Sequence) -> Tensor | None:
-    """The result of an op of NumPy arrays and numbers, by NumPy; None where it is not for NumPy, or
-    has not been run so before."""
-    value = value_at_once(op.unit, arrays)
-    return None if value is None or marks_inference else new_tensor(value)
 
 
 def _on_tape(op: GraphOp, operands: Sequence, values: list):

@@ -27,13 +27,14 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.trace import Builder
+from ..engine.at_once import run_again
 from ..engine.errors import out_of_memory
 from ..engine.recorder import computes_at_once, record
 from ..engine.units import SCALAR_AVALS
 from ..names import pickles_name_torch
 from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
 
-from ._apply import GraphOp, apply, at_once, node_class_of
+from ._apply import GraphOp, apply, node_class_of
 from ._node_chains import name_of_chain
 from ._node_names import COMPOSITES, RULES, Call, name_of, rename
 from ._out_dtypes import DECIDES, decided
@@ -167,7 +168,10 @@ class TorchOp:
                         return None
                 if value.recording is not None or x._ge is not None or x._level is not None:
                     return None
-                arrays.append(value.data)
+                data = value.data
+                if data.__class__ is not np.ndarray:
+                    return None
+                arrays.append(data)
                 key.append(value.aval)
             elif not kind:
                 if cls not in SIMPLE:
@@ -183,7 +187,10 @@ class TorchOp:
             else:
                 return None
         op = self.seen.get(tuple(key))
-        return None if op is None else at_once(op, arrays)
+        if op is None or _apply.marks_inference:
+            return None
+        value = run_again(op.unit, arrays)
+        return None if value is None else new_tensor(value)
 
     def _at_sight(self, args) -> tuple[tuple, list, list | None] | None:
         """Of arguments given in place: a key, the operands among them, and the values of these if

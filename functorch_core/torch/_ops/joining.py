@@ -79,8 +79,11 @@ def stack(tensors: Tensors, dim=0, *, out=None):
             raise RuntimeError("stack expects each tensor to be equal size, but got "
                                f"{list(shape)} at entry 0 and {list(x.aval.shape)} at entry {i}")
     d, dtype = wrap_dim(dim, len(shape) + 1), result_dtype(tensors)
-    parts = [p.expand_dims(cast(x, dtype), dims=(d,)) for x in tensors]
-    return p.concatenate(*parts, dimension=d)
+    parts = [cast(x, dtype) for x in tensors]
+    if d == len(shape):
+        return p.concatenate(*[p.expand_dims(x, dims=(d,)) for x in parts], dimension=d)
+    # One operation afterwards for one on each of them before.
+    return p.reshape(p.concatenate(*parts, dimension=d), shape=(*shape[:d], len(parts), *shape[d:]))
 
 
 def _check_sequence(op):
