@@ -75,7 +75,7 @@ def packed(shape, order) -> tuple[int, ...]:
     out, n = [1] * len(shape), 1
     for d in order:
         out[d] = n
-        n *= max(shape[d], 1)
+        n *= shape[d]
     return tuple(out)
 
 

@@ -191,8 +191,8 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
     if memory_format is _types.contiguous_format or (
             tensor._view is None and tensor._strides is None) or tensor._level is not None:
         return None
-    alias = tensor._view
-    if alias is not None and not alias.is_permuted() and 1 not in tensor._value.aval.shape:
+    alias, sizes = tensor._view, tensor._value.aval.shape
+    if alias is not None and not alias.is_permuted() and not (0 in sizes or 1 in sizes):
         return None  # dense in the order of the dimensions, without a look at the strides (3 us)
     shape, strides, _ = layout_of(tensor)
     dense = dense_strides(shape, strides)
