@@ -5,6 +5,7 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
+from ..core.aval import HasAval
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
@@ -14,7 +15,7 @@ from ..ops.op import Weak, strong
 _new = object.__new__
 
 
-class Array:
+class Array(HasAval):
     """An immutable n-dimensional array. Make one with fc.asarray, fc.zeros, fc.random.normal, ...
 
     >>> import functorch_core as fc
@@ -42,21 +43,6 @@ class Array:
         except AttributeError:
             value = self._held = from_buffer(self._data)
             return value
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the elements, as NumPy (or ml_dtypes) has it."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
 
     @property
     def size(self) -> int:

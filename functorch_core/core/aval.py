@@ -57,12 +57,12 @@ class HasAval:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape, a tuple of ints."""
+        """The size of each dimension."""
         return self.aval.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The NumPy dtype."""
+        """The dtype of the elements, as NumPy (or ml_dtypes) has it."""
         return self.aval.dtype
 
     @property
