@@ -61,6 +61,11 @@ def _of_group(what: str, x, axis_name, groups: Groups) -> Array:
     return fc.take(everything, members, axis=0)
 
 
+def _over_groups(what: str, reduce: Callable, x, axis_name, groups: Groups):
+    """Leaves of x, each reduced over the first axis of the group's."""
+    return tree.map(lambda leaf: reduce(_of_group(what, leaf, axis_name, groups), axis=0), x)
+
+
 def _place(what: str, axis_name, groups: Groups) -> tuple[Array, int]:
     """(this example's place in its group, the size of a group)."""
     if groups is None:
@@ -129,8 +134,7 @@ def pmean(x, axis_name, *, axis_index_groups: Groups = None):
     """
     if axis_index_groups is None:
         return _over_leaves(ops.pmean, x, axis_name=axis_name)
-    return tree.map(lambda leaf: fc.mean(_of_group("pmean", leaf, axis_name, axis_index_groups),
-                                         axis=0), x)
+    return _over_groups("pmean", fc.mean, x, axis_name, axis_index_groups)
 
 
 @explaining
@@ -143,8 +147,7 @@ def pmax(x, axis_name, *, axis_index_groups: Groups = None):
     """
     if axis_index_groups is None:
         return _over_leaves(ops.pmax, x, axis_name=axis_name)
-    return tree.map(lambda leaf: fc.max(_of_group("pmax", leaf, axis_name, axis_index_groups),
-                                        axis=0), x)
+    return _over_groups("pmax", fc.max, x, axis_name, axis_index_groups)
 
 
 @explaining
@@ -157,8 +160,7 @@ def pmin(x, axis_name, *, axis_index_groups: Groups = None):
     """
     if axis_index_groups is None:
         return tree.map(lambda leaf: _pmin(wrap(as_value(leaf)), axis_name), x)
-    return tree.map(lambda leaf: fc.min(_of_group("pmin", leaf, axis_name, axis_index_groups),
-                                        axis=0), x)
+    return _over_groups("pmin", fc.min, x, axis_name, axis_index_groups)
 
 
 def _pmin(x: Array, axis_name) -> Array:

@@ -359,18 +359,19 @@ register_node(
 @_told
 def flatten_one_level(tree) -> tuple:
     """(children, what is static) of the container at the root; ValueError for a leaf."""
-    found = registry.flatten_one_level(tree)
-    if found is None:
-        raise ValueError(f"flatten_one_level: {tree!r:.60} is a leaf")
-    return found
+    return _of_container("flatten_one_level", tree)
 
 
 @_told
 def flatten_one_level_with_keys(tree) -> tuple:
     """(pairs of key and child, what is static) of the container at the root; see keystr."""
-    found = registry.flatten_one_level_with_keys(tree)
+    return _of_container("flatten_one_level_with_keys", tree)
+
+
+def _of_container(what: str, tree) -> tuple:
+    found = getattr(registry, what)(tree)
     if found is None:
-        raise ValueError(f"flatten_one_level_with_keys: {tree!r:.60} is a leaf")
+        raise ValueError(f"{what}: {tree!r:.60} is a leaf")
     return found
 
 

@@ -15,6 +15,7 @@ from ..core.aval import Aval, aval
 from ..core.graph import Graph, subgraphs
 from ..core.quiet import quiet
 from .modes import settings
+from .op_by_op import freeze
 from .recorder import flush, set_at_once
 from .units import Unit
 from .value import Value, concrete
@@ -52,13 +53,7 @@ def compute(unit: Unit, operands: Sequence):
             if data is None:
                 return None
             arrays.append(data)
-    if not unit.multiple:
-        return _run(unit, run, arrays)
-    try:
-        return [_computed(a, x) for a, x in zip(unit.out_avals, quiet.call(run, *arrays))]
-    except Exception as error:
-        error.add_note(f"in {unit}")
-        raise
+    return _run(unit, run, arrays)
 
 
 def run_again(unit: Unit, arrays: Sequence) -> Value | None:
@@ -67,23 +62,21 @@ def run_again(unit: Unit, arrays: Sequence) -> Value | None:
     return None if run is None or unit.multiple or not arrays else _run(unit, run, arrays)
 
 
-def _run(unit: Unit, run: Callable, arrays: Sequence) -> Value:
+def _run(unit: Unit, run: Callable, arrays: Sequence) -> Value | list[Value]:
     try:
-        out, = quiet.call(run, *arrays)
+        outs = quiet.call(run, *arrays)
     except Exception as error:
         error.add_note(f"in {unit}")
         raise
-    value = Value()
-    value.aval, value.recording = unit.out_aval, None
-    # Reference rules may return views of their inputs that are not contiguous.
-    value.data = out if out.flags.c_contiguous else np.ascontiguousarray(out)
-    return value
+    if unit.multiple:
+        return list(map(_computed, unit.out_avals, outs))
+    return _computed(unit.out_aval, outs[0])
 
 
 def _computed(a: Aval, array: np.ndarray) -> Value:
     value = Value()
     value.aval, value.recording = a, None
-    value.data = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    value.data = freeze(array)
     return value
 
 

@@ -97,18 +97,10 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         # The hot path: two plain tensors whose avals were seen before.
         if other.__class__ in PLAIN and self._level is None and other._level is None and (
                 _op.overrides is None and _op.autocast is None):
-            if self._view is None:
-                x = self._value
-            elif self._view.permuted is not False and self._view.is_permuted():
+            x = self._value if self._view is None else self._view.read_unless_permuted(self)
+            y = other._value if other._view is None else other._view.read_unless_permuted(other)
+            if x is None or y is None:
                 return slow(self, other)
-            else:
-                x = self._read()
-            if other._view is None:
-                y = other._value
-            elif other._view.permuted is not False and other._view.is_permuted():
-                return slow(self, other)
-            else:
-                y = other._read()
             on_tape, other_on_tape = self._ge is not None, other._ge is not None
             if not ((on_tape or other_on_tape) and modes.enabled):
                 found = pairs.get((x.aval, y.aval))
@@ -124,12 +116,9 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 self._ge is None or not modes.enabled) and not (
                 _apply.marks_inference or _apply.marks_births) and (
                 _op.overrides is None and _op.autocast is None):
-            if self._view is None:
-                x = self._value
-            elif self._view.permuted is not False and self._view.is_permuted():
+            x = self._value if self._view is None else self._view.read_unless_permuted(self)
+            if x is None:
                 return slow(self, other)
-            else:
-                x = self._read()
             cls = other.__class__
             packed = other not in LITERALS and other != 0 and fits(other)
             found = numbers.get((x.aval, cls) if packed else (x.aval, cls, other))

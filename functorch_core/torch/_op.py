@@ -161,12 +161,9 @@ class TorchOp:
         for kind, x in zip(self.kinds, args):
             cls = x.__class__
             if cls is Tensor:
-                view, value = x._view, x._value
-                if view is not None:
-                    value = x._read()
-                    if view.permuted is not False and view.is_permuted():
-                        return None
-                if value.recording is not None or x._ge is not None or x._level is not None:
+                value = x._value if x._view is None else x._view.read_unless_permuted(x)
+                if value is None or value.recording is not None or (
+                        x._ge is not None or x._level is not None):
                     return None
                 data = value.data
                 if data.__class__ is not np.ndarray:

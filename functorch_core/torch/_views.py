@@ -153,6 +153,12 @@ class Alias:
             self.seen = cell.version
         return tensor._value
 
+    def read_unless_permuted(self, tensor: Tensor) -> Value | None:
+        """The tensor's value; None if its dimensions may lie in memory in another order."""
+        if self.permuted is not False and self.is_permuted():
+            return None
+        return self.read(tensor)
+
     def settle(self, tensor: Tensor):
         """Let the tensor have the history that PyTorch gives it: that of a part of its base."""
         if self.written and tensor._level is None and tensor._ge is not None:
