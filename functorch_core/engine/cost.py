@@ -24,6 +24,7 @@ COMPILE_MORE = {"conv": 120_000., "dot_general": 15_000., "sort": 60_000., "fft"
                 "reduce_window_max": 60_000., "reduce_window_min": 60_000.,
                 "window_scatter": 200_000.}
 COMPILE_REDUCTION = 8_000.
+REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
 # Families whose reference is far slower than elementwise work: relative cost of an element.
 SLOW = {"convolution": 60., "linalg": 40., "special": 30., "window": 20., "control": 50.,
         "sort": 15., "index": 4., "random": 30., "cumulative": 3.}
@@ -41,6 +42,11 @@ class Cost(NamedTuple):
     fused: float
     compile: float
     nodes: int
+
+    @property
+    def suits_numpy(self) -> bool:
+        """Whether NumPy is quick enough for an op that is not compiled yet."""
+        return self.reference < REFERENCE_LIMIT
 
 
 def _work(graph: Graph, node: Node) -> float:

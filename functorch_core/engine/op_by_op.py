@@ -21,7 +21,6 @@ from .units import Unit
 from .value import Value
 
 MAX_SCHEDULES = 1024
-REFERENCE_LIMIT = 20_000.  # microseconds; an op beyond this is compiled when cold, too
 LIVE, UNUSED = sys.maxsize, -1
 
 
@@ -143,7 +142,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
 
 def _by_numpy(unit: Unit, device) -> bool:
     """Whether NumPy is quick enough: a function of the unit alone."""
-    return device.platform == "cpu" and unit.cost.reference < REFERENCE_LIMIT
+    return device.platform == "cpu" and unit.cost.suits_numpy
 
 
 def _runner(unit: Unit, on_host: bool, all_on_host: bool, device) -> Callable:

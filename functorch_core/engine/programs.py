@@ -22,7 +22,7 @@ from . import cost
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
-from .op_by_op import REFERENCE_LIMIT, Schedule, run_schedule, run_units, schedule_of
+from .op_by_op import Schedule, run_schedule, run_units, schedule_of
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
@@ -233,7 +233,7 @@ def threshold_of(units: list[Unit]) -> float:
 
 def _cold_compilation(units: list[Unit]) -> float:
     """What it would cost to compile those ops on their own that are too dear for NumPy."""
-    dear = {u for u in units if u.cost.reference >= REFERENCE_LIMIT and not u.has_program}
+    dear = {u for u in units if not u.cost.suits_numpy and not u.has_program}
     return sum(cost.COMPILE_PROGRAM + u.cost.compile for u in dear)
 
 

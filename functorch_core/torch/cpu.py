@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib as _contextlib
 
 from ..engine import flush as _flush
-from . import _missing, _types
+from . import _missing
 from ._accelerators import Stream as _Stream
 
 __getattr__ = _missing.getter(__name__)

@@ -12,8 +12,6 @@ from .values import (
     aval_of, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, tied, total,
     wrap_dim)
 
-SAME_DTYPE = "{name} expected both operands to have the same dtype, but got {x} and {y}"
-
 # ---- checks --------------------------------------------------------------------------------------
 
 

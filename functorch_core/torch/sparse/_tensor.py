@@ -15,7 +15,7 @@ from ...core.aval import Aval, aval
 from .. import _printing, _types
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
-from .._views import LEAF_INPLACE, check_writable
+from .._views import LEAF_INPLACE
 from ..autograd.modes import state as modes
 
 UNSUPPORTED = ("{what} is not implemented for sparse tensors (layout torch.sparse_coo); convert "
@@ -393,12 +393,6 @@ def with_rows_added(dense: Tensor, x: SparseTensor, values: Tensor) -> Tensor:
     """A dense tensor of x's shape plus values where x has values."""
     numbers = from_array(row_numbers(x))
     return _by_rows(dense, x).index_add(0, numbers, values).reshape(dense.shape)
-
-
-def add_rows_(dense: Tensor, x: SparseTensor, values: Tensor) -> Tensor:
-    """The same in place."""
-    check_writable(dense)
-    return dense.copy_(with_rows_added(dense, x, values))
 
 
 def _by_rows(dense: Tensor, x: SparseTensor) -> Tensor:
