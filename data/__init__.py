@@ -2,10 +2,10 @@
 from . import distributed
 from .dataloader import (
     DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info)
-from .datapipes import (
-    DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe, argument_validation, functional_datapipe,
-    guaranteed_datapipes_determinism, non_deterministic, runtime_validation,
-    runtime_validation_disabled)
+from .datapipes._decorator import (
+    argument_validation, functional_datapipe, guaranteed_datapipes_determinism, non_deterministic,
+    runtime_validation, runtime_validation_disabled)
+from .datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe
 from .dataset import (
     ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset,
     random_split)

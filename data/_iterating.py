@@ -6,6 +6,9 @@ import warnings
 from .. import engine, xla
 from ._utils.pin_memory import pin_memory
 from ._utils.worker import ITERABLE, Job
+from .datapipes.datapipe import IterDataPipe
+from .graph import PIPES
+from .graph_settings import apply_sharding, seeded
 from .sampler import random_seed
 
 NOT_PINNED = ("'pin_memory' argument is set as true but no accelerator is found, then device "
@@ -24,6 +27,7 @@ class BaseIterator:
 
     def __init__(self, loader):
         self._dataset, self._dataset_kind = loader.dataset, loader._dataset_kind
+        self._seed_pipes(loader)
         self._IterableDataset_len_called = loader._IterableDataset_len_called
         self._auto_collation, self._drop_last = loader._auto_collation, loader.drop_last
         self._index_sampler, self._num_workers = loader._index_sampler, loader.num_workers
@@ -40,6 +44,14 @@ class BaseIterator:
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
+        self._seed_pipes(loader)
+
+    def _seed_pipes(self, loader):
+        """Draw the seed that the pipes of all workers share."""
+        self._shared_seed = None
+        if isinstance(self._dataset, IterDataPipe):
+            self._shared_seed = random_seed(loader.generator)
+            self._dataset = seeded(self._dataset, self._shared_seed)
 
     def __iter__(self):
         return self
@@ -77,6 +89,8 @@ class _SingleProcessDataLoaderIter(BaseIterator):
         super().__init__(loader)
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if isinstance(self._dataset, PIPES):
+            apply_sharding(self._dataset, 1, 0)
         job = Job(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
                   self._drop_last, None, self._base_seed, 0)
         self._dataset_fetcher = job.fetcher()

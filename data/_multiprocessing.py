@@ -83,7 +83,8 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
             raise AssertionError("prefetch_factor must be greater than 0 for "
                                  "MultiProcessingDataLoaderIter")
         job = Job(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
-                  self._drop_last, loader.worker_init_fn, self._base_seed, self._num_workers)
+                  self._drop_last, loader.worker_init_fn, self._base_seed, self._num_workers,
+                  self._shared_seed)
         context = context_of(loader.multiprocessing_context)
         engine.flush("a DataLoader starts its workers")  # they would compute it again, each
         try:
@@ -130,7 +131,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
     def _resume_workers(self):
         for worker in self._workers:
             worker.backlog.clear()
-            worker.channel.send(RESUME)
+            worker.channel.send((RESUME, self._shared_seed))
         missing = len(self._workers)
         while missing:
             _, (_, kind, _) = self._receive()

@@ -8,12 +8,15 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from ._iterating import BaseIterator as _BaseDataLoaderIter
 from ._iterating import _SingleProcessDataLoaderIter
 from ._multiprocessing import _MultiProcessingDataLoaderIter
 from ._utils import worker
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
+from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
+from .graph_settings import apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -71,6 +74,9 @@ class DataLoader(Generic[T_co]):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
+        if isinstance(dataset, IterDataPipe):
+            apply_shuffle_settings(dataset, shuffle)  # PyTorch drops a pipe that this adds, too
+            shuffle = None
         self.dataset, self.num_workers, self.prefetch_factor = dataset, num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order

@@ -33,6 +33,14 @@ class Dataset(Generic[T_co]):
     """Something with `dataset[index]`, and `len(dataset)` if samplers are to know its size.
 
     A method `__getitems__(indices)` that gives a list is used for whole batches.
+
+    >>> class Squares(torch.utils.data.Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, i):
+    ...         return i * i
+    >>> list(torch.utils.data.DataLoader(Squares(), batch_size=2))
+    [tensor([0, 1]), tensor([4])]
     """
 
     def __getitem__(self, index) -> T_co:
@@ -43,7 +51,14 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
-    """Something to iterate over. In a worker, `get_worker_info` says which part is its own."""
+    """Something to iterate over. In a worker, `get_worker_info` says which part is its own.
+
+    >>> class Lines(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         yield from ['a', 'b', 'c']
+    >>> list(torch.utils.data.DataLoader(Lines(), batch_size=2))
+    [['a', 'b'], ['c']]
+    """
 
     def __add__(self, other: Dataset) -> ChainDataset:
         return ChainDataset([self, other])
@@ -96,7 +111,11 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset):
-    """Several datasets side by side: a sample is a tuple (or dict) of a sample of each."""
+    """Several datasets side by side: a sample is a tuple (or dict) of a sample of each.
+
+    >>> torch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
+    {'x': 2, 'y': 4}
+    """
 
     datasets: tuple | dict
 
@@ -140,7 +159,11 @@ def _items(dataset: Dataset, indices: list) -> list:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """One dataset after the other."""
+    """One dataset after the other.
+
+    >>> torch.utils.data.ConcatDataset([[1, 2], [3]])[2]
+    3
+    """
 
     datasets: list[Dataset[T_co]]
     cumulative_sizes: list[int]
@@ -179,7 +202,14 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """One iterable dataset after the other."""
+    """One iterable dataset after the other.
+
+    >>> class Ones(torch.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         yield 1
+    >>> list(Ones() + Ones())
+    [1, 1]
+    """
 
     def __init__(self, datasets: Iterable[Dataset]):
         self.datasets = datasets
@@ -198,7 +228,11 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of a dataset at given indices."""
+    """The samples of a dataset at given indices.
+
+    >>> torch.utils.data.Subset([5, 6, 7], [2, 0])[0]
+    7
+    """
 
     dataset: Dataset[T_co]
     indices: Sequence[int]
@@ -234,7 +268,12 @@ class Subset(Dataset[T_co]):
 
 def random_split(dataset: Dataset[T], lengths: Sequence[int | float],
                  generator=default_generator) -> list[Subset[T]]:
-    """Random disjoint subsets of these lengths, or of these fractions of the dataset."""
+    """Random disjoint subsets of these lengths, or of these fractions of the dataset.
+
+    >>> first, second = torch.utils.data.random_split(range(10), [0.8, 0.2])
+    >>> len(first), len(second)
+    (8, 2)
+    """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(len(dataset), lengths)
     if sum(lengths) != len(dataset):

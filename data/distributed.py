@@ -16,6 +16,10 @@ class DistributedSampler(Sampler[int]):
 
     All parts are equally long: the beginning is repeated, or with `drop_last` the end left out.
     set_epoch(epoch) gives each epoch an order of its own.
+
+    >>> list(torch.utils.data.DistributedSampler(range(6), num_replicas=2, rank=1,
+    ...     shuffle=False))
+    [1, 3, 5]
     """
 
     def __init__(self, dataset: Dataset, num_replicas: int | None = None, rank: int | None = None,

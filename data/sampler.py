@@ -27,7 +27,11 @@ def random_seed(generator=None) -> int:
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    >>> list(torch.utils.data.SequentialSampler([5, 6, 7]))
+    [0, 1, 2]
+    """
 
     def __init__(self, data_source: Sized):
         self.data_source = data_source
@@ -85,7 +89,11 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    >>> sorted(torch.utils.data.SubsetRandomSampler([3, 5]))
+    [3, 5]
+    """
 
     def __init__(self, indices: Sequence[int], generator=None):
         self.indices, self.generator = indices, generator
@@ -99,7 +107,11 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """`num_samples` indices drawn with these probabilities (which need not add up to 1)."""
+    """`num_samples` indices drawn with these probabilities (which need not add up to 1).
+
+    >>> list(torch.utils.data.WeightedRandomSampler([0., 1.], 3))
+    [1, 1, 1]
+    """
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
                  generator=None):

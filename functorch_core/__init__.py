@@ -9,7 +9,7 @@ from . import engine
 from . import tree_util
 from .core import tree
 from .core.dtypes import (
-    bfloat16, bool_, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
+    bfloat16, bool_, complex32, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
     float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, int8, int16, int32, int64, uint8,
     uint16, uint32, uint64)
 from .core.dtypes import bool_ as bool

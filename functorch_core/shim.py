@@ -5,8 +5,8 @@
     %load_ext functorch_core               in Jupyter
 
 `torch` and `torch.*` then are the modules of functorch_core.torch: the same objects, not copies.
-Their classes and functions name torch.* as their module, so that pickles and reprs read as
-PyTorch's.
+They are called torch.*, and their classes and functions name torch.* as their module, so that
+pickles and reprs read as PyTorch's.
 """
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class _Finder(AliasFinder):
             after = _publish
         else:
             return super().find_spec(fullname, path, target)
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        # Not PathFinder's alone: of an editable install another one finds functorch_core.nn.
+        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path
+                  if finder is not self)
+        spec = next(filter(None, others), None)
         if spec is not None and spec.loader is not None:
             _call_after_loading(spec.loader, after)
         return spec
@@ -80,14 +83,19 @@ _finder = _Finder(own_name)
 def _publish(module: types.ModuleType):
     """Make a module of this library known under its torch name, and its contents as of there."""
     title = torch_name(module.__name__)
+    if title is None:  # done already, under another name of it
+        return
     if sys.modules.setdefault(title, module) is module:
         _retitle(vars(module), module.__name__, title)
+        _renamed.append((module, module.__name__))
+        module.__name__ = title
     if title == "torch":  # it is imported last
         sys.modules["functorch_core.torch._public_names"].retitle(_retitled)
 
 
 # Things with their own module and qualified name, for uninstall.
 _retitled: list[tuple[object, str, str]] = []
+_renamed: list[tuple[types.ModuleType, str]] = []  # modules with their own names, for the same
 
 
 def _retitle(contents, old: str, new: str):
@@ -113,7 +121,7 @@ def install():
     RuntimeError if another torch is imported already.
     """
     loaded = sys.modules.get("torch")
-    if loaded is not None and loaded.__name__ != "functorch_core.torch":
+    if loaded is not None and loaded.__spec__.name != "functorch_core.torch":
         raise RuntimeError(ALREADY.format(file=getattr(loaded, "__file__", "elsewhere")))
     if _finder in sys.meta_path:
         return
@@ -134,6 +142,9 @@ def uninstall():
     while _retitled:
         thing, own, qualname = _retitled.pop()
         thing.__module__, thing.__qualname__ = own, qualname
+    while _renamed:
+        module, own = _renamed.pop()
+        module.__name__ = own
     for name in [n for n in sys.modules if own_name(n)]:
         if sys.modules[name].__name__.startswith("functorch_core"):
             del sys.modules[name]

@@ -40,25 +40,42 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
 
 @no_grad()
 def constant_(tensor, val: float):
-    """Fill with one value."""
+    """Fill with one value.
+
+    >>> nn.init.constant_(torch.empty(2), 3.)
+    tensor([3., 3.])
+    """
     return tensor.fill_(val)
 
 
 @no_grad()
 def ones_(tensor):
-    """Fill with 1."""
+    """Fill with 1.
+
+    >>> nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return tensor.fill_(1.0)
 
 
 @no_grad()
 def zeros_(tensor):
-    """Fill with 0."""
+    """Fill with 0.
+
+    >>> nn.init.zeros_(torch.empty(2))
+    tensor([0., 0.])
+    """
     return tensor.zero_()
 
 
 @no_grad()
 def eye_(tensor):
-    """Fill a matrix with the identity."""
+    """Fill a matrix with the identity.
+
+    >>> nn.init.eye_(torch.empty(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from .. import torch
@@ -67,7 +84,11 @@ def eye_(tensor):
 
 @no_grad()
 def dirac_(tensor, groups: int = 1):
-    """Fill the weight of a convolution so that channels pass unchanged."""
+    """Fill the weight of a convolution so that channels pass unchanged.
+
+    >>> nn.init.dirac_(torch.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -86,13 +107,21 @@ def dirac_(tensor, groups: int = 1):
 
 @no_grad()
 def uniform_(tensor, a: float = 0.0, b: float = 1.0, generator=None):
-    """Draw from the uniform distribution on [a, b)."""
+    """Draw from the uniform distribution on [a, b).
+
+    >>> nn.init.uniform_(torch.empty(3), 1., 2.).shape
+    torch.Size([3])
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
 @no_grad()
 def normal_(tensor, mean: float = 0.0, std: float = 1.0, generator=None):
-    """Draw from the normal distribution."""
+    """Draw from the normal distribution.
+
+    >>> nn.init.normal_(torch.empty(3), mean=5.).shape
+    torch.Size([3])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -103,10 +132,15 @@ def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, 
 
     Where the interval is likely, values outside of it are drawn again; elsewhere uniform candidates
     are accepted with a probability that the density gives.
+
+    >>> bool((nn.init.trunc_normal_(torch.empty(9), a=-1., b=1.).abs() <= 1).all())
+    True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
                       "distribution of values may be incorrect.", stacklevel=2)
+    if tensor.is_meta:
+        return tensor
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
     draw = _redrawn if inside > 0.3 else _accepted
     return tensor.copy_(draw(tensor, mean, std, a, b, generator))
@@ -169,13 +203,21 @@ def _xavier_std(tensor, gain: float) -> float:
 
 
 def xavier_uniform_(tensor, gain: float = 1.0, generator=None):
-    """Glorot initialization (2010): uniform, with variance 2 gain^2 / (fan_in + fan_out)."""
+    """Glorot initialization (2010): uniform, with variance 2 gain^2 / (fan_in + fan_out).
+
+    >>> bool((nn.init.xavier_uniform_(torch.empty(3, 3)).abs() <= 1).all())
+    True
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain: float = 1.0, generator=None):
-    """Glorot initialization (2010): normal, with variance 2 gain^2 / (fan_in + fan_out)."""
+    """Glorot initialization (2010): normal, with variance 2 gain^2 / (fan_in + fan_out).
+
+    >>> nn.init.xavier_normal_(torch.empty(3, 3)).shape
+    torch.Size([3, 3])
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -189,7 +231,11 @@ def _kaiming(draw: Callable, tensor, a, mode, nonlinearity):
 
 def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator=None):
-    """He initialization (2015): uniform, with variance gain^2 / fan; `a` is leaky_relu's slope."""
+    """He initialization (2015): uniform, with variance gain^2 / fan; `a` is leaky_relu's slope.
+
+    >>> nn.init.kaiming_uniform_(torch.empty(3, 3), nonlinearity='relu').shape
+    torch.Size([3, 3])
+    """
     def draw(std):
         bound = math.sqrt(3.0) * std
         return uniform_(tensor, -bound, bound, generator)
@@ -198,7 +244,11 @@ def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: s
 
 def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator=None):
-    """He initialization (2015): normal, with variance gain^2 / fan; `a` is leaky_relu's slope."""
+    """He initialization (2015): normal, with variance gain^2 / fan; `a` is leaky_relu's slope.
+
+    >>> nn.init.kaiming_normal_(torch.empty(3, 3), mode='fan_out').shape
+    torch.Size([3, 3])
+    """
     return _kaiming(lambda std: normal_(tensor, 0, std, generator), tensor, a, mode, nonlinearity)
 
 
@@ -207,7 +257,12 @@ def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: st
 
 @no_grad()
 def orthogonal_(tensor, gain: float = 1, generator=None):
-    """Fill with a (semi-)orthogonal matrix times gain; further dimensions are flattened."""
+    """Fill with a (semi-)orthogonal matrix times gain; further dimensions are flattened.
+
+    >>> w = nn.init.orthogonal_(torch.empty(3, 3))
+    >>> torch.allclose(w @ w.T, torch.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -223,12 +278,18 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
 
 @no_grad()
 def sparse_(tensor, sparsity: float, std: float = 0.01, generator=None):
-    """Draw a matrix from the normal distribution; a fraction of each column becomes 0."""
+    """Draw a matrix from the normal distribution; a fraction of each column becomes 0.
+
+    >>> (nn.init.sparse_(torch.empty(4, 2), sparsity=0.5) == 0).sum()
+    tensor(4)
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from .. import torch
     rows, columns = tensor.shape
     tensor.normal_(0, std, generator=generator)
+    if tensor.is_meta:
+        return tensor
     for column in range(columns):
         tensor[torch.randperm(rows)[:math.ceil(sparsity * rows)], column] = 0
     return tensor

@@ -21,16 +21,29 @@ NOT_USABLE = ("Attempted to use an uninitialized parameter in {method}. This err
 # Methods an uninitialized tensor has all the same.
 _ALLOWED = frozenset({
     "bfloat16", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
-    "is_complex", "is_floating_point", "long", "materialize", "register_hook", "requires_grad_",
-    "share_memory_", "short", "size", "to"})
+    "is_complex", "is_floating_point", "long", "register_hook", "short", "to"})
+_OWN = frozenset({"materialize", "share_memory_", "size"})
 
 
-def _refusing(name: str):
+METHOD = "<method '{}' of 'torch._C.TensorBase' objects>"
+
+
+def _refusing(name: str, described: str = METHOD):
     """A method that raises."""
     def refuse(self, *args, **kwargs):
-        raise ValueError(NOT_USABLE.format(
-            method=f"<method '{name}' of 'torch._C.TensorBase' objects>", cls=type(self).__name__))
+        raise ValueError(NOT_USABLE.format(method=described.format(name), cls=type(self).__name__))
     return refuse
+
+
+def _allowing(method):
+    """A method in which ops take the tensor as it is, without elements."""
+    def allowed(self, *args, **kwargs):
+        object.__setattr__(self, "_usable", True)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            object.__setattr__(self, "_usable", False)
+    return allowed
 
 
 class UninitializedTensorMixin:
@@ -49,9 +62,23 @@ class UninitializedTensorMixin:
     def shape(self):
         raise RuntimeError(NO_SHAPE)
 
+    _usable = False
+
     def __getattribute__(self, name):
-        refused = name[0] != "_" and name not in _ALLOWED and callable(getattr(Tensor, name, None))
-        return _refusing(name).__get__(self) if refused else object.__getattribute__(self, name)
+        if name[0] == "_" or name in _OWN or not callable(getattr(Tensor, name, None)):
+            return object.__getattribute__(self, name)
+        if name in _ALLOWED:
+            return _allowing(getattr(Tensor, name)).__get__(self)
+        return _refusing(name).__get__(self)
+
+    def _check_operand(self, op):
+        """What ops call before they use a tensor of another class than Tensor."""
+        if not self._usable:
+            raise ValueError(NOT_USABLE.format(method=repr(op), cls=type(self).__name__))
+
+    def size(self, dim=None):
+        """That of no elements."""
+        return self.data.size(dim)
 
     def share_memory_(self):
         raise RuntimeError(NOT_SHARED)
@@ -111,10 +138,24 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
 # ---- what an uninitialized tensor refuses --------------------------------------------------------
 
-_OPERATORS = ("abs", "add", "and", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "matmul",
-              "mul", "ne", "neg", "or", "pow", "radd", "rmul", "rsub", "setitem", "sub", "truediv")
-for _name in _OPERATORS:
-    setattr(UninitializedTensorMixin, f"__{_name}__", _refusing(f"__{_name}__"))
+# By what PyTorch's message calls them: a method of C++ of that name, or a function of Python.
+_OF_C = {"__abs__": "abs", "__add__": "add", "__ge__": "ge", "__gt__": "gt", "__le__": "le",
+         "__lt__": "lt", "__matmul__": "matmul", "__mod__": "remainder", "__mul__": "mul",
+         "__ne__": "ne", "__neg__": "neg", "__radd__": "add", "__rmul__": "mul", "__sub__": "sub",
+         "__truediv__": "div", **{f"__{n}__": f"__{n}__" for n in (
+             "and", "bool", "complex", "eq", "float", "index", "int", "invert", "or", "xor")}}
+_SLOTS = ("__getitem__", "__setitem__")
+_OF_PYTHON = ("__floordiv__", "__format__", "__len__", "__pow__", "__rfloordiv__", "__rmatmul__",
+              "__rmod__", "__rpow__", "__rsub__", "__rtruediv__")
+for _name, _title in _OF_C.items():
+    setattr(UninitializedTensorMixin, _name, _refusing(_title))
+for _name in _SLOTS:
+    setattr(UninitializedTensorMixin, _name, _refusing(
+        _name, "<slot wrapper '{}' of 'torch._C.TensorBase' objects>"))
+for _name in _OF_PYTHON:
+    setattr(UninitializedTensorMixin, _name, _refusing(
+        _name, f"<function Tensor.{{}} at {id(Tensor):#x}>"))
+UninitializedTensorMixin.__hash__ = Tensor.__hash__
 
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",

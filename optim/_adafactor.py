@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class Adafactor(AlgorithmOptimizer):
-    """Adam whose second moment of a matrix is factored (Shazeer and Stern 2018)."""
+    """Adam whose second moment of a matrix is factored (Shazeer and Stern 2018).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.Adafactor([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.adafactor
     complex_message = "Adafactor does not support complex parameters"

@@ -24,6 +24,7 @@ import functorch_core as fc
 from ..array.array import Array, as_value, wrap
 from ..core import dtypes as dt, tree
 from ..core.aval import Aval
+from ..core.graph import Graph
 from ..core.trace import Builder, evaluate, state as trace_state
 from ..engine import Value, from_numpy, record
 from ..engine.units import SCALAR_AVALS
@@ -120,12 +121,17 @@ class Algorithm:
         return self.init_one(param, **{k: options.get(k, self.defaults[k])
                                        for k in self.init_options})
 
+    def initial_state(self, param: Aval, options: dict) -> tuple[tuple[str, ...], Graph]:
+        """The names of what is kept of a parameter, and the graph of what that is before the first
+        step."""
+        with trace_outside(Builder(self.name)) as builder:
+            state = self.init_one(wrap(builder.input(param)), **options)
+            return tuple(state), builder.finish([x._value for x in state.values()])
+
     def initial_values(self, param: Aval, options: dict) -> dict[str, Value]:
         """The state before the first step as computed values: recorded, the zeros would make the
         first step another program than those that follow."""
-        with trace_outside(Builder(self.name)) as builder:
-            state = self.init_one(wrap(builder.input(param)), **options)
-            graph = builder.finish([x._value for x in state.values()])
+        state, graph = self.initial_state(param, options)
         shape_alone = np.broadcast_to(np.zeros((), param.dtype), param.shape)
         return {name: from_numpy(np.ascontiguousarray(array).reshape(array.shape))
                 for name, array in zip(state, evaluate(graph, [shape_alone]))}

@@ -9,7 +9,15 @@ ADJUSTMENTS = ("original", "match_rms_adamw")
 
 
 class Muon(AlgorithmOptimizer):
-    """Momentum whose update is orthogonalized, for the matrices of hidden layers (Jordan 2024)."""
+    """Momentum whose update is orthogonalized, for the matrices of hidden layers (Jordan 2024).
+
+    >>> weight = nn.Parameter(torch.eye(2))
+    >>> optimizer = optim.Muon([weight], lr=0.1, weight_decay=0.)
+    >>> weight.sum().backward()
+    >>> optimizer.step()
+    >>> weight.shape
+    torch.Size([2, 2])
+    """
 
     algorithm = functional.muon
     counts_steps = False

@@ -7,14 +7,18 @@ import numpy as np
 
 from ..array.array import wrap
 from ..core import dtypes as dt
-from ..engine import Value, from_numpy, record
+from ..engine import Value, absent, from_numpy, record
 from ..torch import _types
 from ..torch._apply import apply
+from ..torch._meta import is_meta
 from ..torch._tensor_base import Tensor, new_tensor
 from ..torch._views import assign
 from ..torch.autograd.modes import state as mode
 from ._algorithm import Algorithm
 from .optimizer import Optimizer, all_params, loss_of, without_tape
+
+# State that is a number for each parameter.
+SCALARS = ("eta", "mu", "mu_product")
 
 
 class AlgorithmOptimizer(Optimizer):
@@ -41,7 +45,7 @@ class AlgorithmOptimizer(Optimizer):
                 group.setdefault(name, default)
         for p in all_params(self.param_groups):
             own = self.state.get(p) or {}
-            for name in ("step", "eta", "mu", "mu_product"):
+            for name in ("step", *SCALARS):
                 if name in own and not isinstance(own[name], Tensor):
                     own[name] = scalar_tensor(own[name])
 
@@ -51,7 +55,12 @@ class AlgorithmOptimizer(Optimizer):
         if self.counts_steps:
             state["step"] = scalar_tensor(0.)
         options = {k: as_float(group[k]) for k in algorithm.init_options if k in group}
-        for name, value in self.algorithm.initial_values(p._aval, options).items():
+        if is_meta(p):
+            names, graph = algorithm.initial_state(p._aval, options)
+            values = dict(zip(names, map(absent, graph.out_avals)))
+        else:
+            values = algorithm.initial_values(p._aval, options)
+        for name, value in values.items():
             state[name] = new_tensor(value)
 
     def _step_group(self, group: dict):
@@ -101,7 +110,9 @@ class AlgorithmOptimizer(Optimizer):
             assign(p, tensor)
         for state, slot in zip(states, kept):
             for name, tensor in slot.items():
-                if isinstance(state.get(name), Tensor):
+                if name in SCALARS:  # PyTorch takes the number out of them: no derivative by it
+                    state[name] = tensor.detach()
+                elif isinstance(state.get(name), Tensor):
                     assign(state[name], tensor)
                 else:
                     state[name] = tensor

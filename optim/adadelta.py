@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class Adadelta(AlgorithmOptimizer):
-    """Step sizes by the ratio of running averages of updates and gradients (Zeiler 2012)."""
+    """Step sizes by the ratio of running averages of updates and gradients (Zeiler 2012).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.Adadelta([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9997, 0.9997])
+    """
 
     algorithm = functional.adadelta
     later_options = {"foreach": None, "maximize": False, "differentiable": False,

@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer, advance
 
 
 class Adagrad(AlgorithmOptimizer):
-    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011)."""
+    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.Adagrad([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.adagrad
     later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}

@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class Adamax(AlgorithmOptimizer):
-    """Adam with the infinity norm in place of the second moment (Kingma and Ba 2015)."""
+    """Adam with the infinity norm in place of the second moment (Kingma and Ba 2015).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.Adamax([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.adamax
     later_options = {"foreach": None, "maximize": False, "differentiable": False,

@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class ASGD(AlgorithmOptimizer):
-    """Averaged stochastic gradient descent (Polyak and Juditsky 1992)."""
+    """Averaged stochastic gradient descent (Polyak and Juditsky 1992).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.ASGD([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.asgd
     later_options = {"foreach": None, "maximize": False, "differentiable": False,

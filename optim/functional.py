@@ -41,6 +41,13 @@ def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_
 
     buffer = momentum * buffer + (1 - dampening) * grad; param -= lr * buffer. torch.optim.SGD
     starts the buffer with the first gradient, undampened; `init` here with zeros.
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.sgd.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.sgd.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.5, 1.5], dtype=float32)
     """
     param, grad = decayed(param, grad, lr, weight_decay)
     if not momentum:
@@ -55,7 +62,15 @@ def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_
                                         "ax": fc.zeros_like(param)}, switches=("weight_decay",))
 def asgd(param, grad, state, step, *, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.,
          maximize=False):
-    """Averaged stochastic gradient descent; the average is "ax" (Polyak and Juditsky 1992)."""
+    """Averaged stochastic gradient descent; the average is "ax" (Polyak and Juditsky 1992).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.asgd.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.asgd.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.989999, 1.989998], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay)
     eta, mu = number(state["eta"]), number(state["mu"])
     param = (1 - lambd * eta) * param - eta * grad
@@ -76,7 +91,15 @@ def _init_rprop(param, lr=1e-2):
 @algorithm(init=_init_rprop)
 def rprop(param, grad, state, step, *, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.),
           maximize=False):
-    """Resilient backpropagation: step sizes by the signs of gradients (Riedmiller 1993)."""
+    """Resilient backpropagation: step sizes by the signs of gradients (Riedmiller 1993).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.rprop.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.rprop.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.99, 1.99], dtype=float32)
+    """
     dtype = grad.dtype
     agreement = grad * state["prev"]
     shrunk = select(agreement < 0, etas[0], fc.ones_like(grad), dtype)
@@ -107,6 +130,13 @@ def adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, wei
 
     param -= lr * m / (sqrt(v) + eps), with m and v the running averages of gradient and squared
     gradient, corrected for their start at zero. `amsgrad`: v is the largest so far.
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.adam.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.adam.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.50000006, 1.5       ], dtype=float32)
     """
     param, grad = decayed(param, grad, lr, weight_decay, decoupled_weight_decay)
     exp_avg, exp_avg_sq = _moments(state, grad, *betas)
@@ -138,7 +168,15 @@ adamw = adam.variant("adamw", weight_decay=1e-2, decoupled_weight_decay=True)
 @algorithm(init=zeros("exp_avg", "exp_inf"), switches=("weight_decay",))
 def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
            maximize=False):
-    """Adam with the infinity norm in place of the second moment."""
+    """Adam with the infinity norm in place of the second moment.
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.adamax.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.adamax.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.5, 1.5], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay)
     exp_avg = lerp(state["exp_avg"], grad, 1 - betas[0])
     exp_inf = fc.maximum(betas[1] * state["exp_inf"], fc.abs(grad) + eps)
@@ -150,7 +188,15 @@ def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, w
            switches=("weight_decay",))
 def nadam(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
           momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False):
-    """Adam with Nesterov momentum (Dozat 2016)."""
+    """Adam with Nesterov momentum (Dozat 2016).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.nadam.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.nadam.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.4717741, 1.4717741], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay, decoupled_weight_decay)
     exp_avg, exp_avg_sq = _moments(state, grad, *betas)
     mu, mu_next = (betas[0] * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (step, step + 1))
@@ -166,7 +212,15 @@ def nadam(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, we
 def radam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
           decoupled_weight_decay=False, maximize=False):
     """Adam with a rectified variance: plain momentum while the variance is not known well enough
-    (Liu et al. 2020)."""
+    (Liu et al. 2020).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.radam.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.radam.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.5, 1.5], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay, decoupled_weight_decay)
     exp_avg, exp_avg_sq = _moments(state, grad, *betas)
     correction1, correction2 = (1 - beta ** step for beta in betas)
@@ -194,7 +248,15 @@ def _init_adagrad(param, initial_accumulator_value=0.):
 @algorithm(init=_init_adagrad, switches=("weight_decay",))
 def adagrad(param, grad, state, step, *, lr=1e-2, lr_decay=0., weight_decay=0.,
             initial_accumulator_value=0., eps=1e-10, maximize=False):
-    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011)."""
+    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.adagrad.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.adagrad.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.5, 1.5], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay)
     total = state["sum"] + grad * grad
     rate = lr / (1 + (step - 1) * lr_decay)
@@ -204,7 +266,15 @@ def adagrad(param, grad, state, step, *, lr=1e-2, lr_decay=0., weight_decay=0.,
 @algorithm(init=zeros("square_avg", "acc_delta"), switches=("weight_decay",))
 def adadelta(param, grad, state, step, *, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.,
              maximize=False):
-    """Step sizes by the ratio of running averages of updates and gradients (Zeiler 2012)."""
+    """Step sizes by the ratio of running averages of updates and gradients (Zeiler 2012).
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.adadelta.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.adadelta.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.99841887, 1.9984189 ], dtype=float32)
+    """
     param, grad = decayed(param, grad, lr, weight_decay)
     square_avg = rho * state["square_avg"] + (1 - rho) * grad * grad
     delta = fc.sqrt(state["acc_delta"] + eps) / fc.sqrt(square_avg + eps) * grad
@@ -223,6 +293,13 @@ def rmsprop(param, grad, state, step, *, lr=1e-2, alpha=0.99, eps=1e-8, weight_d
     """Step sizes by the root of the running average of squared gradients (Hinton 2012).
 
     `centered`: by their variance.
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.rmsprop.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.rmsprop.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([-3.9999995, -2.9999995], dtype=float32)
     """
     param, grad = decayed(param, grad, lr, weight_decay)
     square_avg = alpha * state["square_avg"] + (1 - alpha) * grad * grad
@@ -255,7 +332,15 @@ def _root_mean_square(x: Array):
 def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
               weight_decay=0., maximize=False, dtype=None):
     """Adam whose second moment of a matrix is the product of a row and a column (Shazeer and Stern
-    2018). `eps[0]` is by default that of the parameter's dtype."""
+    2018). `eps[0]` is by default that of the parameter's dtype.
+
+    >>> params = {'w': fc.asarray([1., 2.])}
+    >>> state = optim.functional.adafactor.init(params)
+    >>> grads = {'w': fc.asarray([1., 1.])}
+    >>> params, state = optim.functional.adafactor.update(grads, state, params, lr=0.5)
+    >>> params['w']
+    Array([0.20943058, 1.2094306 ], dtype=float32)
+    """
     eps1 = float(fc.finfo(dtype).eps) if eps[0] is None else eps[0]
     weight = step ** beta2_decay
     rate = maximum(_root_mean_square(param), eps[1]) * minimum(lr, 1 / step ** 0.5)

@@ -16,6 +16,18 @@ class LBFGS(Optimizer):
 
     step(closure) takes up to `max_iter` iterations; the closure computes the loss and its gradient.
     Directions and gradients are flat tensors of all parameters together.
+
+    >>> param = nn.Parameter(torch.tensor([3.]))
+    >>> optimizer = optim.LBFGS([param], line_search_fn='strong_wolfe')
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = (param ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure)
+    tensor(9., grad_fn=<SumBackward0>)
+    >>> bool(param.abs() < 1e-3)
+    True
     """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
@@ -99,10 +111,10 @@ class _Run:
 
     def save(self):
         """Keep what the next step goes on from."""
-        self.state.update({name: getattr(self, name) for name in self._SAVED})
         if self.weights is not None:  # "al", which PyTorch's state has, is only for show
             n, size = len(self.ro), self.options["history_size"]
             self.state["al"] = [*self.weights[:n].unbind(), *[None] * (size - n)]
+        self.state.update({name: getattr(self, name) for name in self._SAVED})
 
     def is_optimal(self) -> bool:
         """Whether the gradient is as good as zero."""

@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class NAdam(AlgorithmOptimizer):
-    """Adam with Nesterov momentum (Dozat 2016)."""
+    """Adam with Nesterov momentum (Dozat 2016).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.NAdam([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.8944, 0.8944])
+    """
 
     algorithm = functional.nadam
     later_options = {"maximize": False, "foreach": None, "capturable": False,

@@ -130,11 +130,10 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+        groups = ["".join([f"Parameter Group {i}\n", *[
+            f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]])
+            for i, group in enumerate(self.param_groups)]
+        return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
 
     def _make_hooks(self):
         for name in _HOOKS:

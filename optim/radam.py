@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class RAdam(AlgorithmOptimizer):
-    """Adam with a rectified variance (Liu et al. 2020)."""
+    """Adam with a rectified variance (Liu et al. 2020).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.RAdam([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.radam
     later_options = {"foreach": None, "maximize": False, "differentiable": False,

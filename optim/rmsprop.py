@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class RMSprop(AlgorithmOptimizer):
-    """Step sizes by the root of the running average of squared gradients."""
+    """Step sizes by the root of the running average of squared gradients.
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.RMSprop([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([5.9605e-08, 5.9605e-08])
+    """
 
     algorithm = functional.rmsprop
     later_options = {"momentum": 0, "centered": False, "foreach": None, "maximize": False,

@@ -7,7 +7,15 @@ from ._stepping import AlgorithmOptimizer
 
 
 class Rprop(AlgorithmOptimizer):
-    """Resilient backpropagation (Riedmiller and Braun 1993)."""
+    """Resilient backpropagation (Riedmiller and Braun 1993).
+
+    >>> param = nn.Parameter(torch.ones(2))
+    >>> optimizer = optim.Rprop([param], lr=0.1)
+    >>> param.sum().backward()
+    >>> optimizer.step()
+    >>> param.data
+    tensor([0.9000, 0.9000])
+    """
 
     algorithm = functional.rprop
     later_options = {"foreach": None, "maximize": False, "differentiable": False,

@@ -9,7 +9,13 @@ DENSE = "SparseAdam does not support dense gradients, please consider Adam inste
 
 
 class SparseAdam(AlgorithmOptimizer):
-    """Adam that touches only the rows in a sparse gradient, as nn.Embedding(sparse=True) has."""
+    """Adam that touches only the rows in a sparse gradient, as nn.Embedding(sparse=True) has.
+
+    >>> table = nn.Embedding(3, 2, sparse=True)
+    >>> optimizer = optim.SparseAdam(table.parameters())
+    >>> table(torch.tensor([1])).sum().backward()
+    >>> optimizer.step()
+    """
 
     algorithm = functional.sparse_adam
 

@@ -41,7 +41,13 @@ def get_swa_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """get_ema_avg_fn on lists of tensors, in place."""
+    """get_ema_avg_fn on lists of tensors, in place.
+
+    >>> net = nn.Linear(1, 1)
+    >>> average = optim.swa_utils.AveragedModel(net,
+    ...     multi_avg_fn=optim.swa_utils.get_ema_multi_avg_fn(0.9))
+    >>> average.update_parameters(net)
+    """
     return _in_place(get_ema_avg_fn(decay))
 
 
@@ -67,6 +73,14 @@ class AveragedModel(Module):
     `avg_fn(average, current, n)` gives the new average (by default the mean of all so far);
     `multi_avg_fn(averages, currents, n)` writes all of them. `use_buffers` averages buffers, too;
     otherwise they are copied.
+
+    >>> net = nn.Linear(1, 1, bias=False)
+    >>> average = optim.swa_utils.AveragedModel(net)
+    >>> for value in (1., 3.):
+    ...     _ = nn.init.constant_(net.weight, value)
+    ...     average.update_parameters(net)
+    >>> average.module.weight.data
+    tensor([[2.]])
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
@@ -116,7 +130,13 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable, model, device=None):
-    """Compute the running statistics of all batch normalizations anew, by a pass over the data."""
+    """Compute the running statistics of all batch normalizations anew, by a pass over the data.
+
+    >>> net = nn.BatchNorm1d(2)
+    >>> optim.swa_utils.update_bn([torch.ones(4, 2)], net)
+    >>> net.running_mean
+    tensor([1., 1.])
+    """
     from ..nn.modules.batchnorm import _BatchNorm
     norms = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not norms:
@@ -138,7 +158,16 @@ def update_bn(loader: Iterable, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """From the current rates to `swa_lr` within `anneal_epochs`, then constant."""
+    """From the current rates to `swa_lr` within `anneal_epochs`, then constant.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_epochs=2)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.1]
+    """
 
     _not_saved = ("optimizer", "anneal_func")
 

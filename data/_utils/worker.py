@@ -1,8 +1,9 @@
 """A DataLoader's worker process: it receives indices, and sends batches.
 
-Messages to the worker are lists of tasks (number, index), or RESUME; messages from it are (number,
-kind, content), with kind BATCH, ERROR (content a WorkerError), END (of an iterable dataset) or
-RESUMED. When either end of the channel is closed, the worker ends.
+Messages to the worker are lists of tasks (number, index), or (RESUME, the seed that the pipes of
+all workers share); messages from it are (number, kind, content), with kind BATCH, ERROR (content a
+WorkerError), END (of an iterable dataset) or RESUMED. When either end of the channel is closed, the
+worker ends.
 """
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ import numpy as np
 
 from ...engine import at_once
 from ...torch.random import manual_seed
+from ..graph import PIPES
+from ..graph_settings import apply_sharding, seeded
 from . import fetch
 from .transport import Channel, pack
 
@@ -42,7 +45,11 @@ _worker_info: WorkerInfo | None = None
 
 def get_worker_info() -> WorkerInfo | None:
     """In a worker process its id, the number of workers, its seed and its copy of the dataset;
-    None elsewhere."""
+    None elsewhere.
+
+    >>> torch.utils.data.get_worker_info() is None
+    True
+    """
     return _worker_info
 
 
@@ -106,11 +113,19 @@ class Job:
     init_fn: Callable | None
     base_seed: int
     num_workers: int
+    shared_seed: int | None = None   # of pipes, the same in all workers
     id: int = 0
 
     def for_worker(self, worker_id: int) -> Job:
         """The same job for one of the workers."""
         return replace(self, id=worker_id)
+
+    def prepare(self):
+        """Tell pipes which part is this worker's, and call the user's function."""
+        if isinstance(self.dataset, PIPES):
+            apply_sharding(self.dataset, self.num_workers, self.id)
+        if self.init_fn is not None:
+            self.init_fn(self.id)
 
     def fetcher(self):
         """A new reader of the dataset."""
@@ -161,27 +176,29 @@ class _Worker:
                 if os.getppid() != self.parent:
                     return
             message = self.channel.receive()
-            if message == RESUME:
-                self.resume()
+            if message[0] == RESUME:
+                self.resume(message[1])
                 continue
             for number, index in message:
                 self.answer(number, index)
 
     def start(self):
         """Let the user's function prepare the process, and begin to read."""
-        self.begin(self.job.init_fn)
+        self.begin(self.job.prepare, self.job.shared_seed)
 
-    def resume(self):
+    def resume(self, shared_seed: int | None):
         """Begin another pass over the dataset."""
         self.channel.send((None, RESUMED, self.job.id))
-        self.begin(None)
+        self.begin(None, shared_seed)
 
-    def begin(self, init_fn: Callable | None):
+    def begin(self, prepare: Callable | None, shared_seed: int | None):
         """A new reader of the dataset; an error answers the first task."""
         self.ended = False
         try:
-            if init_fn is not None:
-                init_fn(self.job.id)
+            if shared_seed is not None:
+                seeded(self.job.dataset, shared_seed)
+            if prepare is not None:
+                prepare()
             self.fetcher = self.job.fetcher()
         except Exception as error:
             self.init_error = WorkerError(error, self.job.where)

@@ -8,9 +8,8 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
-from ..core.aval import aval
 from ..core.trace import Traced, state
-from ..engine import Value, from_numpy, to_buffer, to_numpy
+from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
 from ..ops import creation as ops, elementwise, manipulation
 from ..ops.manipulation import astype, stack
 from ..ops.op import lift
@@ -23,14 +22,6 @@ NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {valu
 
 
 # ---- devices -------------------------------------------------------------------------------------
-
-
-def from_buffer(buffer) -> Value:
-    """A computed value of a device buffer."""
-    value = Value()
-    value.aval = aval(tuple(buffer.aval.shape), np.dtype(buffer.aval.dtype))
-    value.data, value.recording = buffer, None
-    return value
 
 
 def on_device(array: Array, device) -> Array:

@@ -171,5 +171,5 @@ class NamespaceInfo:
     def dtypes(self, *, device=None, kind=None) -> dict:
         """The dtypes by name, of a kind if one is given."""
         standard = [d for d in sorted(dt.ALL, key=lambda d: d.name)
-                    if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16)]
+                    if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16, dt.complex32)]
         return {d.name: d for d in standard if kind is None or isdtype(d, kind)}

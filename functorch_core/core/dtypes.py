@@ -14,6 +14,7 @@ int8, int16, int32, int64 = map(np.dtype, ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))
 float16, float32, float64 = map(np.dtype, ("float16", "float32", "float64"))
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
+complex32 = np.dtype(ml_dtypes.complex32)
 complex64, complex128 = map(np.dtype, ("complex64", "complex128"))
 float8_e4m3fn = np.dtype(ml_dtypes.float8_e4m3fn)
 float8_e4m3fnuz = np.dtype(ml_dtypes.float8_e4m3fnuz)
@@ -26,7 +27,7 @@ UNSIGNED = frozenset({uint8, uint16, uint32, uint64})
 INTEGER = SIGNED | UNSIGNED
 FLOAT8 = frozenset({float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu})
 FLOATING = FLOAT8 | {float16, bfloat16, float32, float64}
-COMPLEX = frozenset({complex64, complex128})
+COMPLEX = frozenset({complex32, complex64, complex128})
 INEXACT = FLOATING | COMPLEX
 REAL = INTEGER | FLOATING
 NUMERIC = INTEGER | INEXACT
@@ -36,10 +37,14 @@ ALL = NUMERIC | {bool_}
 # float32 and int64 are the dtypes of Python literals, as in PyTorch; nothing is narrowed.
 DEFAULT_FLOAT, DEFAULT_INT, DEFAULT_COMPLEX = float32, int64, complex64
 
-REAL_OF = MappingProxyType({complex64: float32, complex128: float64})
+REAL_OF = MappingProxyType({complex32: float16, complex64: float32, complex128: float64})
 COMPLEX_OF = MappingProxyType({
-    float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128,
-    complex64: complex64, complex128: complex128})
+    float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128,
+    complex32: complex32, complex64: complex64, complex128: complex128})
+
+# What is too narrow to compute in, and where it is computed instead.
+WIDE_OF = MappingProxyType({complex32: complex64, float16: float32, bfloat16: float32,
+                            **dict.fromkeys(FLOAT8, float32)})
 
 
 def canonical(dtype) -> np.dtype:
@@ -72,6 +77,11 @@ def real_of(dtype: np.dtype) -> np.dtype:
 def complex_of(dtype: np.dtype) -> np.dtype:
     """The complex dtype whose parts hold this floating dtype."""
     return COMPLEX_OF[dtype]
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """The dtype that sums and the like are computed in: float32 for narrower floats."""
+    return WIDE_OF.get(dtype, dtype)
 
 
 def of_scalar(value) -> np.dtype:
@@ -125,9 +135,7 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     if ca < cb:
         a, b, ca, cb = b, a, cb, ca
     if ca == 3:
-        if cb == 3:
-            return complex128
-        return complex128 if float64 in (b, real_of(a)) else complex64
+        return a if cb < 2 else complex_of(promote(real_of(a), real_of(b)))
     if ca != cb:
         return a
     return _promote_integers(a, b) if ca == 1 else _promote_floats(a, b)
@@ -139,7 +147,7 @@ def promote_scalar(dtype: np.dtype, kind: type) -> np.dtype:
     scalar = {bool: bool_, int: DEFAULT_INT, float: DEFAULT_FLOAT, complex: DEFAULT_COMPLEX}[kind]
     if category(scalar) <= category(dtype):
         return dtype
-    return complex_of(dtype) if kind is complex and dtype in COMPLEX_OF else scalar
+    return promote(dtype, scalar) if kind is complex else scalar  # of float16: complex64, as JAX
 
 
 def finfo(dtype):

@@ -8,13 +8,16 @@ An operand is a string, its SSA name, that knows its aval:
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from .. import xla
+from . import dtypes as dt
 from .aval import Aval, aval
+from .complex32 import by_complex64
 from .graph import Graph, Literal, Node
 from .trace import trace_closed
 
@@ -122,6 +125,7 @@ class LowerContext:
 
     def graph(self, graph: Graph, operands: Sequence[Operand]) -> list[Operand]:
         """Write a graph's nodes here; the operands of its outputs."""
+        graph = by_complex64(graph)
         env = dict(zip(graph.inputs, operands, strict=True))
         for node in graph.nodes:
             self._node(graph, node, env)
@@ -163,16 +167,25 @@ class LowerContext:
         block = f"^bb0({header}):\n" if args else ""
         return "{\n" + block + "\n".join(child.lines) + "\n}"
 
-    def callback(self, fun: Callable, out_avals: Sequence[Aval]) -> int:
+    def callback(self, fun: Callable, operands: Sequence[Operand],
+                 out_avals: Sequence[Aval]) -> int:
         """Register a Python function of NumPy arrays; its index for the custom call."""
+        dtypes = [o.aval.dtype for o in operands]
+        if dt.complex32 in dtypes:
+            fun = functools.partial(_of_stored, fun, dtypes)
         self.root.callbacks.append((fun, tuple(out_avals)))
         return len(self.root.callbacks) - 1
+
+
+def _of_stored(fun: Callable, dtypes: Sequence[np.dtype], *arrays: np.ndarray):
+    """fun of arrays as a device holds them: those of complex32 come as their bits."""
+    return fun(*[a.view(d) for a, d in zip(arrays, dtypes)])
 
 
 def callback_op(ctx: LowerContext, fun: Callable, operands: Sequence[Operand],
                 out_avals: Sequence[Aval], has_side_effect: bool = False) -> list[Operand]:
     """Write a call of fun(*arrays) -> sequence of arrays, on the host (CPU programs only)."""
-    index, result = ctx.callback(fun, out_avals), ctx.fresh()
+    index, result = ctx.callback(fun, operands, out_avals), ctx.fresh()
     text, names = xla.custom_call_text(
         "xla_ffi_python_cpu_callback", operands, [o.aval for o in operands], out_avals,
         result=result, attributes=f"index = {index} : ui64", has_side_effect=has_side_effect,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .aval import Aval
+from .complex32 import by_complex64
 from .graph import Graph, Node, has_effect, subgraphs
 
 # Elementwise primitives whose rules broadcast, so that one operand may be of fewer elements.
@@ -240,5 +241,5 @@ def reference_of(graph: Graph) -> Reference:
     """The graph's steps, remembered on the graph."""
     found = graph.memo.get("reference")
     if found is None:
-        found = graph.memo["reference"] = Reference(graph)
+        found = graph.memo["reference"] = Reference(by_complex64(graph))
     return found

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .aval import Aval, HasAval, aval_of
+from .complex32 import by_complex64
 from .errors import (
     CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError)
 from .graph import Graph, Literal, Node
@@ -260,6 +261,7 @@ def evaluate(graph: Graph, args: Sequence) -> list[np.ndarray]:
 
 
 def _evaluate_watched(graph: Graph, args: Sequence) -> list[np.ndarray]:
+    graph = by_complex64(graph)
     env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
     for node in graph.nodes:
         args = [env[s] for s in node.inputs]

@@ -27,7 +27,7 @@ from .recorder import hooks, is_internal, record
 from .ranges import range_of
 from .sources import line_of
 from .units import Unit
-from .value import Value, concrete
+from .value import Value, concrete, is_absent
 
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
 MAX_PENDING = 32     # flags kept without anything being read; beyond, the oldest are looked at
@@ -63,7 +63,7 @@ def check(index: Value, size: int, failure: Callable[[int], Exception], what: st
           negative: bool = True, ignore: int | None = None):
     """Raise failure(i), now or when a value is read, unless every index i is below `size`, and at
     least 0, or -size if `negative`; an index of `ignore` is none."""
-    if not index.aval.size:
+    if not index.aval.size or is_absent(index):
         return
     lowest = -size if negative else 0
     found = extent_of(index, ignore)

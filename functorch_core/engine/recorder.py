@@ -17,7 +17,7 @@ from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import Value, from_numpy
+from .value import NoData, Value, absent, from_numpy
 
 MAX_OPS = 1024        # a recording is cut here; see Recording.period
 SCALAR = -1 << 40     # marks a Python float operand in a signature; SCALAR - 1 an int
@@ -34,10 +34,12 @@ _state = _State()
 
 
 class _Hooks:
-    """What a flush calls, set by `programs` and `bounds`, which know this module."""
+    """What a flush calls, set by `programs` and `bounds`, which know this module; and what looks at
+    calls of which some operands have no data: without_data(unit, operands)."""
 
     compute: Callable
     checked: Callable
+    without_data: Callable | None = None
 
 
 hooks = _Hooks()
@@ -189,13 +191,20 @@ def set_at_once(compute: Callable | None) -> Callable | None:
     return before
 
 
+def set_recording(recording: Recording | None) -> Recording | None:
+    """What this thread records into; a new one, when it is needed, for None. Returns the one before."""
+    before, _state.recording = _state.recording, recording
+    return before
+
+
 def computes_at_once() -> bool:
     """Whether this thread computes small ops when they are called."""
     return _state.at_once is not None
 
 
-def record(unit: Unit, operands: Sequence):
-    """Append a call; a new value for its result, a list of them if the unit is `multiple`."""
+def record(unit: Unit, operands: Sequence, inner: int = 1):
+    """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
+    callers, the first `inner` are known to be the library's (0.1 us each not to look at)."""
     recording = _state.recording
     if recording is None:
         if _state.at_once is not None:
@@ -211,21 +220,27 @@ def record(unit: Unit, operands: Sequence):
             else:
                 call.append(recording.scalar(x))
         recording.signature += call
-        frame = _getframe(1)
+        frame = _getframe(inner)
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back
         recording.sources += (frame.f_code, frame.f_lasti)
         values = recording.values
-        result = []
-        for a in unit.out_avals:
-            value = Value()
-            value.aval, value.recording, value.slot = a, recording, len(values)
-            values.append(value)
-            result.append(value)
+        if unit.multiple:
+            result = []
+            for a in unit.out_avals:
+                value = Value()
+                value.aval, value.recording, value.slot = a, recording, len(values)
+                values.append(value)
+                result.append(value)
+        else:
+            result = Value()
+            result.aval, result.recording, result.slot = unit.out_aval, recording, len(values)
+            values.append(result)
+    except NoData:
+        return _without_data(recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
-    result = result if unit.multiple else result[0]
     return result if len(values) < recording.limit else _full(recording, unit, operands, result)
 
 
@@ -250,10 +265,25 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
+    except NoData:
+        return _without_data(recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
     return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
+
+
+def _without_data(recording: Recording, unit: Unit, operands: Sequence, call: Sequence = ()):
+    """The results of a call that turned out to have operands without data: they have none either,
+    and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""
+    for code in call[1:]:
+        if code <= SCALAR:
+            (recording.floats if code == SCALAR else recording.ints).pop()
+    if unit.effect:
+        raise NoData(f"{unit.name}: not possible of tensors without data")
+    if hooks.without_data is not None:
+        hooks.without_data(unit, operands)
+    return list(map(absent, unit.out_avals)) if unit.multiple else absent(unit.out_aval)
 
 
 class _Internal(dict):

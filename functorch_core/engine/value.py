@@ -18,14 +18,16 @@ class Value(HasAval):
 
     `recording` is None for a computed value, whose `data` is a NumPy array or a device buffer;
     otherwise the value is output `slot` of that recording. Made by the functions of this module
-    and by the recorder, which set the slots directly: this is the hot path.
+    and by the recorder, which set the slots directly: this is the hot path. A value that never has
+    data has ABSENT for its recording.
     """
 
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
 
     def __repr__(self):
-        return f"Value<{self.aval}, {'recorded' if self.recording is not None else 'computed'}>"
+        state = "recorded" if self.recording is not None else "computed"
+        return f"Value<{self.aval}, {'without data' if is_absent(self) else state}>"
 
     def __array__(self, dtype=None, copy=None):
         array = to_numpy(self)
@@ -52,7 +54,7 @@ def from_numpy(array: np.ndarray) -> Value:
 
 def from_buffer(buffer) -> Value:
     """A value of a device buffer."""
-    return _computed(aval(tuple(buffer.aval.shape), buffer.aval.dtype), buffer)
+    return _computed(aval(tuple(buffer.aval.shape), buffer.aval.element), buffer)
 
 
 def concrete(value: Value):
@@ -63,6 +65,50 @@ def concrete(value: Value):
     if data.__class__ is Poison:
         raise data.error()
     return data
+
+
+# ---- values without data -------------------------------------------------------------------------
+
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"  # as PyTorch says
+
+
+class NoData(NotImplementedError):
+    """A value that has no data and never will was to be read: for users a NotImplementedError."""
+
+
+NoData.__name__ = NoData.__qualname__ = "NotImplementedError"
+NoData.__module__ = "builtins"
+
+
+class Absent:
+    """In the place of the recording of values that have an aval but never data.
+
+    It belongs to no thread, so that whoever uses such a value as an operand asks for it to be
+    computed, which raises: the recorder then gives values without data as results, and records
+    nothing. Ordinary values are not looked at for it.
+    """
+
+    __slots__ = ()
+
+    def flush(self, why: str = "", tier: str | None = None):
+        """NoData."""
+        raise NoData(NO_DATA)
+
+
+ABSENT = Absent()
+
+
+def absent(a: Aval) -> Value:
+    """A value of this aval without data: what is computed of it has none either."""
+    value = Value()
+    value.aval, value.recording = a, ABSENT
+    return value
+
+
+def is_absent(value: Value) -> bool:
+    """Whether the value never has data."""
+    return value.recording is ABSENT
 
 
 checks_pending: Sequence = ()  # set by bounds: checks of indices that somebody must hear of

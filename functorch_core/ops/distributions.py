@@ -21,7 +21,7 @@ def _draw(draw: Op, key, *parameters, shape, dtype):
     """The numbers of a distribution; narrow dtypes are drawn in float32."""
     name = draw.name.removeprefix("_")
     dtype = _float_dtype(dtype, name)
-    wide = dt.float32 if dtype.itemsize < 4 else dtype
+    wide = dt.wide(dtype)
     out = draw(key, *parameters, dtype=wide,
                shape=_shape_like(shape, *parameters, name=f"random.{name}"))
     return out if wide == dtype else _narrow(out, dtype=dtype)

@@ -424,7 +424,7 @@ def _moments(x, axes):
 
 def _wide(x):
     """Narrow floats as float32."""
-    return p.convert(x, dtype=dt.float32) if aval_of(x).dtype.itemsize < 4 else x
+    return p.convert(x, dtype=dt.wide(aval_of(x).dtype))
 
 
 def _normalised(x, axes, epsilon):

@@ -230,7 +230,7 @@ def uniform(key, shape=(), dtype=None, minval=0., maxval=1.):
 
 def standard_normal(key, shape, dtype):
     """Standard normal floats, by the inverse of the cdf; narrow dtypes in float32."""
-    wide = dt.float32 if dtype.itemsize < 4 else dtype
+    wide = dt.wide(dtype)
     low = float(np.nextafter(np.asarray(-1, wide), np.asarray(0, wide)))
     drawn = p.mul(p.erf_inv(between(key, shape, wide, low, 1.)), math.sqrt(2))
     return p.convert(drawn, dtype=dtype)
@@ -264,7 +264,7 @@ def _by_inversion(name: str, inverse, low, doc: str, example: str, gives: str):
     def fun(key, shape=(), dtype=None):
         check_key(key, name)
         dtype = _float_dtype(dtype, name)
-        wide = dt.float32 if dtype.itemsize < 4 else dtype
+        wide = dt.wide(dtype)
         u = between(key, canonical_shape(shape, f"random.{name}"), wide, low(wide), 1.)
         return p.convert(inverse(u), dtype=dtype)
     fun.__name__ = fun.__qualname__ = name
@@ -283,7 +283,7 @@ def drawn_dtype(mode, dtype, name: str) -> np.dtype:
         raise ValueError(BAD_MODE.format(name=name, mode=mode))
     if mode == "high":
         return dt.float64
-    return dt.float32 if dtype.itemsize < 4 else dtype
+    return dt.wide(dtype)
 
 
 def _gumbel_of(u):
@@ -609,7 +609,7 @@ def gamma(key, a, shape=None, dtype=None):
     (3,)
     """
     dtype = _float_dtype(dtype, "gamma")
-    wide = dt.float32 if dtype.itemsize < 4 else dtype
+    wide = dt.wide(dtype)
     out = _gamma(key, a, shape=_shape_like(shape, a, name="random.gamma"), dtype=wide)
     return out if wide == dtype else _narrow(out, dtype=dtype)
 

@@ -105,7 +105,7 @@ def mean(x, /, axis=None, dtype=None, keepdims=False):
 def _mean(x, axes):
     """float16 and bfloat16 stay float32 until the quotient, where a sum could overflow."""
     a = aval_of(x)
-    wide = dt.float32 if a.dtype.itemsize < 4 else a.dtype
+    wide = dt.wide(a.dtype)
     total = p.reduce_sum(p.convert(x, dtype=wide), axes=axes)
     return p.convert(p.div(total, float(count_over(x, axes))), dtype=a.dtype)
 
@@ -114,7 +114,7 @@ def _variance(x, axes, correction, name: str):
     """The mean squared distance from the mean, and x as floats."""
     x = to_floats(x)
     a = aval_of(x)
-    wide = dt.float32 if a.dtype.itemsize < 4 else a.dtype
+    wide = dt.wide(a.dtype)
     x = p.convert(x, dtype=wide)
     centre = keep(_mean(x, axes), x, axes, True)
     off = p.sub(x, p.broadcast_in_dim(centre, shape=a.shape, dims=tuple(range(a.ndim))))

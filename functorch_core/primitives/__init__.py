@@ -19,7 +19,7 @@ from .dot import dot_general
 from .fft import fft
 from .gamma import (
     betainc, betainc_grad_a, digamma, igamma, igamma_grad_a, igammac, lgamma, polygamma,
-    random_gamma_grad, zeta)
+    random_dirichlet_grad, random_gamma_grad, zeta)
 from .indexing import gather, take, take_along_axis, wrap_negative
 from .linalg import (
     cholesky, det, eig, eigh, eigvals, eigvalsh, geqrf, householder_product, inv, lstsq, lu,

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval, aval_of
+from ..core.lowering import Operand
 from ..core.primitive import NOT_LINEAR
 from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import front_batch
-from .bitwise import and_, or_
+from .bitwise import and_, or_, shift_left, shift_right_logical
 from .comparison import gt, le, select
 from .declare import (
     Linear,
@@ -57,6 +58,8 @@ def _convert_at(x, *, dtype):
 
 @specialised(_convert_at)
 def _convert_reference(x, *, dtype):
+    if dt.complex32 in (x.dtype, dtype):
+        x = x.astype(dt.complex64)
     if x.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         return x != 0 if dtype == dt.bool_ else _convert_reference(x.real, dtype=dtype)
     if dtype == dt.bool_:
@@ -94,8 +97,26 @@ def _repair_float8(x, *, above, up_to, instead):
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
 
+def _packed(z):
+    """complex64 as the bits of a complex32: those of the real part are the lower ones."""
+    low, high = [convert(bitcast(convert(part, dtype=dt.float16), dtype=dt.uint16), dtype=dt.uint32)
+                 for part in (real(z), imag(z))]
+    return or_(low, shift_left(high, 16))
+
+
+def _unpacked(bits):
+    """The bits of a complex32 as complex64."""
+    parts = [convert(bitcast(convert(half, dtype=dt.uint16), dtype=dt.float16), dtype=dt.float32)
+             for half in (bits, shift_right_logical(bits, 16))]
+    return complex(*parts)
+
+
 def _convert_lower(ctx, x, *, dtype):
     out = x.aval.with_dtype(dtype)
+    if dtype == dt.complex32:
+        return Operand(ctx.call(_packed, x)[0], out)
+    if x.aval.dtype == dt.complex32:
+        return ctx.call(_unpacked, Operand(x, out.with_dtype(dt.uint32)))[0]
     if dtype == dt.bool_:
         return ctx.op("stablehlo.compare", x, ctx.full(x.aval, 0), out=out,
                       attrs="comparison_direction = #stablehlo<comparison_direction NE>")
@@ -279,7 +300,7 @@ conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", li
 
 
 def complex(re, im):
-    """The complex array of two real ones (float32 or float64; one may be a Python scalar)."""
+    """The complex array of two real ones (not bfloat16; one may be a Python scalar)."""
     return bind(complex_p, operand_like(re, im), operand_like(im, re))
 
 
@@ -297,7 +318,7 @@ def _complex_transpose(ct, re, im):
 
 complex_p = Primitive(
     "complex", family="convert", feature="elementwise",
-    shape=elementwise_shape("complex", {dt.float32, dt.float64}, "float32 or float64",
-                            dt.complex_of),
+    shape=elementwise_shape("complex", {dt.float16, dt.float32, dt.float64},
+                            "float16, float32 or float64", dt.complex_of),
     reference=_complex_reference, lower=elementwise_lower("stablehlo.complex", dt.complex_of),
     jvp=jointly_linear(complex), transpose=_complex_transpose, batch=elementwise_batch(complex))

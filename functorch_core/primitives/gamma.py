@@ -449,3 +449,23 @@ betainc = _several(
 
 betainc_grad_a = _several("betainc_grad_a", _betainc_grad_a, wide_reference(_betainc_grad_a),
                           (_SECOND, _SECOND, _beta_grad_x))
+
+
+# ---- the derivative of a coordinate of a Dirichlet vector ----------------------------------------
+
+
+def _random_dirichlet_grad(a, b, x):
+    """-dI/da / (x^(a-1) (1-x)^b / B(a, b)): W, which both hold, is left out."""
+    ia, ib, ix = _beta_inside(a, b, x)
+    log_slope = fo.log(ix) - fo.digamma(ia) + fo.digamma(ia + ib)
+    swapped, sa, sb, sx = _beta_sides(ia, ib, ix)
+    moves = fo.where(swapped, ia * 0, 1.)
+    g = _beta_fraction(fo.Dual(sa, moves), fo.Dual(sb, 1 - moves), fo.Dual(sx, sx * 0))
+    slope = ix * (log_slope * g.value + g.dot)
+    at_one = (fo.digamma(ia + ib) - fo.digamma(ia)) / ib
+    return _beta_guarded(a, b, x, fo.where(swapped, slope, -slope), at_one)
+
+
+random_dirichlet_grad = _several(
+    "random_dirichlet_grad", _random_dirichlet_grad, wide_reference(_random_dirichlet_grad),
+    (_SECOND, _SECOND, _SECOND))

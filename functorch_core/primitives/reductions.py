@@ -20,8 +20,7 @@ from .declare import check_dtype, jointly_linear, no_tangent
 
 def accumulator(dtype: np.dtype) -> np.dtype:
     """The dtype in which sums of `dtype` are kept: float32 for 16 and 8 bits, else itself."""
-    narrow = dtype in dt.FLOATING and dtype.itemsize < 4
-    return dt.float32 if narrow else dtype
+    return dt.wide(dtype)
 
 
 def lowest(dtype: np.dtype):

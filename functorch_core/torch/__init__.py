@@ -7,8 +7,8 @@ import sys as _sys
 
 from .. import aliases as _aliases
 from .. import xla as _xla
-from . import _layouts, _missing, _ops, _overrides, _plain_pickles, _public_names
-from . import _settings, _tensor
+from . import _layouts, _method_functions, _missing, _ops, _overrides, _plain_pickles
+from . import _public_names, _settings, _tensor
 from ._dtype_questions import can_cast, promote_types, result_type
 from ._install import install as _install
 from ._parameter import Parameter as _Parameter
@@ -34,14 +34,16 @@ _xla.overlap_python()
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __version__ = _TorchVersion(_version)
+torch = _sys.modules[__name__]  # annotations of some packages say torch.torch.Tensor
 
 globals().update(_by_name)
-globals().update(_unstored_dtypes, chalf=_unstored_dtypes["complex32"])
+globals().update(_unstored_dtypes)
 _overrides.install()
 _install(globals())
 globals().update({name: getattr(_settings, name) for name in _settings.__all__
                   if hasattr(_settings, name)})
 globals().update(_ops.NAMESPACE)
+globals().update(_method_functions.NAMESPACE)
 
 if _aliases.inner not in _sys.meta_path:
     _sys.meta_path[:] = [_aliases.inner, *_sys.meta_path, _missing.finder]
@@ -59,10 +61,10 @@ _public_names.name_ops()
 
 # ---- names that are imported when they are asked for ---------------------------------------------
 
-_LAZY = frozenset("""_C __config__ __future__ _utils accelerator amp backends compiler cpu cuda
-    distributed functional futures hub jit library masked mps mtia multiprocessing overrides
-    profiler quasirandom random serialization signal sparse storage testing torch_version types
-    version xpu""".split())
+_LAZY = frozenset("""_C __config__ __future__ _dynamo _library _tensor_str _utils accelerator
+    amp backends classes compiler cpu cuda distributed distributions functional futures fx hub
+    jit library masked mps mtia multiprocessing ops overrides profiler quasirandom random
+    serialization signal sparse storage testing torch_version types version xpu""".split())
 _FROM = {
     "amp.autocast_mode": """autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
         get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
@@ -73,6 +75,10 @@ _FROM = {
     "compiler": "compile",
     "cuda": "OutOfMemoryError",
     "_accelerators": "Event Stream",
+    "amp.grad_scaler": "GradScaler",
+    "futures": "Future",
+    "utils.dlpack": "to_dlpack",
+    "jit": "ScriptFunction ScriptModule",
 }
 _HOME = {name: module for module, names in _FROM.items() for name in names.split()}
 _missing_or_error = _missing.getter(__name__, tuple(_LAZY))

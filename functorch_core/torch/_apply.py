@@ -13,8 +13,9 @@ from ..core import dtypes as dt
 from ..core.graph import Graph, cse, dce
 from ..engine import Unit, Value, record
 from ..engine.recorder import record_pair
+from ._meta import class_name
 from ._node_chains import edges_of_chain
-from ._node_names import backward_name
+from ._node_names import NoGradient, backward_name
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate, sequence
@@ -250,7 +251,7 @@ def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
     node = tensor.grad_fn if node is None else node
     what = "" if node is None else (f", which is output {tensor.output_nr} of "
                                     f"{re.sub('Backward[0-9]*$', '', type(node).__name__)},")
-    return _MODIFIED.format(kind=tensor.type(), shape=list(tensor.shape), what=what,
+    return _MODIFIED.format(kind=class_name(tensor), shape=list(tensor.shape), what=what,
                             now=tensor._version, then=version)
 
 
@@ -288,7 +289,7 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 
 # Ops of which PyTorch saves even a number: a second backward pass through them is an error.
 SAVES_NUMBERS = frozenset({"mul", "div"})
-_node_classes: dict[str, type] = {}
+_node_classes: dict[tuple[str, type], type] = {}
 UNNUMBERED = ("CopyBackwards", "CopySlices", "NotImplemented")
 NODE_NAMES = {name: name for name in UNNUMBERED}
 
@@ -299,12 +300,23 @@ def node_class_of(name: str) -> type:
     camel = NODE_NAMES.get(name, name)
     if "Backward" not in camel and camel not in NODE_NAMES:
         camel = name.title().replace("_", "") + "Backward0"
-    found = _node_classes.get(camel)
+    base = (NotDifferentiable if camel == "NotImplemented" else
+            WithoutGradient if isinstance(name, NoGradient) else OpNode)
+    found = _node_classes.get((camel, base))
     if found is None:
-        base = NotDifferentiable if camel == "NotImplemented" else OpNode
-        found = _node_classes[camel] = type(camel, (base,), {"__slots__": (),
-                                                             "__module__": "torch.autograd"})
+        found = _node_classes[camel, base] = type(camel, (base,), {
+            "__slots__": (), "__module__": "torch.autograd"})
     return found
+
+
+class WithoutGradient(OpNode):
+    """The node of an op that PyTorch gives no gradient of."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence, create_graph: bool):
+        """None for every input."""
+        return (None,) * len(self.edges)
 
 
 class NotDifferentiable(OpNode):
@@ -329,33 +341,32 @@ def apply(op: GraphOp, operands: Sequence):
                     levels.refresh(x)
                 if x._level is not None:
                     return levels.apply(op, operands)
-    values, on_tape, permuted = [], False, False
+    values, mask, permuted = [], [], False
     for x in operands:
-        if isinstance(x, Tensor):
-            if x._view is None:
-                values.append(x._value)
-            else:
-                values.append(x._read())
-                if x._view.permuted is not False and x._view.is_permuted():
-                    permuted = True
-            if x._ge is not None:
-                on_tape = True
-        else:
+        if not isinstance(x, Tensor):
             values.append(x)
-    if on_tape and state.enabled:
-        made = _on_tape(op, operands, values)
-    else:
-        made = _made(op, record(op.unit, values))
+            mask.append(False)
+            continue
+        if x._view is None:
+            values.append(x._value)
+        else:
+            values.append(x._read())
+            if x._view.permuted is not False and x._view.is_permuted():
+                permuted = True
+        mask.append(x._ge is not None)
+    made = apply_to(op, operands, values, mask)
     if permuted:
         lay_out(op, operands, made)
     return made
 
 
-def _on_tape(op: GraphOp, operands: Sequence, values: list):
-    how = op.taped(tuple([isinstance(x, Tensor) and x._ge is not None for x in operands]))
-    if how is None:
-        return _made(op, record(op.unit, values))
-    return _apply_taped(op, how, operands, values)
+def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[bool]):
+    """apply() to operands that are known: their values, and which are on the tape."""
+    if True in mask and state.enabled:
+        how = op.taped(tuple(mask))
+        if how is not None:
+            return apply_taped(op, how, operands, values)
+    return _made(op, record(op.unit, values, 3))
 
 
 def _made(op: GraphOp, out):
@@ -372,10 +383,9 @@ def _inference_tensors(out, multiple: bool):
     return tensors if multiple else tensors[0]
 
 
-def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
-    outs = record(how.forward, values)
-    if not how.forward.multiple:
-        outs = (outs,)
+def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
+    """apply() of which the results are on the tape."""
+    outs = record(how.forward, values, 4)
     edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
     saved = [values[i] for i in how.saved_inputs]
     versions = []
@@ -384,18 +394,26 @@ def _apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
         if isinstance(x, Tensor):
             versions.append((x, x._own_version if x._view is None else x._version))
     node = op.node_class(edges, how.n_out, op, how, saved, versions)
-    if not op.multiple:
-        tensors = [new_tensor(outs[0], (node, 0))]
+    if not how.forward.multiple:
+        made = new_tensor(outs, (node, 0))
+        if how.saved_outputs:
+            saved.append(outs)
+            versions.append((weakref.ref(made), 0))
     else:
-        tensors = [new_tensor(v, (node, i) if m else None)
-                   for i, (v, m) in enumerate(zip(outs, how.out_mask))]
-    for i in how.saved_outputs:
-        saved.append(outs[i])
-        versions.append((weakref.ref(tensors[i]), 0))
-    if how.n_kept:
-        saved += outs[how.n_out:]
+        made = _several_taped(op, how, node, outs)
     if marks_inference or state.watched:
         watch(node, operands)
+    return made
+
+
+def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
+    """The results of a program that also gives what is kept for the backward pass."""
+    tensors = [new_tensor(v, (node, i) if m else None)
+               for i, (v, m) in enumerate(zip(outs, how.out_mask))]
+    for i in how.saved_outputs:
+        node.saved.append(outs[i])
+        node.versions.append((weakref.ref(tensors[i]), 0))
+    node.saved += outs[how.n_out:]
     return tensors if op.multiple else tensors[0]
 
 

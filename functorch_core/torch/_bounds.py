@@ -14,10 +14,10 @@ def check(index: Tensor, size: int, dim: int, what: str, *, negative: bool = Tru
     every index but `ignore`."""
     def failure(found: int) -> Exception:
         return error(message.format(index=found, dim=dim, size=size))
-    check_bounds(_at_bottom(index), size, failure, what, negative=negative, ignore=ignore)
+    check_bounds(at_bottom(index), size, failure, what, negative=negative, ignore=ignore)
 
 
-def _at_bottom(index: Tensor) -> Value:
+def at_bottom(index: Tensor) -> Value:
     """The indices of all examples, where the index is one of a batch."""
     while index._level is not None:
         from ._levels import refresh

@@ -1,17 +1,17 @@
 """Where tensors are placed: the CPU, or a GPU through XLA."""
 from __future__ import annotations
 
+import os
+import sys
+
 from .. import xla
 from ..engine import Value
 from ..engine.value import from_buffer, to_buffer
 from . import _types
+from ._meta import META, is_meta, meta_tensor, without_data
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 from .autograd.node import Node
-
-META = ("tensors on the 'meta' device are not implemented; make the tensor on the CPU, where "
-        "nothing is computed before it is read")
-
 
 class NotThere(AssertionError, RuntimeError):
     """A device that this machine, or this build, has not: PyTorch raises AssertionError."""
@@ -20,14 +20,33 @@ class NotThere(AssertionError, RuntimeError):
 def resolve(device) -> _types.device:
     """The device an argument names; None is the default one."""
     if device is None:
-        return _types.defaults.device or _types.CPU
-    return device if device.__class__ is _types.device else _types.device(device)
+        return _types.CPU if _types.defaults.device is None else _default_device()
+    if device.__class__ is not _types.device:
+        device = _types.device(device)
+    return META if device.type == "meta" else device
+
+
+# Files between the call of a function and its body, and where such calls are the library's own.
+OWN = os.path.dirname(__file__) + os.sep
+PLUMBING = frozenset({f"{OWN}_op.py", f"{OWN}_overrides.py"})
+
+
+def _default_device() -> _types.device:
+    """The default device, if the function at work was called by a user or by a module; the CPU if
+    another function of this library has called it, as in PyTorch, where those are of C++."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename not in PLUMBING:
+        frame = frame.f_back
+    while frame.f_back is not None and frame.f_code.co_filename in PLUMBING:
+        frame = frame.f_back
+    return _types.CPU if frame.f_code.co_filename.startswith(OWN) else resolve(
+        _types.defaults.device)
 
 
 def move(value: Value, device: _types.device) -> Value:
     """The value on a device."""
     if device.type == "meta":
-        raise NotImplementedError(META)
+        return without_data(value.aval)
     if device.type == "xpu":
         raise NotThere("Torch not compiled with XPU enabled")
     if device.type not in ("cpu", "cuda"):
@@ -42,15 +61,26 @@ def move(value: Value, device: _types.device) -> Value:
 def place(tensor: Tensor, device: _types.device) -> Tensor:
     """The tensor's data on a device, on the tape: the gradient goes back where it came from."""
     if tensor._level is not None:
-        return tensor
+        return _inside_transforms(tensor, device)
     edge = tensor._edge() if state.enabled else None
     node = None if edge is None else MoveBackward([edge], tensor.device)
     return new_tensor(move(tensor._read(), device), None if node is None else (node, 0))
 
 
+def _inside_transforms(tensor: Tensor, device: _types.device) -> Tensor:
+    """The tensor on the meta device by an op, which func transforms know how to apply; tensors are
+    computed where they are otherwise."""
+    if device.type == "meta" and not is_meta(tensor):
+        from ._ops.copies import _to_meta
+        return _to_meta.compute([tensor, meta_tensor((), tensor._aval.dtype)])
+    if device.type != "meta" and is_meta(tensor):
+        move(tensor._value, device)  # raises
+    return tensor
+
+
 def same(a: _types.device, b: _types.device) -> bool:
     """Whether two devices are one: 'cuda' is the current one, index 0."""
-    return a.type == b.type and (a.type == "cpu" or (a.index or 0) == (b.index or 0))
+    return a.type == b.type and (a.type in ("cpu", "meta") or (a.index or 0) == (b.index or 0))
 
 
 class MoveBackward(Node):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ..engine.recorder import record, record_pair
 from ..ops.op import LITERALS, fits
 from . import _apply, _op
-from ._apply import apply_pair
+from ._apply import apply_pair, apply_to
 from ._inplace import inplace
 from ._op import TorchOp, registry
 from ._parameter import Parameter
@@ -112,19 +112,21 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 found, how = taped_pairs.get((x.aval, y.aval, on_tape, other_on_tape), NOTHING)
                 if how is not None:
                     return apply_pair(found, how, self, other, x, y)
-        elif other.__class__ in SCALARS and self._level is None and (
-                self._ge is None or not modes.enabled) and not (
+        elif other.__class__ in SCALARS and self._level is None and not (
                 _apply.marks_inference or _apply.marks_births) and (
                 _op.overrides is None and _op.autocast is None):
             x = self._value if self._view is None else self._view.read_unless_permuted(self)
             if x is None:
                 return slow(self, other)
             cls = other.__class__
-            packed = other not in LITERALS and other != 0 and fits(other)
+            packed = other not in LITERALS and other != 0 and (cls is float or fits(other))
             found = numbers.get((x.aval, cls) if packed else (x.aval, cls, other))
             if found is not None:
+                if self._ge is not None and modes.enabled:
+                    return (apply_to(found, (self, other), (x, other), (True, False)) if packed
+                            else apply_to(found, (self,), (x,), (True,)))
                 tensor = _new(Tensor)
-                tensor._value = record(found.unit, (x, other) if packed else (x,))
+                tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
                 return tensor
         return slow(self, other)
     return operator

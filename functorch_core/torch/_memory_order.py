@@ -23,6 +23,8 @@ def pointwise_strides(layouts: Sequence[tuple[tuple, tuple]], shape: tuple) -> t
     """The strides of a result of these (shape, strides), which broadcast to `shape`; None if it is
     contiguous."""
     n = len(shape)
+    if any(len(s) > n for s, _ in layouts):
+        return None  # a graph that computes nothing of an empty operand looks pointwise
     full = contiguous_strides(shape)
     if all(s == shape for s, _ in layouts):
         if all(is_dense(shape, strides, full) for _, strides in layouts):

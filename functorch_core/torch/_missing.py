@@ -27,7 +27,12 @@ def _error(name: str) -> NotImplementedError:
 def missing(name: str, why: str = ""):
     """What stands for a missing name of PyTorch: a class or function that raises at use."""
     short = name.rpartition(".")[2]
-    made = _missing_class(name) if short.lstrip("_")[:1].isupper() else _missing_function(name, why)
+    if name in decorators:
+        made = _missing_decorator(name)
+    elif short.lstrip("_")[:1].isupper():
+        made = _missing_class(name)
+    else:
+        made = _missing_function(name, why)
     made.__module__, made.__qualname__ = name.rpartition(".")[0], short
     made.is_missing = True
     return made
@@ -39,6 +44,13 @@ def _missing_function(name: str, why: str = "") -> Callable:
     function.__name__ = name.rpartition(".")[2]
     function.__doc__ = "Not implemented: raises NotImplementedError."
     return function
+
+
+def _missing_decorator(name: str) -> Callable:
+    """Applied where modules are imported: the functions raise when they are called."""
+    def decorator(function):
+        return functools.wraps(function)(_missing_function(name))
+    return decorator
 
 
 class _MissingType(type):
@@ -63,14 +75,24 @@ def _missing_class(name: str) -> type:
 # ---- modules -------------------------------------------------------------------------------------
 
 
+# The index of PyTorch's documentation (without torch.nn, optim, linalg, fft, special, autograd, func,
+# utils.data), and what it does not document but widely used packages import.
+FILES = ("documented_names.txt", "further_names.txt")
+decorators: set[str] = set()  # those that are marked @ in the tables
+
+
 @functools.cache
 def table() -> dict[str, frozenset[str]]:
-    """The names in the index of PyTorch's documentation, module by module (without torch.nn, optim,
-    linalg, fft, special, autograd, func, utils.data)."""
-    text = (Path(__file__).parent / "documented_names.txt").read_text(encoding="ascii")
-    lines = text.replace("\n    ", " ").splitlines()  # indented lines continue
-    rows = (line.partition(":") for line in lines)
-    return {f"torch.{module}".rstrip("."): frozenset(names.split()) for module, _, names in rows}
+    """The names of PyTorch that exist here at least as what raises, module by module."""
+    found: dict[str, frozenset[str]] = {}
+    for file in FILES:
+        text = (Path(__file__).parent / file).read_text(encoding="ascii")
+        for line in text.replace("\n    ", " ").splitlines():  # indented lines continue
+            module, _, names = line.partition(":")
+            title = f"torch.{module}".rstrip(".")
+            decorators.update(f"{title}.{name[1:]}" for name in names.split() if name[0] == "@")
+            found[title] = found.get(title, frozenset()) | {n.lstrip("@") for n in names.split()}
+    return found
 
 
 def getter(module: str, lazy: tuple[str, ...] = ()) -> Callable[[str], object]:
@@ -136,7 +158,7 @@ finder = _MissingFinder()
 TENSOR_METHODS = (
     "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme refine_names align_to align_as rename rename_ smm sparse_resize_ "
-    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu chalf")
+    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu")
 
 
 def install_methods(tensor_class: type):

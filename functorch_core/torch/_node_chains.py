@@ -14,9 +14,11 @@ op's own node only.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from types import SimpleNamespace
 
+from ._einsum_nodes import einsum_chain
 from ._tensor_base import Tensor
 
 # ---- products ------------------------------------------------------------------------------------
@@ -79,6 +81,47 @@ def batched(x: Tensor, other: Tensor, name: str) -> str:
         return f"UnsafeView0(Clone0(Expand0({name})))"
     whole = tuple(strides) == contiguous_strides(full)
     return f"{'View0' if whole else 'ReshapeAlias0'}(Expand0({name}))"
+
+
+def _multi_dot(a, argument: str = "tensors"):
+    """Of two or three; of more the order of products is decided by their sizes."""
+    tensors = getattr(a, argument)
+    n = len(tensors)
+    if n > 3:
+        return None
+    names = [f"{argument}{i}" for i in range(n)]
+    for i in (0, n - 1):
+        if tensors[i].ndim == 1:
+            names[i] = f"Unsqueeze0({names[i]})"
+    if n == 2:
+        return f"View0(Mm0({names[0]}, {names[1]}))"
+    rows, inner = tensors[0].shape if tensors[0].ndim == 2 else (1, tensors[0].shape[0])
+    last, columns = tensors[2].shape if tensors[2].ndim == 2 else (tensors[2].shape[0], 1)
+    if rows * last * (inner + columns) > inner * columns * (rows + last):
+        return f"View0(Mm0({names[0]}, Mm0({names[1]}, {names[2]})))"
+    return f"View0(Mm0(Mm0({names[0]}, {names[1]}), {names[2]}))"
+
+
+def _tensordot(a):
+    rows = [d for d in range(a.input.ndim) if d not in a.dims_self]
+    columns = [d for d in range(a.other.ndim) if d not in a.dims_other]
+    one = reshaped(a.input, [rows, a.dims_self], "input")
+    two = reshaped(a.other, [a.dims_other, columns], "other")
+    return f"View0({'Mm0' if rows or columns else 'Dot0'}({one}, {two}))"
+
+
+def reshaped(x: Tensor, groups, name: str) -> str:
+    """The node of x.permute(all dimensions of the groups).reshape(one dimension a group)."""
+    from ._views import contiguous_strides, layout_of, view_strides
+    shape, strides, _ = layout_of(x)
+    order = [d for group in groups for d in group]
+    shape, strides = tuple(shape[d] for d in order), tuple(strides[d] for d in order)
+    merged = tuple(math.prod(x.shape[d] for d in group) for group in groups)
+    if strides == contiguous_strides(shape):
+        return f"View0(Permute0({name}))"
+    if view_strides(shape, strides, merged) is not None:
+        return f"ReshapeAlias0(Permute0({name}))"
+    return f"UnsafeView0(Clone0(Permute0({name})))"
 
 
 def _matrix_power(a):
@@ -207,6 +250,23 @@ def _lp_pool(average: str):
     return f"Pow0(Mul0(Mul0(Sign0({mean}), Relu0(Abs0({mean}))), -))"
 
 
+def _rnn(a):
+    """PyTorch has one node for a layer of an LSTM in float32, and many for each step of others."""
+    n, per = a.states[0].shape[0], 4 if a.has_biases else 2
+    if a.mode != "LSTM" or a.masks or len(a.params) != n * per or any(
+            x.requires_grad for x in a.states) or a.input.dtype.itemsize != 4:
+        return None
+    directions = 2 if a.bidirectional else 1
+    text = "Clone0(Transpose0(input))" if a.batch_first else "input"
+    for first in range(0, n, directions):
+        parts = []
+        for i in range(first, first + directions):
+            names = [f"params{i * per + j}" if j < per else "-" for j in range(4)]
+            parts.append(f"MkldnnRnnLayer0({', '.join([text, *names])}, -, -)")
+        text = f"Cat0({', '.join(parts)})" if len(parts) > 1 else parts[0]
+    return f"Transpose0({text})" if a.batch_first else text
+
+
 def _cell(activation: str):
     def rule(a):
         return None if a.b_ih is None else f"{activation}(Add0({_gate('h')}, {_gate('i')}))"
@@ -275,6 +335,8 @@ CHAINS: dict = {
     # -- products --
     "bilinear": _bilinear, "kron": "UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))",
     "linear": _linear, "matmul": _matmul, "matrix_power": _matrix_power,
+    "_chain": lambda a: _multi_dot(a, "matrices"), "linalg_multi_dot": _multi_dot,
+    "_einsum": einsum_chain, "_tensordot": _tensordot,
     "outer": "Mul0(View0(input), vec2)", "_reshape_copy": "UnsafeView0(Clone0(input))",
     # -- layers --
     "adaptive_avg_pool1d": _average, "adaptive_max_pool1d": _pooled("AdaptiveMaxPool2D0"),
@@ -284,7 +346,7 @@ CHAINS: dict = {
        for kind in ("", "_transpose") for n in (1, 2, 3)},
     "_instance_norm": _instance_norm, "local_response_norm": _response_norm,
     "lp_pool2d": _lp_pool("AvgPool2D0"), "rms_norm": _rms_norm,
-    "gru_cell": _gru_cell, "_masked_scale": "Mul0(input, -)", "rnn_relu_cell": _cell("Relu0"),
+    "_rnn": _rnn, "gru_cell": _gru_cell, "_masked_scale": "Mul0(input, -)", "rnn_relu_cell": _cell("Relu0"),
     "rnn_tanh_cell": _cell("Tanh0"),
     "_fractional_max_pool": lambda a: f"FractionalMaxPool{len(a.kernel)}D0(input)",
     # -- distances and losses --

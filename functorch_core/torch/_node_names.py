@@ -13,6 +13,12 @@ from ._node_chains import chain_of
 from ._tensor_base import Tensor
 
 
+class NoGradient(str):
+    """The name of a node that gives no gradient (None), as PyTorch's does."""
+
+    __slots__ = ()
+
+
 def name_of(rule, names, bound) -> str | None:
     """The name that a rule gives the node of a call."""
     return rule if isinstance(rule, str) else rule(SimpleNamespace(**dict(zip(names, bound))))
@@ -100,6 +106,15 @@ def _kl_div(a):
         return "DivBackward0"
     return {"mean": "MeanBackward0", "sum": "SumBackward0"}.get(
         a.reduction, "MulBackward0" if a.log_target else "SubBackward0")
+
+
+def _vector_norm(a):
+    name = "LinalgVectorNormBackward0"
+    return NoGradient(name) if a.p == 0 else name
+
+
+def _dist(a):
+    return NoGradient("DistBackward0") if a.p == 0 else None
 
 
 def _matrix_norm(a):
@@ -195,7 +210,7 @@ RULES: dict = {
     "special_ndtr": "MulBackward1", "square": "PowBackward0", "sum_to_size": "SumBackward1",
     "_take": "TakeBackward0",
     "_tanhshrink": "SubBackward0", "_tensordot": "ViewBackward0", "true_divide": "DivBackward0",
-    "_vector_norm": "LinalgVectorNormBackward0", "_cov": "SqueezeBackward0",
+    "_vector_norm": _vector_norm, "dist": _dist, "_cov": "SqueezeBackward0",
     # -- overloads --
     "_max_overall": "MaxBackward1", "_min_overall": "MinBackward1",
     "_median_dim": "MedianBackward1", "_nanmedian_dim": "NanmedianBackward1",
@@ -398,6 +413,8 @@ class Call:
                 op._operand(kind, value, operands)
             if isinstance(value, Tensor) and kind:
                 self.places[name] = first
+            elif kind == "Tensors":  # in a chain: tensors0, tensors1
+                self.places.update({f"{name}{i}": first + i for i in range(len(value))})
             else:
                 self.static[name] = value
             listed[name] = _edges_of(op, name, kind, value, range(first, len(operands)))

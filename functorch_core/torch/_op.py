@@ -21,29 +21,33 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.trace import Builder
-from ..engine.at_once import run_again
+from ..engine import NoData
+from ..engine.at_once import run
 from ..engine.errors import out_of_memory
 from ..engine.recorder import computes_at_once, record
 from ..engine.units import SCALAR_AVALS
 from ..names import pickles_name_torch
 from ..ops.op import LITERALS, Weak, fits, freeze, is_literal_zero
 
-from ._apply import GraphOp, apply, node_class_of
+from ._apply import GraphOp, apply, apply_to, node_class_of
+from ._meta import COPYING, refusal
 from ._node_chains import name_of_chain
 from ._node_names import COMPOSITES, RULES, Call, name_of, rename
-from ._out_dtypes import DECIDES, decided
+from ._out_dtypes import DECIDES, ONE_OUT, READS_LATE, SHARED_OUT, decided
 from ._parameter import Parameter
 from ._tensor_base import Tensor, new_tensor
 from . import _apply, _types
 
 OPERANDS = frozenset({"Tensor", "MaybeTensor", "Operand", "Tensors", "Number"})
 _EMPTY = inspect.Parameter.empty
+_new = object.__new__
 # Classes of static arguments that are keys as they are.
 SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
 PLAIN = frozenset({Tensor, Parameter})
@@ -92,6 +96,7 @@ class TorchOp:
         self.node_rule = RULES.get(name)
         signature = inspect.signature(fun)
         self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
+        self.takes_out = "out" in signature.parameters or not forms["function"]
         self.kinds = [str(q.annotation) if q.annotation in OPERANDS else "" for q in self.parameters]
         self.names = [q.name for q in self.parameters]
         self.defaults = [q.default for q in self.parameters]
@@ -117,9 +122,11 @@ class TorchOp:
         return reduce_op(self)
 
     def __get__(self, instance, owner=None):
-        return self if instance is None else functools.partial(self, instance)
+        # A method of tensors, but of no other class: `conv = torch.conv2d` in a class of the user
+        # is what it is in PyTorch, where functions written in C are not bound.
+        return functools.partial(self, instance) if isinstance(instance, Tensor) else self
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs)
         return self.call(args, kwargs)
@@ -129,7 +136,8 @@ class TorchOp:
         sight = out = None
         try:
             if kwargs:
-                out = kwargs.pop("out", None)
+                if "out" in kwargs:
+                    out = self._out_of(args, kwargs)
                 if out is not None and self.name in DECIDES:
                     kwargs["dtype"] = decided(self.name, out, kwargs.get("dtype"))
             elif autocast is None:
@@ -140,19 +148,33 @@ class TorchOp:
                 sight = self._at_sight(args)
                 op = None if sight is None else self.seen.get(sight[0])
                 if op is not None:
-                    _, operands, values = sight
-                    if values is not None and not op.multiple and not _apply.marks_inference:
-                        return new_tensor(record(op.unit, values))
-                    return self.finish(apply(op, operands), op)
+                    _, operands, values, mask = sight
+                    if values is None:
+                        made = apply(op, operands)
+                    elif True in mask or op.multiple or _apply.marks_inference:
+                        made = apply_to(op, operands, values, mask)
+                    else:
+                        return new_tensor(record(op.unit, values, 3))
+                    return self.finish(made, op) if op.multiple else made
             bound = self.bind(args, kwargs)
             if autocast is not None:
                 bound = autocast.cast(self, bound)
-            result = self.compute(bound, sight)
+            result = self.compute(bound, sight, len(args))
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:
             raise out_of_memory(error) from error
         return result if out is None else write_out(self.name, out, result)
+
+    def _out_of(self, args: tuple, kwargs: dict):
+        """What is given as `out`, taken out of kwargs; TypeError if it is no tensor."""
+        if not self.takes_out:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
+        out = kwargs.pop("out")
+        check_out_type(self.name, out)
+        if self.name in READS_LATE:
+            check_apart(out, args)
+        return out
 
     def _at_once(self, args) -> Tensor | None:
         """The result by NumPy where ops are computed at once, for what _at_sight would call plain
@@ -184,18 +206,20 @@ class TorchOp:
             else:
                 return None
         op = self.seen.get(tuple(key))
-        if op is None or _apply.marks_inference:
+        if op is None or op.multiple or not arrays or op.unit.at_once is None or (
+                _apply.marks_inference or _apply.marks_births):
             return None
-        value = run_again(op.unit, arrays)
-        return None if value is None else new_tensor(value)
+        tensor = _new(Tensor)
+        tensor._value = run(op.unit, arrays)
+        return tensor
 
-    def _at_sight(self, args) -> tuple[tuple, list, list | None] | None:
-        """Of arguments given in place: a key, the operands among them, and the values of these if
-        they are plain, off the tape and in order. None unless all are tensors, numbers or simple
-        static arguments. (1.5 us less than to bind and apply.)"""
+    def _at_sight(self, args) -> tuple[tuple, list, list | None, list[bool]] | None:
+        """Of arguments given in place: a key, the operands among them, the values of these if they
+        are plain and in order, and which are on the tape. None unless all are tensors, numbers or
+        simple static arguments. (1.5 us less than to bind and apply.)"""
         if len(args) > self.n_positional:
             return None
-        operands, values, plain = [], [], _apply.levels is None
+        operands, values, mask, plain = [], [], [], _apply.levels is None
         key: list = [_types.defaults.dtype]
         for kind, x in zip(self.kinds, args):
             cls = x.__class__
@@ -207,10 +231,9 @@ class TorchOp:
                     value = x._read()
                     if view.permuted is not False and view.is_permuted():
                         plain = False
-                if x._ge is not None:
-                    plain = False
                 operands.append(x)
                 values.append(value)
+                mask.append(x._ge is not None)
                 key.append(value.aval)
             elif not kind:
                 if cls not in SIMPLE:
@@ -224,9 +247,10 @@ class TorchOp:
                 else:
                     operands.append(x)
                     values.append(x)
+                    mask.append(False)
             else:
                 return None
-        return tuple(key), operands, values if plain else None
+        return tuple(key), operands, values if plain else None, mask
 
     # ---- from arguments to an op at a signature
 
@@ -274,8 +298,9 @@ class TorchOp:
             raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
         return i
 
-    def compute(self, bound: list, sight: tuple | None = None):
-        """Apply to bound arguments; `sight` is what _at_sight found of them."""
+    def compute(self, bound: list, sight: tuple | None = None, n_given: int = 0):
+        """Apply to bound arguments; `sight` is what _at_sight found of them, `n_given` how many of
+        them were given by position (for errors)."""
         operands: list = []
         key: list = [_types.defaults.dtype]
         try:
@@ -289,7 +314,7 @@ class TorchOp:
                 else:
                     key.append(self._operand(kind, value, operands))
         except NoOperand as error:
-            raise error.explained(self.name, self.names[len(key) - 1]) from None
+            raise error.explained(self, len(key) - 1, n_given) from None
         key = tuple(key)
         try:
             op = self.ops.get(key)
@@ -297,7 +322,7 @@ class TorchOp:
             raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: "
                             f"{key}") from None
         if op is None:
-            op = self.ops[key] = self._trace(bound)
+            op = self.ops[key] = self._trace(bound, n_given)
             if len(operands) == 2 and not op.multiple:
                 self._remember_pair(bound, op)
             if len(bound) > 1 and not op.multiple and self.kinds[1] == "Operand":
@@ -345,6 +370,8 @@ class TorchOp:
             if kind == "Number":
                 value = value.item()
                 return self._operand(kind, value, operands)
+            if hasattr(value, "_check_operand"):
+                value._check_operand(self)
             operands.append(value)
             return logical_aval(value)
         cls = value.__class__
@@ -365,10 +392,10 @@ class TorchOp:
             return None
         raise NoOperand(kind, cls)
 
-    def _trace(self, bound: list) -> GraphOp:
-        for name, kind, value in zip(self.names, self.kinds, bound):
+    def _trace(self, bound: list, n_given: int = 0) -> GraphOp:
+        for i, (name, kind, value) in enumerate(zip(self.names, self.kinds, bound)):
             if value is None and kind == "Operand" and name in ("input", "other"):
-                raise NoOperand(kind, type(None)).explained(self.name, name)
+                raise NoOperand(kind, type(None)).explained(self, i, n_given)
         builder = Builder(self.name)
         with builder:
             args = [self._placeholder(builder, k, v) if k else freeze(v)
@@ -406,12 +433,18 @@ class TorchOp:
 class NoOperand(TypeError):
     """What an argument that must be an operand is not: (its kind, the class of what came)."""
 
-    def explained(self, op: str, argument: str) -> TypeError:
-        """The error as the user sees it."""
+    def explained(self, op: TorchOp, i: int, n_given: int) -> TypeError:
+        """The error as the user sees it, of the i-th argument.
+
+        It says the position, but for what may be a method's second argument, where PyTorch's
+        counting begins with it.
+        """
         kind, cls = self.args
         module = "" if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}."
-        return TypeError(f"{op}(): argument '{argument}' must be {EXPECTED[kind]}, not "
-                         f"{module}{cls.__name__}")
+        certain = i < n_given and (i == 0 or not op.forms.get("method"))
+        position = f" (position {i + 1})" if certain else ""
+        return TypeError(f"{op.name}(): argument '{op.names[i]}'{position} must be "
+                         f"{EXPECTED[kind]}, not {module}{cls.__name__}")
 
 
 def _simple(how):
@@ -428,11 +461,22 @@ def ask_stranger(op, args, kwargs):
     """
     from . import _overrides
     if overrides is not None or not _overrides.overriding_args(args, kwargs):
+        _refuse_first(op, args)
         raise
     _overrides.activate()
     return op(*args, **kwargs)
 
 
+def _refuse_first(op, args):
+    """TypeError, for an AttributeError, if the first argument must be a tensor and is none."""
+    if isinstance(sys.exc_info()[1], AttributeError) and args and op.parameters:
+        name = op.parameters[0].name
+        if name in FIRST and not isinstance(args[0], Tensor):
+            raise TypeError(f"{op.name}(): argument '{name}' (position 1) must be Tensor, not "
+                            f"{type(args[0]).__name__}") from None
+
+
+FIRST = frozenset({"A", "input", "self", "tensor", "x"})
 EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor", "Operand": "Tensor",
             "Tensors": "tuple of Tensors", "Number": "Number"}
 
@@ -463,14 +507,37 @@ def static_key(x):
     return (x.__class__, x) if isinstance(x, float) else x
 
 
+def check_out_type(name: str, out):
+    """TypeError for an `out` that is neither tensors nor None."""
+    if out is None or isinstance(out, Tensor):
+        return
+    if name in ONE_OUT or not isinstance(out, (tuple, list)) or (
+            not all(isinstance(x, Tensor) for x in out)):
+        module = f"{type(out).__module__}." if type(out).__module__ == "numpy" else ""
+        raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not "
+                        f"{module}{type(out).__name__}")
+
+
+def check_apart(out, args):
+    """RuntimeError if `out` is among the operands, or shares memory with one."""
+    for x in args:
+        if isinstance(x, (tuple, list)):
+            check_apart(out, x)
+        elif isinstance(x, Tensor) and isinstance(out, Tensor) and (x is out or (
+                x._view is not None and out._view is not None and x._view.cell is out._view.cell)):
+            raise RuntimeError(SHARED_OUT)
+
+
 def write_out(name: str, out, result):
     """Give the tensors of `out=` the result; they are resized to its shape."""
-    if isinstance(out, (tuple, list)):
-        for o, r in zip(out, result, strict=True):
-            write_out(name, o, r)
-        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
-    from ._inplace import write
-    return write(name, out, result)
+    from ._inplace import check_outs, write
+    name = name.lstrip("_")
+    check_outs(name, out, result)
+    if isinstance(result, Tensor):
+        return write(name, out, result)
+    for i, (o, r) in enumerate(zip(out, result, strict=True)):
+        write(name, o, r, f"{name}.{i}")
+    return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
 
 def torch_op(fun: Callable | None = None, *, name: str | None = None, method: bool = True,
@@ -510,15 +577,23 @@ class Composite:
     def __reduce__(self):
         return reduce_op(self)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         if overrides is not None and overrides.applies(self, args, kwargs):
             return overrides.handle(self, args, kwargs)
         return self.call(args, kwargs)
 
     def call(self, args: tuple, kwargs: dict):
         """The function of these arguments, whom nothing overrides."""
+        if "out" in kwargs:
+            check_out_type(self.name, kwargs["out"])
+            if self.name in READS_LATE:
+                check_apart(kwargs["out"], args)
         try:
             made = self.fun(*args, **kwargs)
+        except NoData:
+            if self.name in COPYING:
+                raise
+            raise refusal(self.name) from None
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:
@@ -535,6 +610,7 @@ def composite(fun: Callable | None = None, *, name: str | None = None, method: b
     depend on data). It takes `out=` itself if PyTorch's does."""
     def declare(f: Callable) -> Composite:
         op_name = name or f.__name__
+        f.__name__ = f.__qualname__ = op_name  # what Python's own errors say
         found = Composite(f, {"name": op_name, "method": method, "inplace": inplace,
                               "function": function, "aliases": tuple(aliases),
                               "dunder": tuple(dunder)})

@@ -9,9 +9,10 @@ import functools
 import threading
 import types
 
-from . import _op
+from . import _op, _types
 from ._parameter import Buffer, Parameter
 from ._tensor_base import Tensor
+from .autograd import modes as grad_modes
 
 NO_IMPLEMENTATION = ("no implementation found for '{name}' on types that implement "
                      "__torch_function__: {types}")
@@ -160,6 +161,9 @@ def handle(func, relevant: list, args, kwargs):
 
 def _ask_mode(func, types, args, kwargs):
     modes = state.modes
+    device = _types.defaults.device
+    if device is not None and len(_types.self_stack) > modes[-1]._n_devices and _is_factory(func):
+        kwargs = {"device": device, **(kwargs or {})}
     state.modes = modes[:-1]
     try:
         return modes[-1].__torch_function__(func, types, args, kwargs)
@@ -167,19 +171,58 @@ def _ask_mode(func, types, args, kwargs):
         state.modes = modes
 
 
+def _is_factory(func) -> bool:
+    """Whether a function makes tensors on the default device: what a `with torch.device` inside of
+    a mode adds to its calls before the mode sees them."""
+    op = _op.registry.get(getattr(func, "name", ""))
+    return op is func and not op.forms["method"] and op.forms["function"] and any(
+        q.name == "device" for q in op.parameters) and not op.name.endswith("_like")
+
+
 dispatcher = _Dispatcher()
 
 
 def activate():
     """From now on ops ask whether somebody overrides; methods that are no ops do, too."""
-    if _op.overrides is None:
-        _op.overrides = dispatcher
+    global for_good
+    for_good = True
+    _let_all_ask()
+
+
+def _let_all_ask():
+    if _op.overrides is not None:
+        return
+    _op.overrides = grad_modes.asked = dispatcher
+    if "activated" not in vars(dispatcher):
+        dispatcher.activated = True
         for name in (*MEMBERS, *USERS_MEMBERS):
             setattr(Tensor, name, _asking(getattr(Tensor, name), name))
         Tensor.ndimension = Tensor.dim
         for function in _functions_that_ask():
             _let_ask(function)
 
+
+for_good = False  # whether there is a class or mode that may override at any time
+
+
+class _Living:
+    """How many objects there are that override as long as they live: proxies of torch.fx. When the
+    last one is gone, ops do not ask any more."""
+
+    def __init__(self):
+        self.n, self.lock = 0, threading.RLock()
+
+    def add(self, change: int):
+        """An object is made (1) or gone (-1)."""
+        with self.lock:
+            self.n += change
+            if self.n == change == 1:
+                _let_all_ask()
+            elif not self.n and not for_good and _op is not None:  # which it is when Python ends
+                _op.overrides = grad_modes.asked = None
+
+
+living = _Living()
 
 # Methods of Tensor that are written by hand.
 MEMBERS = ("backward", "detach", "dim", "is_contiguous", "item", "numel", "numpy", "register_hook",
@@ -264,14 +307,16 @@ modes_on = _ModesOn()
 def _functions_that_ask() -> list:
     """Functions that PyTorch asks about, though they are written in Python."""
     from .. import nn
-    from . import autograd, fft, linalg, special
-    found = [autograd.grad, *[getattr(nn.init, name) for name in INITIALIZERS]]
+    from . import _dtype_questions, autograd, fft, linalg, special
+    questions = [getattr(_dtype_questions, name) for name in QUESTIONS]
+    found = [autograd.backward, autograd.grad, *questions, *[getattr(nn.init, name) for name in INITIALIZERS]]
     for space in (nn.functional, fft, linalg, special):
         found += [f for name, f in vars(space).items() if f.__class__ is types.FunctionType
                   and not name.startswith(("_", "sigmoid", "tanh", "upsample"))]
     return found
 
 
+QUESTIONS = ("can_cast", "promote_types", "result_type")
 INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 
@@ -361,6 +406,8 @@ class TorchFunctionMode:
 
     __module__ = "torch.overrides"
 
+    _n_devices = 0  # how many `with torch.device` this mode is inside of
+
     def __init__(self):
         pass
 
@@ -371,6 +418,7 @@ class TorchFunctionMode:
         activate()
         modes_on.add(1)
         state.modes += (self,)
+        self._n_devices = len(_types.self_stack)
         return self
 
     def __exit__(self, *exc):

@@ -5,13 +5,29 @@ from ._tensor_base import Tensor, new_tensor
 from ._views import Alias, share
 
 
+NOT_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
+LOST_CLASS = ("Creating a Parameter from an instance of type {old} requires that detach() returns an "
+              "instance of the same type, but return type {new} was found instead. To use the type "
+              "as a Parameter, please correct the detach() semantics defined by its "
+              "__torch_dispatch__() implementation.")
+
+
 class _ParameterMeta(type(Tensor)):
     """isinstance(x, Parameter) also for tensors marked as parameters."""
 
     def __instancecheck__(cls, instance):
         return type.__instancecheck__(cls, instance) or (
             cls is Parameter and isinstance(instance, Tensor)
-            and instance.__dict__.get("_is_param", False))
+            and getattr(instance, "_is_param", False))
+
+
+class _BufferMeta(type(Tensor)):
+    """isinstance(x, Buffer) for tensors marked as buffers; none has the class itself."""
+
+    def __instancecheck__(cls, instance):
+        if cls is not Buffer:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
 
 
 def _sharing(data: Tensor, cls: type) -> Tensor:
@@ -25,7 +41,13 @@ def _sharing(data: Tensor, cls: type) -> Tensor:
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that becomes a parameter of the module it is assigned to.
 
-    It shares the memory of `data` and requires a gradient by default.
+    It shares the memory of `data` and requires a gradient by default. Of a tensor of another class
+    that class is kept.
+
+    >>> p = torch.nn.Parameter(torch.ones(2))
+    >>> p
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
     """
 
     __module__ = "torch.nn.parameter"
@@ -34,10 +56,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             from . import empty
             data = empty(0)
-        if not isinstance(data, Tensor):
-            raise TypeError(f"cannot create a Parameter from {type(data).__name__}; "
-                            "expected a Tensor")
-        new = _fresh(data, cls)
+        if type(data) not in (Tensor, Parameter):
+            return _marked(data, requires_grad, _is_param=True)
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError(NOT_FLOATING)
+        new = _sharing(data, cls)
         new.requires_grad = bool(requires_grad)
         return new
 
@@ -51,8 +74,16 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return memo[id(self)]
 
 
-class Buffer(Tensor):
-    """A tensor that becomes a buffer of the module it is assigned to."""
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that becomes a buffer of the module it is assigned to.
+
+    What comes is a tensor of the data's class, which shares its memory and is marked as a buffer.
+
+    >>> m = torch.nn.Module()
+    >>> m.scale = torch.nn.Buffer(torch.ones(2), persistent=False)
+    >>> list(m.state_dict()), m.scale
+    ([], tensor([1., 1.]))
+    """
 
     __module__ = "torch.nn.parameter"
 
@@ -60,14 +91,18 @@ class Buffer(Tensor):
         if data is None:
             from . import empty
             data = empty(0)
-        new = _fresh(data, cls)
-        new.persistent, new._is_buffer = persistent, True
-        return new
+        return _marked(data, data.requires_grad if isinstance(data, Tensor) else False,
+                       persistent=persistent, _is_buffer=True)
 
     def __init__(self, data=None, *, persistent=True):
         pass
 
 
-def _fresh(data: Tensor, cls: type) -> Tensor:
-    """A tensor of this class with the data's memory: alone, if nobody else shares it."""
-    return _sharing(data, cls)
+def _marked(data: Tensor, requires_grad: bool, **marks) -> Tensor:
+    """A tensor of the data's class with its memory, and attributes that say what it is."""
+    new = data.detach().requires_grad_(requires_grad)
+    if type(new) is not type(data):
+        raise RuntimeError(LOST_CLASS.format(new=type(new).__name__, old=type(data).__name__))
+    for name, value in marks.items():
+        setattr(new, name, value)
+    return new

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..engine.at_once import host_array, value_of
+from ..core.aval import Aval, aval
+from ..engine.at_once import computed, host_array, value_of
 from . import _apply
 from ._tensor_base import Tensor, new_tensor
 from ._views import Alias, Lens, based_on, share
@@ -21,12 +22,13 @@ class PartAlias(Alias):
 
     def __init__(self, tensor: Tensor, find: Callable[[tuple, object], Lens], index,
                  contiguous: bool):
-        alias = share(tensor)
-        self.cell, self.seen, self.untracked = alias.cell, alias.cell.version, alias.untracked
+        alias = tensor._view or share(tensor)
+        self.cell = cell = alias.cell
+        self.seen, self.untracked = cell.version, alias.untracked
         self.base, self.skip = based_on(tensor, alias)
-        self.refuses, self.written = None, False
-        self.permuted = alias.is_permuted()
-        self.contiguous = contiguous and alias.is_contiguous()
+        self.refuses, self.written, self.earlier = None, False, alias.earlier
+        self.permuted = alias.permuted is not False and alias.is_permuted()
+        self.contiguous = contiguous and (alias.contiguous or alias.is_contiguous())
         self._before, self._chain = alias, None
         self._find, self._shape, self._index = find, tensor._value.aval.shape, index
 
@@ -45,16 +47,28 @@ def cut(tensor: Tensor, index, find: Callable[[tuple, object], Lens]) -> Tensor 
     if tensor._level is not None or tensor._ge is not None or (
             _apply.marks_inference and state.inference):
         return None
-    array = host_array(tensor._value if tensor._view is None else tensor._read())
-    if array is None or not is_basic(index):
+    value = tensor._value if tensor._view is None else tensor._read()
+    array = host_array(value)
+    if array is None or index.__class__ is not int and not is_basic(index):
         return None
     try:  # ... lets a single element be an array, too
         part = array[(*index, ...) if index.__class__ is tuple else (index, ...)]
     except IndexError:  # out of bounds, or a second ...: PyTorch's message is found elsewhere
         return None
-    out = new_tensor(value_of(part))
+    if index.__class__ is int:
+        out = new_tensor(computed(rows.get(value.aval) or _row_of(value.aval), part))
+    else:
+        out = new_tensor(value_of(part))
     out._view = PartAlias(tensor, find, index, part.flags.c_contiguous)
     return out
+
+
+rows: dict[Aval, Aval] = {}
+
+
+def _row_of(a: Aval) -> Aval:
+    """The aval of x[0]."""
+    return rows.setdefault(a, aval(a.shape[1:], a.dtype))
 
 
 def is_basic(index) -> bool:

@@ -14,10 +14,10 @@ from ..engine.value import to_numpy
 from ..names import pickles_name_torch
 from . import _types
 from ._memory_order import with_strides
+from ._meta import META, is_meta
 from ._ops.storage import Storage, TypedStorage, UntypedStorage, storage_of
 from ._parameter import Buffer, Parameter
 from ._serialization import GlobalName, ParameterSpec, StorageSpec, TensorSpec
-from ._tensor import _OWN_STATE
 from ._tensor_base import Tensor, new_tensor
 from ._views import Cell, contiguous_strides, layout_of, share
 from .autograd.modes import no_grad
@@ -25,7 +25,6 @@ from .autograd.modes import no_grad
 NO_CUDA = ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
            "False. If you are running on a CPU-only machine, please use torch.load with "
            "map_location=torch.device('cpu') to map your storages to the CPU.")
-NOT_STATE = _OWN_STATE | {"_is_inference"}
 
 
 # ---- tensors to specs ----------------------------------------------------------------------------
@@ -63,7 +62,7 @@ def _subclass_of(tensor: Tensor) -> dict:
 
 def _tensor_spec(tensor: Tensor, **more) -> TensorSpec:
     shape, strides, offset = layout_of(tensor)
-    key, storage = _storage(tensor)
+    key, storage = (None, None) if is_meta(tensor) else _storage(tensor)
     return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides,
                       location=str(tensor.device), **more)
 
@@ -94,7 +93,7 @@ def _flat(value: Value, strides) -> np.ndarray:
 
 def attributes_of(tensor: Tensor) -> dict | None:
     """What a user has set on a tensor."""
-    return {k: v for k, v in tensor.__dict__.items() if k not in NOT_STATE} or None
+    return dict(tensor.__dict__) or None
 
 
 # ---- specs to tensors ----------------------------------------------------------------------------
@@ -126,6 +125,8 @@ class Rebuild:
 
     def _tensor(self, spec: TensorSpec) -> Tensor:
         key, size, stride = spec.storage_key, tuple(spec.size), tuple(spec.stride)
+        if spec.storage is None:
+            return on_meta(_types.by_name[_name_of(spec.dtype)], size, stride)
         if key not in self._first and key not in self._cells and (
                 spec.offset == 0 and _covers(size, stride, spec.storage.size)):
             made = self._first[key] = _whole(spec, size, stride)
@@ -183,6 +184,12 @@ def _whole(spec: TensorSpec, size, stride) -> Tensor:
     return with_strides(made, stride)
 
 
+def on_meta(dtype: _types.dtype, size, stride) -> Tensor:
+    """A tensor on the meta device."""
+    from . import empty_strided
+    return empty_strided(tuple(size), tuple(stride), dtype=dtype, device=META)
+
+
 def view_of_cell(cell: Cell, dtype, size, stride, offset: int) -> Tensor:
     """A tensor that sees a cell in a layout, in elements of the dtype."""
     with no_grad():
@@ -232,9 +239,7 @@ def reduce_tensor(tensor: Tensor):
     from . import _utils
     if tensor._level is not None:
         tensor._array()  # raises
-    shape, strides, offset = layout_of(tensor)
     plain = type(tensor) is Tensor
-    parts = (storage_of(tensor), offset, tuple(shape), tuple(strides))
     attributes = attributes_of(tensor)
     if type(tensor) is Parameter:
         data = tensor.detach()
@@ -242,16 +247,26 @@ def reduce_tensor(tensor: Tensor):
             return _utils._rebuild_parameter_with_state, (data, tensor.requires_grad,
                                                           OrderedDict(), attributes)
         return _utils._rebuild_parameter, (data, tensor.requires_grad, OrderedDict())
-    arguments = (*parts, tensor.requires_grad, OrderedDict())
-    function = _utils._rebuild_tensor_v2
-    if _is_young(tensor.dtype):
-        function, arguments = _utils._rebuild_tensor_v3, (*arguments, tensor.dtype)
+    function, arguments = _reduce_plain(tensor)
     if plain and not attributes:
         return function, arguments
     cls = type(tensor)
     if cls in (Tensor, Buffer) and not pickles_name_torch():
         cls = cls.__name__  # pickle could not import it by the module it names
     return _utils._rebuild_from_type_v2, (function, cls, arguments, attributes or {})
+
+
+def _reduce_plain(tensor: Tensor) -> tuple:
+    """The function and the arguments for the tensor without class or attributes."""
+    from . import _utils
+    shape, strides, offset = layout_of(tensor)
+    sizes = tuple(shape), tuple(strides)
+    if is_meta(tensor):
+        return _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, *sizes, tensor.requires_grad)
+    arguments = (storage_of(tensor), offset, *sizes, tensor.requires_grad, OrderedDict())
+    if _is_young(tensor.dtype):
+        return _utils._rebuild_tensor_v3, (*arguments, tensor.dtype)
+    return _utils._rebuild_tensor_v2, arguments
 
 
 def _is_young(dtype: _types.dtype) -> bool:

@@ -28,7 +28,7 @@ def register():
 
 
 def _needs_help(cls: type) -> bool:
-    return not issubclass(cls, (Tensor, Warning, BaseException)) and (
+    return not issubclass(cls, (Tensor, Warning, BaseException, type)) and (
         cls.__reduce__ is object.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__)
 
 

@@ -232,6 +232,8 @@ def format_contents(data: np.ndarray, *, dtype_name: str, indent: int) -> str:
     if summarize and data.ndim and not _options.edgeitems:
         return "[...]"
     shown = _edges(data) if summarize else data
+    if dtype_name == "torch.complex32":
+        shown = shown.astype(np.complex64)  # whose parts NumPy knows
     is_floating = dtype_name.startswith(("torch.float", "torch.bfloat"))
     element = _element_format(shown, is_floating)
     if is_floating:
@@ -309,7 +311,7 @@ def format_tensor(
 
     Args:
         data: the elements, of any shape; None for a tensor without any (meta device), which then
-            needs `size`. float8 and bfloat16 as ml_dtypes arrays; complex32 as complex64;
+            needs `size`. float8, bfloat16 and complex32 as ml_dtypes arrays;
             float4_e2m1fn_x2 as uint8.
         dtype_name: as `str(dtype)` says it, `'torch.float32'`.
         default_dtype_name: the default dtype, which is not written out.

@@ -18,7 +18,8 @@ from ..ops.promotion import broadcast_together
 from ..primitives import constant
 from . import _types
 
-_FLOAT_PAIR = frozenset({dt.float16, dt.bfloat16})
+_BAREBONES = frozenset({dt.uint16, dt.uint32, dt.uint64})
+_UNSUPPORTED = "Promotion for {what} is not supported, attempted to promote {a} and {b}"
 
 
 @functools.cache
@@ -26,28 +27,12 @@ def promote_dtypes(a: np.dtype, b: np.dtype) -> np.dtype:
     """torch.promote_types, on NumPy dtypes."""
     if a == b:
         return a
-    ca, cb = dt.category(a), dt.category(b)
-    if ca == cb == 1:
-        return _promote_integers(a, b)
-    if ca == cb == 3:
-        return dt.complex128
-    if 3 in (ca, cb):
-        c, other = (a, b) if ca == 3 else (b, a)
-        return dt.complex128 if other == dt.float64 else c
-    if ca == cb:
-        return dt.float32 if {a, b} == _FLOAT_PAIR else (a if a.itemsize > b.itemsize else b)
-    return a if ca > cb else b
-
-
-def _promote_integers(a: np.dtype, b: np.dtype) -> np.dtype:
-    wide = {dt.uint16, dt.uint32, dt.uint64}
-    if (a in wide) != (b in wide) or (a in wide and b in wide):
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, "
-                           f"attempted to promote {_name(a)} and {_name(b)}")
-    if dt.uint8 in (a, b):
-        other = b if a == dt.uint8 else a
-        return dt.int16 if other == dt.int8 else other
-    return a if a.itemsize > b.itemsize else b
+    if not dt.FLOAT8.isdisjoint((a, b)):
+        raise RuntimeError(_UNSUPPORTED.format(what="Float8 Types", a=_name(a), b=_name(b)))
+    if not _BAREBONES.isdisjoint((a, b)) and dt.FLOATING.isdisjoint((a, b)):
+        raise RuntimeError(_UNSUPPORTED.format(what="uint16, uint32, uint64 types", a=_name(a),
+                                               b=_name(b)))
+    return dt.promote(a, b)
 
 
 def _name(dtype: np.dtype) -> str:
@@ -81,20 +66,21 @@ def result_dtype(operands) -> np.dtype:
 
 def combine_ranks(dim, zero, wrapped) -> np.dtype:
     """The dtype of the three ranks together; a lower rank matters only by a higher category."""
-    result = dim
-    for lower in (zero, wrapped):
-        if result is None:
-            result = lower
-        elif lower is not None and dt.category(lower) > dt.category(result):
-            result = _lifted(result, lower)
-    return result
+    return _combined(dim, _combined(zero, wrapped))
 
 
-def _lifted(result: np.dtype, lower: np.dtype) -> np.dtype:
-    """A lower rank of higher category: complex keeps the precision of a floating tensor."""
-    if dt.category(lower) == 3 and dt.category(result) == 2:
-        return dt.complex128 if result == dt.float64 else dt.complex64
-    return lower
+def _combined(higher, lower) -> np.dtype | None:
+    """Of a rank and a lower one; complex keeps the precision of a floating tensor."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    category = dt.category(lower)
+    if category <= dt.category(higher):
+        return higher
+    if higher not in dt.FLOATING:
+        return promote_dtypes(higher, lower) if category < 3 else lower
+    if higher in dt.FLOAT8:
+        raise RuntimeError(f"Unknown Complex ScalarType for {_name(higher)}")
+    return dt.complex_of(higher)
 
 
 def cast(x, dtype: np.dtype):

@@ -7,9 +7,10 @@ import numpy as np
 from .. import xla
 from ..core import dtypes as dt
 from ..engine import from_numpy, record, unit_of_primitive
-from ..engine.value import to_numpy
+from ..engine.value import ABSENT, NoData, to_numpy
 from .. import primitives as p
 from . import _printing, _types
+from ._meta import META, NO_ITEM, NO_NUMPY, class_name, is_meta, meta_tensor
 from ._memory_order import channels_last_strides, in_memory_order
 from ._tensor_base import Tensor, new_tensor
 from ._views import (
@@ -32,9 +33,12 @@ GRAD_DTYPE = ("attempting to assign a gradient with dtype '{found}' to a tensor 
               "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None "
               "to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and "
               "its gradient may break downstream systems that assume they match.")
+GRAD_DEVICE = ("attempting to assign a gradient with device type '{found}' to a tensor with device "
+               "type '{wanted}'. Please ensure that the gradient and the tensor are on the same "
+               "device")
 C_NAMES = {"float64": "double", "float32": "float", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-           "complex128": "c10::complex<double>"}
+           "bfloat16": "c10::BFloat16", "complex32": "c10::complex<c10::Half>",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
 ONLY_FLOATING = ("only Tensors of floating point and complex dtype can require gradients")
 
 
@@ -68,6 +72,8 @@ def ones_like_detached(tensor: Tensor) -> Tensor:
     if tensor._level is not None:
         from . import _levels
         return _levels.ones_like(tensor)
+    if is_meta(tensor):
+        return meta_tensor(a.shape, a.dtype)
     return from_array(np.ones(a.shape, a.dtype))
 
 
@@ -90,7 +96,7 @@ Tensor.is_quantized = property(lambda self: False)
 Tensor.is_mkldnn = property(lambda self: False)
 Tensor.is_nested = property(lambda self: False)
 Tensor.is_sparse_csr = property(lambda self: False)
-Tensor.is_meta = property(lambda self: False)
+Tensor.is_meta = property(is_meta)
 Tensor.is_cpu = property(lambda self: self.device.type == "cpu")
 Tensor.is_cuda = property(lambda self: self.device.type == "cuda")
 for _backend in ("is_xpu", "is_mps", "is_ipu", "is_xla", "is_hpu", "is_mtia", "is_vulkan",
@@ -110,7 +116,7 @@ def device(self) -> _types.device:
         platform = getattr(xla.device_of(value.data), "platform", "cpu")
         if platform != "cpu":
             return _types.device(platform, xla.device_of(value.data).id)
-    return _types.CPU
+    return META if value.recording is ABSENT else _types.CPU
 
 
 @_member
@@ -146,7 +152,15 @@ Tensor.is_conj = lambda self: False
 Tensor.is_neg = lambda self: False
 Tensor.resolve_conj = lambda self: self
 Tensor.resolve_neg = lambda self: self
-Tensor.pin_memory = lambda self, device=None: self
+
+
+@_member
+def pin_memory(self, device=None):
+    """The tensor itself: transfers need no page-locked memory here."""
+    if is_meta(self):
+        raise RuntimeError(f"cannot pin '{class_name(self)}' only dense CPU tensors can be pinned")
+    return self
+
 
 
 @_member
@@ -157,11 +171,13 @@ def share_memory_(self):
         "what one process writes, another would not see. Send tensors through a queue or a pipe.")
 
 
-Tensor.get_device = lambda self: -1 if self.is_cpu else self.device.index
+Tensor.get_device = lambda self: self.device.index if self.is_cuda else -1
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A non-negative dimension; IndexError with PyTorch's message."""
+    if dim.__class__ is not int and not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, "
@@ -203,6 +219,8 @@ def data_ptr(self) -> int:
     not reach the tensor. Tensors on a GPU or inside a transform have a number that is no address.
     """
     cell = share(self).cell
+    if is_meta(self):
+        return 0
     if self._level is not None or not self.is_cpu:
         start = _number_of(cell)
     else:
@@ -251,7 +269,10 @@ def item(self):
     """The only element as a Python number."""
     if self._level is None and self._value.aval.size != 1:
         raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    return _concrete(self, "item()").item()
+    try:
+        return _concrete(self, "item()").item()
+    except NoData:
+        raise RuntimeError(NO_ITEM) from None
 
 
 @_member
@@ -263,12 +284,14 @@ def tolist(self):
 
 def numpy(self, *, force: bool = False) -> np.ndarray:
     """The data as a NumPy array, which is a copy: see docs/differences.md."""
-    if self.requires_grad and not force:
+    if self.requires_grad and state.enabled and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                            "tensor.detach().numpy() instead.")
-    if self.dtype.numpy.kind == "V":
+    if self.dtype.numpy.isbuiltin != 1:
         from ._inplace import scalar_name
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
+    if is_meta(self):
+        raise TypeError(NO_NUMPY)
     return in_memory_order(_concrete(self, "numpy()"), self)
 
 
@@ -276,7 +299,7 @@ Tensor.numpy = numpy
 
 
 def __array__(self, dtype=None, copy=None):
-    array = self.numpy() if self.requires_grad else np.array(_concrete(self, "np.asarray"))
+    array = self.numpy() if self.requires_grad or is_meta(self) else np.array(_concrete(self, "np.asarray"))
     return array if dtype is None else array.astype(dtype)
 
 
@@ -296,7 +319,8 @@ def _truth(self) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.numel() > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(_concrete(self, "bool").reshape(()).item())
+    return bool(self.reshape(()).item() if is_meta(self) else
+                _concrete(self, "bool").reshape(()).item())
 
 
 def _index(self) -> int:
@@ -361,18 +385,18 @@ def __repr__(self, *, tensor_contents=None) -> str:
     node = self.grad_fn if self._ge is not None else None
     place = self.device
     return _printing.format_tensor(
-        _concrete(self, "repr"), dtype_name=repr(self.dtype),
+        None if is_meta(self) else _concrete(self, "repr"), dtype_name=repr(self.dtype),
         default_dtype_name=repr(_types.defaults.dtype), requires_grad=self.requires_grad,
         grad_fn_name=None if node is None else type(node).__name__,
         device=None if place.type == "cpu" else str(place),
-        is_parameter=isinstance(self, Parameter))
+        is_parameter=isinstance(self, Parameter), size=self.shape)
 
 
 Tensor.__repr__ = Tensor.__str__ = __repr__
 
 
 def __format__(self, spec: str) -> str:
-    if self.ndim == 0 and self._level is None:
+    if self.ndim == 0 and self._level is None and not is_meta(self):
         return self.item().__format__(spec)
     return object.__format__(self, spec)
 
@@ -397,18 +421,15 @@ def __deepcopy__(self, memo):
     new._strides = self._strides
     if self._view is not None:
         new._view = Alias(_copied_cell(self._view.cell, memo), self._view.chain, None)
-    new.__dict__.update({k: _copied(v, memo) for k, v in self.__dict__.items()
-                         if k not in _OWN_STATE})
+    new.__dict__.update({k: _copied(v, memo) for k, v in self.__dict__.items()})
+    if self._is_inference:
+        new._is_inference = True
     if self.requires_grad:
         new.requires_grad = True
     if self._grad is not None:
         new._grad = __deepcopy__(self._grad, memo)
     memo[id(self)] = new
     return new
-
-
-_OWN_STATE = frozenset({"_value", "_ge", "_view", "_level", "_own_version", "_grad", "_strides",
-                        "_born", "_hooks", "_retains_grad"})
 
 
 def _copied_cell(cell: Cell, memo) -> Cell:
@@ -511,6 +532,8 @@ def _set_grad(self, grad):
             raise RuntimeError(f"attempting to assign a gradient of size '{list(grad.shape)}' to a "
                                f"tensor of size '{list(self.shape)}'. Please ensure that the "
                                "gradient and the tensor are the same size")
+        if grad.is_meta != self.is_meta:
+            raise RuntimeError(GRAD_DEVICE.format(found=grad.device.type, wanted=self.device.type))
         if grad.dtype is not self.dtype:
             from ._inplace import scalar_name
             found, wanted = grad.dtype.numpy, scalar_name(self.dtype.numpy)
@@ -659,12 +682,22 @@ def _get_data(self) -> Tensor:
 def _set_data(self, new: Tensor):
     if not isinstance(new, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-    alias = share(new)
+    if new.is_meta != self.is_meta:
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                           "`tensor` have incompatible tensor type.")
+    alias, version = share(new), self._version
     self._value, self._strides = new._read(), None
     self._view = Alias(alias.cell, alias.chain, None)
+    self._view.earlier = version - self._version
 
 
 Tensor.data = property(_get_data, _set_data, doc="The same memory without history.")
+
+
+@_attribute
+def _cdata(self) -> int:
+    """A number that no other living tensor has."""
+    return id(self)
 
 
 @_attribute

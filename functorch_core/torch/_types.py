@@ -63,31 +63,34 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex dtype with parts of this dtype."""
-        if self.name == "float16":
-            return unstored["complex32"]
-        return of_numpy(dt.complex_of(self.numpy))
+        found = dt.COMPLEX_OF.get(self.numpy)
+        if found is None:
+            from ._inplace import scalar_name
+            raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(self.numpy)}")
+        return of_numpy(found)
 
 
 _TABLE = {
     "float32": dt.float32, "float64": dt.float64, "float16": dt.float16, "bfloat16": dt.bfloat16,
     "uint8": dt.uint8, "int8": dt.int8, "int16": dt.int16, "int32": dt.int32, "int64": dt.int64,
     "uint16": dt.uint16, "uint32": dt.uint32, "uint64": dt.uint64, "bool": dt.bool_,
-    "complex64": dt.complex64, "complex128": dt.complex128,
+    "complex32": dt.complex32, "complex64": dt.complex64, "complex128": dt.complex128,
     "float8_e4m3fn": dt.float8_e4m3fn, "float8_e5m2": dt.float8_e5m2,
     "float8_e4m3fnuz": dt.float8_e4m3fnuz, "float8_e5m2fnuz": dt.float8_e5m2fnuz,
     "float8_e8m0fnu": dt.float8_e8m0fnu,
 }
 ALIASES = {"float": "float32", "double": "float64", "half": "float16", "short": "int16",
-           "int": "int32", "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
+           "int": "int32", "long": "int64", "chalf": "complex32", "cfloat": "complex64",
+           "cdouble": "complex128"}
 
 class _Unstored(dtype):
     """A dtype of PyTorch that tensors cannot have here: naming it works, computing with it raises."""
 
     __slots__ = ("_signed",)
 
-    def __init__(self, name: str, itemsize: int, kind: str, signed: bool | None):
+    def __init__(self, name: str, itemsize: int, signed: bool | None):
         self.name, self.itemsize, self._signed = name, itemsize, signed
-        self.is_floating_point, self.is_complex = kind == "f", kind == "c"
+        self.is_floating_point, self.is_complex = name.startswith("float"), False
 
     @property
     def numpy(self):
@@ -104,18 +107,16 @@ class _Unstored(dtype):
         return self._signed
 
     def to_real(self) -> dtype:
-        """The dtype of the real part."""
-        return by_name["float16"] if self.is_complex else self
+        """The dtype of the real part: itself."""
+        return self
 
 
 _Unstored.__name__ = _Unstored.__qualname__ = "dtype"
 UNSTORED = {
-    "complex32": (4, "c", True), "float4_e2m1fn_x2": (1, "f", True), "qint8": (1, "q", None),
-    "qint32": (4, "q", None), "quint8": (1, "q", None), "quint4x2": (1, "q", None),
-    "quint2x4": (1, "q", None), "bits8": (1, "b", None), "bits16": (2, "b", None),
-    "bits1x8": (1, "b", None), "bits2x4": (1, "b", None), "bits4x2": (1, "b", None),
-    **{f"uint{n}": (1, "i", False) for n in range(1, 8)},
-    **{f"int{n}": (1, "i", True) for n in range(1, 8)}}
+    "float4_e2m1fn_x2": (1, True), "qint8": (1, None), "qint32": (4, None), "quint8": (1, None),
+    "quint4x2": (1, None), "quint2x4": (1, None), "bits8": (1, None), "bits16": (2, None),
+    "bits1x8": (1, None), "bits2x4": (1, None), "bits4x2": (1, None),
+    **{f"uint{n}": (1, False) for n in range(1, 8)}, **{f"int{n}": (1, True) for n in range(1, 8)}}
 unstored = {name: _Unstored(name, *what) for name, what in UNSTORED.items()}
 
 by_name: dict[str, dtype] = {name: dtype(name, numpy) for name, numpy in _TABLE.items()}
@@ -175,8 +176,8 @@ def numpy_dtype(d, fallback=None):
 
 
 def complex_default():
-    """The NumPy dtype of complex literals: complex64, or complex128 if float64 is the default."""
-    return dt.complex128 if defaults.dtype is float64 else dt.complex64
+    """The NumPy dtype of complex numbers: its parts have the default dtype, or are float32."""
+    return dt.COMPLEX_OF.get(defaults.dtype.numpy, dt.complex64)
 
 
 class device:
@@ -332,8 +333,8 @@ class finfo:
     def __init__(self, d: dtype | None = None):
         d = d or defaults.dtype
         if not (d.is_floating_point or d.is_complex):
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo "
-                            f"to handle '{d}'")
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
+                            "to handle 'torch.finfo'")
         info = ml_dtypes.finfo(dt.real_of(d.numpy))
         self.dtype, self.bits = d.to_real().name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
@@ -352,9 +353,11 @@ class iinfo:
     __module__ = "torch"
 
     def __init__(self, d: dtype):
+        if d.numpy == dt.bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if d.numpy not in dt.INTEGER:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to "
-                            f"handle '{d}'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
+                            "handle 'torch.iinfo'")
         info = np.iinfo(d.numpy)
         self.dtype, self.bits, self.min, self.max = d.name, info.bits, int(info.min), int(info.max)
 

@@ -1,9 +1,11 @@
-"""The functions that PyTorch's pickles call to rebuild tensors, under the names they call them by."""
+"""torch._utils: the functions that PyTorch's pickles call to rebuild tensors, and small helpers that
+packages call by these names."""
 from __future__ import annotations
 
 from ._parameter import Parameter
-from ._pickling import set_state, view_of_cell
+from ._pickling import on_meta, set_state, view_of_cell
 from ._types import by_name
+from ._types import device as _device
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
@@ -19,6 +21,12 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
 def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype,
                        metadata=None):
     tensor = view_of_cell(storage._cell, dtype, size, stride, storage_offset)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    tensor = on_meta(dtype, size, stride)
     tensor.requires_grad = requires_grad
     return tensor
 
@@ -47,3 +55,30 @@ def _rebuild_sparse_tensor(layout, data):
         raise NotImplementedError(f"a tensor of layout {layout} is not implemented by "
                                   "functorch-core; torch.sparse_coo is")
     return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+
+
+def _element_size(dtype) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device: of 'cuda:1', or the current one's with optional=True; -1 for the CPU."""
+    if isinstance(device, str):
+        device = _device(device)
+    if isinstance(device, _device):
+        if device.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {device}")
+            return -1
+        device = device.index
+    if device is None:
+        if not optional:
+            raise ValueError("Expected a torch.device with a specified index or an integer, "
+                             f"but got:{device}")
+        from .cuda import current_device
+        return current_device()
+    return device

@@ -175,6 +175,8 @@ def part_of_dim(shape, dim: int, start, size: int, step: int = 1, stays: bool = 
 
 
 def _expand_layout(shape, strides, offset, new_shape):
+    if not shape:
+        return new_shape, (0,) * len(new_shape), offset
     lead = len(new_shape) - len(shape)
     moved = tuple(0 if n == 1 and m != 1 else s for n, m, s in zip(shape, new_shape[lead:], strides))
     added = []

@@ -16,12 +16,13 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval
 from ..core.trace import evaluate, trace_closed
-from ..engine import Value
+from ..engine import Value, absent
 from ..engine.at_once import host_array, value_of
 from ..engine.recorder import computes_at_once
 from . import _apply, _captured, _tensor_base
-from ._apply import GraphOp, apply
+from ._apply import GraphOp, apply, apply_to
 from ._node_chains import chain_of_box
+from ._meta import is_off_tape_on_meta, on_device_of
 from ._node_names import Call, rename
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
@@ -115,15 +116,17 @@ class Alias:
     writing to it while the tape is on, of a view that autograd could not follow."""
 
     __slots__ = ("cell", "chain", "permuted", "contiguous", "seen", "base", "skip", "untracked",
-                 "refuses", "written")
+                 "refuses", "written", "earlier")
 
-    def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0):
+    def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0,
+                 untracked: bool = False):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
         self.skip = skip
         self.permuted = self.contiguous = None  # nobody knows until an op asks
         self.refuses: str | None = None
         self.written = False  # through this view, on the tape: its history is that of the base
-        self.untracked = False  # whether writes go unseen by autograd: x.data
+        self.earlier = 0  # writes to the tensor before it got this memory: x.data = y
+        self.untracked = untracked  # whether writes go unseen by autograd: x.data
 
     def is_permuted(self) -> bool:
         """Whether the dimensions may lie in memory in another order (see `_memory_order`)."""
@@ -179,12 +182,20 @@ class Alias:
 
 def look(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     """What a chain of lenses shows of a tensor, on the tape."""
+    if _tensor_base.meets_meta and is_off_tape_on_meta(base) and any(
+            lens.kind in ("as_strided", "unfold") for lens in chain):  # they write places down
+        layout = layout_of(base)
+        for lens in chain:
+            layout = KINDS[lens.kind].layout(*layout, *lens.params, *lens.ints)
+        return new_tensor(absent(aval(layout[0], base._value.aval.dtype)))
     op = getter(tuple([lens.static for lens in chain]), current_aval(base))
     return apply(op, [base, *_ints(chain)])
 
 
 def put(base: Tensor, new: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     """The base with a new part where the chain looks, on the tape."""
+    if _tensor_base.meets_meta and is_off_tape_on_meta(base):
+        return new_tensor(base._value)
     op = setter(tuple([lens.static for lens in chain]), current_aval(base), current_aval(new))
     return apply(op, [base, new, *_ints(chain)])
 
@@ -333,15 +344,34 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
         from . import _levels
         return _levels.make_view(tensor, lens)
     array = _host_view(tensor, lens) if computes_at_once() else None
-    out = look(tensor, (lens,)) if array is None else new_tensor(value_of(array))
-    alias = share(tensor)
-    out._view = Alias(alias.cell, alias.chain + (lens,), *based_on(tensor, alias))
-    out._view.untracked = alias.untracked
     if array is not None:
-        out._view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
-    if not state.enabled and tensor._ge is not None:
-        out._view.refuses = IN_NO_GRAD
+        out = new_tensor(value_of(array))
+    elif _tensor_base.meets_meta and is_off_tape_on_meta(tensor):
+        out = look(tensor, (lens,))
+    else:
+        out = _shown(tensor, lens)
+    alias = tensor._view or share(tensor)
+    base, skip = based_on(tensor, alias)
+    view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    out._view = view
+    if array is not None:
+        view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
+    if tensor._ge is not None and not state.enabled:
+        view.refuses = IN_NO_GRAD
     return out
+
+
+def _shown(tensor: Tensor, lens: Lens) -> Tensor:
+    """look(tensor, (lens,)), which is all that most views look through."""
+    value = tensor._value if tensor._view is None else tensor._read()
+    kind, params, ints = lens
+    op = getter(((kind, params, len(ints)),), value.aval)
+    if _apply.levels is not None:
+        return apply(op, [tensor, *ints])
+    on_tape = tensor._ge is not None
+    if ints:
+        return apply_to(op, (tensor, *ints), (value, *ints), (on_tape, *[False] * len(ints)))
+    return apply_to(op, (tensor,), (value,), (on_tape,))
 
 
 def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
@@ -351,6 +381,38 @@ def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
         return None
     array = host_array(tensor._value if tensor._view is None else tensor._read())
     return None if array is None else host(array, *lens.params)
+
+
+# Views of one call have one node, as PyTorch's have, unless they are so many that one program for
+# all of them would be long.
+ONE_NODE = 64
+
+
+def make_views(tensor: Tensor, lenses) -> list[Tensor]:
+    """Views of a tensor that one call returns; on the tape they are outputs of one node."""
+    taped = tensor._ge is not None and state.enabled and tensor._level is None
+    if not taped or not 1 < len(lenses) <= ONE_NODE:
+        return [make_view(tensor, lens) for lens in lenses]
+    op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))
+    outs, alias = apply(op, [tensor, *_ints(lenses)]), share(tensor)
+    base, skip = based_on(tensor, alias)
+    for out, lens in zip(outs, lenses):
+        out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    return outs
+
+
+@functools.lru_cache(1024)
+def getters(lenses: tuple, a: Aval) -> GraphOp:
+    """The op that reads several views, each through one lens."""
+    name = _node_name(*lenses[0])
+    ints = [INT] * sum(n for _, _, n in lenses)
+
+    def views(x, *i):
+        i = iter(i)
+        return [_get(x, (lens,), i) for lens in lenses]
+    op = GraphOp(trace_closed(views, [a, *ints], name), name, True)
+    op.call = Call.of(0)
+    return op
 
 
 def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
@@ -414,6 +476,8 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
     """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
     if not checked:
         check_writable(tensor, True, captured)
+    if _tensor_base.meets_meta:
+        new = on_device_of(tensor, new)
     if tensor._level is not None or new._level is not None:
         from . import _levels
         return _levels.assign(tensor, new)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading as _threading
+import types as _types
 
 
 class Future:
@@ -12,6 +13,8 @@ class Future:
     >>> f.wait()
     3
     """
+
+    __class_getitem__ = classmethod(_types.GenericAlias)
 
     def __init__(self, *, devices=None):
         self._ready = _threading.Event()

@@ -2,22 +2,29 @@
 from __future__ import annotations
 
 import os as _os
+import re as _re
+from urllib.parse import urlparse
 
 from ._missing import missing as _missing
 
 _NO_NETWORK = "this library downloads nothing; fetch the file and use torch.load"
 _dir: str | None = None
+HASH_REGEX = _re.compile(r"-([a-f0-9]*)\.")  # in the names of files that are checked
 
 download_url_to_file = _missing("torch.hub.download_url_to_file", _NO_NETWORK)
 help = _missing("torch.hub.help", _NO_NETWORK)
 list = _missing("torch.hub.list", _NO_NETWORK)
 
 
+def _get_torch_home() -> str:
+    """$TORCH_HOME, or torch in the folder of caches."""
+    cache = _os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return _os.path.expanduser(_os.environ.get("TORCH_HOME", _os.path.join(cache, "torch")))
+
+
 def get_dir() -> str:
     """The folder of downloaded models: $TORCH_HOME/hub."""
-    cache = _os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = _os.environ.get("TORCH_HOME", _os.path.join(cache, "torch"))
-    return _dir or _os.path.join(_os.path.expanduser(home), "hub")
+    return _dir or _os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d):
@@ -29,8 +36,6 @@ def set_dir(d):
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True,
                              check_hash=False, file_name=None, weights_only=False):
     """The state dict in the file that was downloaded from a URL before, or NotImplementedError."""
-    from urllib.parse import urlparse
-
     from .serialization import load as torch_load
     folder = model_dir or _os.path.join(get_dir(), "checkpoints")
     path = _os.path.join(folder, file_name or _os.path.basename(urlparse(url).path))

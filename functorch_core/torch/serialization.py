@@ -6,8 +6,11 @@ import enum
 import os
 import pickle
 import pickletools
+import sys
 import warnings
 import zipfile
+from collections.abc import Callable
+from typing import IO
 
 from . import _serialization as engine, _types
 from ..names import own_name, saving, torch_name
@@ -25,10 +28,11 @@ __all__ = ["LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_crc3
            "skip_data"]
 
 DEFAULT_PROTOCOL = 2
+# For annotations.
+FILE_LIKE = str | os.PathLike | IO[bytes]
+MAP_LOCATION = Callable | _types.device | str | dict[str, str] | None
 ONLY_PICKLE = ("torch.save: pickle_module={name} is not implemented: tensors are written by this "
                "library's own pickler. Leave pickle_module out")
-OLD_FORMAT = ("torch.save: the format of PyTorch before 1.6 is only read, not written; this file "
-              "is written in today's format, which PyTorch 1.6 and later read")
 
 
 def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL,
@@ -44,10 +48,10 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL,
     """
     if pickle_module is not pickle:
         raise NotImplementedError(ONLY_PICKLE.format(name=pickle_module.__name__))
-    if not _use_new_zipfile_serialization:
-        warnings.warn(OLD_FORMAT, UserWarning, stacklevel=2)
     with saving():
-        engine.save(obj, f, describe=describe, pickle_protocol=pickle_protocol)
+        engine.save(obj, f, describe=describe, pickle_protocol=pickle_protocol,
+                    legacy=not _use_new_zipfile_serialization,
+                    names_byteorder=not _disable_byteorder_record)
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None,
@@ -59,12 +63,18 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     device, its name, a dict of names or a function of (storage, location).
     """
     weights_only = _checked_weights_only(weights_only)
+    if pickle_load_args and weights_only:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    unknown = set(pickle_load_args) - {"encoding", "errors", "fix_imports"}
+    if unknown and not weights_only:
+        raise TypeError(f"load() got an unexpected keyword argument '{min(unknown)}'")
     rebuild = Rebuild()
     return engine.load(
         f, rebuild=rebuild, map_location=map_location, weights_only=weights_only,
         mmap=_mmap_by_default if mmap is None else mmap, pickle_module=pickle_module,
         globals=_known_globals() if weights_only else _constants(), find_class=_find_class,
-        wrap_storage=rebuild.storage, encoding=pickle_load_args.pop("encoding", "utf-8"))
+        wrap_storage=rebuild.storage, encoding=pickle_load_args.pop("encoding", "utf-8"),
+        byteorder=_unmarked_byteorder())
 
 
 def _checked_weights_only(weights_only: bool | None) -> bool:
@@ -215,18 +225,27 @@ class LoadEndianness(enum.Enum):
 
 
 _mmap_by_default = False
+_endianness: LoadEndianness | None = None
 _computes_crc32 = True
 
 
-def get_default_load_endianness():
-    """None: files without a mark are little-endian, as PyTorch writes them."""
-    return None
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order of files that do not say it; None: little-endian, as PyTorch writes them."""
+    return _endianness
 
 
 def set_default_load_endianness(endianness):
-    """Only None and LITTLE are possible."""
-    if endianness not in (None, LoadEndianness.LITTLE):
-        raise NotImplementedError(f"torch.serialization.set_default_load_endianness({endianness})")
+    """Read files that do not say their byte order in this one."""
+    global _endianness
+    if not isinstance(endianness, LoadEndianness) and endianness is not None:
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _endianness = endianness
+
+
+def _unmarked_byteorder() -> str:
+    if _endianness is LoadEndianness.NATIVE:
+        return sys.byteorder
+    return "big" if _endianness is LoadEndianness.BIG else "little"
 
 
 def get_crc32_options() -> bool:
@@ -248,6 +267,10 @@ def get_default_mmap_options() -> int:
 
 def set_default_mmap_options(flags: int):
     """Only MAP_PRIVATE is possible."""
+    import mmap
+    if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
+        raise ValueError("Invalid argument in function set_default_mmap_options, expected "
+                         f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
     if flags != get_default_mmap_options():
         raise NotImplementedError("torch.serialization.set_default_mmap_options: only MAP_PRIVATE")
 

@@ -50,7 +50,7 @@ def _lower_callback(ctx, operands, fun: Callable, out_avals: Sequence[Aval], has
     if ctx.platform not in TARGETS:
         raise NotImplementedError(f"no Python callbacks on platform {ctx.platform!r}, only on "
                                   + ", ".join(TARGETS))
-    index = ctx.callback(fun, out_avals)
+    index = ctx.callback(fun, operands, out_avals)
     text = call_text(TARGETS[ctx.platform], operands, out_avals, has_side_effect=has_side_effect,
                      backend_config=f"{{index = {index} : ui64}}")
     return ctx.raw(text, tuple(out_avals))

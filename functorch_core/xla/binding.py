@@ -18,7 +18,7 @@ from jaxlib import _jax, utils
 from jaxlib import xla_client as xc
 from jaxlib.version import __version__ as jaxlib_version
 
-from .dtypes import element_type
+from .dtypes import element_type, stored_dtype
 
 Buffer = _jax.ArrayImpl
 RuntimeFailure = _jax.JaxRuntimeError
@@ -33,20 +33,24 @@ _REPLICATED = xc.HloSharding.replicate()
 
 
 class Aval:
-    """Shape and dtype, with the attributes jaxlib's C++ reads from an abstract value."""
+    """Shape and dtype, with the attributes jaxlib's C++ reads from an abstract value.
 
-    __slots__ = ("shape", "dtype", "weak_type", "size", "ndim")
+    `element` is the dtype of the elements, `dtype` the one that XLA holds them in.
+    """
+
+    __slots__ = ("shape", "element", "dtype", "weak_type", "size", "ndim")
 
     def __init__(self, shape, dtype):
         self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
-        element_type(self.dtype)  # raises for a dtype XLA does not have
+        self.element = np.dtype(dtype)
+        element_type(self.element)  # raises for a dtype XLA does not have
+        self.dtype = stored_dtype(self.element)
         self.weak_type = False
         self.size = math.prod(self.shape)
         self.ndim = len(self.shape)
 
     def __repr__(self):
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{self.element.name}[{','.join(map(str, self.shape))}]"
 
 
 # Interned, because building one costs as much as half a transfer.

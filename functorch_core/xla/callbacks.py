@@ -58,11 +58,11 @@ class Callback:
             raise ValueError(
                 f"{self}, result {index}: expected shape {aval.shape}, got {array.shape}"
             )
-        if array.dtype != aval.dtype:
+        if array.dtype != aval.element:
             raise TypeError(
-                f"{self}, result {index}: expected dtype {aval.dtype}, got {array.dtype}"
+                f"{self}, result {index}: expected dtype {aval.element}, got {array.dtype}"
             )
-        return array
+        return array.view(aval.dtype)
 
     def __repr__(self):
         return f"callback {getattr(self.fn, '__qualname__', self.fn)!s}"

@@ -131,12 +131,15 @@ def _platform_devices(platform: str) -> tuple[Device, ...]:
 def devices(platform: str | None = None) -> tuple[Device, ...]:
     """The devices of a platform, 'cpu' or 'cuda' (None: the default device's platform).
 
-    Starts the platform's client if it is not running. Empty for 'cuda' where there is none.
+    Starts the platform's client if it is not running. Empty for 'cuda' where there is none, and in a
+    forked process, which cannot use one.
     """
     if platform is None:
         return _platform_devices(default_device().platform)
     if platform != "cuda":
         return _platform_devices(platform)
+    if _client_lost and platform not in _devices:
+        return ()
     try:
         return _platform_devices("cuda")
     except CudaUnavailable:

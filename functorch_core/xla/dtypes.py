@@ -6,7 +6,7 @@ import math
 import re
 from functools import lru_cache
 
-import ml_dtypes  # noqa: F401  registers its dtypes with NumPy
+import ml_dtypes
 import numpy as np
 
 # NumPy name -> MLIR element type. Signless `iN` is MLIR's signed integer, `uiN` the unsigned one.
@@ -27,6 +27,7 @@ _ELEMENT_TYPES = {
     "float64": "f64",
     "complex64": "complex<f32>",
     "complex128": "complex<f64>",
+    "complex32": "ui32",  # XLA has no such type: the bits of both halves, the real one low
     # ---- ml_dtypes: one byte an element in memory, also where fewer bits count
     "bfloat16": "bf16",
     "float8_e3m4": "f8E3M4",
@@ -44,6 +45,7 @@ _ELEMENT_TYPES = {
     "uint2": "ui2",
 }
 _SUB_BYTE = frozenset({"float4_e2m1fn", "int4", "uint4", "int2", "uint2"})
+_STORED_AS = {np.dtype(ml_dtypes.complex32): np.dtype(np.uint32)}
 
 # From this many elements on, a constant is printed as one hexadecimal string: shorter and quicker
 # to parse than a list of literals.
@@ -65,6 +67,11 @@ def element_type(dtype) -> str:
         ) from None
 
 
+def stored_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype in which a device holds elements of this one: uint32 for complex32, else itself."""
+    return _STORED_AS.get(dtype, dtype)
+
+
 @lru_cache(maxsize=4096)
 def mlir_type(shape: tuple[int, ...], dtype) -> str:
     """MLIR tensor type: `mlir_type((2, 3), 'float32')` is 'tensor<2x3xf32>'."""
@@ -80,7 +87,8 @@ def constant(array) -> str:
     One element if all are equal bit by bit (MLIR calls it a splat), so write
     ``f"stablehlo.constant {constant(x)} : {mlir_type(x.shape, x.dtype)}"``.
     """
-    return f"dense<{_payload(np.asarray(array))}>"
+    array = np.asarray(array)
+    return f"dense<{_payload(array.view(stored_dtype(array.dtype)))}>"
 
 
 def _payload(array: np.ndarray) -> str:

@@ -82,7 +82,7 @@ class Executable:
             return f"expected a Buffer, got {type(buffer).__name__}; use put() first"
         if buffer.is_deleted():
             return deleted_message(buffer)
-        if buffer.aval.shape != aval.shape or buffer.aval.dtype != aval.dtype:
+        if buffer.aval.shape != aval.shape or buffer.aval.element != aval.element:
             return f"expected {aval}, got {buffer.aval}"
         if device_of(buffer) is not self.device:
             return f"expected it on {self.device}, it is on {device_of(buffer)}; use copy_to()"

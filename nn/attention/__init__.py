@@ -26,7 +26,14 @@ _allowed = [[backend for backend in SDPBackend if backend is not SDPBackend.ERRO
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority: bool = False):
     """Context: let attention be computed by these kernels. There is one here, XLA's; the choice is
-    kept, but changes nothing."""
+    kept, but changes nothing.
+
+    >>> q = torch.ones(1, 1, 2, 4)
+    >>> with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
+    ...     out = F.scaled_dot_product_attention(q, q, q)
+    >>> out.shape
+    torch.Size([1, 1, 2, 4])
+    """
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
                              f"instances, got {type(backends).__name__}")

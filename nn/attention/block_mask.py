@@ -152,6 +152,19 @@ class BlockMask:
         return BlockMask(self.seq_lengths, **moved, BLOCK_SIZE=self.BLOCK_SIZE,
                          mask_mod=self.mask_mod)
 
+    def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
+        """The mask of the first queries and keys alone."""
+        rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
+
+        def cropped(counts, columns_of_rows):
+            if counts is None:
+                return None, None
+            return ordered(dense_of(counts, columns_of_rows)[..., :rows, :columns])
+        return BlockMask.from_kv_blocks(
+            *cropped(self.kv_num_blocks, self.kv_indices),
+            *cropped(self.full_kv_num_blocks, self.full_kv_indices), BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod, seq_lengths=(new_q_len, new_kv_len))
+
     def __getitem__(self, index) -> BlockMask:
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)

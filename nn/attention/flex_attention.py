@@ -21,6 +21,7 @@ GROUPS = ("Expect number of query heads to be a multiple of kv heads for GQA but
           "Hkv={}.")
 BATCHES = ("Expect query and key/value to have the same batch size, or non-none block_mask, but "
            "got block_mask=None, Bq={}, and Bkv={}.")
+_DEFAULT_SPARSE_BLOCK_SIZE = BLOCK
 DEPRECATED = ("return_lse is deprecated and will be removed in v2.10. Please use "
               "return_aux=AuxRequest(lse=True) instead.")
 
@@ -69,6 +70,7 @@ def _combined(mask_mods, join: Callable, start: bool) -> Callable:
         for mask in mask_mods:
             result = join(result, mask(b, h, q_idx, kv_idx))
         return result
+    combined.__name__ = "and_mask" if start else "or_mask"
     return combined
 
 
@@ -92,8 +94,7 @@ def _takes_score(mod_fn: Callable) -> bool:
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
                 for p in parameters)
     if count not in (4, 5):
-        raise AssertionError("expected a mask_mod of 4 or a score_mod of 5 positions, got "
-                             f"{mod_fn}")
+        raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
     return count == 5
 
 

@@ -14,32 +14,49 @@ def typename(x) -> str:
     return module + cls.__qualname__
 
 
+# The ways to call Module.to: what may stand at each place, and a line of PyTorch's message.
+_DEVICES = (str, int, _types.device)
+_TAIL = {"non_blocking": (bool,), "copy": (bool,), "memory_format": (_types.memory_format,)}
+_FORMS = (
+    {"device": (*_DEVICES, type(None)), "dtype": (_types.dtype, type(None)), **_TAIL},
+    {"dtype": (_types.dtype,), **_TAIL},
+    {"tensor": (Tensor,), **_TAIL})
+BAD_TO = """to() received an invalid combination of arguments - got ({given}), but expected one of:
+ * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, \
+bool copy = False, *, torch.memory_format memory_format = None)
+ * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, \
+torch.memory_format memory_format = None)
+ * (Tensor tensor, bool non_blocking = False, bool copy = False, *, \
+torch.memory_format memory_format = None)
+"""
+
+
 def parse_to(*args, **kwargs):
     """(device, dtype, non_blocking, memory_format) of the arguments of Module.to."""
-    device = kwargs.pop("device", None)
-    dtype = kwargs.pop("dtype", None)
-    non_blocking = kwargs.pop("non_blocking", False)
-    memory_format = kwargs.pop("memory_format", None)
-    other = kwargs.pop("tensor", kwargs.pop("other", None))
-    kwargs.pop("copy", None)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    rest = []
-    for x in args:
-        if isinstance(x, Tensor):
-            other = x
-        elif isinstance(x, _types.dtype):
-            dtype = x
-        elif isinstance(x, (str, _types.device)) or (
-                isinstance(x, int) and not isinstance(x, bool)):
-            device = x
-        elif x is not None:
-            rest.append(x)
-    if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
-        kinds = ", ".join(type(x).__name__ for x in args)
-        raise TypeError(f"to() received an invalid combination of arguments - got ({kinds})")
-    if rest:
-        non_blocking = rest[0]
-    if other is not None:
-        device, dtype = other.device, other.dtype
-    return None if device is None else _types.device(device), dtype, non_blocking, memory_format
+    for form in _FORMS:
+        found = dict(zip(form, args))
+        clash = len(args) >= len(form) or found.keys() & kwargs.keys()
+        found.update(kwargs)
+        if not clash and all(_is_one(x, form.get(name, ())) for name, x in found.items()):
+            break
+    else:
+        given = ", ".join([*map(_kind, args), *(f"{k}={_kind(x)}" for k, x in kwargs.items())])
+        raise TypeError(BAD_TO.format(given=given if args else f"{given}, "))
+    if found.get("copy"):
+        raise RuntimeError(".to() does not accept copy argument")
+    other = found.get("tensor")
+    device, dtype = (found.get("device"), found.get("dtype")) if other is None else (
+        other.device, other.dtype)
+    return (None if device is None else _types.device(device), dtype,
+            found.get("non_blocking", False), found.get("memory_format"))
+
+
+def _is_one(x, kinds: tuple) -> bool:
+    """Whether an argument is of one of the kinds; a bool is no number here."""
+    return isinstance(x, kinds) and (bool in kinds or not isinstance(x, bool))
+
+
+def _kind(x) -> str:
+    cls = type(x)
+    return "Tensor" if cls is Tensor else cls.__name__ if cls.__module__ == "builtins" else (
+        f"torch.{cls.__name__}" if isinstance(x, (_types.dtype, _types.device)) else cls.__name__)

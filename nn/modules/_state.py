@@ -1,6 +1,7 @@
 """Loading a state dict into a module."""
 from __future__ import annotations
 
+import warnings
 from collections import namedtuple
 
 from ...torch._tensor_base import Tensor
@@ -69,6 +70,12 @@ class Loading:
         return _IncompatibleKeys(self.missing, self.unexpected)
 
 
+NO_OP = ("for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
+         "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items "
+         "in the state dictionary to their corresponding key in the module instead of copying them "
+         "in place?)")
+
+
 def load_member(module, name: str, key: str, value, assign: bool, errors: list):
     """Load one parameter or buffer; problems go to `errors`."""
     member = module._parameters.get(name)
@@ -82,6 +89,8 @@ def load_member(module, name: str, key: str, value, assign: bool, errors: list):
         if value.shape != member.shape:
             errors.append(WRONG_SHAPE.format(key=key, found=value.shape, wanted=member.shape))
             return
+    if member.is_meta and not value.is_meta and not assign:
+        warnings.warn(NO_OP.format(key=key), stacklevel=2)
     try:
         with no_grad():
             _put(module, name, member, value, assign)

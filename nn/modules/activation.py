@@ -26,14 +26,22 @@ class _Activation(Described):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))"""
+    """1 / (1 + exp(-x))
+
+    >>> nn.Sigmoid()(torch.tensor([0.]))
+    tensor([0.5000])
+    """
 
     def forward(self, input):
         return sigmoid(input)
 
 
 class Tanh(Module):
-    """tanh(x)"""
+    """tanh(x)
+
+    >>> nn.Tanh()(torch.tensor([0.]))
+    tensor([0.])
+    """
 
     def forward(self, input):
         return tanh(input)
@@ -98,7 +106,11 @@ class SELU(_Activation):
 
 
 class SiLU(_Activation):
-    """x * sigmoid(x)"""
+    """x * sigmoid(x)
+
+    >>> nn.SiLU()(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.7311])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(inplace=inplace)
@@ -138,7 +150,11 @@ class Hardswish(Described):
 
 
 class ELU(_Activation):
-    """x where it is positive, else alpha * (exp(x) - 1)"""
+    """x where it is positive, else alpha * (exp(x) - 1)
+
+    >>> nn.ELU()(torch.tensor([-1., 1.]))
+    tensor([-0.6321,  1.0000])
+    """
 
     _shown = "alpha={alpha}"
 
@@ -162,7 +178,11 @@ class CELU(_Activation):
 
 
 class LeakyReLU(_Activation):
-    """x where it is positive, else negative_slope * x"""
+    """x where it is positive, else negative_slope * x
+
+    >>> nn.LeakyReLU(0.1)(torch.tensor([-1., 1.]))
+    tensor([-0.1000,  1.0000])
+    """
 
     _shown = "negative_slope={negative_slope}"
 
@@ -231,7 +251,11 @@ class ReLU6(Hardtanh):
 
 
 class GELU(Described):
-    """x times the normal distribution function of x; approximate="tanh" is a formula for it."""
+    """x times the normal distribution function of x; approximate="tanh" is a formula for it.
+
+    >>> nn.GELU()(torch.tensor([0., 1.]))
+    tensor([0.0000, 0.8413])
+    """
 
     _shown = "approximate={approximate!r}"
 
@@ -279,7 +303,11 @@ class Softshrink(Described):
 
 
 class Softplus(Described):
-    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold"""
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold
+
+    >>> nn.Softplus()(torch.tensor([0.]))
+    tensor([0.6931])
+    """
 
     _shown = "beta={beta}, threshold={threshold}"
 
@@ -341,7 +369,11 @@ class Softmin(_Along):
 
 
 class LogSoftmax(_Along):
-    """log(softmax(x))"""
+    """log(softmax(x))
+
+    >>> nn.LogSoftmax(0)(torch.zeros(2))
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input):
         return F.log_softmax(input, self.dim, _stacklevel=5)
@@ -355,6 +387,11 @@ class MultiheadAttention(Module):
 
     Inputs are (L, N, E), with batch_first (N, L, E), or (L, E); returns (output, weights), the
     weights averaged over the heads, or None for need_weights=False.
+
+    >>> x = torch.ones(5, 2, 8)
+    >>> out, weights = nn.MultiheadAttention(8, 2)(x, x, x)
+    >>> out.shape, weights.shape
+    (torch.Size([5, 2, 8]), torch.Size([2, 5, 5]))
     """
 
     def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,

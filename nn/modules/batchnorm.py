@@ -96,6 +96,10 @@ class BatchNorm1d(_BatchNorm):
     """(x - mean) / sqrt(var + eps) * weight + bias, by channel, for (N, C) or (N, C, L).
 
     Mean and variance are those of the batch; in evaluation mode the running ones.
+
+    >>> nn.BatchNorm1d(2)(torch.tensor([[1., 2.], [3., 4.]])).data
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
     """
 
     _check_input_dim = _checks(2, 3)

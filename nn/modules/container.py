@@ -292,7 +292,11 @@ def _described(key, value, type_of) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters (tensors become parameters) and other objects."""
+    """A list of parameters (tensors become parameters) and other objects.
+
+    >>> nn.ParameterList([torch.ones(2)])
+    ParameterList(  (0): Parameter containing: [torch.float32 of size 2])
+    """
 
     def __init__(self, values=None):
         super().__init__()
@@ -346,7 +350,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters (tensors become parameters) and other objects, by name."""
+    """A dictionary of parameters (tensors become parameters) and other objects, by name.
+
+    >>> nn.ParameterDict({'a': torch.ones(2)})
+    ParameterDict(  (a): Parameter containing: [torch.FloatTensor of size 2])
+    """
 
     def __init__(self, parameters=None):
         super().__init__()

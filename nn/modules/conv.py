@@ -137,7 +137,11 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolution of (N, C_in, D, H, W) or (C_in, D, H, W)."""
+    """Convolution of (N, C_in, D, H, W) or (C_in, D, H, W).
+
+    >>> nn.Conv3d(1, 2, 3)(torch.ones(1, 1, 5, 5, 5)).shape
+    torch.Size([1, 2, 3, 3, 3])
+    """
 
     _n, _function = 3, staticmethod(F.conv3d)
 
@@ -190,13 +194,21 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, L) with a weight (C_in, C_out / groups, K)."""
+    """Transposed convolution of (N, C_in, L) with a weight (C_in, C_out / groups, K).
+
+    >>> nn.ConvTranspose1d(1, 2, 3, stride=2)(torch.ones(1, 1, 4)).shape
+    torch.Size([1, 2, 9])
+    """
 
     _n, _function = 1, staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Transposed convolution of (N, C_in, H, W) with a weight (C_in, C_out / groups, K, K)."""
+    """Transposed convolution of (N, C_in, H, W) with a weight (C_in, C_out / groups, K, K).
+
+    >>> nn.ConvTranspose2d(1, 2, 3, stride=2)(torch.ones(1, 1, 4, 4)).shape
+    torch.Size([1, 2, 9, 9])
+    """
 
     _n, _function = 2, staticmethod(F.conv_transpose2d)
 

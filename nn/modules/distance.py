@@ -16,7 +16,11 @@ class PairwiseDistance(Described):
 
 
 class CosineSimilarity(Described):
-    """x1 . x2 / max(|x1| |x2|, eps) along a dimension."""
+    """x1 . x2 / max(|x1| |x2|, eps) along a dimension.
+
+    >>> nn.CosineSimilarity(dim=0)(torch.tensor([1., 0.]), torch.tensor([1., 1.]))
+    tensor(0.7071)
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         super().__init__(dim=dim, eps=eps)

@@ -35,7 +35,11 @@ class Dropout1d(_DropoutNd):
 
 
 class Dropout2d(_DropoutNd):
-    """Dropout of whole channels of (N, C, H, W) or (N, C, L)."""
+    """Dropout of whole channels of (N, C, H, W) or (N, C, L).
+
+    >>> nn.Dropout2d(0.5).eval()(torch.ones(1, 2, 1, 1)).shape
+    torch.Size([1, 2, 1, 1])
+    """
 
     def forward(self, input):
         return F.dropout2d(input, self.p, self.training, self.inplace)

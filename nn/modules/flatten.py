@@ -21,7 +21,11 @@ class Flatten(Described):
 
 
 class Unflatten(Described):
-    """One dimension as several."""
+    """One dimension as several.
+
+    >>> nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
 
     _shown = "dim={dim}, unflattened_size={unflattened_size}"
 

@@ -6,7 +6,11 @@ from ._described import Described
 
 
 class Fold(Described):
-    """Sums of the columns (N, C * product of kernel_size, L) put back as blocks (N, C, H, W)."""
+    """Sums of the columns (N, C * product of kernel_size, L) put back as blocks (N, C, H, W).
+
+    >>> nn.Fold((4, 4), 2)(torch.ones(1, 12, 9)).shape
+    torch.Size([1, 3, 4, 4])
+    """
 
     _shown = ("output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
               "padding={padding}, stride={stride}")
@@ -21,7 +25,11 @@ class Fold(Described):
 
 
 class Unfold(Described):
-    """The sliding blocks of (N, C, H, W) as columns (N, C * product of kernel_size, L)."""
+    """The sliding blocks of (N, C, H, W) as columns (N, C * product of kernel_size, L).
+
+    >>> nn.Unfold(2)(torch.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 12, 9])
+    """
 
     _shown = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
 

@@ -72,7 +72,11 @@ class InstanceNorm1d(_InstanceNorm):
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of (N, C, H, W) or (C, H, W)."""
+    """Instance normalisation of (N, C, H, W) or (C, H, W).
+
+    >>> nn.InstanceNorm2d(3)(torch.ones(1, 3, 2, 2)).shape
+    torch.Size([1, 3, 2, 2])
+    """
 
     _n, _check_input_dim = 3, _checks(3, 4)
 

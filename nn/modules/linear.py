@@ -73,7 +73,11 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """x1 @ weight[k] @ x2 + bias[k], for (..., in1_features) and (..., in2_features)."""
+    """x1 @ weight[k] @ x2 + bias[k], for (..., in1_features) and (..., in2_features).
+
+    >>> nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
+    torch.Size([5, 4])
+    """
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
                  device=None, dtype=None):
@@ -104,7 +108,12 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """Linear whose in_features is the size of the first input's last dimension."""
+    """Linear whose in_features is the size of the first input's last dimension.
+
+    >>> layer = nn.LazyLinear(2)
+    >>> layer(torch.ones(1, 3)).shape, layer
+    (torch.Size([1, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
 
     cls_to_become = Linear
 

@@ -49,7 +49,11 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """(input - target) ** 2"""
+    """(input - target) ** 2
+
+    >>> nn.MSELoss()(torch.tensor([1.]), torch.tensor([3.]))
+    tensor(4.)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction)
@@ -59,7 +63,11 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """(x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2"""
+    """(x - y)^2 / (2 beta) where |x - y| < beta, else |x - y| - beta / 2
+
+    >>> nn.SmoothL1Loss()(torch.tensor([1.]), torch.tensor([3.]))
+    tensor(1.5000)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean", beta: float = 1.0):
         super().__init__(size_average, reduce, reduction, beta=beta)
@@ -69,7 +77,11 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """(x - y)^2 / 2 where |x - y| < delta, else delta * (|x - y| - delta / 2)"""
+    """(x - y)^2 / 2 where |x - y| < delta, else delta * (|x - y| - delta / 2)
+
+    >>> nn.HuberLoss()(torch.tensor([1.]), torch.tensor([3.]))
+    tensor(1.5000)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         if not isinstance(delta, (float, int)):
@@ -105,7 +117,11 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative log probability of the target classes, given log probabilities (N, C, ...)."""
+    """The negative log probability of the target classes, given log probabilities (N, C, ...).
+
+    >>> nn.NLLLoss()(torch.tensor([[-1., -2.]]), torch.tensor([1]))
+    tensor(2.)
+    """
 
     def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
                  reduction: str = "mean"):
@@ -179,7 +195,12 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class KLDivLoss(_Loss):
-    """target * (log target - input), for an input of log probabilities."""
+    """target * (log target - input), for an input of log probabilities.
+
+    >>> nn.KLDivLoss(reduction='batchmean')(torch.tensor([[0.5, 0.5]]).log(),
+    ...     torch.tensor([[1., 0.]]))
+    tensor(0.6931)
+    """
 
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
                  log_target: bool = False):
@@ -190,7 +211,11 @@ class KLDivLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """-(y log x + (1 - y) log(1 - x)), for probabilities x."""
+    """-(y log x + (1 - y) log(1 - x)), for probabilities x.
+
+    >>> nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction)
@@ -200,7 +225,11 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """BCELoss of the sigmoid of the input."""
+    """BCELoss of the sigmoid of the input.
+
+    >>> nn.BCEWithLogitsLoss()(torch.tensor([0.]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
 
     def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean",
                  pos_weight=None):
@@ -241,6 +270,11 @@ class CTCLoss(_Loss):
     """The negative log probability of label sequences of any alignment (Graves et al., 2006).
 
     log_probs is (T, N, C) or (T, C), targets (N, S) or concatenated, lengths (N).
+
+    >>> log_probs = torch.zeros(4, 1, 3).log_softmax(-1)
+    >>> nn.CTCLoss()(log_probs, torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor(
+    ...     [2]))
+    tensor(0.8432)
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
@@ -325,7 +359,11 @@ def _check_margin(name: str, margin: float):
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm.
+
+    >>> nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.ones(1, 2))
+    tensor(0.)
+    """
 
     def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
                  size_average=None, reduce=None, reduction: str = "mean"):

@@ -6,6 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
+from ...engine.value import NO_DATA
 from ...torch._tensor_base import Tensor
 from ...torch.autograd.modes import no_grad
 from ...torch.utils.hooks import RemovableHandle
@@ -21,6 +22,9 @@ from ._names import parse_to, typename
 from ._state import (
     EXTRA_STATE, Loading, _IncompatibleKeys, load_member, note_unexpected)
 
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # the name by which packages ask for it
+USE_TO_EMPTY = (f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+                "when moving module from meta to a different device.")
 COMPLEX_MODULE = ("Complex modules are a new feature under active development whose design may "
                   "change, and some modules might not work as expected when using complex tensors "
                   "as parameters or buffers. Please file an issue at "
@@ -130,8 +134,8 @@ class Module:
     __call__: Callable = _wrapped_call_impl
 
     def _call_impl(self, *args, **kwargs):
-        if (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks
-                or self._backward_pre_hooks or any(everywhere.calls)):
+        if (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks
+                or self._forward_pre_hooks or any(everywhere.calls)):
             return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
@@ -430,11 +434,9 @@ class Module:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is not None:
-                _replace_data(param, fn)
-                if param.grad is not None:
-                    _replace_data(param.grad, fn)
+                self._parameters[name] = _with_new_data(param, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -459,7 +461,12 @@ class Module:
                 return t.to(device=device, dtype=wanted, non_blocking=non_blocking,
                             memory_format=memory_format)
             return t.to(device=device, dtype=wanted, non_blocking=non_blocking)
-        return self._apply(convert)
+        try:
+            return self._apply(convert)
+        except NotImplementedError as error:
+            if str(error) == NO_DATA:
+                raise NotImplementedError(USE_TO_EMPTY) from None
+            raise
 
     def to_empty(self, *, device, recurse: bool = True) -> Module:
         """Move to a device without the values."""
@@ -722,11 +729,23 @@ def _attribute_of(module: Module, name: str):
     return getattr(module, name)
 
 
-def _replace_data(tensor: Tensor, fn: Callable):
+def _with_new_data(param: Parameter, fn: Callable) -> Parameter:
+    """The parameter with what fn makes of its data and of its gradient; another one where those go
+    to or come from the meta device, as in PyTorch."""
+    grad = param.grad
     with no_grad():
-        new = fn(tensor)
-    if new is not tensor:
-        tensor.data = new
+        new = fn(param)
+        new_grad = None if grad is None else fn(grad)
+    if new is not param and new.is_meta != param.is_meta:
+        param = Parameter(new, param.requires_grad)
+    elif new is not param:
+        param.data = new
+    if new_grad is not grad:
+        if param.grad is grad and new_grad.is_meta == grad.is_meta:
+            grad.data = new_grad
+        else:
+            param.grad = new_grad.requires_grad_(grad.requires_grad)
+    return param
 
 
 def _addindent(text: str, spaces: int) -> str:

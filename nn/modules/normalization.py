@@ -88,7 +88,11 @@ class LayerNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """Normalisation of groups of channels of (N, C, ...) (Wu and He, 2018)."""
+    """Normalisation of groups of channels of (N, C, ...) (Wu and He, 2018).
+
+    >>> nn.GroupNorm(2, 4)(torch.ones(1, 4, 3)).shape
+    torch.Size([1, 4, 3])
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
                  device=None, dtype=None, *, bias: bool = True):
@@ -109,7 +113,11 @@ class GroupNorm(_Affine):
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean of x^2 + eps) * weight over the last dimensions (Zhang and Sennrich, 2019)."""
+    """x / sqrt(mean of x^2 + eps) * weight over the last dimensions (Zhang and Sennrich, 2019).
+
+    >>> nn.RMSNorm(2)(torch.tensor([3., 4.])).data
+    tensor([0.8485, 1.1314])
+    """
 
     def __init__(self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True,
                  device=None, dtype=None):

@@ -47,7 +47,11 @@ class CircularPad3d(CircularPad1d):
 
 
 class ReflectionPad1d(_PadNd):
-    """Padding with the input, reflected at its border."""
+    """Padding with the input, reflected at its border.
+
+    >>> nn.ReflectionPad1d(1)(torch.tensor([[1., 2., 3.]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
     _n, _mode = 1, "reflect"
 
@@ -93,7 +97,11 @@ class _ConstantPadNd(Described):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Padding with a value."""
+    """Padding with a value.
+
+    >>> nn.ConstantPad1d(1, 5.)(torch.ones(1, 2))
+    tensor([[5., 1., 1., 5.]])
+    """
 
     _n = 1
 
@@ -122,7 +130,13 @@ class ZeroPad1d(_Zeros, ConstantPad1d):
 
 
 class ZeroPad2d(_Zeros, ConstantPad2d):
-    """Padding with zeros."""
+    """Padding with zeros.
+
+    >>> nn.ZeroPad2d(1)(torch.ones(1, 1, 1))
+    tensor([[[0., 0., 0.],
+             [0., 1., 0.],
+             [0., 0., 0.]]])
+    """
 
 
 class ZeroPad3d(_Zeros, ConstantPad3d):

@@ -6,7 +6,11 @@ from ._described import Described
 
 
 class PixelShuffle(Described):
-    """(..., C * r^2, H, W) as (..., C, H * r, W * r)."""
+    """(..., C * r^2, H, W) as (..., C, H * r, W * r).
+
+    >>> nn.PixelShuffle(2)(torch.ones(1, 4, 3, 3)).shape
+    torch.Size([1, 1, 6, 6])
+    """
 
     _shown = "upscale_factor={upscale_factor}"
 

@@ -28,7 +28,11 @@ class _MaxPoolNd(Described):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The maximum of each window of (N, C, L) or (C, L)."""
+    """The maximum of each window of (N, C, L) or (C, L).
+
+    >>> nn.MaxPool1d(2)(torch.tensor([[1., 3., 2., 0.]]))
+    tensor([[3., 2.]])
+    """
 
     _function = staticmethod(F.max_pool1d)
 
@@ -64,7 +68,12 @@ class _MaxUnpoolNd(Described):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """The inverse of MaxPool1d: maxima to their places, 0 elsewhere."""
+    """The inverse of MaxPool1d: maxima to their places, 0 elsewhere.
+
+    >>> y, places = F.max_pool1d(torch.tensor([[[1., 3., 2., 0.]]]), 2, return_indices=True)
+    >>> nn.MaxUnpool1d(2)(y, places)
+    tensor([[[0., 3., 2., 0.]]])
+    """
 
     _n, _function = 1, staticmethod(F.max_unpool1d)
 
@@ -160,7 +169,11 @@ class AvgPool1d(Described):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    >>> nn.AvgPool2d(2)(torch.ones(1, 4, 4)).shape
+    torch.Size([1, 2, 2])
+    """
 
     _function = staticmethod(F.avg_pool2d)
 
@@ -250,7 +263,11 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """The means of a grid of windows that cover (N, C, H, W) or (C, H, W)."""
+    """The means of a grid of windows that cover (N, C, H, W) or (C, H, W).
+
+    >>> nn.AdaptiveAvgPool2d(1)(torch.ones(2, 3, 5, 5)).shape
+    torch.Size([2, 3, 1, 1])
+    """
 
     _function = staticmethod(F.adaptive_avg_pool2d)
 

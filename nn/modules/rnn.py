@@ -275,6 +275,10 @@ class RNN(RNNBase):
 
     RNN(input_size, hidden_size, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False,
     dropout=0.0, bidirectional=False, device=None, dtype=None)
+
+    >>> out, last = nn.RNN(3, 4)(torch.ones(5, 2, 3))
+    >>> out.shape, last.shape
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
     def __init__(self, *args, **kwargs):
@@ -347,6 +351,10 @@ class GRU(RNNBase):
 
     GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None)
+
+    >>> out, last = nn.GRU(3, 4, num_layers=2)(torch.ones(5, 2, 3))
+    >>> out.shape, last.shape
+    (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]))
     """
 
     def __init__(self, *args, **kwargs):
@@ -413,7 +421,11 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu."""
+    """tanh(W_ih x + b_ih + W_hh h + b_hh), or relu.
+
+    >>> nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
                  nonlinearity: str = "tanh", device=None, dtype=None):
@@ -427,7 +439,12 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM; the state is (h, c)."""
+    """One step of an LSTM; the state is (h, c).
+
+    >>> h, c = nn.LSTMCell(3, 4)(torch.ones(2, 3))
+    >>> h.shape, c.shape
+    (torch.Size([2, 4]), torch.Size([2, 4]))
+    """
 
     _step = staticmethod(lstm_cell)
 
@@ -443,7 +460,11 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    >>> nn.GRUCell(3, 4)(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
 
     _step = staticmethod(gru_cell)
 

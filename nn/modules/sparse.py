@@ -92,7 +92,12 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of bags of rows of a table (num_embeddings, embedding_dim)."""
+    """Sums, means or maxima of bags of rows of a table (num_embeddings, embedding_dim).
+
+    >>> bag = nn.EmbeddingBag(5, 2, mode='sum')
+    >>> bag(torch.tensor([1, 2, 4]), torch.tensor([0, 2])).shape
+    torch.Size([2, 2])
+    """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
                  norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",

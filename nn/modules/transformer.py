@@ -37,6 +37,9 @@ def _activation(activation):
     return F.relu if activation == "relu" else F.gelu
 
 
+_get_activation_fn = _activation  # the name by which packages import it
+
+
 def _sequence_length(x, batch_first: bool) -> int:
     return x.shape[0] if x.dim() == 2 else x.shape[1 if batch_first else 0]
 
@@ -53,6 +56,10 @@ class Transformer(Module):
     """An encoder and a decoder ("Attention is all you need", 2017).
 
     src is (S, N, E), tgt (T, N, E), with batch_first (N, S, E) and (N, T, E); returns tgt's shape.
+
+    >>> net = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+    >>> net(torch.ones(2, 7, 8), torch.ones(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
     """
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
@@ -113,7 +120,12 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """num_layers copies of an encoder layer, and a norm."""
+    """num_layers copies of an encoder layer, and a norm.
+
+    >>> nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)(
+    ...     torch.ones(2, 5, 8)).shape
+    torch.Size([2, 5, 8])
+    """
 
     def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True,
                  mask_check: bool = True):
@@ -173,7 +185,12 @@ def _why_padding_is_computed(layer) -> str:
 
 
 class TransformerDecoder(Module):
-    """num_layers copies of a decoder layer, and a norm."""
+    """num_layers copies of a decoder layer, and a norm.
+
+    >>> nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2)(torch.ones(5, 2,
+    ...     8), torch.ones(7, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(self, decoder_layer, num_layers: int, norm=None):
         super().__init__()
@@ -213,7 +230,11 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network, with norms after (or before) each."""
+    """Self-attention and a feed-forward network, with norms after (or before) each.
+
+    >>> nn.TransformerEncoderLayer(8, 2, 16)(torch.ones(5, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
@@ -252,7 +273,11 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+    """Self-attention, attention to the encoder's output, and a feed-forward network.
+
+    >>> nn.TransformerDecoderLayer(8, 2, 16)(torch.ones(5, 2, 8), torch.ones(7, 2, 8)).shape
+    torch.Size([5, 2, 8])
+    """
 
     def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,

@@ -9,6 +9,9 @@ class Upsample(Module):
     """(N, C, ...) resized to `size`, or by `scale_factor`.
 
     mode is nearest, nearest-exact, linear, bilinear, bicubic or trilinear.
+
+    >>> nn.Upsample(scale_factor=2)(torch.tensor([[[1., 2.]]]))
+    tensor([[[1., 1., 2., 2.]]])
     """
 
     def __init__(self, size=None, scale_factor=None, mode: str = "nearest",

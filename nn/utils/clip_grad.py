@@ -26,6 +26,9 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
     """The norm of tensors as if they were one vector.
 
     RuntimeError for a norm that is not finite, if `error_if_nonfinite`.
+
+    >>> nn.utils.get_total_norm([torch.tensor([3.]), torch.tensor([4.])])
+    tensor(5.)
     """
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
@@ -48,7 +51,14 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
 
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach: bool | None = None):
-    """Scale the gradients by max_norm / total_norm where that is less than 1, in place."""
+    """Scale the gradients by max_norm / total_norm where that is less than 1, in place.
+
+    >>> p = nn.Parameter(torch.ones(1))
+    >>> (p * 5).sum().backward()
+    >>> nn.utils.clip_grads_with_norm_([p], 1., torch.tensor(5.))
+    >>> p.grad
+    tensor([1.0000])
+    """
     grads = _gradients(parameters)
     if grads:
         factor = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
@@ -86,7 +96,14 @@ def clip_grad_norm(parameters, max_norm: float, norm_type: float = 2.0,
 
 @no_grad()
 def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
-    """Limit the elements of the gradients to [-clip_value, clip_value], in place."""
+    """Limit the elements of the gradients to [-clip_value, clip_value], in place.
+
+    >>> p = nn.Parameter(torch.ones(2))
+    >>> (p * 5).sum().backward()
+    >>> nn.utils.clip_grad_value_([p], 1.)
+    >>> p.grad
+    tensor([1., 1.])
+    """
     grads, limit = _gradients(parameters), float(clip_value)
     if grads:
         _foreach_clamp_min_(grads, -limit)

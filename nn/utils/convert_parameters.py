@@ -7,12 +7,22 @@ from ..modules._names import typename
 
 
 def parameters_to_vector(parameters):
-    """All parameters flattened, one after the other."""
+    """All parameters flattened, one after the other.
+
+    >>> nn.utils.parameters_to_vector(nn.Linear(2, 3).parameters()).shape
+    torch.Size([9])
+    """
     return cat([p.reshape(-1) for p in _on_one_device(parameters)])
 
 
 def vector_to_parameters(vec, parameters) -> None:
-    """Give the parameters the elements of a vector, in turn."""
+    """Give the parameters the elements of a vector, in turn.
+
+    >>> net = nn.Linear(1, 1)
+    >>> nn.utils.vector_to_parameters(torch.tensor([2., 3.]), net.parameters())
+    >>> net.bias.data
+    tensor([3.])
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     start = 0

@@ -18,7 +18,11 @@ def _check_fusible(layer, bn):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
-    """A convolution that computes bn(conv(x))."""
+    """A convolution that computes bn(conv(x)).
+
+    >>> nn.utils.fuse_conv_bn_eval(nn.Conv2d(1, 2, 3).eval(), nn.BatchNorm2d(2).eval())
+    Conv2d(1, 2, kernel_size=(3, 3), stride=(1, 1))
+    """
     _check_fusible(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -37,7 +41,11 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A linear layer that computes bn(linear(x))."""
+    """A linear layer that computes bn(linear(x)).
+
+    >>> nn.utils.fuse_linear_bn_eval(nn.Linear(1, 2).eval(), nn.BatchNorm1d(2).eval())
+    Linear(in_features=1, out_features=2, bias=True)
+    """
     _check_fusible(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError(WRONG_FEATURES.format(linear.out_features, bn.num_features))

@@ -11,6 +11,9 @@ def skip_init(module_cls, *args, **kwargs):
     """Make a module whose parameters nobody needs; the random number generator stays as it is.
 
     RuntimeError for a class without a `device` argument.
+
+    >>> nn.utils.skip_init(nn.Linear, 2, 3)
+    Linear(in_features=2, out_features=3, bias=True)
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")

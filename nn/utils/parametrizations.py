@@ -118,6 +118,10 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
 
     orthogonal_map is matrix_exp, cayley or householder; by default matrix_exp for square matrices,
     else householder.
+
+    >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))
+    >>> torch.allclose(layer.weight @ layer.weight.T, torch.eye(3), atol=1e-5)
+    True
     """
     weight = _tensor_of(module, name)
     if weight.ndim < 2:
@@ -152,7 +156,12 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let length and direction of a weight be parameters (Salimans and Kingma, 2016)."""
+    """Let length and direction of a weight be parameters (Salimans and Kingma, 2016).
+
+    >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    >>> [name for name, _ in layer.named_parameters()]
+    ['bias', 'parametrizations.weight.original0', 'parametrizations.weight.original1']
+    """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def load_former_names(state_dict, prefix, *rest):
@@ -207,7 +216,12 @@ class _SpectralNorm(Module):
 
 def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1,
                   eps: float = 1e-12, dim: int | None = None) -> Module:
-    """Divide a weight by its largest singular value (Miyato et al., 2018); returns the module."""
+    """Divide a weight by its largest singular value (Miyato et al., 2018); returns the module.
+
+    >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3))
+    >>> [name.removeprefix("parametrizations.weight.") for name in layer.state_dict()]
+    ['bias', 'original', '0._u', '0._v']
+    """
     weight = _tensor_of(module, name)
     dim = default_dim(module) if dim is None else dim
     made = _SpectralNorm(weight, n_power_iterations, dim, eps)

@@ -123,6 +123,10 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     """Pack (T, B, ...), with batch_first (B, T, ...), of which sequence i has `lengths[i]` steps.
 
     With enforce_sorted the lengths must be decreasing; else the sequences are sorted.
+
+    >>> packed = nn.utils.rnn.pack_padded_sequence(torch.tensor([[1, 2], [3, 0]]), [2, 1])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1, 2, 3]), tensor([2, 1]))
     """
     lengths = (lengths.to(dtype=int64) if isinstance(lengths, Tensor) else
                as_tensor(lengths, dtype=int64))
@@ -155,7 +159,13 @@ def _batch_sizes(lengths: np.ndarray, input, batch_first: bool) -> np.ndarray:
 
 def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None):
-    """(padded (T, B, ...), with batch_first (B, T, ...); lengths) of packed sequences."""
+    """(padded (T, B, ...), with batch_first (B, T, ...); lengths) of packed sequences.
+
+    >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1, 2],
+            [3, 0]]), tensor([2, 1]))
+    """
     sizes = sequence.batch_sizes.numpy()
     if total_length is not None and total_length < len(sizes):
         raise ValueError("Expected total_length to be at least the length of the longest sequence "
@@ -207,20 +217,33 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list:
-    """The sequences of a padded tensor."""
+    """The sequences of a padded tensor.
+
+    >>> nn.utils.rnn.unpad_sequence(torch.tensor([[1, 3], [2, 0]]), torch.tensor([2, 1]))
+    [tensor([1, 2]), tensor([3])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [x[:int(n)] for x, n in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):
-    """Pack a list of sequences (T_i, ...)."""
+    """Pack a list of sequences (T_i, ...).
+
+    >>> nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])]).data
+    tensor([1, 3, 2])
+    """
     lengths = as_tensor([x.shape[0] for x in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences) -> list:
-    """The sequences that were packed."""
+    """The sequences that were packed.
+
+    >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
+    >>> nn.utils.rnn.unpack_sequence(packed)
+    [tensor([1, 2]), tensor([3])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 

@@ -1,6 +1,5 @@
 """torch.optim.lr_scheduler: schedules of the learning rate."""
-from .base import LRScheduler
-from .base import LRScheduler as _LRScheduler
+from .base import LRScheduler, _LRScheduler
 from .base import per_group as _format_param
 from .composed import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
@@ -13,3 +12,7 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
            "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
            "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR",
            "StepLR"]
+
+# PyTorch has all of them in one file, and pickles say so.
+for _name in (*__all__, "_LRScheduler"):
+    globals()[_name].__module__ = __name__

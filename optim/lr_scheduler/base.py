@@ -132,6 +132,10 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
+class _LRScheduler(LRScheduler):
+    """The base's former name, for subclasses of users."""
+
+
 class ClosedForm(LRScheduler):
     """A schedule that also knows its rate at any epoch, by `_closed_form`."""
 

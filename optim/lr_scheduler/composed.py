@@ -46,7 +46,16 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One scheduler after the other; the next takes over at each milestone."""
+    """One scheduler after the other; the next takes over at each milestone.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> warmup = optim.lr_scheduler.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    >>> rest = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler = optim.lr_scheduler.SequentialLR(optimizer, [warmup, rest],
+    ...     milestones=[2])
+    >>> scheduler.get_last_lr()
+    [0.1]
+    """
 
     def __init__(self, optimizer, schedulers: list[LRScheduler], milestones: list[int],
                  last_epoch: int = -1):
@@ -88,7 +97,17 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """Several schedulers at once: each changes what the others left."""
+    """Several schedulers at once: each changes what the others left.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> warmup = optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=2)
+    >>> decay = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler = optim.lr_scheduler.ChainedScheduler([warmup, decay])
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer=None):
         if not schedulers:

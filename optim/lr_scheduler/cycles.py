@@ -36,6 +36,15 @@ class CyclicLR(LRScheduler):
     """The rate goes up and down between base_lr and max_lr, momentum the other way (Smith 2017).
 
     The height of the cycles follows `mode` (triangular, triangular2, exp_range) or `scale_fn`.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.1, max_lr=0.5,
+    ...     step_size_up=2, cycle_momentum=False)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up: int = 2000,
@@ -127,6 +136,15 @@ class OneCycleLR(LRScheduler):
     """One cycle: up to max_lr, then down far below the first rate (Smith and Topin 2018).
 
     Its length is `total_steps`, or epochs * steps_per_epoch; step() is called after every batch.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1., total_steps=10,
+    ...     cycle_momentum=False)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.9504846320134738]
     """
 
     def __init__(self, optimizer, max_lr, total_steps: int | None = None, epochs: int | None = None,
@@ -209,7 +227,16 @@ def _phases(pct_start: float, total: int, three_phase: bool) -> list[dict]:
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine from the initial rate to `eta_min`, again and again: the first time within T_0
     epochs, each next time T_mult times as long (Loshchilov and Hutter 2017). Epochs may be
-    fractions."""
+    fractions.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [1.0]
+    """
 
     def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
                  last_epoch: int = -1):

@@ -16,6 +16,13 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiply the rates by `factor` when a metric has not improved for `patience` epochs.
 
     step(metric) after every epoch.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=1)
+    >>> for loss in [1., 1., 1.]:
+    ...     scheduler.step(loss)
+    >>> scheduler.get_last_lr()
+    [0.1]
     """
 
     def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,

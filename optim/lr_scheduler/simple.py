@@ -44,7 +44,16 @@ class _ByFunctions(LRScheduler):
 
 
 class LambdaLR(_ByFunctions):
-    """Initial rate times lr_lambda(epoch)."""
+    """Initial rate times lr_lambda(epoch).
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5 ** epoch)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.125]
+    """
 
     def get_lr(self) -> list:
         """The rates of this epoch."""
@@ -54,7 +63,16 @@ class LambdaLR(_ByFunctions):
 
 
 class MultiplicativeLR(_ByFunctions):
-    """The rates are multiplied by lr_lambda(epoch) at every epoch."""
+    """The rates are multiplied by lr_lambda(epoch) at every epoch.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.125]
+    """
 
     def _check_functions(self):
         for fun in self.lr_lambdas:
@@ -74,7 +92,16 @@ class MultiplicativeLR(_ByFunctions):
 
 
 class StepLR(ClosedForm):
-    """gamma every `step_size` epochs."""
+    """gamma every `step_size` epochs.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size, self.gamma = step_size, gamma
@@ -89,7 +116,16 @@ class StepLR(ClosedForm):
 
 
 class MultiStepLR(ClosedForm):
-    """gamma at each of the milestones."""
+    """gamma at each of the milestones.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 2], gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, optimizer, milestones: Iterable[int], gamma: float = 0.1,
                  last_epoch: int = -1):
@@ -105,7 +141,16 @@ class MultiStepLR(ClosedForm):
 
 
 class ConstantLR(ClosedForm):
-    """A constant factor until `total_iters`."""
+    """A constant factor until `total_iters`.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1):
@@ -127,7 +172,16 @@ class ConstantLR(ClosedForm):
 
 
 class LinearLR(ClosedForm):
-    """A factor that goes linearly from `start_factor` to `end_factor` within `total_iters`."""
+    """A factor that goes linearly from `start_factor` to `end_factor` within `total_iters`.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.LinearLR(optimizer, start_factor=0.2, total_iters=4)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.8]
+    """
 
     def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1):
@@ -154,7 +208,16 @@ class LinearLR(ClosedForm):
 
 
 class ExponentialLR(ClosedForm):
-    """gamma every epoch."""
+    """gamma every epoch.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.125]
+    """
 
     def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
@@ -168,7 +231,16 @@ class ExponentialLR(ClosedForm):
 
 
 class PolynomialLR(ClosedForm):
-    """(1 - epoch / total_iters) ** power."""
+    """(1 - epoch / total_iters) ** power.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
 
     def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters, self.power = total_iters, power
@@ -188,7 +260,16 @@ class PolynomialLR(ClosedForm):
 
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate to `eta_min` within T_max epochs (Loshchilov and Hutter
-    2017), by a recursion that other schedulers may take part in."""
+    2017), by a recursion that other schedulers may take part in.
+
+    >>> optimizer = optim.SGD([nn.Parameter(torch.ones(1))], lr=1.)
+    >>> scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4)
+    >>> for _ in range(2):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
 
     def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, eta_min

@@ -10,7 +10,8 @@ import torch as real
 
 from functorch_core import torch as ours
 
-_BITS = {real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16)}
+_BITS = {real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16),
+         real.complex32: (real.int32, np.int32, ml_dtypes.complex32)}
 
 
 def to_numpy(tensor) -> np.ndarray:

@@ -197,10 +197,3 @@ def test_pickling():
     assert list(pickle.loads(pickle.dumps(dataset))) == [1, 2]
     sampler = ours.RandomSampler(range(9), generator=torch.Generator().manual_seed(1))
     assert list(pickle.loads(pickle.dumps(sampler))) == list(sampler)
-
-
-@pytest.mark.parametrize("use", [
-    ours.IterDataPipe, ours.MapDataPipe, lambda: ours.functional_datapipe("name")])
-def test_datapipes_say_that_they_are_missing(use):
-    with pytest.raises(NotImplementedError, match="DataPipes"):
-        use()

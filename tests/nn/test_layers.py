@@ -345,3 +345,42 @@ def test_fractional_pooling_with_indices():
                 f.fractional_max_pool3d_with_indices(
                     t.randn(1, 2, 6, 6, 6), 2, output_size=3, _random_samples=samples)]
     agree(program)
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_dtypes_that_do_not_fit():
+    def program(t):
+        f = t.nn.functional
+        x, y, bias = t.ones(2, 3), t.ones(2, 3, dtype=t.float64), t.ones(2)
+        n = t.ones(2, 3, dtype=t.int64)
+        return [failing(call) for call in (
+            lambda: f.linear(x, y), lambda: f.linear(n, x, bias), lambda: f.linear(x, y, bias),
+            lambda: f.linear(x[None], y), lambda: x @ n.T, lambda: x @ y[0], lambda: t.mv(x, y[0]),
+            lambda: t.bmm(x[None], y.mT[None]), lambda: t.addmm(bias, x, y.T), lambda: t.inner(x, y),
+            lambda: t.einsum("ij,kj->ik", x, y), lambda: f.linear("x", x), lambda: t.nn.ReLU()(1),
+            lambda: f.nll_loss(x, t.ones(2)), lambda: f.cross_entropy(x, t.ones(2)),
+            lambda: f.cross_entropy(x, n[:, 0], label_smoothing=2.),
+            lambda: f.poisson_nll_loss(x, x, reduction="x"))]
+    agree(program)
+
+
+def test_lengths_that_do_not_fit_ctc():
+    def program(t):
+        log_p, labels = t.zeros(4, 2, 3).log_softmax(-1), t.ones(2, 2, dtype=t.int64)
+        return [failing(t.nn.functional.ctc_loss, log_p, *rest) for rest in (
+            (labels, t.tensor([4, 5]), t.tensor([2, 1])), (labels, (4, -1), (2, 1)),
+            (labels, t.tensor([4, 4]), t.tensor([3, 1])), (labels, (4, 4), (2, -1)),
+            (labels[:1], t.tensor([4, 4]), t.tensor([2, 2])),
+            (labels, t.tensor([4., 4.]), t.tensor([2, 2])))]
+    agree(program)
+
+
+def test_masks_that_do_not_fit():
+    def program(t):
+        attend, x = t.nn.MultiheadAttention(4, 2), t.ones(3, 2, 4)
+        return [failing(attend, x, x, x, is_causal=True),
+                failing(attend, x, x, x, key_padding_mask=t.zeros(2, 4, dtype=t.bool)),
+                failing(attend, x, x, x, key_padding_mask=t.zeros(1, 3, dtype=t.bool))]
+    agree(program)

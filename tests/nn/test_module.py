@@ -103,6 +103,32 @@ def test_registration_hooks():
     agree(program)
 
 
+def test_kinds_of_tensors():
+    def program(t):
+        class Own(t.Tensor):
+            pass
+
+        nn, marked = t.nn, t.ones(1)
+        marked._is_param = True
+        p, b = nn.Parameter(t.ones(2)), nn.Buffer(t.ones(2), persistent=False)
+        own = nn.Parameter(t.ones(1).as_subclass(Own))
+        return [type(b) is t.Tensor, isinstance(b, nn.Buffer), isinstance(p, nn.Buffer), b.persistent,
+                isinstance(t.ones(1), nn.Buffer), type(copy.deepcopy(b)) is t.Tensor, repr(b),
+                type(own) is Own, isinstance(own, nn.Parameter), isinstance(marked, nn.Parameter),
+                isinstance(b, nn.Parameter), nn.Buffer(t.ones(1, requires_grad=True)).requires_grad,
+                failing(nn.Parameter, t.ones(1, dtype=t.int64)), failing(nn.Parameter, 3)[0]]
+    agree(program)
+
+
+def test_arguments_of_to():
+    def program(t):
+        return [failing(t.nn.Linear(1, 1).to, *args, **kwargs) for args, kwargs in (
+            ((t.float64,), {}), (("cpu", t.float16), {}), ((t.ones(1), True), {}), ((None,), {}),
+            ((t.float32, "cpu"), {}), (("cpu",), {"device": "cpu"}), (("cpu",), {"foo": 2}),
+            ((), {"foo": 1}), (([],), {}), ((t.float32, True, True), {}), ((t.int64,), {}))]
+    agree(program)
+
+
 # ---- hooks of calls ------------------------------------------------------------------------------
 
 
@@ -423,6 +449,25 @@ def test_lazy_modules():
         fresh.load_state_dict(m.state_dict())
         return out + [fresh(t.ones(1, 3, 5, 5)), fresh]
     agree(program)
+
+
+def test_what_an_uninitialized_parameter_refuses():
+    def program(t):
+        u, x = t.nn.UninitializedParameter(), t.ones(2)
+        calls = [lambda: u + 1, lambda: 1 + u, lambda: u - 1, lambda: u * 1, lambda: u / 1,
+                 lambda: u @ u, lambda: -u, lambda: u[0], lambda: u < 1, lambda: ~u, lambda: u % 2,
+                 lambda: t.add(u, 1), lambda: t.cat([u]), lambda: t.nn.functional.linear(x, u),
+                 lambda: u.sum(), lambda: bool(u), lambda: u.shape, lambda: u.requires_grad_(False)]
+        hidden = [lambda: 1 - u, lambda: 1 / u, lambda: 2 ** u, lambda: u // 2, lambda: len(u)]
+        return [*(failing(call) for call in calls if " at 0x" not in failing(call)[1]),
+                *(failing(call)[0] for call in calls + hidden), u.size(), str(u.double().dtype)]
+    agree(program)
+
+
+def test_lazy_modules_are_pickled():
+    m = torch.nn.Sequential(torch.nn.LazyLinear(2), torch.nn.LazyBatchNorm1d())
+    c = pickle.loads(pickle.dumps(m))
+    assert c(torch.ones(2, 3)).shape == (2, 2) and repr(m) != repr(c)
 
 
 def test_names():

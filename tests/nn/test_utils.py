@@ -172,6 +172,30 @@ def test_functional_call():
     agree(program)
 
 
+def test_functional_call_of_tied_weights():
+    def program(t):
+        class Tied(t.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.l = t.nn.Linear(2, 2)
+                self.w = self.l.weight
+
+            def forward(self, x):
+                return self.l(x) + self.w.sum()
+
+        m, w, x = Tied(), t.ones(2, 2), t.ones(1, 2)
+        call = importlib.import_module(f"{t.nn.__name__[:-3]}.func" if t is not torch else
+                                       "functorch_core.torch.func").functional_call
+        cases = [({"l.weight": w}, {}), ({"w": w}, {}), ({"w": w}, {"tie_weights": False}),
+                 ({"l.weight": w, "l.bias": x[0]}, {"strict": True}), ({"w": w}, {"strict": True}),
+                 ({"q": w}, {}), ({"q": w}, {"strict": True}), ({"l": w}, {}), ({"w": 3}, {}),
+                 ({"l.weight.x": w}, {}), ({"l.q": w}, {}), ({"l.weight": w, "w": 2 * w}, {}), (3, {})]
+        return [*(call(m, tensors, x, **kwargs) if failing(call, m, tensors, x, **kwargs) ==
+                  "no error" else failing(call, m, tensors, x, **kwargs)
+                  for tensors, kwargs in cases), m(x), m.w is m.l.weight]
+    agree(program)
+
+
 # ---- pruning -------------------------------------------------------------------------------------
 
 
@@ -234,6 +258,17 @@ def test_flex_attention_has_gradients():
     grads = torch.autograd.grad(other.square().sum(), (q, k, v, bias))
     for x, g in zip((q, k, v, bias), grads):
         assert torch.allclose(x.grad, g, atol=1e-5)
+
+
+def test_block_masks_are_adjusted():
+    def program(t):
+        flex = part(t, "attention.flex_attention")
+        mask = flex.create_block_mask(flex.and_masks(lambda b, h, i, j: i >= j), None, None, 64, 64,
+                                      device="cpu", BLOCK_SIZE=16)
+        small = mask._adjust(32, 40) if t is torch else flex.create_block_mask(
+            mask.mask_mod, None, None, 32, 40, device="cpu", BLOCK_SIZE=16)
+        return [small.shape, small.to_dense(), repr(mask)]
+    agree(program)
 
 
 def test_causal_bias_and_kernels():

@@ -9,6 +9,7 @@ import pytest
 
 from functorch_core import engine, optim, torch
 from functorch_core.nn import Parameter
+from tests.nn.both import agree
 
 reference = pytest.importorskip("torch")
 LIBRARIES = (torch, optim), (reference, reference.optim)
@@ -500,3 +501,38 @@ def test_duplicates_are_warned_of():
     p = torch.ones(1)
     with pytest.warns(UserWarning, match="duplicate parameters"):
         optim.SGD([p, p])
+
+
+def test_names_and_orders():
+    """What is printed of several groups, the order of states, the names of classes."""
+    def program(t):
+        ps = [t.nn.Parameter(t.ones(2)) for _ in range(2)]
+        groups = t.optim.SGD([{"params": [p], "lr": i + 1.} for i, p in enumerate(ps)])
+        lbfgs = t.optim.LBFGS(ps[:1], max_iter=4)
+
+        def closure():
+            lbfgs.zero_grad()
+            loss = (ps[0] ** 4).sum()
+            loss.backward()
+            return loss
+        for _ in range(2):
+            lbfgs.step(closure)
+        schedule = t.optim.lr_scheduler.StepLR(groups, 1)
+        old = t.optim.lr_scheduler._LRScheduler
+        return [repr(groups), list(lbfgs.state_dict()["state"][0]), isinstance(schedule, old),
+                issubclass(old, type(schedule).__mro__[-2])]
+    agree(program)
+
+
+def test_a_differentiable_step_of_averaged_descent():
+    def program(t):
+        w = t.tensor([1., 2.], requires_grad=True)
+        optimizer = t.optim.ASGD([t.zeros(2, requires_grad=True)], lr=.1, differentiable=True)
+        p = w * 1
+        optimizer.param_groups[0]["params"] = [p]
+        for _ in range(2):
+            p.grad = w * 2
+            optimizer.step()
+        p.sum().backward()
+        return [w.grad, p]
+    agree(program)

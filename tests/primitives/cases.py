@@ -22,7 +22,7 @@ from functorch_core.transforms import callback, cond, custom, remat, scan, while
 
 # One dtype for each class that lowerings and rules distinguish.
 CLASSES = (dt.bool_, dt.int8, dt.int32, dt.uint16, dt.float8_e4m3fn, dt.float16, dt.bfloat16,
-           dt.float32, dt.float64, dt.complex64, dt.complex128)
+           dt.float32, dt.float64, dt.complex32, dt.complex64, dt.complex128)
 WIDE_ENOUGH = dt.FLOATING - dt.FLOAT8
 LINALG = {dt.float32, dt.float64, dt.complex64, dt.complex128}
 BITS = dt.INTEGER | {dt.bool_}
@@ -107,11 +107,11 @@ elementwise(dt.NUMERIC, "sub div pow", 2)
 elementwise(dt.REAL, "rem", 2)
 elementwise(dt.FLOATING, "atan2", 2)
 elementwise(WIDE_ENOUGH, "nextafter", 2, diff=())
-elementwise({dt.float32, dt.float64}, "complex", 2)
+elementwise({dt.float16, dt.float32, dt.float64}, "complex", 2)
 elementwise(WIDE_ENOUGH, "igamma igammac", 2, low=.5, high=2.5)
 elementwise(WIDE_ENOUGH, "igamma_grad_a random_gamma_grad", 2, diff=(), low=.5, high=2.5)
 elementwise(WIDE_ENOUGH, "betainc", 3)
-elementwise(WIDE_ENOUGH, "betainc_grad_a", 3, diff=())
+elementwise(WIDE_ENOUGH, "betainc_grad_a random_dirichlet_grad", 3, diff=())
 
 
 def order_and_place(dtype):

@@ -49,7 +49,8 @@ def tolerance(dtype) -> float:
     """Relative and absolute tolerance of one operation in this dtype."""
     if dtype not in dt.INEXACT:
         return 0.
-    return {2: 2e-2, 1: 2e-1}.get(dtype.itemsize, 2e-5 if dt.real_of(dtype) == dt.float32 else 1e-10)
+    part = dt.real_of(dtype)
+    return {2: 2e-2, 1: 2e-1}.get(part.itemsize, 2e-5 if part == dt.float32 else 1e-10)
 
 
 def close(found, wanted, tol=None, what=""):

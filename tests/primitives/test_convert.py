@@ -57,6 +57,8 @@ def test_convert_to_every_dtype(source):
         assert found.dtype == wanted.dtype == dtype
         if dtype in dt.FLOATING:
             found, wanted = found.astype(np.float64), wanted.astype(np.float64)
+        elif dtype in dt.COMPLEX:
+            found, wanted = found.astype(np.complex128), wanted.astype(np.complex128)
         np.testing.assert_array_equal(found, wanted, err_msg=f"{source} to {dtype}")
 
 

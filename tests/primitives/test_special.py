@@ -50,6 +50,7 @@ SEVERAL = {
     "random_gamma_grad": (lambda rng: _gamma_operands(rng), ()),
     "betainc": (lambda rng: _beta_operands(rng), (0, 1, 2)),
     "betainc_grad_a": (lambda rng: _beta_operands(rng), (2,)),
+    "random_dirichlet_grad": (lambda rng: _beta_operands(rng), ()),
 }
 
 
@@ -170,6 +171,18 @@ def test_random_gamma_grad_is_torch():
     graph = graph_of(p.random_gamma_grad, [a, sample])
     wanted = torch._standard_gamma_grad(torch.from_numpy(a), torch.from_numpy(sample)).numpy()
     np.testing.assert_allclose(evaluate(graph, [a, sample])[0], wanted, rtol=2e-3)  # torch fits it
+
+
+def test_random_dirichlet_grad_moves_a_quantile():
+    from scipy import special
+    rng = np.random.default_rng(4)
+    a, b = rng.uniform(0.1, 60, (2, 200))
+    u = rng.uniform(0.02, 0.98, 200)
+    x, step = special.betaincinv(a, b, u), 1e-6 * a
+    moved = special.betaincinv(a + step, b, u) - special.betaincinv(a - step, b, u)
+    wanted = moved / (2 * step) / (1 - x)
+    found = evaluate(graph_of(p.random_dirichlet_grad, [a, b, x]), [a, b, x])[0]
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-9)
 
 
 ACCURACY = [  # name, mpmath's function of mp and operands, operands, epsilons relative

@@ -6,7 +6,7 @@ import numpy as np
 from functorch_core import torch
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12, "complex64": 4e-6, "complex128": 1e-12,
-             "float16": 2e-3, "bfloat16": 1.6e-2}
+             "float16": 2e-3, "complex32": 2e-3, "bfloat16": 1.6e-2}
 
 
 def pair(array, reference, dtype: str | None = None, grad: bool = False):
@@ -37,6 +37,8 @@ def assert_same(ours, theirs, scale: float = 1.):
     name = str(theirs.dtype).split(".")[1]
     if name == "bfloat16":
         ours, theirs = ours.to(torch.float32), theirs.float()
+    if name == "complex32":
+        ours, theirs = ours.cfloat(), theirs.cfloat()
     a, b = ours.detach().numpy(), theirs.numpy()
     tolerance = TOLERANCE.get(name, 0) * scale
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)

@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from .agree import agree, ours as torch
+from .agree import agree, ours as torch, reference
 
 
 def data(torch, *shape, grad=True, seed=0):
@@ -742,3 +742,25 @@ def test_retained_gradients_share_nothing():
         a.grad.zero_()
         return a.grad, b.grad, x.grad
     agree(program)
+
+
+COMPLEX = """z.real.sum() z.imag.sum() z.abs().sum() (z*z).real.sum() (z*x).real.sum() (z/x).real.sum()
+(x/z).real.sum() (-z).real.sum() (z-x).real.sum() z.exp().real.sum() z.log().real.sum()
+z.sqrt().real.sum() z.sgn().real.sum() z.tanh().real.sum() (z**2).real.sum() z.sum().real z.mean().real
+z.prod().real z.cumsum(0).real.sum() z[0].real z.flip(0).real.sum() z.clone().real.sum() z.norm()
+torch.stack([z,z]).real.sum() torch.outer(z,z).real.sum() z.expand(2,3).real.sum() (1/z).real.sum()
+torch.conj_physical(z).real.sum() z.to(torch.complex128).real.sum() torch.vdot(z,z).real
+torch.view_as_real(z).sum() torch.fft.rfft(x).real.sum()""".split()
+
+
+@pytest.mark.parametrize("values", [[1 + 2j, -1 + 0j, .5 - 1j], [1 + 0j, 2 + 0j, 3 + 0j]])
+def test_signs_of_zero_in_complex_gradients(values):
+    """Gradients print as PyTorch's: 1.+0.j, where conjugating back and forth would give 1.-0.j."""
+    def printed(library, expression):
+        z = library.tensor(values, requires_grad=True)
+        x = library.tensor([1., -2., 3.], requires_grad=True)
+        found = library.autograd.grad(eval(expression, {"torch": library, "z": z, "x": x}), [z, x],
+                                      allow_unused=True)
+        return [str(g) for g in found]
+    for expression in COMPLEX:
+        assert printed(torch, expression) == printed(reference, expression), expression

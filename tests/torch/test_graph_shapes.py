@@ -70,3 +70,39 @@ def test_nodes_are_functions(library):
     assert grad.tolist() == [2, 2, 2] and none is None
     assert times.next_functions[0][0](library.ones(3)) == ()
     assert x.grad.tolist() == [1, 1, 1]
+
+
+SEVERAL = ["x.split(1)", "x.split([1, 2])", "x.chunk(2)", "x.unbind()", "list(x)", "x.split(3)",
+           "x.split_with_sizes([1, 2])", "x.unsafe_split(1)", "x.unsafe_chunk(2)", "x.unbind(1)",
+           "x.T.split(1)", "x.hsplit(2)", "torch.tensor_split(x, 2)", "x.view(2, 3).chunk(3, 1)"]
+
+
+@pytest.mark.parametrize("program", SEVERAL)
+def test_views_of_one_call_share_a_node(program):
+    def facts(library):
+        leaf = library.arange(6.).requires_grad_()
+        x = leaf.view(3, 2) * leaf.view(3, 2)
+        views = eval(program, {"torch": library, "x": x})
+        first, = library.autograd.grad(views[-1].sum() + (views[0] ** 2).sum(), leaf,
+                                       create_graph=True)
+        second, = library.autograd.grad(first.sum(), leaf)
+        try:
+            views[0].mul_(2)
+            written = x.tolist()
+        except RuntimeError as error:
+            written = str(error)
+        nodes = [(v.grad_fn.name(), v.output_nr) for v in views]
+        return nodes, first.tolist(), second.tolist(), written, [v.stride() for v in views]
+    assert facts(torch) == facts(reference)
+
+
+def test_hooks_and_retained_gradients_of_views_of_one_node():
+    def facts(library):
+        leaf = library.arange(6.).requires_grad_()
+        seen = []
+        a, b, c = (leaf * 1).split(2)
+        b.register_hook(lambda g: seen.append(g.tolist()) or g * 10)
+        a.retain_grad()
+        (a.sum() + (b * b).sum()).backward()
+        return seen, a.grad.tolist(), leaf.grad.tolist(), c.grad_fn is a.grad_fn
+    assert facts(torch) == facts(reference)

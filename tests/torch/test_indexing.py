@@ -1,6 +1,8 @@
 """x[...], x[...] = y and the functions of index tensors, against PyTorch."""
 import os
+import pathlib
 import random
+import re
 import warnings
 
 import numpy as np
@@ -300,3 +302,61 @@ torch.masked_scatter(x, x > 20, torch.arange(10.))
     for expression in cases:
         found, expected = (outcome(expression, lib, x=cube(lib)) for lib in (torch, reference))
         assert found == expected, expression
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+# Expressions of x (4 x 3), s (no dimensions) and e (0 x 3): wrong ones, and those beside them.
+ERRORS = (pathlib.Path(__file__).parent / "index_errors.txt").read_text().splitlines()
+
+
+class Index:
+    def __index__(self):
+        return 4
+
+
+class BadIndex:
+    def __index__(self):
+        raise ValueError("bad index")
+
+
+class Floaty:
+    def __float__(self):
+        return 1.
+
+
+def index_result(library, program: str):
+    """What a program gives: values, or an error and the first line of its message."""
+    space = {"torch": library, "t": library.tensor, "x": library.arange(12.).reshape(4, 3),
+             "s": library.tensor(5.), "e": library.zeros(0, 3), "np": np, "Index": Index,
+             "BadIndex": BadIndex, "Floaty": Floaty}
+    try:
+        if " = " in program:
+            exec(program, space)
+            return [space[name].tolist() for name in "xse"]
+        found = eval(program, space)
+        return list(found.shape), found.tolist()
+    except Exception as error:  # noqa: BLE001 (it is compared)
+        return type(error).__name__, re.sub("0x[0-9a-f]+", "", str(error)).split("\n")[0]
+
+
+@pytest.mark.parametrize("assigned", ["", " = 1.5", " = t([7., 8.])"])
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_indices(assigned):
+    for expression in ERRORS:
+        program = expression + assigned
+        assert repr(index_result(torch, program)) == repr(index_result(reference, program)), program
+
+
+@pytest.mark.parametrize("exponent", [True, False, 2, 0])
+def test_power_of_bools_in_place(exponent):
+    def program(library):
+        return library.tensor([True, False]).pow_(exponent).tolist()
+    assert outcome_of(program, torch) == outcome_of(program, reference)
+
+
+def outcome_of(program, library):
+    try:
+        return program(library)
+    except Exception as error:  # noqa: BLE001 (it is compared)
+        return type(error).__name__, str(error)

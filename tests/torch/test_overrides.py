@@ -7,16 +7,22 @@ import pytest
 
 from functorch_core import torch
 from functorch_core.torch import _op, _overrides
+from functorch_core.torch.autograd import modes as grad_modes
 
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch):
     """Leave the library as if no class had overridden anything: other tests measure speed."""
     monkeypatch.setattr(_op, "overrides", _op.overrides)
-    members = {name: getattr(torch.Tensor, name) for name in (*_overrides.MEMBERS, *_overrides.USERS_MEMBERS)}
+    monkeypatch.setattr(grad_modes, "asked", grad_modes.asked)
+    names = *_overrides.MEMBERS, *_overrides.USERS_MEMBERS
+    members = {name: getattr(torch.Tensor, name) for name in names}
+    known = dict(vars(_overrides.dispatcher))
     yield
     for name, member in members.items():
         setattr(torch.Tensor, name, member)
+    vars(_overrides.dispatcher).clear()
+    vars(_overrides.dispatcher).update(known)
 
 
 def library(name):

@@ -16,7 +16,7 @@ from .scripts import run
 
 HERE = pathlib.Path(__file__).parent / "scripts"
 ROOT = HERE.parents[2]
-FILES = [HERE / f"{name}.py" for name in ("tensor", "autograd", "environment", "hostile")]
+FILES = [HERE / f"{name}.py" for name in ("tensor", "complex32", "autograd", "environment", "hostile")]
 NAMES = [f"{path.stem}: {name}" for path in FILES for name in run.programs(path)]
 
 

@@ -3,6 +3,7 @@ import collections
 import copy
 import io
 import pickle
+import tarfile
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ reference = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64", "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn",
-          "float8_e5m2"]
+          "float64", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64",
+          "float8_e4m3fn", "float8_e5m2"]
 DIRECTIONS = [(torch, reference), (reference, torch), (torch, torch)]
 WAYS = pytest.mark.parametrize("source, target", DIRECTIONS, ids=["to", "from", "ours"])
 
@@ -217,13 +218,82 @@ def test_mmap_and_paths(tmp_path):
         torch.load(io.BytesIO(path.read_bytes()), mmap=True)
 
 
-def test_legacy_files_are_read_and_not_written(tmp_path):
+OLD_OBJECTS = {
+    "dict": lambda t: {"x": t.arange(3.), "n": 1},
+    "views": lambda t: (lambda x: [x, x.T, x[1], x[:, ::2]])(t.arange(12.).reshape(3, 4)),
+    "parameter": lambda t: t.nn.Parameter(t.ones(2)),
+    "complex": lambda t: t.tensor([1 + 2j]),
+    "bool": lambda t: t.tensor([True, False]),
+    "no dimensions": lambda t: t.tensor(3),
+    "empty": lambda t: t.zeros(0, 3),
+    "many": lambda t: [t.full((2,), i) for i in range(12)],
+}
+
+
+@pytest.mark.parametrize("protocol, weights_only", [(2, True), (2, False), (4, False)])
+@pytest.mark.parametrize("name", OLD_OBJECTS)
+def test_legacy_files_both_ways(name, weights_only, protocol, tmp_path):
     path = tmp_path / "old.pt"
-    reference.save({"x": reference.arange(3.)}, path, _use_new_zipfile_serialization=False)
-    assert torch.load(path)["x"].tolist() == [0, 1, 2]
-    with pytest.warns(UserWarning, match="today's format"):
-        torch.save(torch.ones(1), path, _use_new_zipfile_serialization=False)
-    assert reference.load(path).tolist() == [1]
+    for writer, reader in ((reference, torch), (torch, reference), (torch, torch)):
+        made = OLD_OBJECTS[name](writer)
+        writer.save(made, path, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+        assert path.read_bytes()[:2] != b"PK"
+        assert str(reader.load(path, weights_only=weights_only)) == str(made)
+
+
+def old_tar(path, flag: bytes = b"\x80\x02"):
+    """A file as PyTorch before 0.1.10 wrote it: two tensors over one storage."""
+    def name(text: str) -> bytes:
+        return b"ctorch\n" + text.encode() + b"\n"
+
+    def plain(x) -> bytes:
+        return pickle.dumps(x, 2)
+    data = np.arange(6, dtype=np.float32)
+    storages = plain(1) + flag + b"(K\x07X\x03\x00\x00\x00cpu" + name("FloatStorage") + b"t."
+    storages += np.int64(6).tobytes() + data.tobytes() + plain([])
+    tensors = plain(2)
+    for key, size, stride, offset in ((1, (2, 3), (3, 1), 0), (2, (2,), (3,), 1)):
+        tensors += flag + b"(K" + bytes([key]) + b"K\x07" + name("FloatTensor") + b"t."
+        tensors += np.array([len(size), 0], np.int32).tobytes()
+        tensors += np.array([*size, *stride, offset], np.int64).tobytes()
+    whole = flag + b"}(X\x01\x00\x00\x00aK\x01QX\x01\x00\x00\x00bK\x02Qu."
+    with tarfile.open(path, "w:", format=tarfile.PAX_FORMAT) as archive:
+        for title, content in (("storages", storages), ("tensors", tensors), ("pickle", whole)):
+            info = tarfile.TarInfo(title)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def test_tar_files_are_read(tmp_path):
+    path = tmp_path / "older.pt"
+    old_tar(path)
+    for library in (torch, reference):
+        found = library.load(path, weights_only=False)
+        assert found["a"].tolist() == [[0, 1, 2], [3, 4, 5]] and found["b"].tolist() == [1, 4]
+        found["a"][0, 1] = 7
+        assert found["b"].tolist() == [7, 4]
+        with pytest.raises((RuntimeError, pickle.UnpicklingError), match="legacy .tar format"):
+            library.load(path)
+    path.write_bytes(path.read_bytes()[:1500])
+    with pytest.raises(Exception) as error:
+        torch.load(path, weights_only=False)
+    assert isinstance(error.value, (RuntimeError, EOFError, tarfile.TarError, pickle.UnpicklingError))
+
+
+@pytest.mark.parametrize("order", ["NATIVE", "LITTLE", "BIG", None])
+def test_byte_order_of_files_that_do_not_say_it(order):
+    file = io.BytesIO()
+    torch.save(torch.arange(3, dtype=torch.int32), file, _disable_byteorder_record=True)
+    found = []
+    for library in (torch, reference):
+        space = library.serialization
+        try:
+            space.set_default_load_endianness(order and space.LoadEndianness[order])
+            assert space.get_default_load_endianness() is (order and space.LoadEndianness[order])
+            found.append(library.load(io.BytesIO(file.getvalue())).tolist())
+        finally:
+            space.set_default_load_endianness(None)
+    assert found[0] == found[1]
 
 
 class Config:
@@ -363,4 +433,23 @@ def test_attributes_and_buffers_in_plain_pickles():
     tensor.tag = "x"
     loaded = pickle.loads(pickle.dumps([tensor, buffer]))
     assert loaded[0].tag == "x" and type(loaded[0]) is torch.Tensor
-    assert type(loaded[1]) is torch.nn.Buffer and loaded[1].persistent is False
+    assert isinstance(loaded[1], torch.nn.Buffer) and loaded[1].persistent is False
+
+
+@pytest.mark.parametrize("call", [
+    "t.load(path, foo=1)", "t.load(path, weights_only=False, foo=1)", "t.load(path, map_location=5)", "t.save({}, folder)", "t.load(folder)",
+    "t.save(lambda: 0, other)", "t.save({}, 5)", "t.load(5)", "t.load('/no/such/file.pt')",
+    "t.save({}, '/no/such/folder/file.pt')", "t.load(io.BytesIO(b''))",
+    "t.serialization.set_default_mmap_options(77)", "t.serialization.set_default_load_endianness('x')",
+    "t.load(path, pickle_module=pickle, weights_only=True)",
+    "t.save({}, other, pickle_protocol=99)", "t.serialization.safe_globals()"])
+def test_wrong_calls_raise_the_types_of_the_reference(call, tmp_path):
+    path = tmp_path / "x.pt"
+    reference.save({"x": reference.ones(2)}, path)
+    raised = []
+    for library in (torch, reference):
+        with pytest.raises(Exception) as error:
+            eval(call, {"t": library, "path": path, "folder": tmp_path, "other": tmp_path / "y.pt",
+                        "io": io, "pickle": pickle})
+        raised.append(error.value)
+    assert type(raised[0]).__name__ == type(raised[1]).__name__, raised

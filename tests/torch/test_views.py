@@ -323,3 +323,19 @@ def test_a_wrong_library_is_noticed():
     finally:
         torch.Tensor.view = saved
     np.testing.assert_equal(torch.zeros(2).view(2, 1).shape, (2, 1))
+
+
+def test_versions_go_on_when_data_is_exchanged():
+    def facts(library):
+        x, y = library.ones(2), library.zeros(2)
+        x.add_(1).add_(1)
+        y.add_(1)
+        x.data = y
+        seen = [x._version, y._version]
+        x.add_(1)
+        layer = library.nn.Conv2d(2, 3, 3)
+        layer.to(memory_format=library.channels_last)
+        seen += [x._version, layer.weight._version, layer.weight.stride()]
+        layer.to(library.float64)
+        return seen + [layer.weight._version, layer.bias._version]
+    assert facts(torch) == facts(reference)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .._tensor import from_array
+from .._ops.data import finish_later
 from .._tensor_base import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 from .derivatives import jvp, pick, replaced, vjp_by
@@ -18,11 +18,18 @@ def standard_basis(tensors: Sequence[Tensor]) -> list[Tensor]:
     sizes = [x.numel() for x in tensors]
     total, start, out = sum(sizes), 0, []
     for x, n in zip(tensors, sizes):
-        block = np.zeros((total, n), x.dtype.numpy)
-        block[range(start, start + n), range(n)] = 1
-        out.append(from_array(block.reshape(total, *x.shape)))
+        made = finish_later(functools.partial(_units, x, total, start), (total, *x.shape),
+                            x._aval.dtype, x.device)
+        out.append(made)
         start += n
     return out
+
+
+def _units(x: Tensor, total: int, start: int) -> np.ndarray:
+    n = x.numel()
+    block = np.zeros((total, n), x.dtype.numpy)
+    block[range(start, start + n), range(n)] = 1
+    return block.reshape(total, *x.shape)
 
 
 def jacrev(func: Callable, argnums=0, *, has_aux: bool = False, chunk_size: int | None = None,

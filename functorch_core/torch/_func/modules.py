@@ -4,6 +4,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from .._tensor_base import Tensor
+
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *,
                     tie_weights: bool = True, strict: bool = False):
@@ -23,7 +25,10 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 def _merged(dicts) -> dict:
     if isinstance(dicts, dict):
         return dicts
-    if not isinstance(dicts, Sequence) or not all(isinstance(d, dict) for d in dicts):
+    if not isinstance(dicts, Sequence):
+        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of "
+                         f"dicts, but got {type(dicts)}")
+    if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     merged: dict = {}
     for d in dicts:
@@ -39,10 +44,10 @@ def _merged(dicts) -> dict:
 def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = False):
     """Context: the module has these tensors in the places their names say."""
     places = {name: place for name, place in _places(module)}
-    if strict:
-        _check_names(module, places, tensors)
     if tie_weights:
         tensors = _tied(places, tensors)
+    if strict:
+        _check_names(module, places, tensors)
     saved = []
     try:
         for name, tensor in tensors.items():
@@ -50,6 +55,8 @@ def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = Fals
             if found is None:
                 continue
             holder, key = found
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
             saved.append((holder, key, holder[key]))
             holder[key] = tensor
         yield
@@ -71,11 +78,24 @@ def _place(module, places: dict, name: str):
     if name in places:
         return places[name]
     prefix, _, key = name.rpartition(".")
-    sub = module.get_submodule(prefix)
+    sub = _submodule(module, prefix)
     for holder in (sub._parameters, sub._buffers):
         if key in holder:
             return holder, key
+    if hasattr(sub, key):
+        raise TypeError(f"attribute `{name}`: {getattr(sub, key)} is not an instance of "
+                        "torch.Tensor")
     return None  # PyTorch takes no notice unless strict=True
+
+
+def _submodule(module, path: str):
+    for name in path.split(".") if path else ():
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        module = getattr(module, name)
+        if not hasattr(module, "_modules"):
+            raise TypeError(f"submodule `{path}`: {module} is not an instance of torch.nn.Module")
+    return module
 
 
 def _check_names(module, places: dict, tensors: dict):
@@ -99,8 +119,8 @@ def _tied(places: dict, tensors: dict) -> dict:
         if len(group) == 1 or not given:
             continue
         if any(tensors[n] is not tensors[given[0]] for n in given):
-            raise ValueError(f"functional_call got multiple values for keys {given}, which are "
-                             "tied. Consider using tie_weights=False")
+            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, "
+                             "which are tied. Consider using tie_weights=False")
         tied.update(dict.fromkeys(group, tensors[given[0]]))
     return tied
 

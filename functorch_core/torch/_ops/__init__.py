@@ -17,3 +17,11 @@ from . import (
 NAMESPACE = {**sampling.NAMESPACE, "from_dlpack": data.from_dlpack.fun, **data.legacy_types,
              **storage.legacy_storages,
              "UntypedStorage": storage.UntypedStorage, "TypedStorage": storage.TypedStorage}
+
+
+def __getattr__(name: str):
+    """torch._ops.OpOverload and its kin, which packages import from here."""
+    if name not in ("HigherOrderOperator", "OpOverload", "OpOverloadPacket", "_OpNamespace"):
+        raise AttributeError(f"module 'torch._ops' has no attribute '{name}'")
+    from .. import ops
+    return getattr(ops, name)

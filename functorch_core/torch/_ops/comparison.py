@@ -7,6 +7,7 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from .._inplace import scalar_name
+from .._meta import is_meta, refusal
 from .._op import composite, torch_op, write_out
 from .._promotion import broadcast, cast, result_dtype
 from .._tensor_base import Tensor
@@ -80,6 +81,8 @@ def equal(input, other) -> bool:
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not "
                         f"{type(other).__name__}")
+    if is_meta(input) or is_meta(other):
+        raise refusal("equal")
     return input.shape == other.shape and bool(eq(input, other).all())
 
 

@@ -9,6 +9,7 @@ from .._inplace import scalar_name
 from .._op import composite, torch_op
 from .._promotion import broadcast
 from . import declaring as d
+from . import subgradients
 from .declaring import like, unary
 
 # ---- conjugates and angles -----------------------------------------------------------------------
@@ -61,12 +62,7 @@ def is_neg(input) -> bool:
 
 def _angle(x):
     if x.aval.dtype in dt.COMPLEX:
-        re, im = p.real(x), p.imag(x)
-        zero = p.and_(p.eq(re, 0), p.eq(im, 0))
-        exact = p.atan2(im, re)
-        safe = p.atan2(p.select(zero, like(im, 0), im), p.select(zero, like(re, 1), re))
-        from ...transforms.custom import stop_gradient
-        return p.select(zero, stop_gradient(exact), safe)
+        return subgradients.complex_angle(x)
     out = p.select(p.lt(x, 0), like(x, math.pi), like(x, 0))
     return d.flat(p.select(p.ne(x, x), x, out), x)
 
@@ -85,8 +81,6 @@ def _check_parts(x, y):
     if a != b:
         raise RuntimeError(f"Expected object of scalar type {a} but got scalar type {b} for second "
                            "argument")
-    if x.aval.dtype == dt.float16:
-        raise NotImplementedError("torch.complex32 is not supported: use float32 parts")
 
 
 @torch_op(method=False)

@@ -10,11 +10,12 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _apply, _types
 from .._apply import NODE_NAMES
-from .._devices import place, same
+from .._devices import place, resolve, same
 from .._inplace import scalar_name
 from .._op import composite, is_number, python_number, torch_op
 from .._promotion import BROADCAST_MESSAGE, cast
 from .._memory_order import channels_last_strides, with_strides
+from .._meta import is_meta
 from .._tensor import from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
 from .._views import (
@@ -27,7 +28,7 @@ from .._views import (
     share,
 )
 from .creation import like_strides
-from .data import LegacyType, array_of, legacy_types
+from .data import LegacyType, array_of, finish, finish_later
 from .data import tensor as tensor_of
 
 NODE_NAMES.update({
@@ -84,6 +85,12 @@ def _to_copy(input: Tensor, dtype):
     return p.convert(input, dtype=dtype)
 
 
+@torch_op(name="_to_meta", method=False, function=False, node="_to_copy")
+def _to_meta(input: Tensor, nothing: Tensor):
+    """The input, and where `nothing` is on the meta device, on it."""
+    return p.copy(input)
+
+
 def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_format) -> Tensor:
     """The tensor in another dtype."""
     if tensor._aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX and dtype != dt.bool_:
@@ -126,9 +133,9 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     check_format(self, memory_format)
     out = self
     if device is not None:
-        device = device if isinstance(device, _types.device) else _types.device(device)
+        device = resolve(device)
         if not same(self.device, device):
-            out = place(out, device)
+            out = with_strides(place(out, device), like_strides(self, memory_format))
     wanted = self._aval.dtype if dtype is None else _types.numpy_dtype(dtype)
     if wanted != self._aval.dtype:
         return converted(out, wanted, memory_format)
@@ -140,15 +147,17 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
 
 def _conversion(name: str, dtype: _types.dtype):
     def method(self, memory_format=_types.preserve_format):
-        return self if self._aval.dtype == dtype.numpy else (
-            converted(self, dtype.numpy, memory_format))
+        if self._aval.dtype != dtype.numpy:
+            return converted(self, dtype.numpy, memory_format)
+        return self if memory_format is _types.preserve_format else contiguous(self, memory_format)
     method.__doc__ = f"The tensor as {dtype}; itself if it is."
     return composite(method, name=name, function=False)
 
 
 CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
-               "cfloat": "complex64", "cdouble": "complex128", "bool": "bool", "byte": "uint8",
-               "char": "int8", "short": "int16", "int": "int32", "long": "int64"}
+               "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
+               "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
+               "long": "int64"}
 for _name, _dtype in CONVERSIONS.items():
     _conversion(_name, _types.by_name[_dtype])
 
@@ -178,10 +187,11 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     if dtype is None:
         return type_name(self)
     if isinstance(dtype, str):
-        name = dtype.rpartition(".")[2]
-        if name not in legacy_types:
+        named = {f"{scalar_name(d)}Tensor": _types.of_numpy(d) for d in dt.ALL}
+        found = named.get(dtype.rpartition(".")[2])
+        if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
-        dtype = legacy_types[name]
+        dtype = found
     if isinstance(dtype, LegacyType):
         dtype = dtype.dtype
     return to(self, dtype)
@@ -214,6 +224,8 @@ def _over(old, new):
 
 def _old(tensor: Tensor):
     from ..autograd.modes import state
+    if is_meta(tensor):
+        return tensor  # what it is overwritten with is then without data like it
     return tensor if state.enabled and tensor.requires_grad else None
 
 
@@ -321,6 +333,8 @@ def zero_(self):
 @composite(function=False)
 def apply_(self, callable):
     """Replace each element by what a Python function makes of it."""
+    if is_meta(self):
+        return self
     array = self._array()
     new = np.array([callable(x) for x in array.reshape(-1).tolist()], array.dtype)
     return assign(self, from_array(new.reshape(array.shape)))
@@ -329,6 +343,8 @@ def apply_(self, callable):
 @composite(function=False)
 def map_(self, tensor, callable):
     """Replace each element by what a Python function makes of it and another tensor's."""
+    if is_meta(self):
+        return self
     both = np.broadcast_arrays(self._array(), tensor._array())
     new = [callable(x, y) for x, y in zip(*(b.reshape(-1).tolist() for b in both))]
     return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
@@ -337,6 +353,8 @@ def map_(self, tensor, callable):
 @composite(function=False)
 def map2_(self, x, y, callable):
     """Replace each element by what a Python function makes of it and two other tensors'."""
+    if is_meta(self):
+        return self
     arrays = np.broadcast_arrays(self._array(), x._array(), y._array())
     new = [callable(*each) for each in zip(*(a.reshape(-1).tolist() for a in arrays))]
     return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)))
@@ -351,9 +369,15 @@ def fill_diagonal_(self, fill_value, wrap=False):
         raise RuntimeError("all dimensions of input must be of equal length")
     if not self.numel():
         return self
-    places = np.zeros(self.shape, bool)
+    places = finish_later(lambda: _diagonal(self.shape, wrap), tuple(self.shape), dt.bool_,
+                          self.device)
+    return self.masked_fill_(places, fill_value)
+
+
+def _diagonal(shape, wrap: bool) -> np.ndarray:
+    places = np.zeros(shape, bool)
     np.fill_diagonal(places, True, wrap=wrap)
-    return self.masked_fill_(from_array(places), fill_value)
+    return places
 
 
 # ---- set_ and resize_ ----------------------------------------------------------------------------
@@ -364,7 +388,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor see another storage, at an offset with a size and strides."""
     from .storage import Storage
     if source is None:
-        source = from_array(np.zeros(0, self._aval.dtype))
+        source = finish(np.zeros(0, self._aval.dtype), self.device)
     if not isinstance(source, (Tensor, Storage)):
         raise TypeError("set_() received an invalid combination of arguments - got "
                         f"({source.__class__.__name__})")
@@ -421,14 +445,18 @@ def _capacity(tensor: Tensor) -> int:
 
 def _regrow(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A memory of its own in which the elements come first, then zeros."""
+    made = finish_later(lambda: _grown(tensor, shape), shape, tensor._aval.dtype, tensor.device)
+    tensor._value, tensor._view, tensor._strides = made._value, None, None
+    tensor._own_version += 1
+    return tensor
+
+
+def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
     flat = np.zeros(math.prod(shape), tensor._aval.dtype)
     if tensor.numel():
         old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2]:]
         flat[:old.size] = old
-    made = from_array(flat.reshape(shape))
-    tensor._value, tensor._view, tensor._strides = made._value, None, None
-    tensor._own_version += 1
-    return tensor
+    return flat.reshape(shape)
 
 
 @composite(name="resize_as_")

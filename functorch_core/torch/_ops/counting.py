@@ -28,7 +28,7 @@ def histc(input: Tensor, bins=100, min=0, max=0, *, out=None):
     >>> torch.histc(torch.tensor([1., 2., 1.]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    require(input, d.REAL, "histogram_cpu")
+    require(input, d.FLOATS, "histogram_cpu")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     x = p.reshape(input, shape=(input.aval.size,))

@@ -11,13 +11,14 @@ from ...core import dtypes as dt
 from .. import _types
 from .._devices import resolve
 from .._inplace import scalar_name
+from .._meta import is_meta
 from .._memory_order import channels_last_strides, dense_strides, with_strides
-from .._op import composite, torch_op, write_out
+from .._op import composite, is_number, torch_op, write_out
 from .._promotion import cast, promote_dtypes, scalar_dtype
 from .._tensor import layout_of
 from .._tensor_base import Tensor
 from .._views import contiguous_strides
-from .data import array_of, cast_array, data_dtype, finish, require_grad
+from .data import array_of, cast_array, data_dtype, finish_later, require_grad
 
 # Above this many elements a factory makes a host array at once: a recorded one would be compiled
 # on its own where the recording is cold, and as an argument it costs a program nothing.
@@ -75,7 +76,8 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
     if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1):
         made = _constant.compute([shape, fill, dtype])
     else:
-        made = finish(np.full(shape, fill_value(fill, dtype), dtype), where)
+        made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype,
+                            where)
     return require_grad(made) if requires_grad else made
 
 
@@ -146,6 +148,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if d is None:
         d = fill_value._aval.dtype if isinstance(fill_value, Tensor) else (
             scalar_dtype(type(_python(fill_value))))
+        d = dt.complex64 if d == dt.complex32 else d  # as PyTorch, whatever half there is
     return filled(shape, fill_value, d, device, requires_grad)
 
 
@@ -280,7 +283,7 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None,
 def new(self, *args, device=None):
     """The old constructor: data or sizes, in this tensor's dtype."""
     from .data import legacy
-    return legacy(self._aval.dtype, args, device)
+    return legacy(self._aval.dtype, args, self.device if device is None else device)
 
 
 # ---- ranges --------------------------------------------------------------------------------------
@@ -341,7 +344,7 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
         return write_out("arange", out, _count(start, step, length, d))
     where = resolve(device)
     if where.type != "cpu" or length > RECORD_LIMIT:
-        made = finish(_counted(start, step, length, d), where)
+        made = finish_later(lambda: _counted(start, step, length, d), (length,), d, where)
     else:
         made = _count(start, step, length, d)
     return require_grad(made) if requires_grad else made
@@ -391,7 +394,8 @@ def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     _check_range(start, end, step)
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
     length = int((end - start) / step) + 1
-    made = finish(_counted(start, step, length, d), device, requires_grad)
+    made = finish_later(lambda: _counted(start, step, length, d), (length,), d, device,
+                        requires_grad)
     return made if out is None else write_out("range", out, made)
 
 
@@ -455,13 +459,14 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         made = _points.compute([start, end, n, d, None])
         return made if out is None else write_out("linspace", out, made)
     _check_complex("linspace", d, start, end)
-    made = finish(_between(_python(start), _python(end), n, d), device, requires_grad)
+    made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device,
+                        requires_grad)
     return made if out is None else write_out("linspace", out, made)
 
 
 def _batched(*ends) -> bool:
     """Whether an end has no value to look at: inside func transforms."""
-    return any(isinstance(x, Tensor) and x._level is not None for x in ends)
+    return any(isinstance(x, Tensor) and (x._level is not None or is_meta(x)) for x in ends)
 
 
 @torch_op(name="_points", method=False, function=False)
@@ -482,8 +487,15 @@ def _points(start: Operand, end: Operand, steps, dtype, base):
     return p.convert(points, dtype=dtype)
 
 
+def _check_number(name: str, x):
+    if not isinstance(x, Tensor) and not is_number(x):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got "
+                        f"{type(x).__name__} where a number or a Tensor of no dimensions is expected")
+
+
 def _check_ends(name: str, start, end):
     for what, x in (("start", start), ("end", end)):
+        _check_number(name, x)
         if isinstance(x, Tensor) and x.ndim:
             raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
                                f"{what} with {x.ndim} dimension(s).")
@@ -506,16 +518,19 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
         made = _points.compute([start, end, n, d, base])
         return made if out is None else write_out("logspace", out, made)
     _check_complex("logspace", d, start, end)
-    wide = dt.complex128 if d in dt.COMPLEX else dt.float64
-    with np.errstate(all="ignore"):
-        if d in dt.INTEGER:
-            first = int(_python(start))
-            exponents = first + (int(_python(end)) - first) / max(n - 1, 1) * np.arange(n)
-        else:
-            exponents = _between(_python(start), _python(end), n, wide)
-        values = np.power(wide.type(base), exponents.astype(wide))
-    made = finish(cast_array(values, d), device, requires_grad)
+    made = finish_later(lambda: _powers(_python(start), _python(end), n, base, d), (n,), d, device,
+                        requires_grad)
     return made if out is None else write_out("logspace", out, made)
+
+
+def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
+    wide = dt.complex128 if dtype in dt.COMPLEX else dt.float64
+    with np.errstate(all="ignore"):
+        if dtype in dt.INTEGER:
+            exponents = int(start) + (int(end) - int(start)) / max(n - 1, 1) * np.arange(n)
+        else:
+            exponents = _between(start, end, n, wide)
+        return cast_array(np.power(wide.type(base), exponents.astype(wide)), dtype)
 
 
 # ---- matrices and complex numbers ----------------------------------------------------------------
@@ -530,7 +545,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         if size < 0:
             raise RuntimeError(f"{what} must be greater or equal to 0, got {size}")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-    made = finish(np.eye(rows, cols).astype(d), device, requires_grad)
+    made = finish_later(lambda: np.eye(rows, cols).astype(d), (rows, cols), d, device,
+                        requires_grad)
     return made if out is None else write_out("eye", out, made)
 
 
@@ -545,8 +561,6 @@ def complex_(real: Tensor, imag: Tensor, *, out=None):
     if real.aval.dtype != imag.aval.dtype:
         raise RuntimeError(f"Expected object of scalar type {_scalar_name(real)} but got scalar "
                            f"type {_scalar_name(imag)} for second argument")
-    if real.aval.dtype == dt.float16:
-        raise NotImplementedError("torch.complex of float16: there is no complex32 here")
     return p.complex(*broadcast([real, imag]))
 
 

@@ -5,6 +5,7 @@ import itertools
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ...core import dtypes as dt
 from ...core.quiet import quiet
 from .. import _types
 from .._devices import place, resolve
+from .._meta import is_meta, meta_tensor
 from .._memory_order import with_strides
 from .._op import composite
 from .._promotion import promote_dtypes
@@ -132,6 +134,9 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
         _check_leaves(leaves, shape)
     inferred = infer_dtype(leaves)
     target = inferred if dtype is None else dtype
+    if dtype is None and inferred in dt.COMPLEX and complex in map(type, leaves) and (
+            _types.defaults.dtype.numpy == dt.bfloat16):
+        raise RuntimeError("invalid default scalar type for complex")
     if not plain:
         leaves = [x if x.__class__ in PYTHON else _number(x, inferred) for x in leaves]
     return convert_numbers(leaves, inferred, target).reshape(shape)
@@ -183,7 +188,7 @@ def array_of_numpy(data: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
 
 def check_numpy(data: np.ndarray):
     """TypeError or ValueError for arrays that PyTorch does not take."""
-    if data.dtype.kind not in "biufcV":
+    if data.dtype.kind not in "biufcVW":  # V, W: ml_dtypes
         raise TypeError(f"can't convert np.ndarray of type {data.dtype.type.__module__}."
                         f"{data.dtype.type.__name__}. The only supported types are: float64, "
                         "float32, float16, complex64, complex128, int64, int32, int16, int8, "
@@ -256,13 +261,23 @@ def strides_of(data) -> tuple[int, ...] | None:
 def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None) -> Tensor:
     """A tensor of a fresh array on a device, which reports these strides."""
     where = resolve(device)
-    tensor = from_array(array)
+    tensor = from_array(array) if where.type != "meta" else meta_tensor(array.shape, array.dtype)
     with_strides(tensor, strides)
-    if where.type != "cpu":
+    if where.type not in ("cpu", "meta"):
         tensor = place(tensor, where)
     if requires_grad:
         require_grad(tensor)
     return tensor
+
+
+def finish_later(make: Callable, shape: tuple, dtype: np.dtype, device,
+                 requires_grad: bool = False) -> Tensor:
+    """finish of make(), of this shape and dtype; nothing is made for the meta device."""
+    where = resolve(device)
+    if where.type != "meta":
+        return finish(make(), where, requires_grad)
+    made = meta_tensor(shape, dtype)
+    return require_grad(made) if requires_grad else made
 
 
 def require_grad(tensor: Tensor) -> Tensor:
@@ -424,12 +439,16 @@ def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
     """A DLPack capsule of (a copy of) the data."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if is_meta(self):
+        raise BufferError("Cannot pack tensors on meta")
     return np.array(self._array()).__dlpack__()
 
 
 @composite(function=False, name="__dlpack_device__")
 def dlpack_device(self):
     """(device type, device id) as DLPack numbers them."""
+    if is_meta(self):
+        raise ValueError("Unknown device type meta for Dlpack")
     return (1, 0) if self.is_cpu else (2, self.device.index or 0)
 
 
@@ -445,7 +464,9 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 
 
 def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
-    """torch.FloatTensor(...): data, or sizes of an uninitialised tensor."""
+    """torch.FloatTensor(...): data, or sizes of an uninitialised tensor; on the CPU, whatever the
+    default device is."""
+    device = _types.CPU if device is None else device
     if not args:
         return finish(np.zeros(0, dtype), device)
     first = args[0]
@@ -467,6 +488,9 @@ def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
 def _new(cls, *args, device=None):
     if cls is not Tensor and not issubclass(cls, Tensor):
         return object.__new__(cls)
+    if device is not None and resolve(device).type != "cpu":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: "
+                           f"{resolve(device).type} was passed")
     made = legacy(_types.defaults.dtype.numpy, args, device)
     if cls is Tensor:
         return made
@@ -481,7 +505,8 @@ class LegacyType(type):
     """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy
+        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (
+            not instance.is_sparse)
 
     def __call__(cls, *args, device=None):
         return legacy(cls.numpy, args, device)

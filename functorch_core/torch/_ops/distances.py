@@ -1,66 +1,13 @@
 """Norms with PyTorch's subgradients, and the distances made of them."""
 from __future__ import annotations
 
-import functools
-import math
-
 from .._op import torch_op
 from .._promotion import promote
+from .subgradients import vector_norm
 from .values import (
-    Derived, aval_of, dt, full_like, like, np, p, require_floating, tied, total, where, wide,
-    wrap_dim)
+    aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim)
 
 # ---- norms ---------------------------------------------------------------------------------------
-
-
-@functools.cache
-def _root(power: float) -> Derived:
-    """x ** (1 / power), with derivative 0 where x is 0: a norm's gradient at 0 is 0."""
-    def fun(x):
-        return p.sqrt(x) if power == 2 else p.pow(x, full_like(x, 1 / power))
-
-    def tangent(t, x, out):
-        at_zero = p.eq(out, 0.)
-        safe = p.select(at_zero, full_like(x, 1), out if power == 2 else x)
-        slope = p.div(full_like(out, 0.5) if power == 2 else p.mul(out, 1 / power), safe)
-        return p.mul(t, p.select(at_zero, p.zeros(aval_of(t)), slope))
-    return Derived(fun, tangent)
-
-
-@functools.cache
-def _abs_power(power: float) -> Derived:
-    """|x| ** power of real x, with derivative 0 where x is 0."""
-    def fun(x):
-        return p.pow(p.abs(x), full_like(x, power))
-
-    def tangent(t, x, out):
-        slope = p.mul(p.pow(p.abs(x), full_like(x, power - 1)), p.mul(p.sign(x), power))
-        return p.mul(t, p.select(p.eq(x, 0.), p.zeros(aval_of(t)), slope))
-    return Derived(fun, tangent)
-
-
-def vector_norm(x, power: float, axes) -> object:
-    """The p-norm over axes of a floating or complex value."""
-    axes = tuple(axes)
-    if power == 0:
-        real = dt.real_of(aval_of(x).dtype)
-        return tied(total(p.convert(p.ne(x, full_like(x, 0)), dtype=real), axes), x)
-    if power == 2:
-        return _root(2)(total(_squares(x), axes))
-    magnitude = p.abs(x)
-    if power == 1:
-        return total(magnitude, axes)
-    if power in (math.inf, -math.inf):
-        reduce = p.reduce_max if power > 0 else p.reduce_min
-        return reduce(magnitude, axes=axes)
-    return _root(power)(total(_abs_power(power)(magnitude), axes))
-
-
-def _squares(x):
-    if aval_of(x).dtype in dt.COMPLEX:
-        re, im = p.real(x), p.imag(x)
-        return p.add(p.mul(re, re), p.mul(im, im))
-    return p.mul(x, x)
 
 
 def norm_of_difference(difference, power: float):

@@ -9,6 +9,7 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _bounds, _types
 from .._inplace import scalar_name
+from .._meta import is_readable
 from .._memory_order import with_strides
 from .._op import composite, torch_op, write_out
 from .._out_dtypes import EXACT, check as check_out
@@ -16,11 +17,12 @@ from .._promotion import broadcast, cast
 from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
 from .._view_kinds import part_of_dim
-from .._views import Lens, besides
+from .._views import KINDS, Lens, besides, put_by_index
 from .._views import put as put_through
 from .copies import fill_number
 from .indexing import nothing_of, put_at, sliced
 from .joining import common_shape
+from .linear_maps import linear_map
 from .views import as_strided_lens
 
 IN_SELF = _bounds.IN_SELF
@@ -153,8 +155,24 @@ def _combined(x, index, src, dim, how, include_self):
         start = x
     if how == "prod" and dtype in dt.INEXACT and x.aval.size * index.aval.shape[dim] <= DENSE_PRODUCT:
         return _dense_product(start, index, src, dim)
+    if how == "set":
+        return written_to(start, index, src, p.scatter_along_axis, p.take_along_axis, dim)
     new = p.scatter_along_axis(start, index, src, axis=dim, combine=COMBINE[how])
     return _mean(x, new, index, dim, include_self) if how == "mean" else new
+
+
+def written_to(x, index, source, scatter, gather, dim: int):
+    """x with the source written at an index. Of several elements written to one place each has that
+    place's derivative, though one of them is there."""
+    def forward(x, source, index):
+        return scatter(x, index, source, axis=dim, combine="set")
+
+    def backward(ct, index):
+        read = gather(ct, index, axis=dim)
+        return scatter(ct, index, p.zeros(read.aval), axis=dim, combine="set"), read
+    if x.aval.dtype not in dt.INEXACT:
+        return forward(x, source, index)
+    return linear_map(forward, backward, [x, source], [index])
 
 
 def identity_of(how: str, dtype: np.dtype):
@@ -271,9 +289,12 @@ def _at_index(x, index, source, dim: int, combine: str):
     shape = x.aval.shape
     x, index = _vector(x), _vector(index)
     slot = x.aval.shape[:dim] + index.aval.shape + x.aval.shape[dim + 1:]
+    several = combine == "set" and source.aval.ndim  # one element counts once a place
     source = p.broadcast_in_dim(source, shape=slot, dims=()) if not source.aval.ndim else (
         p.reshape(source, shape=slot))
-    return p.reshape(p.scatter_axis(x, index, source, axis=dim, combine=combine), shape=shape)
+    new = written_to(x, index, source, p.scatter_axis, p.take, dim) if several else (
+        p.scatter_axis(x, index, source, axis=dim, combine=combine))
+    return p.reshape(new, shape=shape)
 
 
 @torch_op(name="_index_write", method=False, function=False, node="index_add")
@@ -463,7 +484,8 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     source = p.reshape(source, shape=(source.aval.size,))
     if not index.aval.size:
         return besides(input, source)
-    new = p.scatter_axis(flat, index, source, axis=0, combine="add" if accumulate else "set")
+    new = p.scatter_axis(flat, index, source, axis=0, combine="add") if accumulate else (
+        written_to(flat, index, source, p.scatter_axis, p.take, 0))
     return p.reshape(new, shape=input.aval.shape)
 
 
@@ -565,7 +587,7 @@ def masked_scatter(input, mask, source):
     if mask._aval.dtype != dt.bool_:
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{scalar_name(mask._aval.dtype).lower()}")
-    if source.numel() < math.prod(shape) and mask._level is None:
+    if source.numel() < math.prod(shape) and is_readable(mask):
         if int(np.broadcast_to(mask._array(), shape).sum()) > source.numel():
             raise RuntimeError("Number of elements of source < number of ones in mask")
     return _masked_scatter.compute([input, mask, source])
@@ -664,4 +686,20 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     seen, lens = as_strided_lens(input, size, stride, storage_offset)
     if seen is not input:
         raise NotImplementedError("as_strided_scatter beyond the elements of the input")
+    if tuple(src.shape) == lens.params[0] and src.dtype == input.dtype:
+        made = _as_strided_scatter.compute([input, src, lens.params])
+        return _finish("as_strided_scatter", made, out)
     return _scattered_through(input, lens, tuple(size), src, out)
+
+
+@torch_op(name="_as_strided_scatter", method=False, function=False, node="as_strided_scatter")
+def _as_strided_scatter(input: Tensor, src: Tensor, params):
+    """PyTorch gives the input the gradients of what is overwritten, and of nothing else."""
+    lens = Lens("as_strided", params)
+
+    def backward(ct):
+        read = KINDS[lens.kind].get(ct, *params)
+        return put_by_index(p.zeros(ct.aval), read, lens), read
+    if input.aval.dtype not in dt.INEXACT:
+        return put_by_index(input, src, lens)
+    return linear_map(lambda x, y: put_by_index(x, y, lens), backward, [input, src])

@@ -11,6 +11,7 @@ from ...core import dtypes as dt
 from ...engine.recorder import computes_at_once
 from .. import _bounds, _op, _types
 from .._inplace import scalar_name
+from .._meta import is_meta, meta_tensor, refusal
 from .._op import composite, torch_op
 from .._parts import cut
 from .._tensor import from_array
@@ -35,6 +36,13 @@ WRONG_TYPE = ("only integers, slices (`:`), ellipsis (`...`), None and long or b
 TOO_MANY = "too many indices for tensor of dimension {ndim}"
 MASK_SHAPE = ("The shape of the mask {mask} at index {at} does not match the shape of the indexed "
               "tensor {shape} at index {dim}")
+BEYOND = "Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+OF_NOTHING = "index is out of bounds for dimension with size 0"
+NO_SLICE_INDEX = "slice indices must be integers or None or have an __index__ method"
+NO_DATA = "new(): invalid data type '{kind}'"
+NO_ARRAY = ("can't convert np.ndarray of type numpy.{kind}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+            "uint16, uint8, and bool.")
 NO_DIMS = ("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
            "C++ to convert a 0-dim tensor to a number")
 WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
@@ -70,7 +78,7 @@ class Parsed:
     def integer(self, i: int, n: int, dim: int):
         """Take one index of a dimension."""
         if not -n <= i < n:
-            raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+            raise outside(i, dim + len(self.news), n)
         i = i + n if i < 0 else i
         static = is_static(i, (0, n - 1), n)
         if not static:
@@ -99,9 +107,16 @@ class Parsed:
             for (start, size, _, stays), n in zip(self.spec, shape))
 
 
+def outside(i: int, dim: int, n: int) -> Exception:
+    """The error of an index that is none of a dimension."""
+    if not -2**63 <= i < 2**63:
+        return ValueError("Overflow when unpacking long long")
+    return IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+
+
 def sliced(s: slice, n: int) -> tuple[int, int, int]:
     """(start, size, step) of a slice of n elements."""
-    step = 1 if s.step is None else operator.index(s.step)
+    step = 1 if s.step is None else _slice_index(s.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")
     if step < 0:
@@ -110,6 +125,15 @@ def sliced(s: slice, n: int) -> tuple[int, int, int]:
         s = slice(*(None if x is None else operator.index(x) for x in (s.start, s.stop)))
     start, stop, _ = slice(s.start, s.stop, step).indices(n)
     return start, max(-((start - stop) // step), 0), step
+
+
+def _slice_index(x) -> int:
+    try:
+        return operator.index(x)
+    except TypeError:
+        if isinstance(x, Tensor):
+            raise
+        raise TypeError(NO_SLICE_INDEX) from None
 
 
 def as_items(index) -> tuple:
@@ -125,18 +149,18 @@ def as_items(index) -> tuple:
 
 def parse(shape: tuple[int, ...], index) -> Parsed:
     """The index, applied to a tensor's shape."""
-    items = [_item(x) for x in as_items(index)]
-    given = sum(map(_dims_used, items))
-    if given > len(shape):
-        if not shape:
-            _refuse_no_dims(items)
-        raise IndexError(TOO_MANY.format(ndim=len(shape)))
-    parsed, dim, seen = Parsed(), 0, False
+    items = as_items(index)
+    if not shape:
+        _check_no_dims(index)
+    _check_number(items, shape)
+    items = [_item(x) for x in items]
+    given = _check_number(items, shape)
+    parsed, dim = Parsed(), 0
     for item in items:
-        if item is Ellipsis:
-            for n in shape[dim:dim + (0 if seen else len(shape) - given)]:
+        if item is Ellipsis:  # one after another goes on, beyond the last dimension: PyTorch's way
+            for n in shape[dim:dim + len(shape) - given]:
                 parsed.whole(n)
-            dim, seen = dim + (0 if seen else len(shape) - given), True
+            dim += len(shape) - given
         else:
             dim += _apply_item(parsed, item, shape, dim)
     for n in shape[dim:]:
@@ -144,11 +168,22 @@ def parse(shape: tuple[int, ...], index) -> Parsed:
     return parsed
 
 
-def _refuse_no_dims(items):
-    if any(item.__class__ is int for item in items):
-        raise IndexError(NO_DIMS)
-    if any(isinstance(item, slice) for item in items):
+def _check_number(items, shape) -> int:
+    """How many dimensions the items use; IndexError if there are not so many."""
+    given = sum(map(_dims_used, items))
+    if given > len(shape):
+        raise IndexError(TOO_MANY.format(ndim=len(shape)))
+    return given
+
+
+def _check_no_dims(index):
+    """The errors of x[0] and x[0:1] for x of no dimensions."""
+    if isinstance(index, slice):
+        sliced(index, 0)
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if index.__class__ is int or isinstance(index, np.integer):
+        i = int(index)
+        raise IndexError(NO_DIMS) if not i else outside(i, 0, 0)
 
 
 def _item(x):
@@ -164,12 +199,24 @@ def _item(x):
         return x
     if isinstance(x, np.ndarray) and x.ndim or isinstance(x, (list, tuple, range)):
         return _index_tensor(x)
+    if isinstance(x, np.ndarray):
+        return int(x)
     if isinstance(x, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{cls.__name__}'")
+        raise TypeError(NO_DATA.format(kind=cls.__name__))
     if hasattr(x, "__index__") and not isinstance(x, (np.bool_, float)):
-        return operator.index(x)
-    raise IndexError(WRONG_TYPE.format(kind=f"numpy.{cls.__name__}" if isinstance(x, np.generic)
-                                       else cls.__name__))
+        try:
+            return operator.index(x)
+        except (TypeError, ValueError):
+            pass
+    raise IndexError(WRONG_TYPE.format(kind=_name_in_c(x)))
+
+
+def _name_in_c(x) -> str:
+    """The name of x's type as C++ knows it."""
+    name = x.__class__.__name__
+    if isinstance(x, np.generic):
+        return f"numpy.{name}"
+    return f"torch.{name}" if isinstance(x, _types.dtype) else name
 
 
 def _item_of_0d(x: Tensor):
@@ -184,8 +231,22 @@ def _item_of_0d(x: Tensor):
 def _index_tensor(x) -> Tensor:
     if isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x):
         x = [y.item() if isinstance(y, Tensor) else y for y in x]
-    array = np.asarray(x) if isinstance(x, np.ndarray) else array_of(x, None)
+    if isinstance(x, np.ndarray):
+        array = np.asarray(x)
+        if array.dtype.kind not in "biufc":
+            raise TypeError(NO_ARRAY.format(kind=array.dtype.type.__name__))
+    else:
+        _refuse_strings(x)
+        array = array_of(x, None)
     return from_array(array.copy() if array.dtype == dt.bool_ else array.astype(np.int64))
+
+
+def _refuse_strings(x):
+    for y in x:
+        if isinstance(y, (list, tuple)):
+            _refuse_strings(y)
+        elif isinstance(y, str):
+            raise TypeError(NO_DATA.format(kind="str"))
 
 
 def _dims_used(item) -> int:
@@ -199,8 +260,10 @@ def _dims_used(item) -> int:
 def _apply_item(parsed: Parsed, item, shape, dim: int) -> int:
     """Add one part of an index; the number of dimensions of the tensor that it uses."""
     if item.__class__ is int:
-        parsed.integer(item, shape[dim], dim)
+        parsed.integer(item, shape[dim] if dim < len(shape) else 0, dim)
         return 1
+    if dim > len(shape) or dim == len(shape) and not (item is None or item.__class__ is bool):
+        return _apply_beyond(item, len(shape), dim)
     if isinstance(item, slice):
         parsed.slice(item, shape[dim])
         return 1
@@ -214,6 +277,16 @@ def _apply_item(parsed: Parsed, item, shape, dim: int) -> int:
     parsed.tensors.append((parsed.ndim, item))
     parsed.whole(shape[dim])
     return 1
+
+
+def _apply_beyond(item, ndim: int, dim: int) -> int:
+    """An item after several ellipses, where there are no dimensions left."""
+    if item == slice(None):
+        return 1
+    if isinstance(item, Tensor):
+        raise IndexError(f"{TOO_MANY.format(ndim=ndim)} (got {dim + 1})")
+    new = not isinstance(item, slice)
+    raise IndexError(BEYOND.format(low=-ndim - new, high=ndim - 1 + new, dim=dim))
 
 
 def _apply_mask(parsed: Parsed, mask: Tensor, shape, dim: int) -> int:
@@ -232,6 +305,8 @@ def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
     dims, out = [], []
     for dim, index in tensors:
         if index._aval.dtype in MASKS:
+            if is_meta(index):
+                raise refusal("index")
             for i, places in enumerate(np.nonzero(index._array())):
                 dims.append(dim + i)
                 out.append(from_array(places.astype(np.int64)))
@@ -264,7 +339,7 @@ def check_indices(tensor: Tensor, dims, indices, what: str):
         return  # nothing is read
     for i, (dim, index) in enumerate(zip(dims, indices)):
         if not shape[dim]:
-            raise IndexError("index is out of bounds for dimension with size 0")
+            raise IndexError(OF_NOTHING)
         _bounds.check(index, shape[dim], i, what)  # PyTorch's "dimension" counts index tensors
 
 
@@ -337,11 +412,11 @@ def _row(shape: tuple[int, ...], start: int | None) -> tuple:
 
 def _row_lens(shape, i: int) -> Lens:
     """The lens of x[i]."""
-    if not shape:
+    if not shape and not i:
         raise IndexError(NO_DIMS)
-    n = shape[0]
+    n = shape[0] if shape else 0
     if not -n <= i < n:
-        raise IndexError(f"index {i} is out of bounds for dimension 0 with size {n}")
+        raise outside(i, 0, n)
     i = i + n if i < 0 else i
     if i == 0 or i == n - 1:
         return Lens("select", _row(shape, i))
@@ -351,6 +426,33 @@ def _row_lens(shape, i: int) -> Lens:
 def _lens_at(shape: tuple[int, ...], index) -> Lens:
     """The lens of x[index] for an index without tensors."""
     return _row_lens(shape, index) if index.__class__ is int else parse(shape, index).lens
+
+
+def _plain(index) -> tuple | None:
+    """The parts of an index of numbers, slices of numbers, None and `...`, hashable; else None."""
+    parts = []
+    for x in index if index.__class__ is tuple else (index,):
+        cls = x.__class__
+        if cls is slice:
+            start, stop, step = x.start, x.stop, x.step
+            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or (
+                    step.__class__ not in BOUNDS):
+                return None
+            parts.append((start, stop, step))
+        elif cls is int or x is None or x is Ellipsis:
+            parts.append(x)
+        else:
+            return None
+    return tuple(parts)
+
+
+BOUNDS = frozenset({int, type(None)})
+
+
+@functools.lru_cache(4096)
+def _box_lens(shape: tuple[int, ...], plain: tuple) -> Lens:
+    """The lens of an index as _plain gives it."""
+    return parse(shape, tuple([slice(*x) if x.__class__ is tuple else x for x in plain])).lens
 
 
 def getitem(self, index):
@@ -363,6 +465,10 @@ def getitem(self, index):
             return part
     if index.__class__ is int:
         return make_view(self, _row_lens(current_aval(self).shape, index))
+    shape = current_aval(self).shape
+    plain = _plain(index) if shape else None  # of no dimensions s[:] and s[:,] have other errors
+    if plain is not None:
+        return make_view(self, _box_lens(shape, plain))
     parsed = parse(current_aval(self).shape, index)
     if not parsed.tensors:
         return make_view(self, parsed.lens)
@@ -409,7 +515,8 @@ def _value(tensor: Tensor, value):
     if isinstance(value, Tensor):
         return value
     if isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
-        return fill_number(value, tensor._aval.dtype)
+        number = fill_number(value, tensor._aval.dtype)
+        return meta_tensor((), tensor._aval.dtype) if is_meta(tensor) else number
     cls = type(value)
     kind = f"numpy.{cls.__name__}" if isinstance(value, (np.generic, np.ndarray)) else cls.__name__
     raise TypeError(f"can't assign a {kind} to a {tensor.type()}")
@@ -467,14 +574,24 @@ def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
 def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
     check_writable(tensor)
     box = tensor if lens is None else make_view(tensor, lens)
-    if not isinstance(value, Tensor) and len(tensors) == 1 and (
-            tensors[0][1]._aval.dtype in MASKS):
+    one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
+    if one_mask and not isinstance(value, Tensor):
         new = _masked_number(box, tensors[0], value)
     else:
         if not isinstance(value, Tensor):
             value = _number_in.compute([value, (), box._aval.dtype])
+        elif one_mask and current_aval(value).size == 1:
+            value = _converted(value, box._aval.dtype)
         new = put_at(box, tensors, value)
     assign(box, new)
+
+
+def _converted(value: Tensor, dtype: np.dtype) -> Tensor:
+    """One element for what a mask shows, the only one that need not be of the dtype."""
+    if value.is_complex() and dtype not in dt.COMPLEX:
+        fill_number(value, dtype)  # raises unless it is real
+        value = value.real
+    return value.to(_types.of_numpy(dtype))
 
 
 def _masked_number(box: Tensor, where, number) -> Tensor:
@@ -486,8 +603,16 @@ def _masked_number(box: Tensor, where, number) -> Tensor:
     return box.masked_fill(mask.reshape(shape), number)
 
 
+@torch_op(name="_put_somewhere", method=False, function=False, node="index_put")
+def _put_somewhere(input: Tensor, values: Tensor):
+    """The input after values were put where a mask is True of which only the shape is known."""
+    return besides(input, values)
+
+
 def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Tensor:
     """The box with values at index tensors."""
+    if any(is_meta(i) and i._aval.dtype in MASKS for _, i in tensors):
+        return _put_somewhere.compute([box, value])
     dims, indices = integer_indices(tensors)
     a = current_aval(box)
     if value._aval.dtype != a.dtype:
@@ -495,6 +620,8 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
                            f"{scalar_name(a.dtype)} for the destination and "
                            f"{scalar_name(value._aval.dtype)} for the source.")
     shape = _result_shape(_Shaped(a), dims, broadcast_shape(indices))
+    if 0 not in shape and any(not a.shape[d] for d in dims):
+        raise IndexError(OF_NOTHING)
     theirs = tuple(value.shape)
     stripped = theirs
     while stripped and stripped[0] == 1 and len(stripped) > len(shape):

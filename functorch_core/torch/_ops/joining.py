@@ -10,6 +10,7 @@ import numpy as np
 from ... import primitives as p
 from ...core import dtypes as dt
 from .. import _types
+from .._meta import is_meta
 from .._node_names import rename
 from .._op import composite, torch_op
 from .._promotion import cast, result_dtype
@@ -141,10 +142,18 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     The result has the dimensions before `dim`, the chunks, and everything else in one.
     """
     if num_chunks < 1:
-        raise RuntimeError(f"_chunk_cat expects positive num_chunks, got {num_chunks}")
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if len({x.aval.dtype for x in tensors}) > 1:
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
     if dim < 0 and len({x.aval.ndim for x in tensors}) > 1:
         raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different "
                            "ndims")
+    lead = wrap_dim(dim, tensors[0].aval.ndim)
+    if len({x.aval.shape[:lead] for x in tensors}) > 1:
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all "
+                           "tensors")
     rows = []
     for x in tensors:
         a = x.aval
@@ -159,7 +168,7 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
                   high=tuple(missing if i == d else 0 for i in range(a.ndim)))
         inner = x.aval.size // max(math.prod(a.shape[:d]) * num_chunks, 1)
         rows.append(p.reshape(x, shape=(*a.shape[:d], num_chunks, inner)))
-    return p.concatenate(*rows, dimension=wrap_dim(dim, tensors[0].aval.ndim) + 1)
+    return p.concatenate(*rows, dimension=lead + 1)
 
 
 @torch_op(name="_block_diag", method=False, function=False)
@@ -235,6 +244,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 
 def _interleaved(input, repeats: Tensor, dim, output_size) -> Tensor:
+    if output_size is not None and is_meta(repeats):
+        return _interleaved_to(input, dim, repeats, output_size)
     counts = repeats._array()
     if counts.dtype not in (dt.int32, dt.int64):
         raise RuntimeError("repeats has to be Long or Int tensor")
@@ -253,6 +264,14 @@ def _interleaved(input, repeats: Tensor, dim, output_size) -> Tensor:
                            f"repeats.size(0) = {counts.size} and input.size({d}) = {n}")
     counts = np.broadcast_to(counts.reshape(-1), n)
     return x.index_select(d, from_array(np.repeat(np.arange(n), counts)))
+
+
+def _interleaved_to(input, dim, repeats: Tensor, size: int) -> Tensor:
+    """The same of numbers nobody knows, on the meta device."""
+    if input is None:
+        return repeats.new_empty((size,))
+    x, d = (input.flatten(), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
+    return x.index_select(d, repeats.new_empty((size,)))
 
 
 # ---- order ---------------------------------------------------------------------------------------

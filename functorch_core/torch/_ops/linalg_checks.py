@@ -1,6 +1,7 @@
 """What torch.linalg asks of its operands, and how it reports that something failed."""
 from __future__ import annotations
 
+from .._meta import is_readable
 from .values import aval_of, dt, name_of, p, tied
 
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
@@ -12,9 +13,18 @@ class LinAlgError(RuntimeError):
     __module__ = "torch.linalg"
 
 
+# What PyTorch says of integers comes from these kernels where it does not look at dtypes before.
+KERNELS = {"linalg.cholesky": "cholesky_cpu", "linalg.eigh": "linalg_eigh_cpu",
+           "linalg.eigvalsh": "linalg_eigh_cpu", "linalg.lu": "lu_cpu",
+           "linalg.solve_triangular": "triangular_solve_cpu", "torch.geqrf": "geqrf_cpu",
+           "torch.linalg.lu_factor_ex": "lu_cpu"}
+
+
 def require_inexact(name: str, x, what: str = "input"):
     """RuntimeError for dtypes that LAPACK does not know."""
     dtype = aval_of(x).dtype
+    if dtype not in dt.INEXACT and name in KERNELS:
+        raise NotImplementedError(f"\"{KERNELS[name]}\" not implemented for '{name_of(x)}'")
     if dtype not in dt.INEXACT:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
                            f"{name_of(x)}")
@@ -44,12 +54,12 @@ def filled(x, shape, fill, dtype=None):
 
 
 def check_info(name: str, info, message: str, number_of=None):
-    """LinAlgError if some matrix failed; inside func transforms nobody can know yet.
+    """LinAlgError if some matrix failed; inside func transforms and on meta nobody can know yet.
 
     `number_of` gives what the message tells of the failed matrix of this flat index, by default
     its info.
     """
-    if info._level is not None:
+    if not is_readable(info):
         return
     array = info._array()
     if not array.any():

@@ -84,7 +84,9 @@ def cholesky(A, *, upper=False, out=None):
 @composite(name="cholesky")
 def torch_cholesky(input, upper=False, *, out=None):
     """linalg.cholesky under its old name."""
-    return cholesky(input, upper=upper, out=out)
+    from .._op import write_out
+    result = cholesky(input, upper=upper)
+    return result if out is None else write_out("cholesky", out, result)
 
 
 @torch_op

@@ -8,6 +8,7 @@ from ...primitives import linalg_matrices as m
 from ...transforms.custom import JvpRule, custom_jvp
 from ...transforms.scan import scan
 from .. import return_types as named
+from .._meta import is_readable
 from .._op import composite, torch_op, write_out
 from .linalg_checks import check_info, filled, matrices, require_inexact
 from .linalg_factor import lu_of, singular_info, singular_values
@@ -305,7 +306,8 @@ def det(input: Tensor):
 
 def linalg_det(A, *, out=None):
     """The determinant of square matrices."""
-    return det(A, out=out)
+    result = det(A)
+    return result if out is None else write_out("linalg_det", out, result)
 
 
 def _slogdet_of(x):
@@ -390,7 +392,7 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
                            "gelsd,"
                            " gelss)")
     solution, residuals, rank, values = _lstsq(A, B, rcond, driver)
-    if residuals.numel() and rank.numel() and rank._level is None:
+    if residuals.numel() and rank.numel() and is_readable(rank):
         if (rank._array() < A.shape[-1]).any():
             residuals = residuals.new_empty((0,))
     result = named.linalg_lstsq(solution, residuals, rank, values)

@@ -1,16 +1,17 @@
 """Elementwise functions: exponentials, logarithms, trigonometry, rounding."""
 from __future__ import annotations
 
+import functools
 import math
 
 from ... import primitives as p
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
-from ...transforms.custom import stop_gradient
 from .._op import torch_op
 from . import declaring as d
+from . import subgradients
 from .declaring import binary, like, require, unary, widened
-from .values import derived
+from .values import Derived
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
 
@@ -29,28 +30,23 @@ rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.")
 sin = unary("sin", p.sin, "The sine, elementwise.")
 cos = unary("cos", p.cos, "The cosine, elementwise.")
 tan = unary("tan", p.tan, "The tangent, elementwise.")
-asin = unary("asin", p.asin, "The angle in [-pi/2, pi/2] whose sine is input.",
+asin = unary("asin", subgradients.asin, "The angle in [-pi/2, pi/2] whose sine is input.",
              aliases=("arcsin",))
-acos = unary("acos", p.acos, "The angle in [0, pi] whose cosine is input.", aliases=("arccos",))
+acos = unary("acos", subgradients.acos, "The angle in [0, pi] whose cosine is input.",
+             aliases=("arccos",))
 atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.",
              aliases=("arctan",))
 sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.")
 cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.")
 tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.")
 asinh = unary("asinh", p.asinh, "The inverse hyperbolic sine, elementwise.", aliases=("arcsinh",))
-acosh = unary("acosh", p.acosh, "The inverse hyperbolic cosine, elementwise.",
+acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.",
               aliases=("arccosh",))
-atanh = unary("atanh", p.atanh, "The inverse hyperbolic tangent, elementwise.",
+atanh = unary("atanh", subgradients.atanh, "The inverse hyperbolic tangent, elementwise.",
               aliases=("arctanh",))
-def _atan2(y, x):
-    """The derivatives at the origin are 0."""
-    origin = p.and_(p.eq(x, 0), p.eq(y, 0))
-    elsewhere = p.atan2(y, p.select(origin, p.full(x.aval.shape, 1, x.aval.dtype), x))
-    return p.select(origin, stop_gradient(p.atan2(y, x)), elsewhere)
-
-
-atan2 = binary("atan2", widened(_atan2), "The angle of the point (other, input), elementwise.",
-               floats=True, dtypes=d.FLOATS, aliases=("arctan2",))
+atan2 = binary("atan2", widened(subgradients.angle_of),
+               "The angle of the point (other, input), elementwise.", floats=True,
+               dtypes=d.FLOATS, aliases=("arctan2",))
 
 
 def _no_complex(name: str, apply):
@@ -67,13 +63,8 @@ rad2deg = unary("rad2deg", _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.
                 "Radians as degrees, elementwise.")
 
 
-def _sinc(x):
-    zero = p.eq(x, 0)
-    angle = p.mul(p.select(zero, like(x, 1), x), math.pi)
-    return p.select(zero, like(x, 1), p.div(p.sin(angle), angle))
-
-
-sinc = unary("sinc", widened(_sinc), "sin(pi input) / (pi input), elementwise; 1 at 0.")
+sinc = unary("sinc", widened(subgradients.sinc),
+             "sin(pi input) / (pi input), elementwise; 1 at 0.")
 
 # ---- error function, sigmoid ---------------------------------------------------------------------
 
@@ -86,9 +77,21 @@ erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d
                kernel="erfinv_vml_cpu")
 
 
-@derived(lambda t, x, out: p.div(t, p.mul(x, p.sub(1, x))))
-def _logit(x):
-    return p.log(p.div(x, p.sub(1, x)))
+@functools.cache
+def _logit(eps: float | None) -> Derived:
+    def moved(x):
+        return x if eps is None else p.clamp(like(x, eps), x, like(x, 1 - eps))
+
+    def value(x):
+        y = moved(x)
+        return p.log(p.div(y, p.sub(1, y)))
+
+    def tangent(t, x, out):
+        low, high, outside = (0, 1, math.nan) if eps is None else (eps, 1 - eps, 0)
+        inside = p.and_(p.ge(x, low), p.le(x, high))
+        slope = p.div(1, p.mul(x, p.sub(1, x)))
+        return p.mul(t, p.select(inside, slope, like(x, outside)))
+    return Derived(value, tangent)
 
 
 @torch_op(inplace=True)
@@ -100,12 +103,8 @@ def logit(input: Tensor, eps=None, *, out=None):
     """
     x = d.to_float(input)
     require(x, d.FLOATS, "logit_cpu")
-
-    def apply(x):
-        if eps is not None:
-            x = p.clamp(like(x, eps), x, like(x, 1 - eps))
-        return _logit(x)
-    return widened(apply)(x)
+    slope = _logit(None if eps is None else float(eps))
+    return widened(lambda x: slope(x))(x)
 
 
 # ---- sums of exponentials ------------------------------------------------------------------------
@@ -117,25 +116,18 @@ def log_add_exp(x, y):
         larger = p.ge(p.real(x), p.real(y))
         high, low = p.select(larger, x, y), p.select(larger, y, x)
         return p.add(high, p.log1p(p.exp(p.sub(low, high))))
-    return _log_sum(x, y, p.exp, p.log1p)
-
-
-def _log_sum(x, y, exp, log1p):
-    """Equal infinities are themselves; elsewhere the larger plus a correction."""
-    infinite = p.and_(p.eq(x, y), p.eq(p.abs(x), math.inf))
-    one = like(x, 1)
-    a, b = p.select(infinite, one, x), p.select(infinite, one, y)
-    high, low = p.max(a, b), p.min(a, b)
-    return p.select(infinite, x, p.add(high, log1p(exp(p.sub(low, high)))))
+    return _log_sum(x, y)
 
 
 def _log2_1p(x):
     return p.mul(p.log1p(x), 1 / math.log(2))
 
 
+_log_sum = subgradients.log_sum(p.exp, p.log1p, 1.)
+_log2_sum = subgradients.log_sum(p.exp2, _log2_1p, math.log(2))
 logaddexp = binary("logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.",
                    dtypes=d.INEXACT, inplace=False)
-logaddexp2 = binary("logaddexp2", widened(lambda x, y: _log_sum(x, y, p.exp2, _log2_1p)),
+logaddexp2 = binary("logaddexp2", widened(_log2_sum),
                     "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False)
 
 # ---- rounding ------------------------------------------------------------------------------------
@@ -189,17 +181,8 @@ def round(input: Tensor, *, decimals=0, out=None):
 # ---- products with logarithms --------------------------------------------------------------------
 
 
-def times_log(log, domain: float):
-    """x log(y), where 0 log(y) is 0 unless y is NaN; the logarithm is finite above `domain`."""
-    def apply(x, y):
-        nothing = p.and_(p.eq(x, 0), p.eq(y, y))
-        tame = p.and_(p.gt(y, domain), p.lt(y, math.inf))
-        slope = p.select(tame, log(y), like(x, 0))  # the derivative by x where x is 0
-        return p.select(nothing, p.mul(x, slope), p.mul(x, log(y)))
-    return widened(apply)
-
-
-xlogy = binary("xlogy", times_log(p.log, 0), "input * log(other), elementwise; 0 where input is 0.",
+xlogy = binary("xlogy", widened(subgradients.xlogy),
+               "input * log(other), elementwise; 0 where input is 0.",
                left="Operand", right="Operand", floats=True, dtypes=d.FLOATS)
 
 # ---- repair --------------------------------------------------------------------------------------

@@ -15,11 +15,23 @@ from .values import (
 # ---- checks --------------------------------------------------------------------------------------
 
 
+BOTH_ALIKE = "both inputs should have same dtype"
+EXPECTED_SCALAR = "expected scalar type {x} but found {y}"
+VECTOR_ALIKE = "addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"
+SELF_AND_MAT2 = "self and mat2 must have the same dtype, but got {x} and {y}"
+MAT1_AND_MAT2 = "mat1 and mat2 must have the same dtype, but got {x} and {y}"
+DIFFER = {"bmm": EXPECTED_SCALAR, "addbmm": EXPECTED_SCALAR, "addmv_impl_cpu": VECTOR_ALIKE,
+          "inner": BOTH_ALIKE}
+
+
 def check_product(x, y, kernel: str = "addmm_impl_cpu_"):
-    """RuntimeError for operands of two dtypes or of bools."""
+    """RuntimeError for operands of two dtypes, NotImplementedError for bools."""
+    if kernel in DIFFER:
+        require_same_dtype(x, y, DIFFER[kernel], name_of)
     require_same_dtype(x, y)
     if aval_of(x).dtype == dt.bool_:
-        raise RuntimeError(f'"{kernel}" not implemented for \'Bool\'')
+        kernel = "addmm_impl_cpu_" if kernel == "inner" else kernel
+        raise NotImplementedError(f'"{kernel}" not implemented for \'Bool\'')
 
 
 def need_ndim(message: str, *wanted):
@@ -59,7 +71,7 @@ def product(x, y):
                            f"{a.ndim}D and {b.ndim}D")
     if a.ndim == b.ndim == 1:
         return _inner_product("dot", x, y)
-    check_product(x, y)
+    check_product(x, y, "addmv_impl_cpu" if b.ndim == 1 else "addmm_impl_cpu_")
     _check_matmul(a.shape, b.shape)
     if b.ndim <= 2:
         return p.dot_general(x, y, contract=((a.ndim - 1,), (max(b.ndim - 2, 0),)))
@@ -226,7 +238,7 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got "
                            f"shapes {list(a.shape)} and {list(b.shape)}")
-    check_product(input, other)
+    check_product(input, other, "inner")
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
 
@@ -260,9 +272,7 @@ def _weighted(input, product_, beta, alpha):
     _check_scale("alpha", alpha, product_)
     if not is_number(alpha, 1):
         product_ = p.mul(product_, scalar(product_, alpha))
-    require_same_dtype(input, product_, "self and mat2 must have the same dtype, but got {x} and "
-                                        "{y}",
-                       name_of)
+    require_same_dtype(input, product_, SELF_AND_MAT2, name_of)
     if is_number(beta, 0):
         return product_
     input = expanded_to(input, aval_of(product_).shape)
@@ -319,7 +329,13 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha:
         raise RuntimeError(f"mat1 must be a matrix, got {a.ndim}-D tensor")
     if b.ndim != 2:
         raise RuntimeError(f"mat2 must be a matrix, got {b.ndim}-D tensor")
+    _check_addmm(input, mat1, mat2)
     return _weighted(input, matrix_product(mat1, mat2), beta, alpha)
+
+
+def _check_addmm(input, mat1, mat2):
+    require_same_dtype(input, mat2, SELF_AND_MAT2, name_of)
+    require_same_dtype(mat1, mat2, MAT1_AND_MAT2, name_of)
 
 
 @torch_op(inplace=True)
@@ -417,7 +433,9 @@ def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     if w.ndim not in (1, 2):
         raise RuntimeError("linear(): argument 'weight' must be 1-D or 2-D, got "
                            f"{w.ndim}-D")
-    require_same_dtype(input, weight)
+    if bias is not None and a.ndim == w.ndim == 2:
+        _check_addmm(bias, input, weight)
+    check_product(input, weight)
     if not a.ndim:
         raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
                            f"{a.ndim}D and {w.ndim}D")
@@ -427,8 +445,7 @@ def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     out = p.dot_general(input, weight, contract=((a.ndim - 1,), (w.ndim - 1,)))
     if bias is None:
         return out
-    require_same_dtype(bias, out, "self and mat2 must have the same dtype, but got {x} and {y}",
-                       name_of)
+    require_same_dtype(bias, out, SELF_AND_MAT2, name_of)
     return p.add(out, expanded_to(bias, aval_of(out).shape))
 
 
@@ -519,7 +536,9 @@ def _conflict(equation: str, shapes) -> str | None:
 @torch_op(name="_einsum", function=False, method=False, node="einsum")
 def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
-        require_same_dtype(operands[0], x)
+        require_same_dtype(operands[0], x, EXPECTED_SCALAR, name_of)
+    if len(operands) > 1 and aval_of(operands[0]).dtype == dt.bool_:
+        raise NotImplementedError('"bmm" not implemented for \'Bool\'')
     shapes = tuple(aval_of(x).shape for x in operands)
     try:
         parsed, path = einsum_plan(equation, shapes, "auto")
@@ -558,7 +577,7 @@ def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
         raise RuntimeError("both dimension lists should have same length")
     of_a = tuple(wrap_dim(d, a.ndim) for d in dims_self)
     of_b = tuple(wrap_dim(d, b.ndim) for d in dims_other)
-    require_same_dtype(input, other)
+    require_same_dtype(input, other, BOTH_ALIKE)
     for i, j in zip(of_a, of_b):
         n, m = a.shape[i], b.shape[j]
         if n == m:
@@ -571,6 +590,7 @@ def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
             raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in "
                                "dim "
                                f"{i} and second has size {m} in dim {j}")
+    check_product(input, other)
     return p.dot_general(input, other, contract=(of_a, of_b))
 
 

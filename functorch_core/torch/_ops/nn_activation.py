@@ -10,8 +10,7 @@ from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .values import (
     Derived, along, aval_of, cast, derived, dt, floated, full_like, like, name_of, np, p,
-    require_floating,
-    require_same_dtype, spread, stop_gradient, wide, wrap_dim)
+    partials, require_floating, require_same_dtype, spread, stop_gradient, wide, wrap_dim)
 
 
 def _either(op, input, inplace: bool, *args):
@@ -103,13 +102,15 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
 
 
 @torch_op(inplace=True, name="threshold", method=False)
-def torch_threshold(input: Tensor, threshold: Number, value: Number):
+def torch_threshold(input: Tensor, threshold: Number, value: Number, *, out=None):
     """input where it is above the threshold, `value` elsewhere.
 
     >>> torch.threshold(torch.tensor([0.1, 2.]), 1., 0.)
     tensor([0., 2.])
     """
     x = input
+    if aval_of(x).dtype == dt.bool_ or aval_of(x).dtype in dt.COMPLEX:
+        raise NotImplementedError(f'"threshold_cpu" not implemented for \'{name_of(x)}\'')
     limit = p.broadcast_in_dim(cast(threshold, aval_of(x).dtype), shape=aval_of(x).shape, dims=())
     fill = p.broadcast_in_dim(cast(value, aval_of(x).dtype), shape=aval_of(x).shape, dims=())
     return p.select(p.le(x, limit), fill, x)
@@ -146,7 +147,19 @@ def prelu(input: Tensor, weight: Tensor):
     weight = p.reshape(weight, shape=(w.size,))
     spread_ = (along(weight, a.shape, 1) if a.ndim >= 2 and w.size != 1 else
                p.broadcast_in_dim(p.reshape(weight, shape=()), shape=a.shape, dims=()))
-    return p.select(p.gt(input, 0), input, p.mul(spread_, input))
+    return _parametric(input, spread_)
+
+
+def _mixed(t, x, slope):
+    """The second derivative, by input and weight, is 0 at 0, too."""
+    flat = p.ge(x, 0)
+    return p.mul(t, p.select(flat, stop_gradient(slope), slope))
+
+
+@partials(lambda t, x, w, out: p.select(p.gt(x, 0), t, _mixed(t, x, w)),
+          lambda t, x, w, out: p.select(p.gt(x, 0), p.zeros(aval_of(t)), _mixed(t, x, x)))
+def _parametric(x, weight):
+    return p.select(p.gt(x, 0), x, p.mul(weight, x))
 
 
 @composite(name="rrelu", method=False)
@@ -213,8 +226,9 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     limit = full_like(input, lambd)
-    below = p.select(p.lt(input, p.neg(limit)), p.add(input, limit), p.mul(input, 0.))
-    return p.select(p.gt(input, limit), p.sub(input, limit), below)
+    inside = p.and_(p.ge(input, p.neg(limit)), p.le(input, limit))  # not so NaN
+    outside = p.select(p.gt(input, limit), p.sub(input, limit), p.add(input, limit))
+    return p.select(inside, p.mul(input, 0.), outside)
 
 
 @hidden
@@ -235,18 +249,27 @@ tanhshrink = _tanhshrink
 # ---- exponential units ---------------------------------------------------------------------------
 
 
-def _elu(x, alpha, scale, input_scale):
-    """scale * x for positive x, scale * alpha * expm1(input_scale * x) elsewhere."""
-    positive = p.gt(x, 0)
-    inner = p.mul(p.select(positive, p.zeros(aval_of(x)), x), full_like(x, input_scale))
-    low = p.mul(p.expm1(inner), full_like(x, alpha * scale))
-    return p.select(positive, p.mul(x, full_like(x, scale)), low)
+@functools.cache
+def _elu(alpha: float, scale: float, input_scale: float) -> Derived:
+    """scale * x for positive x and NaN, scale * alpha * expm1(input_scale * x) elsewhere; the
+    second derivative at 0 is 0."""
+    def inner(x):
+        return p.mul(p.select(p.lt(x, 0), x, p.zeros(aval_of(x))), full_like(x, input_scale))
+
+    def value(x):
+        curved = p.mul(p.expm1(inner(x)), full_like(x, alpha * scale))
+        return p.select(p.le(x, 0), curved, p.mul(x, full_like(x, scale)))
+
+    def tangent(t, x, out):
+        curved = p.mul(p.exp(inner(x)), full_like(x, alpha * scale * input_scale))
+        return p.mul(t, p.select(p.le(x, 0), curved, full_like(x, scale)))
+    return Derived(value, tangent)
 
 
 @hidden
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
-    return like(_elu(wide(input), alpha, 1., 1.), input)
+    return like(_elu(float(alpha), 1., 1.)(wide(input)), input)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -266,8 +289,8 @@ def torch_selu(input: Tensor):
     tensor([1.0507])
     """
     require_floating("elu_cpu", input)
-    return like(_elu(wide(input), 1.6732632423543772848170429916717,
-                     1.0507009873554804934193349852946, 1.), input)
+    return like(_elu(1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.)(
+        wide(input)), input)
 
 
 def selu(input, inplace=False):
@@ -289,7 +312,7 @@ def torch_celu(input: Tensor, alpha=1.0):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     require_floating("elu_cpu", input)
-    return like(_elu(wide(input), alpha, 1., 1. / alpha), input)
+    return like(_elu(float(alpha), 1., 1. / alpha)(wide(input)), input)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -349,6 +372,7 @@ def softened(beta: float, threshold: float) -> Derived:
 
     def tangent(t, x, out):
         z = p.mul(x, beta)
+        z = p.select(p.ge(z, threshold), stop_gradient(z), z)  # no second derivative at the kink
         return p.select(p.gt(z, threshold), t, p.mul(t, p.logistic(z)))
     return Derived(fun, tangent)
 
@@ -412,13 +436,21 @@ def softsign(input: Tensor):
     return p.div(x, p.convert(below, dtype=aval_of(x).dtype))
 
 
+def _within_3(x, inside, low, high):
+    """`inside` where x is above -3 and below 3, `low` and `high` (of NaN, too) elsewhere."""
+    return p.select(p.le(x, -3.), low, p.select(p.lt(x, 3.), inside, high))
+
+
+@derived(lambda t, x, out: _within_3(x, p.div(t, 6.), p.zeros(aval_of(t)), p.zeros(aval_of(t))))
+def _hard_sigmoid_of(x):
+    inner = p.div(p.add(x, 3.), full_like(x, 6.))
+    return p.select(p.le(x, -3.), full_like(x, 0), p.select(p.ge(x, 3.), full_like(x, 1.), inner))
+
+
 @hidden
 def _hardsigmoid(input: Tensor):
     require_floating("hardsigmoid", input)
-    x = wide(input)
-    inner = p.div(p.add(x, 3.), full_like(x, 6.))
-    out = p.select(p.le(x, -3.), full_like(x, 0), p.select(p.ge(x, 3.), full_like(x, 1.), inner))
-    return like(out, input)
+    return like(_hard_sigmoid_of(wide(input)), input)
 
 
 def hardsigmoid(input, inplace=False):
@@ -430,13 +462,17 @@ def hardsigmoid(input, inplace=False):
     return _either(_hardsigmoid, input, inplace)
 
 
+@derived(lambda t, x, out: p.mul(t, _within_3(
+    x, p.add(p.div(x, 3.), .5), p.zeros(aval_of(t)), full_like(t, 1))))
+def _hard_swish_of(x):
+    inner = p.div(p.mul(x, p.add(x, 3.)), full_like(x, 6.))
+    return _within_3(x, inner, p.mul(x, 0.), x)
+
+
 @hidden
 def _hardswish(input: Tensor):
     require_floating("hardswish", input)
-    x = wide(input)
-    inner = p.div(p.mul(x, p.add(x, 3.)), full_like(x, 6.))
-    out = p.select(p.le(x, -3.), p.mul(x, 0.), p.select(p.ge(x, 3.), x, inner))
-    return like(out, input)
+    return like(_hard_swish_of(wide(input)), input)
 
 
 def hardswish(input, inplace=False):

@@ -131,7 +131,9 @@ def multi_head_attention_forward(
     batched = query.ndim == 3
     _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the "
+                           "Transformer module method `generate_square_subsequent_mask` to create "
+                           "this mask.")
     if not batched:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         if key_padding_mask is not None:
@@ -260,9 +262,10 @@ def _widened(mask):
 def _merged(attn_mask, key_padding_mask, batch: int, heads: int, source: int):
     if key_padding_mask is None:
         return attn_mask
-    if tuple(key_padding_mask.shape) != (batch, source):
-        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got "
-                             f"{key_padding_mask.shape}")
+    for d, n in enumerate((batch, source)):
+        if key_padding_mask.shape[d] != n:
+            raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {n}, but got "
+                                 f"{key_padding_mask.shape[d]}")
     padding = key_padding_mask.view(batch, 1, 1, source).expand(-1, heads, -1, -1)
     padding = padding.reshape(batch * heads, 1, source)
     return padding if attn_mask is None else attn_mask + padding

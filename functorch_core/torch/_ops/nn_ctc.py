@@ -5,9 +5,11 @@ import math
 
 from ...transforms.scan import scan
 from .. import _bounds
+from .._meta import is_readable
 from .._op import composite, torch_op
 from .._tensor import from_array
 from .._tensor_base import Tensor
+from .data import finish
 from .values import (
     aval_of, derived, full_like, iota_along, like, np, p, require_floating, stop_gradient, total,
     wide)
@@ -138,7 +140,10 @@ def _ctc(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengt
 
 
 def _lengths(x, name: str, batch: int) -> np.ndarray:
-    array = np.asarray(x._array() if isinstance(x, Tensor) else x, np.int64).reshape(-1)
+    array = np.asarray(x._array() if isinstance(x, Tensor) else x).reshape(-1)
+    if array.size and array.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral")
+    array = array.astype(np.int64)
     if len(array) != batch:
         raise RuntimeError(f"{name} must be of size batch_size")
     return array
@@ -157,10 +162,31 @@ def _padded_targets(targets, lengths: np.ndarray) -> Tensor:
     return from_array(out)
 
 
+CHECKING = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+def _check_values(name: str, lengths: np.ndarray, bound: str, limit: int):
+    beyond = lengths[lengths > limit if bound == "most" else lengths < limit]
+    if beyond.size:
+        raise RuntimeError(f"Expected {name} to have value at {bound} {limit}, but got value "
+                           f"{int(beyond[0])} {CHECKING}")
+
+
+def _check_target_size(targets: Tensor, lengths: np.ndarray, batch: int):
+    """RuntimeError for targets that are shorter than their lengths say, or not one for each."""
+    if targets.ndim == 2 and targets.shape[0] != batch:
+        raise RuntimeError(f"Expected tensor to have size {batch} at dimension 0, but got size "
+                           f"{targets.shape[0]} for argument #2 'targets' {CHECKING}")
+    if targets.ndim == 2 and len(lengths) and targets.shape[1] < lengths.max():
+        raise RuntimeError(f"Expected tensor to have size at least {int(lengths.max())} at "
+                           f"dimension 1, but got size {targets.shape[1]} for argument #2 "
+                           f"'targets' {CHECKING}")
+
+
 def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int):
     """IndexError for a label that is no class; what pads the targets may be any number."""
     padding = np.arange(targets.shape[1]) >= lengths[:, None]
-    if padding.any():
+    if padding.any() and is_readable(targets):
         targets = targets.masked_fill(from_array(padding), 0)
     _bounds.check(targets, classes, 2, "ctc_loss", negative=False,
                   message="ctc_loss: target {index} is none of {size} classes")
@@ -182,16 +208,14 @@ def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, r
         raise RuntimeError("blank must be in label range")
     inputs, outputs = (_lengths(x, name, batch) for x, name in (
         (input_lengths, "input_lengths"), (target_lengths, "target_lengths")))
-    if (inputs < 0).any() or (inputs > steps).any():
-        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value "
-                           f"{int(inputs.max())} (while checking arguments for ctc_loss_cpu)")
-    if (outputs < 0).any():
-        raise RuntimeError("Expected target_lengths to have value at least 0 (while checking "
-                           "arguments "
-                           "for ctc_loss_cpu)")
+    _check_values("input_lengths", inputs, "most", steps)
+    _check_values("input_lengths", inputs, "least", 0)
+    _check_values("target_lengths", outputs, "least", 0)
+    _check_target_size(targets, outputs, batch)
     targets = _padded_targets(targets, outputs)
-    loss = _ctc(log_probs, targets.to(_int64()), from_array(inputs), from_array(outputs), blank,
-                REDUCTIONS[reduction], zero_infinity)
+    lengths = [finish(x, log_probs.device) for x in (inputs, outputs)]
+    loss = _ctc(log_probs, targets.to(_int64()), *lengths, blank, REDUCTIONS[reduction],
+                zero_infinity)
     _check_labels(targets, outputs, classes)
     return loss.squeeze(0) if unbatched and loss.ndim else loss
 

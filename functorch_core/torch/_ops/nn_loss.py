@@ -5,16 +5,16 @@ import functools
 import math
 import warnings
 
-from ...transforms.custom import JvpRule, custom_jvp
 from .. import _bounds
 from .._op import torch_op
 from .._promotion import promote
 from .._tensor_base import Tensor
 from .matmul import linear
 from .nn_activation import log_sigmoid_of, softmax_of
+from .subgradients import magnitude
 from .values import (
-    Linearised, along, aval_of, broadcast, dt, full_like, iota_along, like, mean, name_of, p,
-    require_floating, spread, total, wide)
+    Derived, Linearised, Partials, along, aval_of, broadcast, dt, full_like, iota_along, like, mean,
+    name_of, p, partials, require_floating, spread, total, wide)
 
 # ---- reductions ----------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ def _weighted_mean(loss, weight, reduction):
 @torch_op(method=False, function=False, name="_l1_loss", node="l1_loss")
 def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
-    loss = p.abs(p.sub(x, y))
+    loss = magnitude(p.sub(x, y))
     if weight is not None:
         return like(_weighted_mean(loss, weight, reduction), x)
     return reduced(loss, reduction)
@@ -86,13 +86,25 @@ def _smooth_l1_loss(input: Tensor, target: Tensor, reduction, beta):
     x, y = promote(input, target)
     require_floating("smooth_l1_cpu", x, complex=True)
     difference = p.sub(wide(x), wide(y))
-    size = p.abs(difference)
     if beta == 0:
-        return like(reduced(size, reduction), x)
-    inner = p.mul(p.mul(difference, difference), full_like(size, 0.5 / beta))
-    loss = p.select(p.lt(size, full_like(size, beta)), inner, p.sub(size, full_like(size,
-                                                                                    beta / 2)))
-    return like(reduced(loss, reduction), x)
+        return like(reduced(magnitude(difference), reduction), x)
+    return like(reduced(_smooth(float(beta), 1.)(difference), reduction), x)
+
+
+@functools.cache
+def _smooth(bound: float, slope: float) -> Derived:
+    """slope * x ** 2 / (2 bound) within the bound, slope * (|x| - bound / 2) elsewhere."""
+    def value(x):
+        size = p.abs(x)
+        inner = p.mul(p.mul(x, x), full_like(x, 0.5 * slope / bound))
+        outer = p.mul(p.sub(size, full_like(x, bound / 2)), full_like(x, slope))
+        return p.select(p.lt(size, full_like(x, bound)), inner, outer)
+
+    def clamped(x):  # the slope, whose derivative at the bounds is 0
+        high, low = full_like(x, bound), full_like(x, -bound)
+        x = p.select(p.ge(x, high), high, p.select(p.le(x, low), low, x))
+        return p.mul(x, full_like(x, slope / bound))
+    return Derived(value, lambda t, x, out: p.mul(t, clamped(x)))
 
 
 @torch_op(method=False, function=False, name="_huber_loss", node="huber_loss")
@@ -101,11 +113,7 @@ def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTe
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promote(input, target)
     require_floating("huber_cpu", x)
-    difference = p.sub(wide(x), wide(y))
-    size = p.abs(difference)
-    inner = p.mul(p.mul(difference, difference), 0.5)
-    outer = p.mul(p.sub(size, full_like(size, delta / 2)), full_like(size, delta))
-    loss = p.select(p.le(size, full_like(size, delta)), inner, outer)
+    loss = _smooth(float(delta), float(delta))(p.sub(wide(x), wide(y)))
     if weight is not None:
         return like(_weighted_mean(loss, weight, reduction), x)
     return like(reduced(loss, reduction), x)
@@ -202,7 +210,7 @@ def _classes(input, target):
         raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got "
                            f"{list(b.shape)}")
     if b.dtype not in dt.INTEGER:
-        raise RuntimeError(f"expected scalar type Long but found {name_of(target)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
     return axis
 
 
@@ -268,7 +276,7 @@ def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_in
     require_floating("log_softmax_lastdim_kernel_impl", input)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
-                           f"{label_smoothing}")
+                           f"{label_smoothing:g}")
     a, b = aval_of(input), aval_of(target)
     x = wide(input)
     axis = 0 if a.ndim == 1 else 1
@@ -377,27 +385,34 @@ def _bce(x, y):
     return p.sub(p.mul(p.sub(y, one), _clamped_log(p.sub(one, x))), p.mul(y, _clamped_log(x)))
 
 
-def _bce_tangent(primals, tangents):
-    """PyTorch's derivatives, which know nothing of the clamped logarithms."""
-    x, y = primals
-    t_x, t_y = tangents
-    one = full_like(x, 1)
-    spread_ = p.mul(p.sub(one, x), x)
-    tiny = full_like(x, 1e-12)
-    by_x = p.div(p.sub(x, y), p.select(p.lt(spread_, tiny), tiny, spread_))
-    by_y = p.sub(p.log(p.sub(one, x)), p.log(x))
-    return [_bce(x, y)], [p.add(p.mul(t_x, by_x), p.mul(t_y, by_y))]
+def _bce_variance(x):
+    """x (1 - x), kept off 0."""
+    found, tiny = p.mul(p.sub(1., x), x), full_like(x, 1e-12)
+    return p.select(p.lt(found, tiny), tiny, found)
 
 
-_BCE_RULE = JvpRule(_bce_tangent, "binary_cross_entropy")
+def _bce_curvature(t, x, y, out):
+    square = p.mul(p.add(x, 1e-12), p.add(p.sub(1., x), 1e-12))
+    above = p.add(p.sub(p.mul(x, x), p.mul(p.mul(x, y), 2.)), y)
+    return p.mul(t, p.div(above, p.mul(square, square)))
+
+
+@partials(_bce_curvature, lambda t, x, y, out: p.neg(p.div(t, _bce_variance(x))))
+def _bce_slope(x, y):
+    return p.div(p.sub(x, y), _bce_variance(x))
+
+
+# PyTorch's derivatives, which know nothing of the clamped logarithms.
+_bce_loss = Partials(_bce, (
+    lambda t, x, y, out: p.mul(t, _bce_slope(x, y)),
+    lambda t, x, y, out: p.mul(t, p.sub(p.log(p.sub(1., x)), p.log(x)))))
 
 
 @torch_op(method=False, function=False, name="_binary_cross_entropy", node="binary_cross_entropy")
 def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, reduction):
     require_floating("binary_cross_entropy", input)
     x, y = wide(input), wide(target)
-
-    loss = custom_jvp(lambda *v: [_bce(*v)], _BCE_RULE, [x, y])[0]
+    loss = _bce_loss(x, y)
     if weight is not None:
         loss = p.mul(loss, broadcast([like(weight, loss), loss])[0])
     return like(reduced(loss, reduction), input)

@@ -6,11 +6,13 @@ import math
 
 from .. import _bounds, _random
 from .._inplace import inplace as in_place
+from .._meta import is_meta, is_readable, refusal
 from .._op import composite, torch_op
 from .._tensor import from_array
 from .._views import assign, layout_of
 from ..autograd.modes import no_grad
 from ..random import bits_of
+from .data import finish
 from .sampling import sampled
 from .values import (
     Linearised, along, aval_of, dt, expanded, full_like, iota_along, like, name_of, np, p, scalar,
@@ -23,7 +25,7 @@ def drawn(kind: str, input, *args, shape=None, generator=None):
     """A fresh tensor of input's dtype (and shape), drawn as PyTorch's CPU generator draws it."""
     def draw(shape):
         return getattr(_random, kind)(bits_of(generator), shape, input._aval.dtype, *args)
-    return sampled(draw, input.shape if shape is None else shape)
+    return sampled(draw, input.shape if shape is None else shape, device=input.device)
 
 
 def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
@@ -38,7 +40,7 @@ def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
             mask = _random.dropout_mask(bits_of(None), tuple(shape[d] for d in order), p_drop)
             mask = mask.transpose(np.argsort(order))
         return mask.astype(input._aval.dtype, order="C")
-    return sampled(draw, shape)
+    return sampled(draw, shape, device=input.device)
 
 
 def memory_order(tensor) -> list[int] | None:
@@ -135,11 +137,10 @@ _declare_dropout("feature_alpha_dropout", True, True, "Features set to the SELU'
 def native_dropout(input, p, train):
     """dropout and the mask of what stays."""
     if train is False or p == 0:
-        return input.clone(), from_array(np.ones(tuple(input.shape), bool))
-    keep = _random.dropout_mask(bits_of(None), tuple(input.shape), p)
-    return (_masked_scale(input, from_array(keep.astype(input._aval.dtype)),
-                          1. - p if p < 1 else 1.),
-            from_array(keep))
+        return input.clone(), finish(np.ones(tuple(input.shape), bool), input.device)
+    keep = sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p), tuple(input.shape),
+                   device=input.device)
+    return _masked_scale(input, keep.to(input.dtype), 1. - p if p < 1 else 1.), keep
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
@@ -357,7 +358,9 @@ def one_hot(tensor, num_classes=-1):
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return _one_hot(tensor, num_classes)
-    if tensor._level is None:
+    if num_classes == -1 and is_meta(tensor):
+        raise refusal("one_hot")
+    if is_readable(tensor):
         array = tensor._array()
         if array.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
@@ -516,7 +519,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
 
 
 def _check_offsets(offsets, input):
-    if offsets._level is None and offsets.numel():
+    if is_readable(offsets) and offsets.numel():
         array = offsets._array()
         if array[0] != 0:
             raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the "

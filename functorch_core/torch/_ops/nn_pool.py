@@ -5,6 +5,7 @@ import math
 
 from .._op import torch_op
 from .nn_conv import ntuple
+from .subgradients import magnitude
 from .values import (
     along, aval_of, dt, full_like, like, np, p, require_floating, total, wide)
 
@@ -390,6 +391,10 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
 def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):
     """(sum over windows of x ** norm_type) ** (1 / norm_type), for positive sums."""
+    if abs(norm_type) == math.inf:
+        sign = full_like(input, math.copysign(1, norm_type))
+        top = _max_pool(p.mul(magnitude(input), sign), n, kernel_size, stride, 0, 1, ceil_mode)
+        return p.mul(top, full_like(top, math.copysign(1, norm_type)))
     pool = Pool(f"avg_pool{n}d", input, n, kernel_size, stride, 0, 1, ceil_mode)
     x = input
     sums = p.reduce_window_sum(p.pow(x, full_like(x, norm_type)), **pool.arguments)

@@ -4,22 +4,18 @@ from __future__ import annotations
 import math
 
 from .. import _bounds
+from .._meta import is_readable
 from .._op import torch_op
 from .._promotion import promote
 from .distances import distance
 from .nn_activation import log_sigmoid_of, rectified
 from .nn_loss import check_reduction, legacy_reduction, reduced
+from .subgradients import xlogy
 from .values import (
     aval_of, broadcast, cast, dt, full_like, iota_along, like, mean, name_of, p, require_floating,
     spread, stop_gradient, total)
 
 # ---- distributions -------------------------------------------------------------------------------
-
-
-def _x_log_x(x):
-    """x * log(x), 0 where x is 0."""
-    safe = p.select(p.eq(x, 0.), full_like(x, 1), x)
-    return p.select(p.eq(x, 0.), p.zeros(aval_of(x)), p.mul(x, p.log(safe)))
 
 
 @torch_op(name="_kl_div", method=False, function=False, node="kl_div")
@@ -29,7 +25,7 @@ def torch_kl_div(input: Tensor, target: Tensor, reduction, log_target):
     if log_target:
         loss = p.mul(p.exp(y), p.sub(y, x))
     else:
-        loss = p.sub(_x_log_x(y), p.mul(y, x))
+        loss = p.sub(xlogy(y, y), p.mul(y, x))
     return _batch_mean(loss) if reduction == "batchmean" else reduced(loss, reduction)
 
 
@@ -66,9 +62,7 @@ def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction)
     else:
         loss = p.sub(x, p.mul(y, p.log(p.add(x, full_like(x, eps)))))
     if full:
-        safe = p.select(p.gt(y, 1), y, full_like(y, 2))
-        stirling = p.add(p.sub(p.mul(y, p.log(safe)), y), p.mul(p.log(p.mul(safe, 2 * math.pi)),
-                                                                0.5))
+        stirling = p.add(p.sub(p.mul(y, p.log(y)), y), p.mul(p.log(p.mul(y, 2 * math.pi)), 0.5))
         loss = p.add(loss, p.select(p.gt(y, 1), stirling, p.zeros(aval_of(y))))
     return reduced(loss, reduction)
 
@@ -112,7 +106,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = input.new_full(input.shape, float(var))
-    elif var._level is None and var.numel() and bool((var._array() < 0).any()):
+    elif is_readable(var) and var.numel() and bool((var._array() < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
@@ -129,8 +123,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 
 def _hinge(x):
-    """max(x, 0) whose derivative at 0 is 1, as clamp_min's."""
-    return p.select(p.lt(x, 0), p.zeros(aval_of(x)), x)
+    """max(x, 0), NaN of NaN, whose derivative at 0 is 1, as clamp_min's; that at NaN is 0."""
+    kept = p.select(p.eq(x, x), x, stop_gradient(x))
+    return p.select(p.lt(x, 0), p.zeros(aval_of(x)), kept)
 
 
 @torch_op(name="_hinge_embedding", method=False, function=False, node="hinge_embedding_loss")
@@ -139,6 +134,7 @@ def _hinge_embedding(input: Tensor, target: Tensor, margin, reduction):
     far = _hinge(p.sub(full_like(x, margin), x))
     zero = p.zeros(aval_of(x))
     one = full_like(y, 1)
+    y = stop_gradient(y)
     loss = p.add(p.select(p.ne(y, one), far, zero), p.select(p.ne(y, p.neg(one)), x, zero))
     return reduced(loss, reduction)
 
@@ -151,7 +147,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     tensor(0.5000)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
-    return _hinge_embedding(input, target, margin, reduction)
+    return _hinge_embedding(input, target.detach(), margin, reduction)
 
 
 @torch_op(name="_cosine_embedding", method=False, function=False, node="cosine_embedding_loss")
@@ -203,7 +199,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     """max(0, -target * (input1 - input2) + margin).
 
     >>> nn.functional.margin_ranking_loss(torch.tensor([0.]), torch.tensor([1.]),
-    torch.tensor([1.])) tensor(1.)
+    ...                                   torch.tensor([1.]))
+    tensor(1.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:

@@ -17,6 +17,7 @@ from .._tensor_base import Tensor
 from . import declaring as d
 from .declaring import like, number_operand, require
 from .reduction import at_index, kept
+from .subgradients import extreme_of
 
 # ---- sorting -------------------------------------------------------------------------------------
 
@@ -101,7 +102,9 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True, *, out=None):
     >>> torch.topk(torch.tensor([1., 3., 2.]), 2).values
     tensor([3., 2.])
     """
-    require(input, d.ORDERED - {dt.bool_}, "topk_cpu")
+    if input.aval.dtype in dt.COMPLEX or input.aval.dtype == dt.bool_:
+        kind, space = ("bool", "") if input.aval.dtype == dt.bool_ else ("complex", " ")
+        raise RuntimeError(f"{space}topk does not support {kind} dtypes on CPU")
     axis = wrap_dim(-1 if dim is None else dim, input.aval.ndim)
     x = _at_least_1d(input)
     if not 0 <= k <= x.aval.shape[axis]:
@@ -166,9 +169,9 @@ def _shared(x, value):
     """`value`, an element of flat x, with its derivative shared among the elements equal to it."""
     if x.aval.dtype not in dt.FLOATING:
         return value
-    value = stop_gradient(value)
-    same = p.or_(p.eq(x, like(x, value)), p.and_(p.ne(x, x), p.ne(like(x, value), like(x, value))))
-    return p.reduce_max(p.select(same, x, like(x, -math.inf)), axes=(0,))
+    value = like(x, stop_gradient(value))
+    same = p.or_(p.eq(x, value), p.and_(p.ne(x, x), p.ne(value, value)))
+    return extreme_of(p.select(same, x, like(x, -math.inf)), (0,), True)
 
 
 def _middle(name: str, place, doc: str):
@@ -322,12 +325,12 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         valid = p.convert(p.eq(y, y), dtype=y.aval.dtype)
         numbers = p.reduce_sum(valid, axes=(len(lead),))
         numbers = p.broadcast_in_dim(numbers, shape=(*lead, count), dims=tuple(range(len(lead))))
-        last = like(q_all, n - 1)
         if skip_nan:
-            last = p.max(p.sub(numbers, 1), like(numbers, 0))
-        found = _between(y, p.mul(q_all, last), interpolation)
-        if not skip_nan:
-            found = p.select(p.lt(numbers, n), like(found, math.nan), found)
+            ranks = p.mul(q_all, p.max(p.sub(numbers, 1), like(numbers, 0)))
+        else:  # NaN, the last, wins
+            last = like(q_all, n - 1)
+            ranks = p.select(p.lt(numbers, n), last, p.mul(q_all, last))
+        found = _between(y, ranks, interpolation)
         parts = p.transpose(found, permutation=(len(lead), *range(len(lead))))
         shape = [1 if i in axes else m for i, m in enumerate(x.aval.shape)
                  if keepdim or i not in axes]

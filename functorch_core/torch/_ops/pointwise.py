@@ -10,6 +10,7 @@ from .._op import TorchOp, composite, registry, torch_op
 from .._promotion import broadcast, cast, promote, result_dtype
 from .._tensor_base import Tensor
 from . import declaring as d
+from . import subgradients
 from .declaring import binary, kind_of, like, number_operand, require, unary, widened
 
 # ---- sums and products ---------------------------------------------------------------------------
@@ -208,8 +209,14 @@ floor_divide = binary("floor_divide", _floor_divided, "input / other, rounded do
                       dunder=("floordiv", "rfloordiv"), numbers=True)
 
 
+def _fmod(x, y):
+    return (subgradients.fmod if x.aval.dtype in dt.FLOATING else p.rem)(x, y)
+
+
 def _remainder(x, y):
     """With the sign of the divisor; of integers x % 0 is x."""
+    if x.aval.dtype in dt.FLOATING:
+        return subgradients.remainder(x, y)
     r = p.rem(x, y)
     if x.aval.dtype in dt.UNSIGNED:
         return r
@@ -220,7 +227,7 @@ def _remainder(x, y):
 remainder = binary("remainder", widened(_remainder),
                    "input - other * floor(input / other), elementwise: Python's %.",
                    left="Operand", right="Operand", dtypes=d.REAL, dunder=("mod", "rmod"))
-fmod = binary("fmod", widened(p.rem), "The remainder of input / other with input's sign.",
+fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.",
               right="Operand", dtypes=d.REAL)
 Tensor.__rdiv__ = lambda self, other: div(other, self)
 Tensor.__div__ = lambda self, other: div(self, other)
@@ -233,9 +240,9 @@ _NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
 
 
 def _literal(number) -> bool:
-    """Whether an exponent is written into the graph, where it becomes products."""
+    """Whether an exponent is written into the graph, where it becomes products and roots."""
     cls = number.__class__
-    return (cls is int or cls is float and number.is_integer()) and -1024 <= number <= 1024
+    return (cls is int or cls is float and (2 * number).is_integer()) and -1024 <= number <= 1024
 
 
 class _Pow(TorchOp):
@@ -260,16 +267,25 @@ def power(input: Operand, exponent: Operand, *, out=None):
     """
     d.require_tensor("pow", input, exponent)
     x, y = promote(input, exponent)
+    if x.aval.dtype == dt.bool_ and exponent.__class__ is bool:  # these PyTorch has, of bools
+        return x if exponent else p.full(x.aval.shape, True, dt.bool_)
     require(x, d.NUMERIC, "pow")
-    if not number_operand(exponent) or kind_of(exponent) is bool:
-        return p.pow(x, y)
-    if exponent.__class__ is float and exponent == .5:
-        return p.sqrt(x)
-    if _literal(exponent) and (x.aval.dtype in dt.INTEGER or -8 <= exponent <= 8):
-        if x.aval.dtype in dt.INTEGER and exponent < 0:
+    if x.aval.dtype not in dt.INEXACT or kind_of(exponent) is bool:
+        return _whole_power(x, y, exponent)
+    if not (number_operand(exponent) and _literal(exponent) and -8 <= exponent <= 8):
+        return subgradients.power(x, y)
+    if exponent % 1:
+        return subgradients.fixed_power(float(exponent))(x)
+    out = p.integer_pow(x, y=int(exponent))
+    return out if exponent else d.flat(out, x)
+
+
+def _whole_power(x, y, exponent):
+    """Of integers and bools, and by a bool."""
+    if x.aval.dtype in dt.INTEGER and number_operand(exponent) and _literal(exponent):
+        if exponent < 0:
             raise RuntimeError(_NEGATIVE_POWER)
-        out = p.integer_pow(x, y=int(exponent))
-        return out if exponent else d.flat(out, x)
+        return p.integer_pow(x, y=int(exponent))
     return p.pow(x, y)
 
 
@@ -348,7 +364,7 @@ def abs(input: Tensor, *, out=None):
     tensor([1., 2.])
     """
     require(input, d.NUMERIC, "abs_cpu")
-    return p.abs(input)
+    return subgradients.magnitude(input)
 
 
 def _sign(x):
@@ -364,7 +380,7 @@ def _sgn(x):
         return x
     if dtype in dt.FLOATING:  # NaN has sign 0
         return d.flat(p.select(p.ne(x, x), like(x, 0), p.sign(x)), x)
-    return p.sign(x)
+    return subgradients.complex_sign(x) if dtype in dt.COMPLEX else p.sign(x)
 
 
 sign = unary("sign", _sign, "-1, 0 or 1, elementwise.", floats=False, dtypes=d.NUMERIC | {dt.bool_})
@@ -385,13 +401,8 @@ signbit = unary("signbit", sign_bit, "Whether the sign bit is set (also of -0.),
                 floats=False, dtypes=d.NUMERIC | {dt.bool_}, inplace=False)
 
 
-def _copysign(x, y):
-    """|x| times +-1: the derivative by x at 0 is 0."""
-    unit = p.select(sign_bit(y), like(x, -1), like(x, 1))
-    return p.mul(p.abs(x), unit)
-
-
-copysign = binary("copysign", _copysign, "The size of input with the sign of other, elementwise.",
+copysign = binary("copysign", subgradients.copied_sign,
+                  "The size of input with the sign of other, elementwise.",
                   right="Operand", floats=True, dtypes=d.FLOATS)
 
 
@@ -489,17 +500,10 @@ def clamp_max(input: Tensor, max: Operand, *, out=None):
 
 # ---- lengths and steps ---------------------------------------------------------------------------
 
-hypot = binary("hypot", widened(lambda x, y: ew.hypot(x, y)),
+hypot = binary("hypot", widened(subgradients.length),
                "sqrt(input ** 2 + other ** 2), elementwise, without overflow.", dtypes=d.FLOATS)
 
 
-def _next_after(x, y):
-    """The derivative by x is 1 where there is a step to take."""
-    start = stop_gradient(x)
-    moved = p.sub(x, start)  # 0, with x's tangent
-    step = p.and_(p.is_finite(start), p.ne(start, y))
-    return p.add(p.nextafter(start, stop_gradient(y)), p.select(step, moved, like(x, 0)))
-
-
-nextafter = binary("nextafter", _next_after, "The next number after input towards other.",
+nextafter = binary("nextafter", subgradients.next_after,
+                   "The next number after input towards other.",
                    dtypes=d.FLOATS)

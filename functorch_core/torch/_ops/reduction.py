@@ -6,7 +6,6 @@ import math
 
 from ... import primitives as p
 from ...core import dtypes as dt
-from ...primitives.reductions import accumulator
 from ...transforms.custom import stop_gradient
 from .. import _types, return_types
 from .._inplace import scalar_name
@@ -15,6 +14,7 @@ from .._promotion import promote
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from . import declaring as d
+from . import subgradients
 from .comparison import truth
 from .declaring import like, require
 from .pointwise import maximum, minimum
@@ -57,7 +57,7 @@ def count_over(x, axes) -> int:
 
 def wide(x):
     """Half precision as float32, in which sums are kept."""
-    return p.convert(x, dtype=accumulator(x.aval.dtype))
+    return p.convert(x, dtype=dt.wide(x.aval.dtype))
 
 
 def summable(x, dtype):
@@ -111,7 +111,7 @@ def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
         raise RuntimeError("nansum does not support complex inputs")
     axes, x = axes_of(input, dim), summable(input, dtype)
     if x.aval.dtype in dt.FLOATING:
-        x = p.select(p.ne(x, x), like(x, 0), x)
+        x = subgradients.nan_as_zero(x)
     return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
 
 
@@ -135,8 +135,7 @@ _MEAN_DTYPE = ("mean(): could not infer output dtype. {what} dtype must be eithe
 def mean_of(x, axes):
     """The mean over axes, half precision summed in float32."""
     total = p.reduce_sum(wide(x), axes=axes)
-    n = count_over(x, axes)
-    out = p.div(total, like(total, n)) if n else like(total, math.nan)
+    out = p.div(total, like(total, count_over(x, axes)))
     return p.convert(out, dtype=x.aval.dtype)
 
 
@@ -172,9 +171,9 @@ def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     axes = axes_of(input, dim)
     x = p.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
     valid = p.eq(x, x)
-    w = wide(p.select(valid, x, like(x, 0)))
-    total = p.reduce_sum(w, axes=axes)
+    w = wide(subgradients.nan_as_zero(x))
     n = p.reduce_sum(p.convert(valid, dtype=w.aval.dtype), axes=axes)
+    total = p.reduce_sum(w, axes=axes)
     return kept(p.convert(p.div(total, n), dtype=x.aval.dtype), x, axes, keepdim)
 
 
@@ -221,10 +220,11 @@ def check_nonempty(x, axes, name: str, full: bool):
             raise IndexError(_EMPTY_DIM.format(name=name, dim=i))
 
 
-def extreme_of(x, axes, keepdim: bool, largest: bool):
-    """The greatest or least element over axes; equal ones share the gradient."""
-    reduce = p.reduce_max if largest else p.reduce_min
-    return kept(reduce(x, axes=axes) if axes else x, x, axes, keepdim)
+def extreme_of(x, axes, keepdim: bool, largest: bool, nan_shares: bool = False):
+    """The greatest or least element over axes; equal ones share the gradient, and so do NaNs if
+    `nan_shares`."""
+    found = subgradients.extreme_of(x, axes, largest, nan_shares)
+    return kept(found, x, axes, keepdim)
 
 
 def _extreme(name: str, largest: bool, doc: str):
@@ -273,9 +273,17 @@ def place_of(x, dim, keepdim: bool, largest: bool):
     return kept(index, x, (axis,) if x.aval.ndim else (), keepdim)
 
 
+def _no_numbers(name: str, x, bools: bool = False):
+    """RuntimeError for complex numbers, and for bools unless they are allowed."""
+    if x.aval.dtype in dt.COMPLEX:
+        raise RuntimeError(f"{name}(): does not support complex input")
+    if x.aval.dtype == dt.bool_ and not bools:
+        raise RuntimeError(f"{name}(): does not support bool input")
+
+
 def _arg_extreme(name: str, largest: bool, doc: str):
     def fun(input, dim=None, keepdim=False, *, out=None):
-        require(input, d.ORDERED - {dt.bool_}, f"{name}_cpu")
+        _no_numbers(name, input)
         if dim is None and not input.aval.size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for "
                              "input.numel() == 0.")
@@ -303,7 +311,7 @@ def at_index(x, index, axis: int, keepdim: bool):
 
 def _extreme_along(name: str, largest: bool):
     def fun(input, dim, keepdim=False):
-        require(input, dt.ORDERED, f"{name}_cpu")
+        _no_numbers(name, input, bools=True)
         axis = wrap_dim(dim, input.aval.ndim)
         if not input.aval.ndim:
             return [input, p.full((), 0, dt.int64)]
@@ -319,7 +327,7 @@ def _extreme_overall(name: str, largest: bool):
     def fun(input):
         require(input, dt.ORDERED, f"{name}_cpu")
         check_nonempty(input, (), name, True)
-        return extreme_of(input, axes_of(input, None), False, largest)
+        return extreme_of(input, axes_of(input, None), False, largest, nan_shares=True)
     fun.__annotations__ = {"input": "Tensor"}
     fun.__doc__ = f"{name} over all elements."
     return torch_op(name=f"_{name}_overall", node=name, method=False, function=False)(fun)
@@ -339,7 +347,8 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
             result = overall(input)
         else:
             result = along(input, dim, keepdim)
-        return result if out is None else write_out(name, out, result)
+        said = name if other is None else f"{name}imum"
+        return result if out is None else write_out(said, out, result)
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return composite(fun, name=name)
@@ -378,12 +387,6 @@ def mean_and_variance(x, axes, correction):
     return average, p.div(total, like(total, builtins.max(freedom, 0)))
 
 
-def safe_sqrt(x):
-    """The square root, whose derivative at 0 is 0."""
-    zero = p.eq(x, 0)
-    return p.select(zero, x, p.sqrt(p.select(zero, like(x, 1), x)))
-
-
 def _deviation(name: str, of: str):
     """Declare the op that computes std or var, with the mean or without."""
     with_mean = of.endswith("_mean")
@@ -395,7 +398,7 @@ def _deviation(name: str, of: str):
                                "std and var only support floating point and complex dtypes")
         axes = axes_of(input, dim)
         average, out = mean_and_variance(input, axes, 1 if correction is None else correction)
-        out = safe_sqrt(out) if of.startswith("std") else out
+        out = subgradients.root(out) if of.startswith("std") else out
         narrow = dt.real_of(input.aval.dtype)
         out = kept(p.convert(out, dtype=narrow), input, axes, keepdim)
         if not with_mean:
@@ -444,8 +447,7 @@ def logsumexp_of(x, axes):
     """log(sum(exp(x))) over axes; the largest is taken out first."""
     w = wide(x)
     if not count_over(x, axes):
-        reduced = p.reduce_sum(w, axes=axes)
-        return p.convert(like(reduced, -math.inf), dtype=x.aval.dtype)
+        return p.convert(p.log(p.reduce_sum(p.exp(w), axes=axes)), dtype=x.aval.dtype)
     sizes = p.real(w) if w.aval.dtype in dt.COMPLEX else w
     top = stop_gradient(p.reduce_max(sizes, axes=axes) if axes else sizes)
     top = p.select(p.is_finite(top), top, like(top, 0))
@@ -470,32 +472,8 @@ def logsumexp(input: Tensor, dim, keepdim=False, *, out=None):
 
 
 def vector_norm_of(x, axes, ord):
-    """The p-norm of floating or complex x over axes; its derivative at 0 is 0."""
-    x = wide(x)
-    size = p.abs(x)
-    if ord == 0:
-        ones = d.flat(p.convert(p.ne(size, 0), dtype=size.aval.dtype), size)
-        return p.reduce_sum(ones, axes=axes)
-    if ord in (math.inf, -math.inf):
-        reduce = p.reduce_max if ord > 0 else p.reduce_min
-        if ord > 0 and not count_over(x, axes):
-            return p.reduce_sum(size, axes=axes)
-        return reduce(size, axes=axes) if axes else size
-    if ord == 1 or count_over(x, axes) == 1 and not axes:
-        return p.reduce_sum(size, axes=axes)
-    if ord == 2:
-        parts = (p.real(x), p.imag(x)) if x.aval.dtype in dt.COMPLEX else (x,)
-        squares = [p.mul(v, v) for v in parts]
-        total = squares[0] if len(squares) == 1 else p.add(*squares)
-        return safe_sqrt(p.reduce_sum(total, axes=axes))
-    return safe_power(p.reduce_sum(safe_power(size, ord), axes=axes), 1 / ord)
-
-
-def safe_power(x, exponent: float):
-    """x ** exponent for x >= 0, whose derivative at 0 is 0."""
-    zero = p.eq(x, 0)
-    at_zero = like(x, 0 if exponent > 0 else math.inf)
-    return p.select(zero, at_zero, p.pow(p.select(zero, like(x, 1), x), like(x, exponent)))
+    """The p-norm of floating or complex x over axes."""
+    return subgradients.vector_norm(wide(x), ord, axes)
 
 
 @torch_op(name="_vector_norm", node="norm", method=False, function=False)
@@ -563,8 +541,11 @@ def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
                            f"{input.aval.ndim} dimensions")
     kept_dim = wrap_dim(dim, input.aval.ndim)
     axes = tuple(i for i in range(input.aval.ndim) if i != kept_dim)
-    size = vector_norm_of(input, axes, float(p))
+    size = vector_norm_of(stop_gradient(input), axes, float(p))
+    exceeds = spread(primitives.gt(size, float(maxnorm)), input, axes)
+    long = primitives.select(exceeds, input, like(input, 0))  # so that infinite others have 1
+    size = vector_norm_of(long, axes, float(p))
     scale = primitives.div(float(maxnorm), primitives.add(size, 1e-7))
-    factor = primitives.select(primitives.gt(size, float(maxnorm)), scale, like(size, 1))
-    factor = primitives.convert(factor, dtype=input.aval.dtype)
-    return primitives.mul(input, spread(factor, input, axes))
+    scaled = primitives.mul(long, spread(primitives.convert(scale, dtype=input.aval.dtype), input,
+                                         axes))
+    return primitives.select(exceeds, scaled, input)

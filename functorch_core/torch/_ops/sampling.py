@@ -8,7 +8,8 @@ import numpy as np
 from ...core import dtypes as dt
 from .. import _apply, _types, random
 from .. import _random as draw
-from .._devices import place
+from .._devices import resolve
+from .._meta import drawn_on_meta, is_meta, meta_tensor
 from .._memory_order import with_strides
 from .._op import composite, write_out
 from .._tensor import layout_of
@@ -17,12 +18,19 @@ from .._views import assign, check_writable
 from ..random import bits_of
 from .copies import fitted_to
 from .creation import NEGATIVE, data_dtype, like_strides, size_of, spread
-from .data import finish
+from .data import finish, require_grad
+from .sampling_gradients import dirichlet_of, gamma_of
 
 
 def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
-    """A tensor of drawn(shape, *arrays of the parameters): inside vmap, of all its examples."""
+    """A tensor of drawn(shape, *arrays of the parameters), on their device unless another is given:
+    inside vmap, of all its examples."""
+    if device is None and parameters:
+        device = parameters[0].device
     def make(shape, *parameters):
+        if resolve(device).type == "meta" or any(map(is_meta, parameters)):
+            made = drawn_on_meta(drawn, shape, parameters)
+            return require_grad(made) if requires_grad else made
         arrays = [np.array(x._array()) for x in parameters]
         return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
     if _apply.levels is None:
@@ -123,6 +131,8 @@ def randint(*args, generator=None, out=None, dtype=None, layout=None, device=Non
                         f"not {type(args[-1]).__name__}")
     low, high, rest = _bounds("randint", args, kwargs)
     shape = size_of("randint", (kwargs.pop("size"),) if "size" in kwargs else rest)
+    if kwargs:
+        raise TypeError(f"randint() got an unexpected keyword argument '{min(kwargs)}'")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
     made = sampled(lambda shape: draw.randint(bits_of(generator), shape, low, high, d), shape,
                    device=device, requires_grad=requires_grad)
@@ -154,9 +164,11 @@ def randperm(n, *, generator=None, out=None, dtype=_types.int64, layout=None, de
 
 def _rows(shape: tuple, drawn, d) -> np.ndarray:
     """An array of this shape whose last dimension is drawn at once, row by row."""
-    if len(shape) == 1:
+    if len(shape) == 1 and shape[0]:
         return drawn()
     out = np.empty(shape, d)
+    if 0 in shape:
+        return out
     for row in np.ndindex(shape[:-1]):
         out[row] = drawn()
     return out
@@ -215,13 +227,12 @@ def fill_drawn(tensor: Tensor, drawn) -> Tensor:
     """Overwrite with drawn(shape), in the order of the memory."""
     from .copies import _old
     check_writable(tensor)
-    if tensor._level is not None or _apply.levels is not None and _apply.levels.stack.frames:
+    if is_meta(tensor) or tensor._level is not None or (
+            _apply.levels is not None and _apply.levels.stack.frames):
         return assign(tensor, sampled(drawn, tuple(tensor.shape), device=tensor.device))
     shape, strides, _ = layout_of(tensor)
     array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn)
-    made = finish(np.asarray(array), None)
-    if tensor.device.type != "cpu":
-        made = place(made, tensor.device)
+    made = finish(np.asarray(array), tensor.device)
     old = _old(tensor)
     return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
 
@@ -291,7 +302,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         if p._level is not None:
             return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator))
-        p = np.array(np.broadcast_to(p._array(), self._aval.shape))
+        p = 0.5 if is_meta(self) else np.array(np.broadcast_to(p._array(), self._aval.shape))
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return fill_drawn(self, lambda shape: draw.bernoulli(
@@ -312,7 +323,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     tensors = [] if isinstance(p, (int, float)) else [
         input if p is None else p.expand(input.shape)]
     made = sampled(lambda shape, *arrays: draw.bernoulli(
-        bits_of(generator), shape, d, *(arrays or [p])), tuple(input.shape), *tensors)
+        bits_of(generator), shape, d, *(arrays or [p])), tuple(input.shape), *tensors,
+        device=input.device)
     made = without_gradient(made, input)
     return made if out is None else write_out("bernoulli", out, made)
 
@@ -331,7 +343,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
                            "replacement")
     shape = (*input.shape[:-1], num_samples)
-    made = sampled(lambda shape, weights: draw.multinomial(
+    made = meta_tensor(shape, dt.int64) if is_meta(input) else sampled(lambda shape, weights: draw.multinomial(
         bits_of(generator), weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights,
         num_samples, replacement).reshape(shape), shape, input)
     return made if out is None else write_out("multinomial", out, made)
@@ -353,16 +365,16 @@ def binomial(count, prob, generator=None):
 
 @composite(name="_standard_gamma", method=False)
 def standard_gamma(input, generator=None):
-    """Numbers of the gamma distributions of these shapes; without gradients so far."""
-    return sampled(lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha),
-                   input.shape, input)
+    """Numbers of the gamma distributions of these shapes, differentiable by them."""
+    return gamma_of(input, sampled(
+        lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha), input.shape, input))
 
 
 @composite(name="_sample_dirichlet", method=False)
 def sample_dirichlet(input, generator=None):
-    """Points of the Dirichlet distributions of these concentrations; without gradients so far."""
-    return sampled(lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha),
-                   input.shape, input)
+    """Points of the Dirichlet distributions of these concentrations, differentiable by them."""
+    return dirichlet_of(input, sampled(
+        lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha), input.shape, input))
 
 
 def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from .._meta import is_readable
 from .._op import composite, registry
 from .._tensor import wrap_dim
 
@@ -34,7 +35,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
                            f"or offsets, but got a tensor of size {list(given.shape)}")
     starts = offsets[..., :-1] if lengths is None else lengths.cumsum(-1) - lengths
     counts = offsets.diff(dim=-1) if lengths is None else lengths
-    if lengths is not None and not unsafe and lengths._level is None:
+    if lengths is not None and not unsafe and is_readable(lengths):
         _check_lengths(lengths._array(), data.shape[axis])
     return _reduced(data, reduce, _rows(starts, counts, data.shape[axis]), counts, axis, initial)
 
@@ -47,12 +48,13 @@ def _check_lengths(lengths: np.ndarray, n: int):
 
 def _rows(starts, counts, n: int):
     """For each element its segment, or the number after the last."""
-    place = registry["arange"](n).unsqueeze(-1)
+    place = registry["arange"](n, device=starts.device).unsqueeze(-1)
     first = starts.unsqueeze(-2)
     inside = (place >= first) & (place < first + counts.unsqueeze(-2))
     last = counts.shape[-1]
     if not last:
-        return registry["zeros"]((*counts.shape[:-1], n), dtype=place.dtype)
+        return registry["zeros"]((*counts.shape[:-1], n), dtype=place.dtype,
+                                 device=starts.device)
     found = inside.to(place.dtype).argmax(-1)
     return registry["where"](inside.any(-1), found, last)
 

@@ -10,8 +10,8 @@ from .._op import torch_op
 from .._tensor_base import Tensor
 from .._views import assign
 from . import declaring as d
+from . import subgradients
 from .declaring import binary, like, require, unary, widened
-from .math import times_log
 from .values import derived
 
 SPECIAL = {"method": False, "function": False, "inplace": False}
@@ -96,7 +96,7 @@ def _log_multigamma(x, order: int):
 
 # ---- products with logarithms, entropy -----------------------------------------------------------
 
-xlog1py = binary("special_xlog1py", times_log(p.log1p, -1),
+xlog1py = binary("special_xlog1py", widened(subgradients.xlog1py),
                  "input * log1p(other), elementwise; 0 where input is 0.", left="Operand",
                  right="Operand", floats=True, dtypes=d.FLOATS, kernel="xlog1py_cpu", **SPECIAL)
 zeta = binary("special_zeta", p.zeta, "Hurwitz's zeta function, elementwise.", left="Operand",
@@ -123,16 +123,17 @@ def _ndtr(x):
 
 ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.")
 ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
-log_ndtr = _special("log_ndtr", p.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
+log_ndtr = _special("log_ndtr", subgradients.log_ndtr,
+                    "The logarithm of ndtr, accurate in the tails.")
 erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")
 
 # ---- Bessel functions ----------------------------------------------------------------------------
 
-i0 = unary("i0", p.bessel_i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS,
+i0 = unary("i0", subgradients.i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS,
            kernel="i0_vml_cpu")
 i0e = _special("i0e", p.bessel_i0e, "exp(-|input|) * I0(input), elementwise.")
-i1 = _special("i1", p.bessel_i1, "The modified Bessel function I1, elementwise.")
-i1e = _special("i1e", p.bessel_i1e, "exp(-|input|) * I1(input), elementwise.")
+i1 = _special("i1", subgradients.i1, "The modified Bessel function I1, elementwise.")
+i1e = _special("i1e", subgradients.i1e, "exp(-|input|) * I1(input), elementwise.")
 airy_ai = _special("airy_ai", p.airy_ai, "The Airy function Ai, elementwise.")
 bessel_j0 = _special("bessel_j0", p.bessel_j0, "The Bessel function J0, elementwise.")
 bessel_j1 = _special("bessel_j1", p.bessel_j1, "The Bessel function J1, elementwise.")

@@ -5,7 +5,9 @@ import warnings
 
 import numpy as np
 
+from .._meta import is_readable
 from .._op import composite, registry
+from .._tensor import from_array
 from .fourier import fft, ifft, irfft, rfft
 
 NEEDS_RETURN_COMPLEX = (
@@ -108,7 +110,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     else:  # of a whole spectrum only the first half is read
         frames = irfft(columns[..., :n_fft // 2 + 1], n_fft, norm=norm)
     start, stop = _kept(n_fft, hop, frames.shape[-2], center, length)
-    window = registry["ones"](n_fft) if window is None else window
+    window = registry["ones"](n_fft, device=input.device) if window is None else window
     weights = _overlap_added((window * window).expand(frames.shape[-2:]), hop)
     _check_overlap(weights, start, stop)
     signal = _overlap_added(frames * window, hop)[..., start:stop] / weights[start:stop]
@@ -149,7 +151,7 @@ def _overlap_added(frames, hop: int):
     index = (hop * np.arange(count)[:, None] + np.arange(size)).reshape(-1)
     lead = tuple(frames.shape[:-2])
     empty = frames.new_zeros((*lead, hop * (count - 1) + size))
-    return empty.index_add(-1, registry["from_numpy"](index), frames.reshape((*lead, -1)))
+    return empty.index_add(-1, from_array(index), frames.reshape((*lead, -1)))
 
 
 def _kept(n_fft: int, hop: int, count: int, center: bool, length) -> tuple[int, int]:
@@ -162,7 +164,7 @@ def _kept(n_fft: int, hop: int, count: int, center: bool, length) -> tuple[int, 
 
 
 def _check_overlap(weights, start: int, stop: int):
-    if weights._level is None:
+    if is_readable(weights):
         least = np.abs(weights._array()[start:stop]).min(initial=np.inf)
         if not least > LEAST_OVERLAP:
             raise RuntimeError(f"istft: window overlap add min: {least}")

@@ -87,6 +87,7 @@ class Storage:
 
     def tolist(self) -> list:
         """The elements as Python numbers."""
+        self._check_has_data()
         return self._elements().tolist()
 
     def __iter__(self):
@@ -95,7 +96,12 @@ class Storage:
     def __getitem__(self, index):
         if isinstance(index, slice):
             return self._wrap(self._elements()[index].clone())
+        self._check_has_data()
         return self._elements()[index].item()
+
+    def _check_has_data(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
 
     def __setitem__(self, index, value):
         _write(self._elements()[index], value)
@@ -180,7 +186,8 @@ class Storage:
         return reduce_storage(self)
 
     def __repr__(self):
-        rows = "\n".join(f" {x}" for x in self.tolist()[:100])
+        is_meta = self.device.type == "meta"
+        rows = "..." if is_meta else "\n".join(f" {x}" for x in self.tolist()[:100])
         return (f"{rows}\n[{type(self).__module__}.{type(self).__name__}({self._described()}"
                 f"device={self.device}) of size {len(self)}]")
 

@@ -2,6 +2,7 @@
 back, rules of derivatives, PyTorch's checks."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -95,9 +96,7 @@ def padded(x, low, high, value=0):
 
 def wide(x):
     """A value in the dtype PyTorch computes with: float32 for 16-bit floats."""
-    a = aval_of(x)
-    narrow = a.dtype in dt.FLOATING and a.dtype.itemsize < 4
-    return p.convert(x, dtype=dt.float32) if narrow else x
+    return p.convert(x, dtype=dt.wide(aval_of(x).dtype))
 
 
 def like(x, reference):
@@ -120,9 +119,10 @@ def require_floating(kernel: str, x, complex: bool = False):
 
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16", "int64": "long", "int32": "int", "int16": "short",
+            "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
             "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+            "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}
 
 
 def c_name(x) -> str:
@@ -169,6 +169,30 @@ def derived(tangent: Callable):
     return lambda fun: Derived(fun, tangent)
 
 
+class Partials:
+    """A function of several values with a tangent rule by each: tangents[i](t, *xs, out).
+
+    All have the shape and dtype of the result.
+    """
+
+    def __init__(self, fun: Callable, tangents: Sequence[Callable]):
+        self.fun, self.tangents = fun, tangents
+        self.rule = JvpRule(self._rule, getattr(fun, "__name__", "function"))
+
+    def __call__(self, *args):
+        return custom_jvp(lambda *v: [self.fun(*v)], self.rule, list(args))[0]
+
+    def _rule(self, primals, tangents):
+        out = self(*primals)
+        found = [rule(t, *primals, out) for rule, t in zip(self.tangents, tangents)]
+        return [out], [functools.reduce(p.add, found)]
+
+
+def partials(*tangents: Callable):
+    """Decorator: a function of several values with the given tangent rules."""
+    return lambda fun: Partials(fun, tangents)
+
+
 class Linearised:
     """A function linear in its first operand whose tangent is computed another way.
 
@@ -205,8 +229,8 @@ def _tied_tangent(primals, tangents):
 _TIED = JvpRule(_tied_tangent, "tied")
 
 
-__all__ = ["Derived", "Linearised", "along", "aval_of", "broadcast", "c_name", "cast",
+__all__ = ["Derived", "Linearised", "Partials", "along", "aval_of", "broadcast", "c_name", "cast",
            "derived", "dt", "expanded", "floated", "full_like", "iota_along", "like", "mean",
-           "name_of", "np", "p", "padded", "permuted", "require_floating", "require_same_dtype",
-           "scalar", "scalar_name", "spread", "stop_gradient", "tied", "total", "where", "wide",
+           "name_of", "np", "p", "padded", "partials", "permuted", "require_floating",
+           "require_same_dtype", "scalar", "scalar_name", "spread", "stop_gradient", "tied", "total", "where", "wide",
            "wrap_dim", "zero"]

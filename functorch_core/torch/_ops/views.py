@@ -10,12 +10,13 @@ from ... import primitives as p
 from .. import _types
 from .. import _view_kinds as kinds
 from .._inplace import scalar_name
+from .._meta import is_meta
 from .._op import composite, torch_op
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from .._views import (
-    Lens, check_writable, is_one_of_several, is_static, layout_of, look, make_view, rebase, share,
-    view_strides)
+    Lens, check_writable, is_one_of_several, is_static, layout_of, look, make_view, make_views,
+    rebase, share, view_strides)
 
 # From so many parts on, split and unbind take the places as inputs: one program for all parts
 # instead of one each; below, a fixed place lets XLA do without a copy.
@@ -26,11 +27,14 @@ INTEGER_DTYPES = frozenset(_types.by_name[n] for n in ("uint8", "int8", "int16",
 # ---- arguments -----------------------------------------------------------------------------------
 
 
+INT = {int}
+
+
 def ints_of(name: str, args: tuple, what: str, given=None) -> tuple[int, ...]:
     """The ints of x.view(2, 3), x.view((2, 3)) or x.view(size=(2, 3))."""
     if given is not None:
         args = (given,)
-    elif len(args) > 1 and all([a.__class__ is int for a in args]):
+    elif args and set(map(type, args)) == INT:
         return args
     elif not args:
         raise TypeError(f'{name}() missing 1 required positional arguments: "{what}"')
@@ -217,7 +221,8 @@ def unflatten(input, dim, sizes):
 @composite
 def ravel(input):
     """All elements as one dimension."""
-    return reshape(input, (-1,)) if input.ndim != 1 or not input.is_contiguous() else input
+    input = input.contiguous()
+    return reshape(input, (-1,)) if input.ndim != 1 else input
 
 
 @composite
@@ -476,11 +481,17 @@ def unfold(self, dimension, size, step):
 def part(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1,
          stays: bool = True, static: bool = False) -> Tensor:
     """A part along one dimension; the start is an input of the program unless `static`, 0 or end."""
+    return make_view(tensor, part_lens(tensor, kind, dim, start, size, step, stays, static))
+
+
+def part_lens(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1,
+              stays: bool = True, static: bool = False) -> Lens:
+    """The lens of a part; see `part`."""
     shape = tensor._aval.shape
     n = shape[dim]
     static = static or size == n or is_static(start, (0,) if stays else (0, n - 1), n)
     spec = kinds.part_of_dim(shape, dim, start if static else None, size, step, stays)
-    return make_view(tensor, Lens(kind, (spec, ()), () if static else (start,)))
+    return Lens(kind, (spec, ()), () if static else (start,))
 
 
 @composite
@@ -528,20 +539,25 @@ def slice_copy(input, dim=0, start=None, end=None, step=1):
 
 def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
     """Parts of these sizes, one after the other."""
-    static, start, out = len(sizes) <= STATIC_PARTS, 0, []
+    static, start, lenses = len(sizes) <= STATIC_PARTS, 0, []
     for size in sizes:
-        out.append(part(tensor, kind, dim, start, size, static=static))
+        lenses.append(part_lens(tensor, kind, dim, start, size, static=static))
         start += size
-    return is_one_of_several(out, kind.title().replace("_", "")) if kind != "slice" else tuple(out)
+    if kind == "slice":
+        return tuple([make_view(tensor, lens) for lens in lenses])
+    return is_one_of_several(make_views(tensor, lenses), kind.title().replace("_", ""))
 
 
 @composite
-def split(tensor, split_size_or_sections, dim=0):
-    """Parts of a size (the last may be smaller), or of the given sizes.
+def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
+    """Parts of a size (the last may be smaller), or of the given sizes; the method's name of the
+    argument is split_size.
 
     >>> torch.arange(5).split(2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
+    if split_size_or_sections is None:
+        split_size_or_sections = split_size
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     if not tensor.ndim:
@@ -590,20 +606,28 @@ def chunk(input, chunks, dim=0):
 
 @composite
 def unsafe_split(tensor, split_size_or_sections, dim=0):
-    """Parts of a size, as copies."""
-    return tuple([x.clone() for x in split(tensor, split_size_or_sections, dim)])
+    """Parts of a size; a write to one reaches the others' memory, but not their history."""
+    return _copies(split(tensor, split_size_or_sections, dim))
+
+
+def _copies(views) -> tuple[Tensor, ...]:
+    """New views that autograd does not know to be views: writes to them go unseen by it."""
+    for x in views:
+        if x._level is None:
+            x._view.base, x._view.refuses = None, None
+    return tuple(views)
 
 
 @composite
 def unsafe_split_with_sizes(input, split_sizes, dim=0):
-    """Parts of the given sizes, as copies."""
-    return tuple([x.clone() for x in split_with_sizes(input, split_sizes, dim)])
+    """unsafe_split by the given sizes."""
+    return _copies(split_with_sizes(input, split_sizes, dim))
 
 
 @composite
 def unsafe_chunk(input, chunks, dim=0):
-    """At most `chunks` parts of equal size, as copies."""
-    return tuple([x.clone() for x in chunk(input, chunks, dim)])
+    """unsafe_split into at most `chunks` parts of equal size."""
+    return _copies(chunk(input, chunks, dim))
 
 
 @composite
@@ -621,6 +645,9 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
                                "long" if given.ndim <= 1 else "tensor_split expected "
                                "tensor_indices_or_sections to be a zero-dimensional or "
                                f"one-dimensional tensor, but got a tensor with {given.ndim} dims")
+        if is_meta(given):
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be on cpu, but "
+                               f"it's on {given.device}")
         given = given.tolist()
     if isinstance(given, (tuple, list)):
         ends = [0, *(as_int("tensor_split", i, "indices") for i in given), n]
@@ -639,8 +666,9 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
-    return is_one_of_several([part(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS)
-                              for i in range(n)], "Unbind")
+    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS)
+              for i in range(n)]
+    return is_one_of_several(make_views(input, lenses), "Unbind")
 
 
 def _named_split(name: str, dim: int, least: int):
@@ -693,7 +721,7 @@ def as_strided_lens(tensor: Tensor, size, stride, storage_offset=None) -> tuple[
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
                            f"offset {offset}, and itemsize {item} requiring a storage size of "
                            f"{span * item} are out of bounds for storage of size {whole * item}")
-    if tensor._level is None and (kinds.strided_places(
+    if tensor._level is None and tensor._view is not None and (kinds.strided_places(
             size, stride, offset, shape, strides, start) < 0).any():
         tensor = _whole_storage(tensor)
         shape, strides, start = layout_of(tensor)

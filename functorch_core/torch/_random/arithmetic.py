@@ -11,7 +11,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALF_TYPES = (np.dtype(np.float16), BFLOAT16)
 _HALF, _FLOAT32 = frozenset(HALF_TYPES), np.dtype(np.float32)
 FLOAT_TYPES = (*HALF_TYPES, np.dtype(np.float32), np.dtype(np.float64))
-COMPLEX_TYPES = (np.dtype(np.complex64), np.dtype(np.complex128))
+COMPLEX_TYPES = (np.dtype(ml_dtypes.complex32), np.dtype(np.complex64), np.dtype(np.complex128))
 # Bits of the significand, the hidden one included.
 DIGITS = {FLOAT_TYPES[0]: 11, FLOAT_TYPES[1]: 8, FLOAT_TYPES[2]: 24, FLOAT_TYPES[3]: 53}
 

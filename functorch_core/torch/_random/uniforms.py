@@ -36,7 +36,7 @@ def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0,
     """
     dtype = require_dtype("uniform", dtype, _UNIFORM_TYPES)
     n = numel(size)
-    if dtype.kind == "c":
+    if dtype in COMPLEX_TYPES:
         part = np.dtype(f"f{dtype.itemsize // 2}")
         return _real_uniform(gen, 2 * n, part, low, high).view(dtype).reshape(size)
     return _real_uniform(gen, n, dtype, low, high).reshape(size)
@@ -96,6 +96,7 @@ def randint(gen: Mt19937Generator, size, low: int, high: int | None, dtype=np.in
     `high=None` is everything from low to the largest value of the dtype (2**digits for floating
     ones). Raises RuntimeError for an empty range or a bound outside the dtype.
     """
+    _refuse_complex(dtype)
     dtype = require_dtype("randint", dtype, _RANDINT_TYPES)
     if high is None and low == _MIN_INT64:
         dtype = require_dtype("random_ over 64 bits", dtype, _FULL_RANGE_TYPES)
@@ -115,11 +116,18 @@ def random_full_range(gen: Mt19937Generator, size, dtype) -> np.ndarray:
     A data loader's base seed is `int(random_full_range(gen, (), np.int64))`; worker i then
     seeds itself with base seed + i.
     """
+    _refuse_complex(dtype)
     dtype = require_dtype("random_", dtype, _RANDOM_TYPES)
     n = numel(size)
     bits = gen.random64(n) if dtype in (np.float64, np.int64) else gen.random32(n)
     bits %= np.uint64(_largest_integer(dtype) + 1)
     return _from_bits(bits, 0, dtype).reshape(size)
+
+
+def _refuse_complex(dtype):
+    if dtype in COMPLEX_TYPES:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean "
+                           "types")
 
 
 def _largest_integer(dtype: np.dtype) -> int:

@@ -17,7 +17,7 @@ from functorch_core.torch._serialization.archive import (
     native_byteorder,
 )
 from functorch_core.torch._serialization.atomic import open_atomic
-from functorch_core.torch._serialization.legacy import read_legacy
+from functorch_core.torch._serialization.legacy import read_legacy, write_legacy
 from functorch_core.torch._serialization.pickling import Describe, pickle_object
 from functorch_core.torch._serialization.rebuilding import (
     LoadedStorages,
@@ -26,6 +26,7 @@ from functorch_core.torch._serialization.rebuilding import (
     known_names,
 )
 from functorch_core.torch._serialization.specs import StorageSpec
+from functorch_core.torch._serialization.tar import is_tar, read_tar
 from functorch_core.torch._serialization.unpickling import Machine, SafeGlobals
 
 # PyTorch moved a module; old files name it as it was.
@@ -63,6 +64,8 @@ def _archive_name(file: object) -> str:
 @contextlib.contextmanager
 def _open_output(file: object) -> Iterator[BinaryIO]:
     if _is_path(file):
+        if os.path.isdir(file):
+            raise RuntimeError(f"torch.save: {os.fspath(file)!r} is a directory")
         with open_atomic(file) as opened:
             yield opened
     elif hasattr(file, "write"):
@@ -80,6 +83,8 @@ def save(
     *,
     describe: Describe,
     pickle_protocol: int = 2,
+    legacy: bool = False,
+    names_byteorder: bool = True,
 ) -> None:
     """Write `obj` as a checkpoint that PyTorch reads, also with `weights_only=True`.
 
@@ -92,15 +97,22 @@ def save(
         describe: called with every object that is not of a plain Python type; a TensorSpec,
             ParameterSpec, StorageSpec or GlobalName says how it is saved, None leaves it to pickle.
         pickle_protocol: PyTorch's `weights_only=True` reads protocol 2 only.
+        legacy: write the format of PyTorch before 1.6.
+        names_byteorder: whether the archive says in which order its bytes are.
 
     Raises RuntimeError for a tensor outside its storage, a storage shared by two dtypes, or a
     directory that does not exist; PicklingError, TypeError, OSError as pickle and the system do.
     """
-    data, storages = pickle_object(obj, protocol=pickle_protocol, describe=describe)
+    data, storages = pickle_object(obj, protocol=pickle_protocol, describe=describe, legacy=legacy)
+    if legacy:
+        with _open_output(file) as output:
+            write_legacy(output, data, storages, protocol=pickle_protocol)
+        return
     with _open_output(file) as output, ArchiveWriter(output, _archive_name(file)) as archive:
         archive.write("data.pkl", data)
-        archive.write("byteorder", native_byteorder())
-        for key, array in storages.items():
+        if names_byteorder:
+            archive.write("byteorder", native_byteorder())
+        for key, array in storages.arrays.items():
             archive.write(f"data/{key}", memoryview(array))
 
 
@@ -121,26 +133,40 @@ class _Loader:
         find_class: Callable[[str, str], object] | None,
         wrap_storage: Callable[[StorageSpec], object] | None,
         encoding: str,
+        byteorder: str,
     ):
+        self.byteorder = byteorder  # of files that do not say it
         self._rebuild = rebuild
         self._names = names
         self._map_location = map_location
-        self._weights_only = weights_only
+        self.weights_only = weights_only
         self._pickle_module = pickle_module or pickle
         self._find_class = find_class
         self._wrap_storage = wrap_storage
         self._encoding = encoding
 
+    def storages(self, read: Callable[[str], np.ndarray], byteorder: str) -> LoadedStorages:
+        """The storages of a file, which `read(key)` fetches."""
+        return LoadedStorages(
+            read, byteorder=byteorder, map_location=self._map_location, wrap=self._wrap_storage
+        )
+
+    def rebuilder(self, storages: LoadedStorages) -> Rebuilder:
+        """What makes tensors over these storages."""
+        return Rebuilder(storages, self._rebuild)
+
+    def names(self, rebuilder: Rebuilder) -> Mapping[str, object]:
+        """What torch's names mean in the file."""
+        return known_names(rebuilder, self._names)
+
     def run(
         self, stream: BinaryIO, read: Callable[[str], np.ndarray], byteorder: str = "little"
     ) -> object:
         """The object in the stream's pickle, its storages fetched by `read(key)`."""
-        storages = LoadedStorages(
-            read, byteorder=byteorder, map_location=self._map_location, wrap=self._wrap_storage
-        )
-        names = known_names(Rebuilder(storages, self._rebuild), self._names)
-        if not self._weights_only:
-            return self._unpickler(stream, names, storages).load()
+        storages = self.storages(read, byteorder)
+        names = self.names(self.rebuilder(storages))
+        if not self.weights_only:
+            return self.unpickler(stream, names, storages.persistent_load).load()
         machine = Machine(
             stream,
             names=SafeGlobals(names),
@@ -149,8 +175,8 @@ class _Loader:
         )
         return machine.load()
 
-    def _unpickler(
-        self, stream: BinaryIO, names: Mapping[str, object], storages: LoadedStorages
+    def unpickler(
+        self, stream: BinaryIO, names: Mapping[str, object], persistent_load: Callable
     ) -> pickle.Unpickler:
         """Python's unpickler (or the caller's), with torch's names looked up here first."""
         find_elsewhere = self._find_class
@@ -166,16 +192,16 @@ class _Loader:
             def persistent_load(self, identity: object) -> object:
                 if type(identity) is tuple and identity[:1] == ("module",):
                     return identity[1]
-                return storages.persistent_load(identity)
+                return persistent_load(identity)
 
         return Unpickler(stream, encoding=self._encoding)
 
 
-def _byteorder(archive: ArchiveReader) -> str:
-    """'little' or 'big'; files without the record are little-endian."""
-    order = archive.read("byteorder") if "byteorder" in archive else b"little"
+def _byteorder(archive: ArchiveReader, otherwise: str) -> str:
+    """'little' or 'big'; `otherwise` of files without the record."""
+    order = archive.read("byteorder") if "byteorder" in archive else otherwise.encode()
     if order not in (b"little", b"big"):
-        raise ValueError(f"Unknown endianness type: {order!r}")
+        raise ValueError(f"Unknown endianness type: {order.decode(errors='replace')}")
     return order.decode()
 
 
@@ -199,7 +225,8 @@ def _load_zip(file: BinaryIO, loader: _Loader, mapped_path: str | None) -> objec
         read = lambda key: archive.read_array(f"data/{key}")  # noqa: E731
     else:
         read = _mapped_reader(archive, mapped_path)
-    return loader.run(io.BytesIO(archive.read("data.pkl")), read, _byteorder(archive))
+    order = _byteorder(archive, loader.byteorder)
+    return loader.run(io.BytesIO(archive.read("data.pkl")), read, order)
 
 
 def _load_opened(file: BinaryIO, loader: _Loader, mapped_path: str | None) -> object:
@@ -210,6 +237,8 @@ def _load_opened(file: BinaryIO, loader: _Loader, mapped_path: str | None) -> ob
         return _load_zip(file, loader, mapped_path)
     if mapped_path is not None:
         raise RuntimeError(MMAP_NEEDS_ZIP)
+    if is_tar(file):
+        return read_tar(file, loader)
     return read_legacy(file, loader.run)
 
 
@@ -236,6 +265,7 @@ def load(
     find_class: Callable[[str, str], object] | None = None,
     wrap_storage: Callable[[StorageSpec], object] | None = None,
     encoding: str = "utf-8",
+    byteorder: str = "little",
 ) -> object:
     """Read a checkpoint of PyTorch (zip or legacy), or of `save`.
 
@@ -253,6 +283,7 @@ def load(
             a name to the unpickler.
         wrap_storage: makes what the caller sees of a StorageSpec that is saved by itself.
         encoding: for strings pickled by Python 2.
+        byteorder: of archives that do not say it, 'little' or 'big'.
 
     Raises RuntimeError for a damaged archive, and for tensors that do not fit their storages;
     UnpicklingError for a damaged pickle and for names that are not allowed; EOFError for an
@@ -274,6 +305,7 @@ def load(
         find_class=find_class,
         wrap_storage=wrap_storage,
         encoding=encoding,
+        byteorder=byteorder,
     )
     with _open_input(file) as opened:
         try:

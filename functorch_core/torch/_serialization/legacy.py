@@ -4,7 +4,9 @@ Five pickles in a row (magic number, version, system, object, storage keys), the
 a 64-bit count and little-endian bytes.
 """
 
+import pickle
 import struct
+import sys
 from collections.abc import Callable
 from pickle import UnpicklingError
 from typing import BinaryIO
@@ -12,12 +14,32 @@ from typing import BinaryIO
 import numpy as np
 
 from functorch_core.torch._serialization.archive import bytes_until_end, read_exactly
+from functorch_core.torch._serialization.pickling import StorageTable
 from functorch_core.torch._serialization.rebuilding import parse_identity
 from functorch_core.torch._serialization.specs import numpy_dtype
 from functorch_core.torch._serialization.unpickling import InertGlobals, Machine, SafeGlobals
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
+
+
+SYSTEM = {
+    "protocol_version": PROTOCOL_VERSION,
+    "little_endian": sys.byteorder == "little",
+    "type_sizes": {"short": 2, "int": 4, "long": 4},
+}
+
+
+def write_legacy(file: BinaryIO, data: bytes, storages: StorageTable, *, protocol: int) -> None:
+    """Write the pickle of an object and the storages it refers to."""
+    for part in (MAGIC_NUMBER, PROTOCOL_VERSION, SYSTEM):
+        pickle.dump(part, file, protocol=protocol)
+    file.write(data)
+    keys = sorted(storages.arrays)
+    pickle.dump(keys, file, protocol=protocol)
+    for key in keys:
+        file.write(struct.pack("<q", storages.count(key)))
+        file.write(memoryview(storages.arrays[key]))
 
 
 def _no_storage(identity: object) -> None:

@@ -46,9 +46,10 @@ def _torch_module(module: object) -> str | None:
 class StorageTable:
     """The storages met so far: numbered in order of appearance, their bytes kept once."""
 
-    def __init__(self) -> None:
+    def __init__(self, legacy: bool = False) -> None:
         self._keys: dict[Hashable, str] = {}
         self._dtypes: dict[str, str] = {}
+        self._ending = (None,) if legacy else ()  # what the old format says of views of storages
         self.arrays: dict[str, np.ndarray] = {}
 
     def persistent_id(self, spec: StorageSpec) -> tuple:
@@ -67,7 +68,11 @@ class StorageTable:
             reference = global_name("torch.storage", UNTYPED)
         else:
             reference = global_name("torch", STORAGE_CLASSES[dtype])
-        return ("storage", reference, key, spec.location, count)
+        return ("storage", reference, key, spec.location, count, *self._ending)
+
+    def count(self, key: str) -> int:
+        """How many elements a storage has, of the dtype that the pickle names."""
+        return self.arrays[key].size // numpy_dtype(self._dtypes[key]).itemsize
 
     @staticmethod
     def _checked(spec: StorageSpec) -> np.ndarray:
@@ -89,10 +94,10 @@ class TensorPickler(pickle._Pickler):
 
     dispatch = dict(pickle._Pickler.dispatch)
 
-    def __init__(self, file: io.BytesIO, *, protocol: int, describe: Describe):
+    def __init__(self, file: io.BytesIO, *, protocol: int, describe: Describe, legacy: bool = False):
         super().__init__(file, protocol=protocol)
         self._describe = describe
-        self.storages = StorageTable()
+        self.storages = StorageTable(legacy)
 
     def save(self, obj: object, save_persistent_id: bool = True) -> None:
         """Pickle one object, as its spec says where it has one."""
@@ -125,7 +130,9 @@ class TensorPickler(pickle._Pickler):
         module = getattr(obj, "__module__", None)
         name = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None)
         title = _torch_module(module)
-        if title and name and "<locals>" not in name:
+        if name and "<locals>" in name:
+            raise AttributeError(f"Can't pickle local object {name!r}")
+        if title and name:
             owner, _, last = name.rpartition(".")
             if owner and isinstance(obj, types.FunctionType) and module in sys.modules:
                 owner = functools.reduce(getattr, owner.split("."), sys.modules[module])
@@ -170,7 +177,24 @@ def _hooks(hooks: object) -> OrderedDict:
 
 
 def _reduce_tensor(spec: TensorSpec) -> tuple:
-    """(function, arguments) of a tensor."""
+    """(function, arguments) of a tensor, within those of one with attributes or a class."""
+    function, arguments = _reduce_meta(spec) if spec.storage is None else _reduce_plain(spec)
+    if spec.attributes is None and spec.tensor_type is None:
+        return function, arguments
+    tensor_type = spec.tensor_type or global_name("torch", "Tensor")
+    wrapped = (function, tensor_type, arguments, spec.attributes or {})
+    return global_name("torch._tensor", "_rebuild_from_type_v2"), wrapped
+
+
+def _reduce_meta(spec: TensorSpec) -> tuple:
+    """(function, arguments) of a tensor on the meta device."""
+    function = global_name("torch._utils", "_rebuild_meta_tensor_no_storage")
+    return function, (dtype_global(spec.dtype), tuple(map(int, spec.size)),
+                      tuple(map(int, spec.stride)), bool(spec.requires_grad))
+
+
+def _reduce_plain(spec: TensorSpec) -> tuple:
+    """(function, arguments) of a tensor with a storage."""
     young = spec.dtype in YOUNG_DTYPES
     available = spec.storage.nbytes // numpy_dtype(spec.dtype).itemsize
     size, stride = tuple(map(int, spec.size)), tuple(map(int, spec.stride))
@@ -181,12 +205,7 @@ def _reduce_tensor(spec: TensorSpec) -> tuple:
     arguments += (_hooks(spec.backward_hooks),)
     arguments += (dtype_global(spec.dtype),) if young else ()
     arguments += (dict(spec.metadata),) if spec.metadata else ()
-    function = global_name("torch._utils", f"_rebuild_tensor_v{3 if young else 2}")
-    if spec.attributes is None and spec.tensor_type is None:
-        return function, arguments
-    tensor_type = spec.tensor_type or global_name("torch", "Tensor")
-    wrapped = (function, tensor_type, arguments, spec.attributes or {})
-    return global_name("torch._tensor", "_rebuild_from_type_v2"), wrapped
+    return global_name("torch._utils", f"_rebuild_tensor_v{3 if young else 2}"), arguments
 
 
 def _reduce_parameter(spec: ParameterSpec) -> tuple:
@@ -199,11 +218,11 @@ def _reduce_parameter(spec: ParameterSpec) -> tuple:
 
 
 def pickle_object(
-    obj: object, *, protocol: int, describe: Describe
-) -> tuple[bytes, dict[str, np.ndarray]]:
-    """The pickle of `obj` and the bytes of the storages it refers to, by key."""
+    obj: object, *, protocol: int, describe: Describe, legacy: bool = False
+) -> tuple[bytes, StorageTable]:
+    """The pickle of `obj` and the storages it refers to."""
     buffer = io.BytesIO()
-    pickler = TensorPickler(buffer, protocol=protocol, describe=describe)
+    pickler = TensorPickler(buffer, protocol=protocol, describe=describe, legacy=legacy)
     try:
         pickler.dump(obj)
     except RecursionError:
@@ -211,4 +230,4 @@ def pickle_object(
             f"save: objects are nested too deeply to pickle (recursion limit "
             f"{sys.getrecursionlimit()}); flatten them or raise sys.setrecursionlimit"
         ) from None
-    return buffer.getvalue(), pickler.storages.arrays
+    return buffer.getvalue(), pickler.storages

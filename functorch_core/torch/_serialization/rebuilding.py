@@ -9,6 +9,7 @@ from pickle import UnpicklingError
 import numpy as np
 
 from functorch_core.torch._serialization.specs import (
+    MAX_COUNT,
     NUMPY_DTYPES,
     STORAGE_CLASSES,
     STORAGE_DTYPES,
@@ -49,6 +50,9 @@ def location_mapper(map_location: object) -> Callable[[StorageSpec, str], str]:
         return lambda storage, location: location
     if isinstance(map_location, Mapping):
         return lambda storage, location: str(map_location.get(location, location))
+    if isinstance(map_location, (int, float, list, tuple)):
+        raise TypeError(f"'{type(map_location).__name__}' object is not callable: map_location is a "
+                        "device, its name, a dict of names or a function")
     if callable(map_location):
         return lambda storage, location: _location_of(map_location(storage, location), location)
     return lambda storage, location: str(_text(map_location))
@@ -162,13 +166,14 @@ class Rebuilder:
     def __init__(self, storages: LoadedStorages, rebuild: Rebuild):
         self._storages = storages
         self._rebuild = rebuild
-        makers = (self._tensor, self._tensor_v2, self._tensor_v3)
+        makers = (self._tensor, self._tensor_v2, self._tensor_v3, self._meta)
         self._tensors = {self._function(maker): maker for maker in makers}
-        tensor, tensor_v2, tensor_v3 = self._tensors
+        tensor, tensor_v2, tensor_v3, meta = self._tensors
         self.functions: dict[str, Callable] = {
             "torch._utils._rebuild_tensor": tensor,
             "torch._utils._rebuild_tensor_v2": tensor_v2,
             "torch._utils._rebuild_tensor_v3": tensor_v3,
+            "torch._utils._rebuild_meta_tensor_no_storage": meta,
             "torch._utils._rebuild_parameter": self._function(self._parameter),
             "torch._utils._rebuild_parameter_with_state": self._function(self._parameter),
             "torch._tensor._rebuild_from_type_v2": self._from_type,
@@ -209,6 +214,17 @@ class Rebuilder:
     ) -> TensorSpec:
         name = str(dtype)
         return self._spec(storage, offset, size, stride, requires_grad, hooks, name, metadata)
+
+    def _meta(
+        self, dtype: object, size: object, stride: object, requires_grad: object
+    ) -> TensorSpec:
+        """A checked TensorSpec of a tensor on the meta device."""
+        name = str(dtype)
+        if name not in NUMPY_DTYPES or type(requires_grad) is not bool:
+            raise UnpicklingError(f"a tensor of dtype {dtype!r} on the meta device is damaged")
+        check_layout(0, size, stride, MAX_COUNT)
+        sizes = tuple(size), tuple(stride)
+        return TensorSpec(None, None, name, 0, *sizes, requires_grad, location="meta")
 
     def _spec(
         self,

@@ -39,8 +39,7 @@ YOUNG_DTYPES = {
     "torch.float8_e8m0fnu": np.dtype(ml_dtypes.float8_e8m0fnu),
     # Two 4-bit numbers in a byte; NumPy has no such dtype, so the bytes are handed out.
     "torch.float4_e2m1fn_x2": np.dtype(np.uint8),
-    # NumPy has no complex number of two halves.
-    "torch.complex32": np.dtype([("real", np.float16), ("imag", np.float16)]),
+    "torch.complex32": np.dtype(ml_dtypes.complex32),
 }
 
 NUMPY_DTYPES = {
@@ -144,7 +143,7 @@ class TensorSpec:
     Attributes:
         storage_key: identity of the storage; specs with equal keys share memory.
         storage: 1-d array of the whole storage. In a loaded spec, the same array object for the
-            same key and dtype.
+            same key and dtype. None for a tensor on the meta device, which has no storage key either.
         dtype: 'torch.float32' and the like.
         offset, size, stride: in elements.
         location: 'cpu', 'cuda:0'.
@@ -154,7 +153,7 @@ class TensorSpec:
     """
 
     storage_key: Hashable
-    storage: np.ndarray
+    storage: np.ndarray | None
     dtype: str
     offset: int
     size: Sequence[int]

@@ -84,7 +84,7 @@ def _kind_of(bound: list) -> str | None:
         return None
     for x in _tensors(bound):
         # What is recorded but not computed yet does not know its device.
-        if len(enabled) == 1 and x._value.recording is not None:
+        if len(enabled) == 1 and x._value.recording is not None and not x.is_meta:
             return enabled[0]
         return x.device.type if x.device.type in enabled else None
     return None

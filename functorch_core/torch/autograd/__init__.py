@@ -21,6 +21,12 @@ __all__ = ["Function", "NestedIOFunction", "Variable", "anomaly_mode", "backward
            "set_grad_enabled", "set_multithreading_enabled", "variable"]
 
 
+def _profiler_enabled() -> bool:
+    """Whether a profile of torch.autograd.profiler is being taken."""
+    from .profiler import active_profile
+    return active_profile() is not None
+
+
 def __getattr__(name: str):
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")

@@ -152,6 +152,9 @@ def _root_grad(i: int, y, g):
         raise RuntimeError(SHAPES.format(i=i, found=g.shape, wanted=y.shape))
     if g.is_complex() != y.is_complex():
         raise RuntimeError(KINDS.format(i=i, found=g.dtype, wanted=y.dtype))
+    if g.is_meta != y.is_meta:
+        raise RuntimeError(f"invalid gradient at index {i} - expected device {y.device} but got "
+                           f"{g.device}")
     return g if g.dtype is y.dtype else g.to(y.dtype)
 
 

@@ -78,7 +78,8 @@ class BackwardCFunction(Node, FunctionCtx):
     _in_jvp = False
     _depth = 0                       # of the tape that the node is on
     _inputs: tuple = ()              # per argument: (shape, dtype) of a tensor, else None
-    _outputs: tuple = ()             # the avals of the outputs
+    _outputs: tuple = ()             # the avals of the outputs, None for what is no tensor
+    _taped: tuple = ()               # which of them have a history
 
     def __repr__(self):
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -260,7 +261,7 @@ class Saved:
         if edge is None:
             return None
         if isinstance(edge, int):
-            return (node, edge) if node._outputs[edge] is not None else None
+            return (node, edge) if node._taped[edge] else None
         if edge[0] == "own":
             return edge[1]
         return node.edges[edge[1]] if edge[1] < len(node.edges) else None
@@ -356,8 +357,9 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         elif kwargs:
             raise TypeError("apply() takes no keyword arguments")
         if any([getattr(x, "_level", None) is not None for x in args]):
-            from .function_levels import apply_at_levels
-            return apply_at_levels(cls, args)
+            from .function_levels import apply_at_levels, are_in_transforms
+            if are_in_transforms(args):
+                return apply_at_levels(cls, args)
         return run(cls, args)[0]
 
 
@@ -419,8 +421,9 @@ def finish(ctx: BackwardCFunction, args: Sequence, output, recording: bool):
         remember(ctx)
     ctx.n_outputs = max(len(outputs), 1)
     made = tuple([_with_history(ctx, i, y, args) for i, y in enumerate(outputs)])
-    ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") and y._ge is not None and
-                          y._ge[0] is ctx else None for y in made])
+    ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") else None for y in made])
+    ctx._taped = tuple([x is not None and y._ge is not None and y._ge[0] is ctx
+                        for x, y in zip(ctx._outputs, made)])
     swapped = {id(old): new for old, new in zip(outputs, made) if not any(
         old is x for x in args)}
     ctx.to_save = tuple([swapped.get(id(x), x) for x in ctx.to_save or ()])

@@ -22,6 +22,13 @@ TWO_VMAPS = ("You tried to vmap over {name}, but it has both generate_vmap_rule=
              "https://pytorch.org/docs/main/notes/extending.func.html")
 
 
+def are_in_transforms(args: Sequence) -> bool:
+    """Whether a wrapper is among the arguments, or a sparse tensor with a gradient, of which there
+    is no rule; one without is a constant like any other."""
+    from .. import _levels
+    return any(_levels.is_wrapper(x) and (x.requires_grad or not x.is_sparse) for x in args)
+
+
 def apply_at_levels(cls: type, args: Sequence):
     """Apply a Function to arguments of which some are wrappers."""
     from .. import _levels
@@ -61,7 +68,8 @@ def _taped(cls: type, args, inner, level):
         return output
     ctx.n_outputs = len(outputs)
     differentiable = [_is_differentiable(ctx, y) for y in outputs]
-    ctx._outputs = tuple([Like(y) if d else None for y, d in zip(outputs, differentiable)])
+    ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") else None for y in outputs])
+    ctx._taped = tuple(differentiable)
     ctx.keep([x for x in inner if hasattr(x, "_edge")], outputs)
     made = tuple([wrap(Taped(level.depth, y), (ctx, i)) if d else y
                   for i, (y, d) in enumerate(zip(outputs, differentiable))])

@@ -23,6 +23,28 @@ class _State(threading.local):
 state = _State()
 
 
+asked = None  # what asks TorchFunctionModes about a call, set when there is the first one
+
+
+def _set_grad_enabled(mode: bool):
+    """Record operations for differentiation, or not."""
+    if asked is not None and asked.applies(_set_grad_enabled, (mode,), {}):
+        asked.handle(_set_grad_enabled, (mode,), {})
+    else:
+        state.enabled = mode
+
+
+def _set_multithreading_enabled(mode: bool):
+    """Accepted for compatibility: backward passes run in the calling thread."""
+    if asked is not None and asked.applies(_set_multithreading_enabled, (mode,), {}):
+        asked.handle(_set_multithreading_enabled, (mode,), {})
+    else:
+        state.multithreading = mode
+
+
+_set_grad_enabled.__module__ = _set_multithreading_enabled.__module__ = "torch._C"
+
+
 class _Mode:
     """A context manager that is also a decorator, of functions, generators and classes."""
 
@@ -84,10 +106,11 @@ class _Switch(_Mode):
         pass
 
     def __enter__(self):
-        self.saved, state.enabled = state.enabled, self.value
+        self.saved = state.enabled
+        _set_grad_enabled(self.value)
 
     def __exit__(self, *exc):
-        state.enabled = self.saved
+        _set_grad_enabled(self.saved)
 
 
 class no_grad(_Switch):
@@ -118,17 +141,17 @@ class set_grad_enabled(_Mode):
 
     def __init__(self, mode: bool):
         self.saved, self.mode = state.enabled, bool(mode)
-        state.enabled = self.mode
+        _set_grad_enabled(self.mode)
 
     def __call__(self, fun):
-        state.enabled = self.saved  # a decorator must not switch anything now
+        _set_grad_enabled(self.saved)  # a decorator must not switch anything now
         return super().__call__(fun)
 
     def __enter__(self):
-        state.enabled = self.mode
+        _set_grad_enabled(self.mode)
 
     def __exit__(self, *exc):
-        state.enabled = self.saved
+        _set_grad_enabled(self.saved)
 
     def __str__(self):
         return f"torch.set_grad_enabled(mode={self.mode})"
@@ -177,13 +200,13 @@ class set_multithreading_enabled(_Mode):
 
     def __init__(self, mode: bool):
         self.saved, self.mode = state.multithreading, bool(mode)
-        state.multithreading = self.mode
+        _set_multithreading_enabled(self.mode)
 
     def __enter__(self):
         pass
 
     def __exit__(self, *exc):
-        state.multithreading = self.saved
+        _set_multithreading_enabled(self.saved)
 
     def clone(self):
         """A fresh context of the same setting."""

@@ -18,6 +18,7 @@ from ...core.trace import Builder
 from ...engine import Unit
 from ...primitives import conj, zeros
 from ...transforms.transpose import vjp
+from .conjugation import Conjugated
 
 # Families of primitives that a backward pass must not compute again.
 EXPENSIVE = frozenset({"dot", "convolution", "linalg", "control", "sort", "fft", "window",
@@ -139,8 +140,10 @@ def _again(slot: int, maker, env: dict, builder: Builder, forward: Graph):
 
 def _inline_conjugated(builder: Builder, v, residuals: Sequence, cts: Sequence) -> list:
     """The backward graph, in PyTorch's convention: gradients of complex values are conjugates."""
-    given = [conjugate(c) for c, m in zip(cts, v.out_mask) if m]
-    return [conjugate(g) for g in builder.inline(v.backward, [*residuals, *given])]
+    given = [c for c, m in zip(cts, v.out_mask) if m]
+    if any(a.dtype in dt.COMPLEX for a in (*v.backward.in_avals, *v.backward.out_avals)):
+        return Conjugated(builder, v.backward).run(residuals, given)
+    return builder.inline(v.backward, [*residuals, *given])
 
 
 def conjugate(x):

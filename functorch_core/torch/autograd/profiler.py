@@ -14,6 +14,11 @@ from .profiler_util import EventList, FunctionEvent
 _state = threading.local()
 
 
+def active_profile() -> profile | None:
+    """The profile that this thread is taking."""
+    return getattr(_state, "profile", None)
+
+
 def _now() -> float:
     return time.perf_counter_ns() / 1000
 
@@ -39,7 +44,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self.outer = getattr(_state, "profile", None)
+        self.outer = active_profile()
         _state.profile = self
         self.function_events = EventList()
         self.start = _now()
@@ -101,7 +106,7 @@ class record_function:
 
     def __exit__(self, *exc):
         _state.range = self.parent
-        running = getattr(_state, "profile", None)
+        running = active_profile()
         if running is None:
             return
         event = FunctionEvent(self.name, self.start, _now(), threading.get_ident())

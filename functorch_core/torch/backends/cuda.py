@@ -1,8 +1,9 @@
 """torch.backends.cuda: the flags are kept and change nothing; torch.cuda says what there is."""
 import contextlib as _contextlib
+import enum as _enum
 
 from .. import _missing
-from ._flags import Flags as _Flags
+from ._flags import Flags as _Flags, answer as _answer
 
 __getattr__ = _missing.getter(__name__)
 matmul = _Flags(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
@@ -55,9 +56,36 @@ def is_flash_attention_available() -> bool:
     return False
 
 
-def preferred_linalg_library(backend=None) -> str:
-    """The library of linear algebra: XLA's."""
-    return "xla"
+is_ck_sdpa_available = _answer(False, "Whether AMD's attention kernels are there: no.")
 
 
-preferred_blas_library = preferred_rocm_fa_library = preferred_linalg_library
+def can_use_flash_attention(params, debug=False) -> bool:
+    """Whether PyTorch's flash attention takes these operands: no."""
+    return False
+
+
+can_use_cudnn_attention = can_use_efficient_attention = can_use_flash_attention
+
+
+def _preferred(cls: type, first):
+    """A function that sets and tells a preference; XLA chooses by itself."""
+    chosen = [first]
+
+    def preferred(backend=None):
+        if backend is not None:
+            found = backend if isinstance(backend, cls) else next(
+                (x for x in cls if x.name.lower() == str(backend).lower()), None)
+            if found is None:
+                raise RuntimeError(f"Unknown input value. Choose from: "
+                                   f"{', '.join(x.name.lower() for x in cls)}.")
+            chosen[0] = found
+        return chosen[0]
+    return preferred
+
+
+_LinalgBackend = _enum.Enum("_LinalgBackend", "Default Cusolver Magma", start=0)
+_BlasBackend = _enum.Enum("_BlasBackend", "Default Cublas Cublaslt Ck", start=0)
+_ROCmFABackend = _enum.Enum("_ROCmFABackend", "Default AOTriton Ck", start=0)
+preferred_linalg_library = _preferred(_LinalgBackend, _LinalgBackend.Default)
+preferred_blas_library = _preferred(_BlasBackend, _BlasBackend.Cublas)
+preferred_rocm_fa_library = _preferred(_ROCmFABackend, _ROCmFABackend.Default)

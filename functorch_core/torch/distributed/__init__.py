@@ -18,6 +18,7 @@ from .group import (
     is_gloo_available, is_initialized, is_mpi_available, is_nccl_available,
     is_torchelastic_launched, is_ucc_available, is_xccl_available, new_group, new_subgroups,
     reduce_op)
+from .group import _rank_not_in_group as _rank_not_in_group
 
 DistError = type("DistError", (RuntimeError,), {"__module__": "torch.distributed"})
 DistBackendError = type("DistBackendError", (DistError,), {"__module__": "torch.distributed"})
@@ -25,4 +26,4 @@ DistNetworkError = type("DistNetworkError", (DistError,), {"__module__": "torch.
 DistStoreError = type("DistStoreError", (DistError,), {"__module__": "torch.distributed"})
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
-__getattr__ = _missing.getter(__name__, ("collectives", "distributed_c10d", "group"))
+__getattr__ = _missing.getter(__name__, ("collectives", "constants", "distributed_c10d", "group"))

@@ -9,6 +9,9 @@ from .group import (
     get_global_rank, get_group_rank, get_rank, get_world_size, group, init_process_group,
     is_available, is_gloo_available, is_initialized, is_mpi_available, is_nccl_available,
     is_torchelastic_launched, is_ucc_available, is_xccl_available, new_group)
+from .group import _rank_not_in_group
 from .group import default as _get_default_group
+
+_pg_map: dict = {}  # no group is known by a backend's number
 
 __getattr__ = _missing.getter(__name__)

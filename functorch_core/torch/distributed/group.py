@@ -14,17 +14,41 @@ class Backend(str):
     """The name of a backend."""
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
+    default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
 
     def __new__(cls, name: str):
         return str.__new__(cls, name.lower())
 
 
-class ReduceOp(enum.Enum):
+class RedOpType(enum.Enum):
     """How reductions combine; of one process, all of them are the identity."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
 
+class _ReduceOpMeta(type):
+    def __instancecheck__(cls, instance):
+        return type(instance) in (ReduceOp, RedOpType)
+
+
+class ReduceOp(metaclass=_ReduceOpMeta):
+    """Where the kinds of reductions are found: `ReduceOp.SUM`, which is its instance too."""
+
+    RedOpType = RedOpType
+
+    def __init__(self, op: RedOpType):
+        self.op = RedOpType(op)
+
+    def __eq__(self, other):
+        return self.op == getattr(other, "op", other)
+
+    def __hash__(self):
+        return hash(self.op)
+
+
+for _kind in RedOpType:
+    setattr(ReduceOp, _kind.name, _kind)
+RedOpType.__qualname__ = "ReduceOp.RedOpType"
 reduce_op = ReduceOp
 
 
@@ -126,6 +150,11 @@ def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_op
     """(a group, all groups)."""
     made = new_group(backend=backend)
     return made, [made]
+
+
+def _rank_not_in_group(group) -> bool:
+    """Whether this process is outside of a group."""
+    return group is GroupMember.NON_GROUP_MEMBER
 
 
 # ---- questions -----------------------------------------------------------------------------------

@@ -23,8 +23,26 @@ TracerWarning = type("TracerWarning", (Warning,), {"__module__": "torch.jit"})
 Final = __import__("typing").Final
 
 
-class ScriptModule:
-    """For isinstance: no module is one."""
+class _ScriptMeta(type):
+    """isinstance(module, ScriptModule) for modules that were scripted or traced."""
+
+    def __instancecheck__(cls, instance):
+        return cls is ScriptModule and _MARK in getattr(instance, "__dict__", ())
+
+
+_MARK = "_is_scripted"
+
+
+def _marked(thing):
+    """The module, from now on a ScriptModule to isinstance; anything else as it is."""
+    from ...nn import Module
+    if _isinstance(thing, Module):
+        vars(thing)[_MARK] = True
+    return thing
+
+
+class ScriptModule(metaclass=_ScriptMeta):
+    """For isinstance: modules that were scripted or traced, which are what they were before."""
 
     __module__ = "torch.jit"
 
@@ -42,7 +60,7 @@ RecursiveScriptModule = ScriptModule
 
 def script(obj=None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
     """The function, class or module itself."""
-    return script if obj is None else obj
+    return script if obj is None else _marked(obj)
 
 
 def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None,
@@ -54,12 +72,12 @@ def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inpu
         func(*inputs)
     elif example_kwarg_inputs is not None:
         func(**example_kwarg_inputs)
-    return func
+    return _marked(func)
 
 
 def trace_module(mod, inputs: dict, *args, **kwargs):
     """The module itself."""
-    return mod
+    return _marked(mod)
 
 
 def script_if_tracing(fn):
@@ -94,6 +112,8 @@ def unused(fn):
 
 
 export = interface = unused
+_overload = _overload_method = unused  # of declarations, which are the functions themselves
+Error = type("Error", (RuntimeError,), {"__module__": "torch.jit"})
 
 
 def annotate(the_type, the_value):

@@ -10,4 +10,11 @@ from .profiler import (
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "itt", "profile", "record_function", "schedule",
            "supported_activities", "tensorboard_trace_handler"]
+
+
+def kineto_available() -> bool:
+    """True: profiles can be taken."""
+    return True
+
+
 __getattr__ = _missing.getter(__name__, ("itt", "profiler"))

@@ -59,6 +59,10 @@ def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = 
 # ---- profiles ------------------------------------------------------------------------------------
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    return ProfilerAction.RECORD
+
+
 class _KinetoProfile:
     """A profile without a schedule: the ranges of record_function between start() and stop()."""
 
@@ -135,7 +139,7 @@ class profile(_KinetoProfile):
                  experimental_config=None, execution_trace_observer=None, acc_events=False,
                  use_cuda=None, custom_trace_id_callback=None):
         super().__init__()
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready, self.step_num = on_trace_ready, 0
         self.current_action = self.schedule(0)
         self._trace_id = custom_trace_id_callback
@@ -167,11 +171,12 @@ class profile(_KinetoProfile):
 
     def step(self):
         """The next step begins."""
-        if self.current_action is ProfilerAction.RECORD_AND_SAVE:
-            super().stop()
-            self._ready()
+        saves = self.current_action is ProfilerAction.RECORD_AND_SAVE
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
+        if saves:
+            super().stop()
+            self._ready()
         if self._records() and self._running is None:
             super().start()
 

@@ -50,6 +50,7 @@ class SparseTensor(Tensor):
     __module__ = "torch"
     layout = property(lambda self: _types.sparse_coo, doc="torch.sparse_coo.")
     is_sparse = property(lambda self: True)
+    is_meta = property(lambda self: self._what.is_meta)
     _value = property(_refusing("this operation"))
 
     def __new__(cls, *args):
@@ -136,7 +137,11 @@ class SparseTensor(Tensor):
         if self._what._ge is not None:
             raise NotImplementedError(UNSUPPORTED.format(what="differentiating this operation"))
 
-    _edge = _refusing("torch.autograd.grad by a sparse tensor")
+    def _edge(self):
+        if self.requires_grad:
+            raise NotImplementedError(UNSUPPORTED.format(
+                what="torch.autograd.grad by a sparse tensor"))
+
     register_hook = retain_grad = _refusing("Tensor.register_hook")
 
     @property
@@ -178,6 +183,8 @@ class SparseTensor(Tensor):
     def dim(self) -> int:
         """The number of dimensions, sparse and dense."""
         return self.ndim
+
+    ndimension = dim
 
     def size(self, dim=None):
         """The shape, or the size of one dimension."""

@@ -1,8 +1,10 @@
 """torch.utils."""
 from .. import _missing
+from .._tensor_base import swap_attributes
 
 _LAZY = ("_pytree", "backcompat", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
-         "deterministic", "dlpack", "hooks", "model_zoo", "tensorboard")
+         "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker",
+         "tensorboard")
 _find = _missing.getter(__name__, _LAZY)
 
 
@@ -26,4 +28,4 @@ def swap_tensors(t1, t2):
             t2._view is not None and t2._view.base is not None):
         raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
-    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    swap_attributes(t1, t2)

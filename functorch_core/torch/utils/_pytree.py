@@ -13,6 +13,7 @@ class NodeDef(NamedTuple):
     type: type
     flatten_fn: Callable
     unflatten_fn: Callable
+    flatten_with_keys_fn: Callable | None = None  # as flatten_fn, with (step, child) for a child
 
 
 class KeyEntry(NamedTuple):
@@ -60,6 +61,7 @@ class GetAttrKey(NamedTuple):
         return getattr(obj, self.name)
 
 
+PyTree = Context = Any
 SUPPORTED_NODES: dict[type, NodeDef] = {}
 _serialized_names: dict[type, str] = {}
 
@@ -181,7 +183,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     unflatten_fn(children, context) -> x. ValueError if it is registered."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
     if serialized_type_name is not None:
         _serialized_names[cls] = serialized_type_name
 
@@ -195,17 +197,14 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, **names)
     fields = field_names or [f.name for f in dataclasses.fields(cls)
                              if f.name not in (drop_field_names or ())]
     register_pytree_node(cls, lambda x: ([getattr(x, f) for f in fields], fields),
-                         lambda children, _: cls(**dict(zip(fields, children))), **names)
+                         lambda children, _: cls(**dict(zip(fields, children))),
+                         flatten_with_keys_fn=lambda x: (
+                             [(GetAttrKey(f), getattr(x, f)) for f in fields], fields), **names)
 
 
 def register_constant(cls):
     """Treat instances of `cls` as structure without leaves."""
     register_pytree_node(cls, lambda x: ([], x), lambda _, x: x)
-
-
-def _unflatten_defaultdict(children, context):
-    factory, keys = context
-    return defaultdict(factory, zip(keys, children))
 
 
 def _keys(spec: TreeSpec) -> list:
@@ -214,15 +213,83 @@ def _keys(spec: TreeSpec) -> list:
 
 _DICTS = (dict, OrderedDict, defaultdict)
 
-register_pytree_node(tuple, lambda x: (list(x), None), lambda c, _: tuple(c))
-register_pytree_node(list, lambda x: (x, None), lambda c, _: list(c))
-register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda c, k: dict(zip(k, c)))
-register_pytree_node(namedtuple, lambda x: (list(x), type(x)), lambda c, t: t(*c))
-register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)),
-                     lambda c, k: OrderedDict(zip(k, c)))
-register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
-                     _unflatten_defaultdict)
-register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, n: deque(c, maxlen=n))
+
+def _sequence(cls):
+    """How lists and tuples are taken apart, with steps too, and put together."""
+    def flatten(x):
+        return list(x), None
+
+    def flatten_with_keys(x):
+        return [(SequenceKey(i), child) for i, child in enumerate(x)], None
+    return flatten, lambda children, _: cls(children), flatten_with_keys
+
+
+def _mapping(cls):
+    """The same of dicts; the context is the list of keys."""
+    def flatten(x):
+        return list(x.values()), list(x)
+
+    def flatten_with_keys(x):
+        return [(MappingKey(k), child) for k, child in x.items()], list(x)
+    return flatten, lambda children, keys: cls(zip(keys, children)), flatten_with_keys
+
+
+def _namedtuple_flatten(x):
+    return list(x), type(x)
+
+
+def _namedtuple_flatten_with_keys(x):
+    return [(GetAttrKey(name), child) for name, child in zip(x._fields, x)], type(x)
+
+
+def _namedtuple_unflatten(children, context):
+    return context(*children)
+
+
+def _defaultdict_flatten(x):
+    return list(x.values()), [x.default_factory, list(x)]
+
+
+def _defaultdict_flatten_with_keys(x):
+    return _dict_flatten_with_keys(x)[0], [x.default_factory, list(x)]
+
+
+def _defaultdict_unflatten(children, context):
+    factory, keys = context
+    return defaultdict(factory, zip(keys, children))
+
+
+def _deque_flatten(x):
+    return list(x), x.maxlen
+
+
+def _deque_flatten_with_keys(x):
+    return _list_flatten_with_keys(x)[0], x.maxlen
+
+
+def _deque_unflatten(children, context):
+    return deque(children, maxlen=context)
+
+
+_list_flatten, _list_unflatten, _list_flatten_with_keys = _sequence(list)
+_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = _sequence(tuple)
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = _mapping(dict)
+_ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys = _mapping(OrderedDict)
+
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten,
+                     flatten_with_keys_fn=_tuple_flatten_with_keys)
+register_pytree_node(list, _list_flatten, _list_unflatten,
+                     flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten,
+                     flatten_with_keys_fn=_dict_flatten_with_keys)
+register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten,
+                     flatten_with_keys_fn=_namedtuple_flatten_with_keys)
+register_pytree_node(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten,
+                     flatten_with_keys_fn=_ordereddict_flatten_with_keys)
+register_pytree_node(defaultdict, _defaultdict_flatten, _defaultdict_unflatten,
+                     flatten_with_keys_fn=_defaultdict_flatten_with_keys)
+register_pytree_node(deque, _deque_flatten, _deque_unflatten,
+                     flatten_with_keys_fn=_deque_flatten_with_keys)
 
 
 def is_namedtuple_instance(x) -> bool:
@@ -238,6 +305,9 @@ def _node_type(tree):
     if kind in SUPPORTED_NODES:
         return kind
     return namedtuple if is_namedtuple_instance(tree) else None
+
+
+_get_node_type = _node_type
 
 
 def tree_is_leaf(tree, is_leaf=None) -> bool:
@@ -360,15 +430,13 @@ def _flatten_with_path(tree, path, found: list, is_leaf) -> TreeSpec:
     if kind is None or is_leaf is not None and is_leaf(tree):
         found.append((path, tree))
         return _LEAF
-    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-    if kind in _DICTS:
-        steps = [MappingKey(k) for k in tree]
-    elif kind is namedtuple:
-        steps = [GetAttrKey(name) for name in tree._fields]
-    else:
-        steps = [SequenceKey(i) for i in range(len(children))]
-    return TreeSpec(kind, context, [_flatten_with_path(c, (*path, s), found, is_leaf)
-                                    for c, s in zip(children, steps)])
+    flatten = SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if flatten is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
+                         "flatten_with_keys_fn argument to register_pytree_node.")
+    children, context = flatten(tree)
+    return TreeSpec(kind, context, [_flatten_with_path(child, (*path, step), found, is_leaf)
+                                    for step, child in children])
 
 
 def tree_leaves_with_path(tree, is_leaf=None) -> list:
