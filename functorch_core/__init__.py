@@ -8,6 +8,7 @@ The namespace implements the Python Array API standard, version 2024.12.
 from . import engine
 from . import tree_util
 from .core import tree
+from .transforms import linear_map as _  # declares its primitive, as those below do theirs
 from .core.dtypes import (
     bfloat16, bool_, complex32, complex64, complex128, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2,
     float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, int8, int16, int32, int64, uint8,

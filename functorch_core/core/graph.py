@@ -242,6 +242,15 @@ def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
     return Graph(graph.name, graph.inputs, nodes, [slots[s] for s in graph.outputs], avals)
 
 
+def opened(graph: Graph) -> Graph:
+    """With what nodes compute whose derivative is the user's in place of these nodes."""
+    return inlined(graph, _primal)
+
+
+def _primal(node: Node) -> Graph | None:
+    return node.params["graph"] if node.primitive.name in ("custom_jvp", "custom_vjp") else None
+
+
 def node_key(node: Node, inputs: tuple) -> tuple | None:
     """What two equal nodes share; None if a parameter cannot be hashed."""
     key = (node.primitive, inputs, tuple(sorted(node.params.items(), key=_first)))

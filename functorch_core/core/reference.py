@@ -16,13 +16,13 @@ import numpy as np
 
 from .aval import Aval
 from .complex32 import by_complex64
-from .graph import Graph, Node, has_effect, subgraphs
+from .graph import Graph, Node, has_effect, opened, subgraphs
 
 # Elementwise primitives whose rules broadcast, so that one operand may be of fewer elements.
 BROADCASTING = frozenset({"add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt",
                           "ge", "select", "and", "or", "xor"})
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept
-WRITTEN_OUT = 16  # steps; of a longer graph a loop takes them
+WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 
 
 def specialised(at: Callable) -> Callable:
@@ -163,7 +163,7 @@ class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
     def __init__(self, graph: Graph, program: Reference):
-        self.graph = graph
+        self.graph = graph = by_complex64(opened(graph))
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs
         self.rest: list = []
@@ -241,5 +241,5 @@ def reference_of(graph: Graph) -> Reference:
     """The graph's steps, remembered on the graph."""
     found = graph.memo.get("reference")
     if found is None:
-        found = graph.memo["reference"] = Reference(by_complex64(graph))
+        found = graph.memo["reference"] = Reference(graph)
     return found

@@ -12,15 +12,13 @@ import numpy as np
 
 from .. import xla
 from ..core.aval import Aval, aval
-from ..core.graph import Graph, subgraphs
 from ..core.quiet import quiet
 from .modes import settings
-from .op_by_op import freeze
+from .op_by_op import calls_back, freeze
 from .recorder import flush, set_at_once, set_recording
 from .units import Unit
 from .value import Value, concrete, is_absent
 
-ndarray, ascontiguousarray = np.ndarray, np.ascontiguousarray
 NUMBERS = {float: np.float64, int: np.int64, bool: np.int64}
 LIMIT = 2_000.  # microseconds by NumPy; dearer ops are recorded
 
@@ -61,7 +59,7 @@ def compute(unit: Unit, operands: Sequence):
     if unit.at_once is None and not _prepare(unit) or not operands and not _default_is_host():
         return None
     x = operands[0] if operands else None
-    if x.__class__ is Value and x.recording is None and x.data.__class__ is ndarray:
+    if x.__class__ is Value and x.recording is None and x.data.__class__ is np.ndarray:
         if len(operands) == 1:  # the common cases, 0.3 us quicker than the loop below
             return run(unit, (x.data,))
         if len(operands) == 2 and operands[1].__class__ is float:
@@ -84,7 +82,7 @@ def run(unit: Unit, arrays: Sequence) -> Value | list[Value]:
         return list(map(computed, unit.out_avals, outs))
     value, array = Value(), outs[0]  # as `computed` does: this is the hot path
     value.aval, value.recording = unit.out_aval, None
-    value.data = array if array.flags.c_contiguous else ascontiguousarray(array)
+    value.data = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     return value
 
 
@@ -98,7 +96,7 @@ def computed(a: Aval, array: np.ndarray) -> Value:
 
 def _prepare(unit: Unit) -> bool:
     """Let NumPy compute a unit from now on; False if it is not to."""
-    if unit.cost.reference >= LIMIT or unit.effect or _calls_back(unit.graph):
+    if unit.cost.reference >= LIMIT or unit.effect or calls_back(unit.graph):
         return False
     unit.at_once = unit.reference.run or (lambda *arrays: _run_first(unit, arrays))
     return True
@@ -109,12 +107,6 @@ def _run_first(unit: Unit, arrays: Sequence) -> list[np.ndarray]:
     outs = unit.reference(arrays)
     unit.at_once = unit.reference.run
     return outs
-
-
-def _calls_back(graph: Graph) -> bool:
-    """Whether it calls the user's code, which may warn, and compute at once itself."""
-    return any(node.primitive.family == "callback" or any(map(_calls_back, subgraphs(node)))
-               for node in graph.nodes)
 
 
 def value_of(array: np.ndarray) -> Value:
@@ -138,7 +130,7 @@ def _on_host(value: Value) -> np.ndarray:
     if is_absent(value):
         raise Elsewhere
     data = concrete(value)
-    if data.__class__ is ndarray:
+    if data.__class__ is np.ndarray:
         return data
     if xla.device_of(data).platform != "cpu":
         raise Elsewhere

@@ -17,7 +17,7 @@ NUMPY_ELEMENTS = 700
 DOT_FLOPS = 30_000
 # One execution of a compiled program (packing numbers, handing over to another thread and back:
 # 20 to 80 us more than by NumPy where the result is read at once), and a kernel in it.
-EXECUTE, KERNEL = 25., 1.
+EXECUTE, KERNEL = 50., 1.
 # Compiling: a program, a node of it, and what a node of some kinds costs besides.
 COMPILE_PROGRAM, COMPILE_NODE = 20_000., 1_500.
 COMPILE_MORE = {"conv": 120_000., "dot_general": 15_000., "sort": 60_000., "fft": 30_000.,

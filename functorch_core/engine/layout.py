@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..core.aval import Aval
-from ..core.graph import Graph, Node, dce, inlined
+from ..core.graph import Graph, Node, dce, opened
 from ..core.trace import Builder, Traced, bind
 from ..primitives import broadcast_in_dim, optimization_barrier, transpose
 from ..primitives.convolution_forms import choose_form, pointwise
@@ -24,8 +24,8 @@ Order = tuple[int, ...]
 
 def channels_last(graph: Graph) -> Graph:
     """The same function, with its convolutions channels last; the graph itself if it has none."""
-    opened = inlined(graph, _primal)
-    return _laid_out(opened) if any(_by_xla(opened, n) for n in opened.nodes) else graph
+    flat = opened(graph)
+    return _laid_out(flat) if any(_by_xla(flat, n) for n in flat.nodes) else graph
 
 
 def _laid_out(graph: Graph) -> Graph:
@@ -41,11 +41,6 @@ def _laid_out(graph: Graph) -> Graph:
                 _plain(layouts, node)
         outputs = [layouts.get(s) for s in graph.outputs]
         return dce(builder.finish(outputs))
-
-
-def _primal(node: Node) -> Graph | None:
-    """What a node whose derivative is the user's computes."""
-    return node.params["graph"] if node.primitive.name in ("custom_jvp", "custom_vjp") else None
 
 
 class _Layouts:

@@ -12,6 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import xla
+from ..core.graph import Graph, subgraphs
+from ..core.quiet import quiet
+from ..core.reference import Reference
 from . import nans
 from .modes import settings
 from .recorder import SCALAR, Recording
@@ -21,6 +24,7 @@ from .units import Unit
 from .value import Value
 
 MAX_SCHEDULES = 1024
+SHORT = 64  # calls; of longer schedules making a function of them would cost milliseconds
 LIVE, UNUSED = sys.maxsize, -1
 
 
@@ -46,6 +50,13 @@ class Schedule(NamedTuple):
     on_host: bool                # all by NumPy
     ops: dict[str, int]          # what to count
 
+    @property
+    def is_function(self) -> bool:
+        """Whether it can be one function: all by NumPy, short, without effects and the user's
+        code."""
+        return self.on_host and len(self.calls) <= SHORT and not any(
+            c.unit.effect or calls_back(c.unit.graph) for c in self.calls)
+
 
 _schedules: OrderedDict[tuple, Schedule] = OrderedDict()
 
@@ -61,15 +72,40 @@ def run_units(recording: Recording, live: tuple[int, ...], tier: str, device):
     run_schedule(schedule, recording)
 
 
-def run_schedule(schedule: Schedule, recording: Recording):
-    """Compute; name the op that fails. What was computed before it is kept."""
+def run_on_host(function: Callable, schedule: Schedule, recording: Recording):
+    """Compute what a schedule computes by a function made of it (see function_of)."""
+    try:
+        results = quiet.call(function, *_inputs(recording, True))
+    except Exception:  # which op it was is found out
+        return run_schedule(schedule, recording)
+    count("reference_ops", schedule.ops["reference_ops"])
+    values = recording.values
+    for (slot, _), array in zip(schedule.live, results):
+        value = values[slot]
+        value.data, value.recording = freeze(array), None
+
+
+def function_of(graph: Graph) -> Callable:
+    """A recording's graph as one function of arrays and numbers."""
+    program = Reference(graph)
+    return lambda *arrays: program.run(*arrays) if program.run else program(arrays)
+
+
+def _inputs(recording: Recording, on_host: bool) -> list:
+    """What is computed with: the inputs' data, then the Python numbers."""
     env: list = [v.data for v in recording.inputs]
-    if schedule.on_host:
+    if on_host:
         env = [x if x.__class__ is np.ndarray else xla.to_numpy(x) for x in env]
     if recording.floats:
         env += map(np.float64, recording.floats)
     if recording.ints:
         env += map(np.int64, recording.ints)
+    return env
+
+
+def run_schedule(schedule: Schedule, recording: Recording):
+    """Compute; name the op that fails. What was computed before it is kept."""
+    env = _inputs(recording, schedule.on_host)
     env += [None] * schedule.n_results
     for name, n in schedule.ops.items():
         count(name, n)
@@ -118,6 +154,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
     base = numbers[SCALAR - 1] + len(recording.ints)
     on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device)
                for unit, _ in calls]
+    all_on_host = all(on_host)
     found: list[Call] = []
     first = base
     for i, (unit, codes) in enumerate(calls):
@@ -131,13 +168,19 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
         n = len(unit.out_avals)
         if unit.effect or max(last[first - base:first - base + n], default=UNUSED) != UNUSED:
             frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
-            run = _runner(unit, on_host[i], all(on_host), device)
+            run = _runner(unit, on_host[i], all_on_host, device)
             found.append(Call(run, tuple(args), first, n, frees, i, unit))
         first += n
     by_numpy = sum(on_host[c.index] for c in found)
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
-    return Schedule(found, [(s, base + s) for s in live], base, n_results, all(on_host),
+    return Schedule(found, [(s, base + s) for s in live], base, n_results, all_on_host,
                     {k: v for k, v in ops.items() if v})
+
+
+def calls_back(graph: Graph) -> bool:
+    """Whether it calls the user's code, which may warn, and compute at once itself."""
+    return any(node.primitive.family == "callback" or any(map(calls_back, subgraphs(node)))
+               for node in graph.nodes)
 
 
 def _by_numpy(unit: Unit, device) -> bool:

@@ -10,6 +10,7 @@ import itertools
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -22,7 +23,8 @@ from . import cost
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
-from .op_by_op import Schedule, run_schedule, run_units, schedule_of
+from .op_by_op import (
+    Schedule, function_of, run_on_host, run_schedule, run_units, schedule_of)
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
@@ -32,17 +34,19 @@ MAX_PLANS = 1024           # least recently used plans, with their programs, are
 DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
 PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
 DIRECT = 0.4               # compiled at once if programs for its ops would cost this much of its price
+FAMILIAR = 4               # from this sighting on, what NumPy computes is one function
 MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten steps
 
 
 class Plan:
     """How often a key was seen, how often it must be, and its program once there is one."""
 
-    __slots__ = ("sightings", "threshold", "schedule", "program", "future")
+    __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "future")
 
     def __init__(self, threshold: float):
         self.sightings, self.threshold = 0, threshold
         self.schedule: Schedule | None = None  # how to compute it op by op
+        self.on_host: Callable | None = None   # the same as one function of NumPy
         self.program: Program | None = None
         self.future: Future | None = None
 
@@ -56,7 +60,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def _references(values: list) -> list[int]:
-    return [sys.getrefcount(v) for v in values]
+    return list(map(sys.getrefcount, values))
 
 
 _ALONE = _references([Value()])[0]  # the count of an object that only its list refers to
@@ -79,6 +83,15 @@ def dead_inputs(recording: Recording) -> tuple[int, ...]:
             if isinstance(data, np.ndarray) or sys.getrefcount(data) == 3:
                 dead.append(i)
     return tuple(dead)
+
+
+def _all_small(inputs: list[Value]) -> bool:
+    """Whether all are on the host, and too small to be worth overwriting."""
+    for value in inputs:
+        data = value.data
+        if data.__class__ is not np.ndarray or data.nbytes >= DONATE_BYTES:
+            return False
+    return True
 
 
 def device_of(recording: Recording):
@@ -123,10 +136,12 @@ def _require(inputs: list[Value]):
 def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
     if tier == "reference" or xla.in_forked_child():
         return run_units(recording, live, "reference", None)
-    device = device_of(recording)
+    if _all_small(recording.inputs):
+        device, donated = xla.default_device(), ()
+    else:
+        device, donated = device_of(recording), dead_inputs(recording)
     if tier in ("per-op", "immediate"):
         return run_units(recording, live, "per-op", device)
-    donated = dead_inputs(recording)
     key = (tuple(recording.signature), live, donated, device)
     plan = _plan_of(key, recording)
     plan.sightings += 1
@@ -134,11 +149,9 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
         log(f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
             f"{plan.sightings} of key {hash(key) & 0xffffffff:08x}")
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
-        if plan.sightings + 1 >= plan.threshold:
-            _start_compiling(plan, recording, live, donated, device)
-        if plan.schedule is None:
-            plan.schedule = schedule_of(recording, live, "cheapest", device)
-        return run_schedule(plan.schedule, recording)
+        if plan.on_host is not None and not settings.debug_nans:
+            return run_on_host(plan.on_host, plan.schedule, recording)
+        return _run_units(plan, recording, live, donated, device)
     try:
         program = plan.program or _join(plan, recording, live, donated, device)
     except xla.CompileError:
@@ -146,6 +159,16 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
         raise
     _run_fused(program, recording, live)
     count("donated", len(donated))
+
+
+def _run_units(plan: Plan, recording: Recording, live, donated, device):
+    if plan.sightings + 1 >= plan.threshold:
+        _start_compiling(plan, recording, live, donated, device)
+    if plan.schedule is None:
+        plan.schedule = schedule_of(recording, live, "cheapest", device)
+    elif plan.sightings >= FAMILIAR and plan.schedule.is_function:
+        plan.on_host = function_of(graph_of(*_snapshot(recording), live, packed=False))
+    run_schedule(plan.schedule, recording)
 
 
 def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
@@ -296,13 +319,14 @@ class _History:
 _history = _History()
 
 
-def graph_of(calls, avals, floats: int, ints: int, live) -> Graph:
-    """The recorded calls as one graph; its scalars are unpacked from two vectors."""
+def graph_of(calls, avals, floats: int, ints: int, live, packed: bool = True) -> Graph:
+    """The recorded calls as one graph; its scalars are unpacked from two vectors, or inputs."""
     builder = Builder("recording")
+    take = _unpack if packed else _each
     with builder:
         inputs = [builder.input(a) for a in avals]
-        scalars = {SCALAR: iter(_unpack(builder, float, floats)),
-                   SCALAR - 1: iter(_unpack(builder, int, ints))}
+        scalars = {SCALAR: iter(take(builder, float, floats)),
+                   SCALAR - 1: iter(take(builder, int, ints))}
         values: list = []
         for unit, codes in calls:
             values += builder.inline(unit.graph, [
@@ -317,6 +341,10 @@ def _unpack(builder: Builder, kind: type, n: int) -> list:
         return []
     vector = builder.input(SCALAR_AVALS[kind].with_shape((n,)))
     return [reshape(slice(vector, start=(i,), limit=(i + 1,)), shape=()) for i in range(n)]
+
+
+def _each(builder: Builder, kind: type, n: int) -> list:
+    return [builder.input(SCALAR_AVALS[kind]) for _ in range(n)]
 
 
 def compile_unit(unit: Unit, device) -> Program:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 
 import numpy as np
@@ -49,8 +50,10 @@ def _convert_shape(x, *, dtype):
 
 def _convert_at(x, *, dtype):
     plain = {x.dtype, dtype} <= _PLAIN
-    if not plain or dtype == dt.bool_ or (x.dtype in dt.FLOATING and dtype in dt.INTEGER):
+    if not plain or dtype == dt.bool_:
         return None
+    if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
+        return functools.partial(_truncate, dtype=dtype)
     if not x.ndim and dtype in dt.FLOATING:
         return dtype.type
     return operator.methodcaller("astype", dtype)
@@ -67,6 +70,13 @@ def _convert_reference(x, *, dtype):
     if x.dtype in dt.FLOATING and dtype in dt.INTEGER:
         return _saturate(x.astype(np.float64), dtype)
     return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
+
+
+def _truncate(x, dtype):
+    """Floats to ints; looks whether all fit, which is quicker than to see to those that do not."""
+    info = np.iinfo(dtype)
+    fit = not x.size or info.min <= x.min() and x.max() < info.max  # False where there is a NaN
+    return x.astype(dtype) if fit else _saturate(x.astype(np.float64), dtype)
 
 
 def _saturate(x, dtype):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -69,28 +70,36 @@ def sum_dtype(dtype: np.dtype, out_dtype: np.dtype) -> np.dtype:
 
 
 def _dot_at(x, y, *, contract, batch, out_dtype):
-    plain = x.dtype == y.dtype == sum_dtype(x.dtype, out_dtype) == out_dtype and not batch[0]
-    if not plain or x.ndim != 2 or y.ndim != 2 or len(contract[0]) != 1:
+    """np.matmul of the operands as matrices, what that takes written down: None of other dtypes."""
+    if not x.dtype == y.dtype == sum_dtype(x.dtype, out_dtype) == out_dtype:
         return None
-    return {(1, 0): np.matmul, (1, 1): lambda x, y: np.matmul(x, y.T),
-            (0, 0): lambda x, y: np.matmul(x.T, y)}.get((contract[0][0], contract[1][0]))
+    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
+    shared, kept_x, kept_y, inner = (
+        tuple(a.shape[d] for d in dims) for a, dims in (
+            (x, batch[0]), (x, free_x), (y, free_y), (x, contract[0])))
+    n = math.prod(inner)
+    left = _as_matrices(x, batch[0] + free_x + contract[0], (*shared, math.prod(kept_x), n))
+    right = _as_matrices(y, batch[1] + contract[1] + free_y, (*shared, n, math.prod(kept_y)))
+    shape = (*shared, *kept_x, *kept_y)
+    if shape == (*shared, math.prod(kept_x), math.prod(kept_y)):
+        return lambda x, y: np.matmul(left(x), right(y))
+    return lambda x, y: np.matmul(left(x), right(y)).reshape(shape)
+
+
+def _as_matrices(a: Aval, order: tuple[int, ...], shape: tuple[int, ...]) -> Callable:
+    """How an array becomes (a stack of) matrices: nothing, a transposition, another shape, or both."""
+    stays, same = order == tuple(range(a.ndim)), tuple(a.shape[d] for d in order) == shape
+    if stays:
+        return (lambda x: x) if same else lambda x: x.reshape(shape)
+    return (lambda x: x.transpose(order)) if same else lambda x: x.transpose(order).reshape(shape)
 
 
 @specialised(_dot_at)
 def _dot_reference(x, y, *, contract, batch, out_dtype):
     wide = sum_dtype(x.dtype, out_dtype)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
-    if contract == ((1,), (0,)) and x.ndim == y.ndim == 2 and not batch[0]:
-        return np.matmul(x, y)
-    free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
-    shared = [x.shape[d] for d in batch[0]]
-    kept_x, kept_y = [x.shape[d] for d in free_x], [y.shape[d] for d in free_y]
-    inner = math.prod(x.shape[d] for d in contract[0])
-    left = x.transpose(batch[0] + free_x + contract[0])
-    right = y.transpose(batch[1] + contract[1] + free_y)
-    out = np.matmul(left.reshape((*shared, math.prod(kept_x), inner)),
-                    right.reshape((*shared, inner, math.prod(kept_y))))
-    return out.reshape((*shared, *kept_x, *kept_y))
+    return _dot_at(aval(x.shape, wide), aval(y.shape, wide), contract=contract, batch=batch,
+                   out_dtype=wide)(x, y)
 
 
 # ---- lowering

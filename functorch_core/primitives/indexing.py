@@ -1,6 +1,8 @@
 """Reading at computed places: gather, and the helpers that most callers want."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..core import dtypes as dt
@@ -57,15 +59,33 @@ def _gather_shape(operand, indices, **params):
 
 
 def _gather_at(operand, indices, *, mode, fill_value, **params):
+    """Of one index a window, which is one row: what does not depend on the indices, once."""
     w = _gather_windows(operand, **params)
-    if indices.dtype == dt.uint64 or len(w.index_map) != 1 or w.dropped != w.index_map or w.operand_batch or mode == "fill":
+    rows = rows_of(w, indices.ndim)
+    if indices.dtype == dt.uint64 or len(w.index_map) != 1 or rows.offsets is not None:
         return None
-    dim, scattered = w.index_map[0], indices.ndim - 1
-    whole = all(s == n for d, (s, n) in enumerate(zip(w.sizes, operand.shape)) if d != dim)
-    there = [d for d in range(scattered + operand.ndim - 1) if d not in w.window_dims]
-    if not whole or there != list(range(dim, dim + scattered)) or not operand.size:
-        return None
-    return lambda x, i: np.asarray(x).take(np.asarray(i)[..., 0], axis=dim, mode="clip")
+    limit, stride = int(rows.limits[0]), int(rows.strides[0])
+    lines = rows.lines(indices.ndim - 1)
+    table = (math.prod(rows.numbered), *rows.row)
+    as_table = None if rows.order == tuple(range(operand.ndim)) else rows.order
+    shape, order = indices.shape[:-1] + rows.kept, inverse(rows.outer)
+    stays = order == tuple(range(len(shape)))
+    fill = default_fill(operand.dtype) if fill_value is None else fill_value
+
+    def run(x, i):
+        starts = i[..., 0].astype(np.int64, copy=False)
+        places = inside = np.minimum(np.maximum(starts, 0), limit)
+        if stride != 1:
+            places = places * stride
+        if lines is not None:
+            places = places + lines
+        x = x.reshape(table) if as_table is None else x.transpose(as_table).reshape(table)
+        out = x.take(places, axis=0)
+        if mode == "fill" and not (inside == starts).all():
+            out[inside != starts] = np.asarray(fill).astype(operand.dtype)
+        out = out.reshape(shape)
+        return out if stays else out.transpose(order)
+    return run
 
 
 @specialised(_gather_at)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.reference import specialised
 from .arithmetic import abs, add, div, max, min, mul, neg, round, rsqrt, sign, sqrt, sub
 from .bitwise import and_, shift_left, shift_right_arithmetic
 from .comparison import clamp, eq, gt, is_finite, lt, select
@@ -109,6 +110,16 @@ expm1 = _transcendental("expm1", "stablehlo.exponential_minus_one", np.expm1,
                         lambda t, out, x: mul(t, exp(x)), _complexes(_expm1_complex))
 
 
+def _logistic_at(x):
+    # exp may be infinite: what is 0 then would be subnormal.
+    return _simple_logistic if x.dtype in (dt.float32, dt.float64) else None
+
+
+def _simple_logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@specialised(_logistic_at)
 def _logistic_reference(x):
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))

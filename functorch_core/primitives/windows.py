@@ -136,12 +136,21 @@ class Rows(NamedTuple):
         starts = np.minimum(np.maximum(starts, 0), self.limits)
         places = starts[..., 0] * self.strides[0] if len(self.strides) == 1 else (
             starts @ self.strides)
-        for i, size, stride in self.batches:
-            line = np.arange(size) * stride
-            places = places + line.reshape([-1 if k == i else 1 for k in range(places.ndim)])
+        lines = self.lines(places.ndim)
+        if lines is not None:
+            places = places + lines
         if self.offsets is not None:
             places = np.add.outer(places, self.offsets)
         return np.asarray(places), inside
+
+
+    def lines(self, ndim: int) -> np.ndarray | None:
+        """Where the rows of each index in the shared dimensions begin; None if nothing is shared."""
+        lines = None
+        for i, size, stride in self.batches:
+            line = (np.arange(size) * stride).reshape([-1 if k == i else 1 for k in range(ndim)])
+            lines = line if lines is None else lines + line
+        return lines
 
 
 @functools.lru_cache(maxsize=1024)

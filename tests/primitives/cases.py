@@ -19,6 +19,7 @@ from functorch_core.core.aval import aval
 from functorch_core.primitives.linalg_matrices import adjoint
 from functorch_core.primitives.reduce_window import make_window
 from functorch_core.transforms import callback, cond, custom, remat, scan, while_loop
+from functorch_core.transforms.linear_map import linear_map
 
 # One dtype for each class that lowerings and rules distinguish.
 CLASSES = (dt.bool_, dt.int8, dt.int32, dt.uint16, dt.float8_e4m3fn, dt.float16, dt.bfloat16,
@@ -322,6 +323,9 @@ CASES |= {
                        dt.ALL),
     "custom_vjp": Case(lambda x: custom.custom_vjp(doubled, SQUARE_VJP, [x]), operands((2, 3)),
                        dt.ALL, diff=()),
+    "linear_map": Case(
+        lambda x: linear_map(lambda v: p.add(v, v), lambda ct: [p.add(ct, ct)], [x]),
+        operands((2, 3)), dt.ALL),
     "pure_callback": Case(
         lambda x: callback.pure_callback(np.sort, [aval(x.shape, x.dtype)], [x],
                                          vmap_method="sequential"),

@@ -10,6 +10,7 @@ import functools
 from pathlib import Path
 
 from .._missing import _missing_function
+from .._node_names import rename
 
 SPACES = ("linalg", "fft", "special")
 # Of torch.nn.functional, with arguments of their own there.
@@ -133,12 +134,16 @@ def _log_softmax(self, dim, half_to_float=False):
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The cotangent of a softmax's operand."""
     product = grad_output * output
-    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+    found = (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+    rename(found, "SoftmaxBackwardDataBackward0", (grad_output, output))
+    return found
 
 
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     """The cotangent of a log_softmax's operand."""
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    found = (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    rename(found, "LogSoftmaxBackwardDataBackward0", (grad_output, output))
+    return found
 
 
 def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False,

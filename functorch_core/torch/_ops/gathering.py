@@ -7,6 +7,7 @@ import numpy as np
 
 from ... import primitives as p
 from ...core import dtypes as dt
+from ...transforms.linear_map import linear_map
 from .. import _bounds, _types
 from .._inplace import scalar_name
 from .._meta import is_readable
@@ -22,7 +23,6 @@ from .._views import put as put_through
 from .copies import fill_number
 from .indexing import nothing_of, put_at, sliced
 from .joining import common_shape
-from .linear_maps import linear_map
 from .views import as_strided_lens
 
 IN_SELF = _bounds.IN_SELF

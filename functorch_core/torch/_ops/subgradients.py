@@ -12,9 +12,22 @@ import math
 
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
-from .linear_maps import scaled
+from ...transforms.linear_map import linear_map
 from .values import (
     Derived, aval_of, derived, full_like, p, partials, spread, stop_gradient, tied, total, where)
+
+# ---- products ------------------------------------------------------------------------------------
+
+
+def _product(t, slope):
+    nothing = p.and_(p.eq(t, 0), p.eq(slope, slope))
+    return p.select(nothing, p.zeros(t.aval), p.mul(t, slope))
+
+
+def scaled(t, slope):
+    """t * slope, linear in t, where 0 times an infinity is 0."""
+    return linear_map(_product, lambda ct, slope: [_product(ct, slope)], [t], [slope], both=True)
+
 
 # ---- signs and sizes -----------------------------------------------------------------------------
 

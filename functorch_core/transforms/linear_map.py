@@ -1,4 +1,4 @@
-"""Linear maps whose transpose is given: PyTorch's backward may not be that of its forward.
+"""linear_map: a linear map whose transpose is given, where it is not that of what computes it.
 
     linear_map  *linear, *rest -> *outs    params: forward, backward, n, both
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...core.primitive import Primitive
-from ...core.reference import reference_of, specialised
-from ...core.trace import bind, evaluate, run, trace_closed
-from ...primitives.batching import move_batch_axis
-from ...transforms.batch import batch
-from ...transforms.jvp import instantiate, jvp_values
-from ...transforms.nested import avals_of, is_linear, parts
-from .values import p
+from .. import primitives as p
+from ..core.primitive import Primitive
+from ..core.reference import reference_of, specialised
+from ..core.trace import bind, evaluate, run, trace_closed
+from ..primitives.batching import move_batch_axis
+from .batch import batch
+from .jvp import instantiate, jvp_values
+from .nested import avals_of, is_linear, parts
 
 
 def linear_map(forward: Callable, backward: Callable, linear: Sequence, rest: Sequence = (),
@@ -74,16 +74,3 @@ linear_map_p = Primitive(
     reference=_reference,
     lower=lambda ctx, *args, forward, **params: ctx.graph(forward, args),
     jvp=_jvp, transpose=_transpose, batch=_batch)
-
-
-# ---- products ------------------------------------------------------------------------------------
-
-
-def _product(t, slope):
-    nothing = p.and_(p.eq(t, 0), p.eq(slope, slope))
-    return p.select(nothing, p.zeros(t.aval), p.mul(t, slope))
-
-
-def scaled(t, slope):
-    """t * slope, linear in t, where 0 times an infinity is 0."""
-    return linear_map(_product, lambda ct, slope: [_product(ct, slope)], [t], [slope], both=True)
