@@ -11,6 +11,7 @@ import pytest
 
 import functorch_core as fc
 from functorch_core import engine
+from functorch_core.engine import op_by_op
 from functorch_core.engine.recorder import period
 
 EACH_TIER = pytest.mark.parametrize("tier", engine.TIERS)
@@ -43,6 +44,31 @@ def test_repeated_runs_of_one_mode_are_bit_identical(tier):
         x = fc.asarray(np.linspace(0, 1, 257, dtype=np.float32))
         runs = {np.asarray(fc.tanh(x * 3) / 7).tobytes() for _ in range(5)}
     assert len(runs) == 1
+
+
+def test_small_recordings_seen_often_are_one_function_of_numpy():
+    """Numbers of both kinds, several results, what is dead, a result that is a view of an input."""
+    x, rows = vector(1, 2, 3), fc.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    for i in range(12):
+        y = x * (i + 0.5) + i
+        dead = fc.exp(y)
+        index, row = fc.argmax(y), rows[i % 2]
+        del dead
+        np.testing.assert_array_equal(np.asarray(y), np.array([1, 2, 3]) * (i + 0.5) + i)
+        assert int(index) == 2
+        np.testing.assert_array_equal(np.asarray(row), np.arange(3) + 3 * (i % 2))
+    np.testing.assert_array_equal(np.asarray(rows), np.arange(6).reshape(2, 3))
+
+
+def test_when_such_a_function_fails_its_ops_are_run_one_by_one(monkeypatch):
+    def fail(*args):
+        raise FloatingPointError
+
+    x = vector(1, 2)
+    for _ in range(8):
+        np.testing.assert_array_equal(np.asarray(x + x), [2, 4])
+    monkeypatch.setattr(op_by_op.quiet, "call", fail)
+    np.testing.assert_array_equal(np.asarray(x + x), [2, 4])
 
 
 # ---- footguns ------------------------------------------------------------------------------------------

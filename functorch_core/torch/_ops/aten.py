@@ -146,6 +146,42 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     return found
 
 
+def _safe_softmax(self, dim, dtype=None):
+    """softmax, where a row of -inf alone gives zeros."""
+    import functorch_core.torch as torch
+    nothing = (self == float("-inf")).all(dim, keepdim=True)
+    found = torch.softmax(self.masked_fill(nothing, 0), dim, dtype=dtype).masked_fill(nothing, 0)
+    rename(found, "SafeSoftmaxBackward0", (self,))
+    return found
+
+
+def native_dropout_backward(grad_output, mask, scale):
+    """The cotangent of a dropout's operand."""
+    found = grad_output * mask * scale
+    rename(found, "NativeDropoutBackwardBackward0", (grad_output,))
+    return found
+
+
+def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    """Normalised by the batch's statistics; those, and what no CPU needs, too."""
+    import functorch_core.torch as torch
+    out, mean, inverse = torch.native_batch_norm(input, weight, bias, running_mean, running_var,
+                                                 True, momentum, eps)
+    rename(out, "BatchNormWithUpdateBackward0", (input, weight, bias))
+    return out, mean, inverse, torch.empty(0, dtype=torch.uint8)
+
+
+def _upsample_bilinear2d_aa(input, output_size, align_corners, scale_factors=None, *,
+                            scales_h=None, scales_w=None):
+    """Images resized with antialiasing, to a size or by factors."""
+    from functorch_core.nn.functional import interpolate
+    if scales_h is not None or scales_w is not None:
+        raise NotImplementedError("torch.ops.aten._upsample_bilinear2d_aa with scales_h or scales_w "
+                                  "beside a size is not implemented: give one of the two")
+    return interpolate(input, output_size, scale_factors, "bilinear", align_corners,
+                       antialias=True)
+
+
 def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False,
              memory_format=None):
     return self.to(device=device, dtype=dtype or self.dtype, copy=True)
@@ -188,7 +224,8 @@ def _method(name: str):
 OWN = {
     **{f.__name__: f for f in (
         alias, lift_fresh, sym_size, sym_stride, slice, index, elu, _softmax, _log_softmax,
-        _softmax_backward_data, _log_softmax_backward_data, _to_copy,
+        _softmax_backward_data, _log_softmax_backward_data, _to_copy, _safe_softmax,
+        native_dropout_backward, _batch_norm_with_update, _upsample_bilinear2d_aa,
         max_pool2d_with_indices_backward)},
     **{f"{kind.__name__}{n}d": kind for kind in (reflection_pad, replication_pad)
        for n in (1, 2, 3)},

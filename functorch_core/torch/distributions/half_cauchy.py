@@ -4,52 +4,19 @@ from __future__ import annotations
 import math
 
 from ... import torch
-from .._tensor_base import Tensor
-from . import constraints
+from ._half import Half
 from .cauchy import Cauchy
-from .distribution import checked
-from .transformed_distribution import TransformedDistribution
-from .transforms import AbsTransform
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """Absolute values of Cauchy numbers around 0.
 
     >>> torch.distributions.HalfCauchy(1.).cdf(torch.tensor(1.))
     tensor(0.5000)
     """
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        base = Cauchy(0, scale, validate_args=False)
-        super().__init__(base, AbsTransform(), validate_args=validate_args)
-
-    scale = property(lambda self: self.base_dist.scale)
+    whole = Cauchy
     mean = property(lambda self: torch.full_like(self.scale, math.inf))
-    mode = property(lambda self: torch.zeros_like(self.scale))
     variance = property(lambda self: self.base_dist.variance)
-
-    @checked
-    def log_prob(self, value: Tensor) -> Tensor:
-        """Twice the density of the Cauchy distribution, 0 below 0."""
-        value = torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        doubled = self.base_dist.log_prob(value) + math.log(2)
-        return torch.where(value >= 0, doubled, -math.inf)
-
-    @checked
-    def cdf(self, value: Tensor) -> Tensor:
-        """2 F(x) - 1 of the Cauchy distribution."""
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, value: Tensor) -> Tensor:
-        """That of the Cauchy distribution at (1 + p) / 2."""
-        return self.base_dist.icdf((value + 1) / 2)
-
-    def entropy(self) -> Tensor:
-        """That of the Cauchy distribution less log(2)."""
-        return self.base_dist.entropy() - math.log(2)
