@@ -40,6 +40,7 @@ def facts(lib, tensor):
 
 @WAYS
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_every_dtype(source, target, dtype):
     tensor = source.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 0.5]]).to(getattr(source, dtype))
     assert facts(target, sent(source, target, tensor)) == facts(source, tensor)

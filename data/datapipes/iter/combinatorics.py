@@ -1,11 +1,11 @@
 """Pipes that change the order."""
 from __future__ import annotations
 
-import random
 from collections.abc import Sized
 
 from ...sampler import SequentialSampler, random_seed
 from .._decorator import functional_datapipe
+from .._shuffling import Shuffling
 from ..datapipe import IterDataPipe
 from ..utils.common import length_of
 
@@ -30,7 +30,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffling):
     """The samples in an order drawn in a buffer: once it is full, each new sample takes the place
     of one that is drawn and handed out.
 
@@ -42,17 +42,7 @@ class ShufflerIterDataPipe(IterDataPipe):
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe.unbatch(unbatch_level=unbatch_level) if unbatch_level else datapipe
         self.buffer_size, self._buffer = buffer_size, []
-        self._enabled, self._seed, self._rng = True, None, random.Random()
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Whether to shuffle; returns the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int):
-        """The seed of the next iteration; returns the pipe."""
-        self._seed = seed
-        return self
+        super().__init__()
 
     def __iter__(self):
         if not self._enabled:

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import copy
-import random
 import warnings
 from collections.abc import Sized
 
 from ...sampler import random_seed
 from .._decorator import functional_datapipe
-from ..datapipe import DataChunk, IterDataPipe, MapDataPipe
+from .._shuffling import Shuffling
+from ..datapipe import DataChunk, MapDataPipe
 from ..utils.common import check_function, length_of
 
 NOT_COPIED = ("The input sequence can not be deepcopied, please be aware of in-place modification "
@@ -123,24 +123,14 @@ class ZipperMapDataPipe(_Several):
         return min(map(len, self.datapipes))
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffling):
     """The samples in random order: an iterable pipe."""
 
     def __init__(self, datapipe, *, indices: list | None = None):
         self.datapipe = datapipe
         self.indices = list(range(len(datapipe))) if indices is None else indices
         self._shuffled_indices = self.indices
-        self._enabled, self._seed, self._rng = True, None, random.Random()
-
-    def set_shuffle(self, shuffle: bool = True):
-        """Whether to shuffle; returns the pipe."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int):
-        """The seed of the next iteration; returns the pipe."""
-        self._seed = seed
-        return self
+        super().__init__()
 
     def __iter__(self):
         if not self._enabled:

@@ -253,6 +253,16 @@ def _open_input(file: object) -> Iterator[BinaryIO]:
         raise AttributeError(NOT_SEEKABLE.format(kind=type(file).__name__))
 
 
+def _check_options(file: object, weights_only: bool, pickle_module: object, mmap: bool) -> None:
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified: "
+            "give weights_only=False or leave pickle_module out"
+        )
+    if mmap and not _is_path(file):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+
+
 def load(
     file: str | os.PathLike | BinaryIO,
     *,
@@ -289,13 +299,7 @@ def load(
     UnpicklingError for a damaged pickle and for names that are not allowed; EOFError for an
     empty file; ValueError for mmap without a path.
     """
-    if weights_only and pickle_module is not None:
-        raise RuntimeError(
-            "Can not safely load weights when explicit pickle_module is specified: "
-            "give weights_only=False or leave pickle_module out"
-        )
-    if mmap and not _is_path(file):
-        raise ValueError("f must be a file path in order to use the mmap argument")
+    _check_options(file, weights_only, pickle_module, mmap)
     loader = _Loader(
         rebuild=rebuild,
         names=globals or {},
