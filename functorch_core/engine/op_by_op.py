@@ -72,10 +72,10 @@ def run_units(recording: Recording, live: tuple[int, ...], tier: str, device):
     run_schedule(schedule, recording)
 
 
-def run_on_host(function: Callable, schedule: Schedule, recording: Recording):
-    """Compute what a schedule computes by a function made of it (see function_of)."""
+def run_on_host(whole: Reference, schedule: Schedule, recording: Recording):
+    """Compute what a schedule computes by NumPy's way of the whole graph."""
     try:
-        results = quiet.call(function, *_inputs(recording, True))
+        results = quiet.call(whole, _inputs(recording, True))
     except Exception:  # which op it was is found out
         return run_schedule(schedule, recording)
     count("reference_ops", schedule.ops["reference_ops"])
@@ -83,12 +83,6 @@ def run_on_host(function: Callable, schedule: Schedule, recording: Recording):
     for (slot, _), array in zip(schedule.live, results):
         value = values[slot]
         value.data, value.recording = freeze(array), None
-
-
-def function_of(graph: Graph) -> Callable:
-    """A recording's graph as one function of arrays and numbers."""
-    program = Reference(graph)
-    return lambda *arrays: program.run(*arrays) if program.run else program(arrays)
 
 
 def _inputs(recording: Recording, on_host: bool) -> list:

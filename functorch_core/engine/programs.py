@@ -10,21 +10,20 @@ import itertools
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from .. import xla
 from ..core.graph import Graph, cse, dce
+from ..core.reference import Reference
 from ..core.trace import Builder
 from ..primitives import reshape, slice
 from . import cost
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
-from .op_by_op import (
-    Schedule, function_of, run_on_host, run_schedule, run_units, schedule_of)
+from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_of
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
@@ -46,7 +45,7 @@ class Plan:
     def __init__(self, threshold: float):
         self.sightings, self.threshold = 0, threshold
         self.schedule: Schedule | None = None  # how to compute it op by op
-        self.on_host: Callable | None = None   # the same as one function of NumPy
+        self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
         self.future: Future | None = None
 
@@ -167,7 +166,7 @@ def _run_units(plan: Plan, recording: Recording, live, donated, device):
     if plan.schedule is None:
         plan.schedule = schedule_of(recording, live, "cheapest", device)
     elif plan.sightings >= FAMILIAR and plan.schedule.is_function:
-        plan.on_host = function_of(graph_of(*_snapshot(recording), live, packed=False))
+        plan.on_host = Reference(graph_of(*_snapshot(recording), live, packed=False))
     run_schedule(plan.schedule, recording)
 
 

@@ -80,7 +80,7 @@ def _gather_at(operand, indices, *, mode, fill_value, **params):
         if lines is not None:
             places = places + lines
         x = x.reshape(table) if as_table is None else x.transpose(as_table).reshape(table)
-        out = x.take(places, axis=0)
+        out = np.asarray(x.take(places, axis=0))  # of one number: a scalar, which is not written to
         if mode == "fill" and not (inside == starts).all():
             out[inside != starts] = np.asarray(fill).astype(operand.dtype)
         out = out.reshape(shape)

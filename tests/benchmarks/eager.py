@@ -71,7 +71,8 @@ def ops():
 class Agent:
     """A policy of 4 numbers, 128 hidden units and 2 actions, as in introductions to the subject."""
 
-    def __init__(self, lib, nn):
+    def __init__(self, lib):
+        nn = lib.nn
         self.lib, self.functional = lib, nn.functional
         self.net = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 2))
         self.seen = np.random.default_rng(0).random((STEPS, 4), np.float32)
@@ -101,9 +102,7 @@ class Agent:
 
 def acting():
     """Microseconds of a round."""
-    from functorch_core import nn
-    ours, theirs = _both()
-    mine, other = Agent(ours, nn), Agent(theirs, theirs.nn)
+    mine, other = (Agent(lib) for lib in _both())
     for name in ("summed", "greedy", "sampled"):
         row = alternate(getattr(mine, name), getattr(other, name), number=1, rounds=25)
         row["ours_min"], row["theirs_min"] = row["ours_min"] / STEPS, row["theirs_min"] / STEPS

@@ -8,6 +8,7 @@ import torch
 from functorch_core import primitives as p
 from functorch_core.core import dtypes as dt
 from functorch_core.core.lowering import lower
+from functorch_core.core.reference import Reference
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives.scattering import _scatter_last
 from functorch_core.transforms.transpose import vjp
@@ -240,6 +241,17 @@ def test_default_fill():
         x = np.zeros(3, dtype)
         close(p.take(x, np.array([5]), axis=0, mode="fill"), np.array([wanted]).astype(dtype))
         close(p.take(x[:0], np.array([5]), axis=0, mode="fill"), np.array([wanted]).astype(dtype))
+
+
+@pytest.mark.parametrize("i, expected", [(2, 2.), (4, np.nan), (-1, np.nan)])
+def test_one_number_by_a_single_index(i, expected):
+    graph = graph_of(lambda x, i: p.gather(
+        x, i, offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,), slice_sizes=(1,),
+        mode="fill"), [np.arange(4, dtype=np.float32), np.array([i])])
+    program = Reference(graph)
+    for _ in range(2):  # the first run and a further one
+        found, = program([np.arange(4, dtype=np.float32), np.array([i])])
+        np.testing.assert_array_equal(found, np.float32(expected))
 
 
 def test_helpers_against_torch():
