@@ -1,4 +1,5 @@
 """What iterators over a DataLoader have in common, and the one without worker processes."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,14 +12,19 @@ from .graph import PIPES
 from .graph_settings import apply_sharding, seeded
 from .sampler import random_seed
 
-NOT_PINNED = ("'pin_memory' argument is set as true but no accelerator is found, then device "
-              "pinned memory won't be used.")
-TOO_MANY = ("Length of IterableDataset {} was reported to be {}(when accessing len(dataloader)), "
-            "but {} samples have been fetched. ")
-REPLICAS = ("For multiprocessing data-loading, this could be caused by not properly configuring "
-            "the IterableDataset replica at each worker. Please see "
-            "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
-            "examples.")
+NOT_PINNED = (
+    "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used."
+)
+TOO_MANY = (
+    "Length of IterableDataset {} was reported to be {}(when accessing len(dataloader)), "
+    "but {} samples have been fetched. "
+)
+REPLICAS = (
+    "For multiprocessing data-loading, this could be caused by not properly configuring "
+    "the IterableDataset replica at each worker. Please see "
+    "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
+    "examples."
+)
 
 
 class BaseIterator:
@@ -91,8 +97,16 @@ class _SingleProcessDataLoaderIter(BaseIterator):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         if isinstance(self._dataset, PIPES):
             apply_sharding(self._dataset, 1, 0)
-        job = Job(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
-                  self._drop_last, None, self._base_seed, 0)
+        job = Job(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
+            None,
+            self._base_seed,
+            0,
+        )
         self._dataset_fetcher = job.fetcher()
 
     def _next_data(self):

@@ -1,4 +1,5 @@
 """Iterating with worker processes."""
+
 from __future__ import annotations
 
 import itertools
@@ -18,17 +19,21 @@ from ._iterating import BaseIterator
 from ._utils.transport import Channel, dumps
 from ._utils.worker import BATCH, END, RESUME, RESUMED, Job, run
 
-MAX_IN_FLIGHT = 64    # tasks sent to a worker and unanswered: so few always fit into a pipe
-GRACE = 5.0           # seconds that workers have to end by themselves
+MAX_IN_FLIGHT = 64  # tasks sent to a worker and unanswered: so few always fit into a pipe
+GRACE = 5.0  # seconds that workers have to end by themselves
 EXITED = "DataLoader worker (pid(s) {}) exited unexpectedly"
 KILLED = "DataLoader worker (pid {}) is killed by signal: {}. "
-FAILED = ("DataLoader worker (pid {}) exited unexpectedly with exit code {}. Details are lost due "
-          "to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
-NOT_PICKLABLE = ("Got pickle error when attempting to start a worker Process. This might be "
-                 "because the worker Process arguments are not picklable. Python 3.14+ changed the "
-                 "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
-                 "requires the worker Process arguments to be picklable. You can also try "
-                 "multiprocessing.set_start_method('fork').")
+FAILED = (
+    "DataLoader worker (pid {}) exited unexpectedly with exit code {}. Details are lost due "
+    "to multiprocessing. Rerunning with num_workers=0 may give better error trace."
+)
+NOT_PICKLABLE = (
+    "Got pickle error when attempting to start a worker Process. This might be "
+    "because the worker Process arguments are not picklable. Python 3.14+ changed the "
+    "multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which "
+    "requires the worker Process arguments to be picklable. You can also try "
+    "multiprocessing.set_start_method('fork')."
+)
 
 
 def context_of(given):
@@ -48,10 +53,10 @@ class Worker:
     id: int
     process: object
     channel: Channel
-    active: bool = True                             # it may get tasks: its dataset has not ended
-    tasks: int = 0                                  # given and not yet handed to the user
-    in_flight: int = 0                              # sent and not yet answered
-    backlog: deque = field(default_factory=deque)   # given and not yet sent
+    active: bool = True  # it may get tasks: its dataset has not ended
+    tasks: int = 0  # given and not yet handed to the user
+    in_flight: int = 0  # sent and not yet answered
+    backlog: deque = field(default_factory=deque)  # given and not yet sent
 
     def give(self, number: int, index):
         """Another task."""
@@ -80,11 +85,18 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         self._owner, self._shutdown, self._workers = os.getpid(), False, []
         self._prefetch_factor, self._in_order = loader.prefetch_factor, loader.in_order
         if self._prefetch_factor <= 0:
-            raise AssertionError("prefetch_factor must be greater than 0 for "
-                                 "MultiProcessingDataLoaderIter")
-        job = Job(self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn,
-                  self._drop_last, loader.worker_init_fn, self._base_seed, self._num_workers,
-                  self._shared_seed)
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        job = Job(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
+            loader.worker_init_fn,
+            self._base_seed,
+            self._num_workers,
+            self._shared_seed,
+        )
         context = context_of(loader.multiprocessing_context)
         engine.flush("a DataLoader starts its workers")  # they would compute it again, each
         try:
@@ -116,8 +128,8 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
     def _reset(self, loader, first_iter: bool = False):
         super()._reset(loader, first_iter)
         self._send_idx = self._rcvd_idx = self._outstanding = 0
-        self._given: dict[int, Worker] = {}            # number -> who has the task
-        self._arrived: dict[int, tuple] = {}           # number -> (kind, content)
+        self._given: dict[int, Worker] = {}  # number -> who has the task
+        self._arrived: dict[int, tuple] = {}  # number -> (kind, content)
         self._cycle = itertools.cycle(self._workers)
         if not first_iter:
             self._resume_workers()

@@ -1,4 +1,5 @@
 """torch.utils.data.DataLoader."""
+
 from __future__ import annotations
 
 import math
@@ -23,21 +24,22 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 T_co = TypeVar("T_co", covariant=True)
 
-PREFETCH_ALONE = ("prefetch_factor option could only be specified in multiprocessing."
-                  "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
-                  "None.")
+PREFETCH_ALONE = (
+    "prefetch_factor option could only be specified in multiprocessing."
+    "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to "
+    "None."
+)
 UNSPECIFIED = "DataLoader with IterableDataset: expected unspecified {0} option, but got {0}={1}"
-BATCH_SAMPLER = ("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, "
-                 "and drop_last")
-NO_BATCHING = ("batch_size=None option disables auto-batching and is mutually exclusive with "
-               "drop_last")
-TOO_MANY_WORKERS = ("This DataLoader will create {} worker processes in total. Our suggested max "
-                    "number of worker in current system is {}{}, which is smaller than what this "
-                    "DataLoader is going to create. Please be aware that excessive worker creation "
-                    "might get DataLoader running slow or even freeze, lower the worker number to "
-                    "avoid potential slowness/freeze if necessary.")
-FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
-                   "persistent_workers"})
+BATCH_SAMPLER = "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+NO_BATCHING = "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+TOO_MANY_WORKERS = (
+    "This DataLoader will create {} worker processes in total. Our suggested max "
+    "number of worker in current system is {}{}, which is smaller than what this "
+    "DataLoader is going to create. Please be aware that excessive worker creation "
+    "might get DataLoader running slow or even freeze, lower the worker number to "
+    "avoid potential slowness/freeze if necessary."
+)
+FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 
 
 class _DatasetKind:
@@ -62,15 +64,27 @@ class DataLoader(Generic[T_co]):
 
     __initialized = False
 
-    def __init__(self, dataset: Dataset[T_co], batch_size: int | None = 1,
-                 shuffle: bool | None = None, sampler: Sampler | Iterable | None = None,
-                 batch_sampler: Sampler | Iterable | None = None, num_workers: int = 0,
-                 collate_fn: Callable | None = None, pin_memory: bool = False,
-                 drop_last: bool = False, timeout: float = 0,
-                 worker_init_fn: Callable | None = None, multiprocessing_context=None,
-                 generator=None, *, prefetch_factor: int | None = None,
-                 persistent_workers: bool = False, pin_memory_device: str = "",
-                 in_order: bool = True):
+    def __init__(
+        self,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler | Iterable | None = None,
+        batch_sampler: Sampler | Iterable | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable | None = None,
+        multiprocessing_context=None,
+        generator=None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
@@ -109,8 +123,7 @@ class DataLoader(Generic[T_co]):
 
     def __setattr__(self, name: str, value):
         if self.__initialized and name in FIXED:
-            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is "
-                             "initialized")
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
     @property
@@ -172,8 +185,7 @@ class DataLoader(Generic[T_co]):
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
     if num_workers < 0:
-        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable "
-                         "multiprocessing.")
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
@@ -210,16 +222,22 @@ def _checked_context(context, num_workers: int):
     if context is None:
         return None
     if num_workers == 0:
-        raise ValueError("multiprocessing_context can only be used with multi-process loading "
-                         f"(num_workers > 0), but got num_workers={num_workers}")
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
     if isinstance(context, str):
         valid = multiprocessing.get_all_start_methods()
         if context not in valid:
-            raise ValueError("multiprocessing_context option should specify a valid start method "
-                             f"in {valid!r}, but got multiprocessing_context={context!r}")
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method "
+                f"in {valid!r}, but got multiprocessing_context={context!r}"
+            )
         context = multiprocessing.get_context(context)
     if not isinstance(context, multiprocessing.context.BaseContext):
-        raise TypeError("multiprocessing_context option should be a valid context object or a "
-                        "string specifying the start method, but got "
-                        f"multiprocessing_context={context}")
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a "
+            "string specifying the start method, but got "
+            f"multiprocessing_context={context}"
+        )
     return context

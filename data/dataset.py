@@ -1,4 +1,5 @@
 """torch.utils.data.dataset: datasets, and datasets made of datasets."""
+
 from __future__ import annotations
 
 import bisect
@@ -13,8 +14,16 @@ from ..torch._parameter import Parameter
 from ..torch._tensor import from_array
 from ..torch._tensor_base import Tensor
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
-           "TensorDataset", "random_split"]
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -90,7 +99,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         the loader uses __getitem__, where that is overridden or a tensor has a history."""
         plain = type(self).__getitem__ is TensorDataset.__getitem__ and all(
             type(t) in (Tensor, Parameter) and t._level is None and t.is_cpu and not t.requires_grad
-            for t in self.tensors)
+            for t in self.tensors
+        )
         return self._rows if plain else None
 
     def _collated(self, indices: list) -> list[Tensor] | None:
@@ -121,8 +131,10 @@ class StackDataset(Dataset):
 
     def __init__(self, *args: Dataset, **kwargs: Dataset):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via "
-                             "``kwargs``) like input/output, but both types are given.")
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via "
+                "``kwargs``) like input/output, but both types are given."
+            )
         if not (args or kwargs):
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -153,8 +165,7 @@ def _items(dataset: Dataset, indices: list) -> list:
         return [dataset[i] for i in indices]
     items = dataset.__getitems__(indices)
     if len(items) != len(indices):
-        raise ValueError("Nested dataset's output size mismatch. Expected "
-                         f"{len(indices)}, got {len(items)}")
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
     return items
 
 
@@ -196,8 +207,7 @@ class ConcatDataset(Dataset[T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """The old, misspelt name."""
-        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
-                      FutureWarning, stacklevel=2)
+        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
         return self.cumulative_sizes
 
 
@@ -266,8 +276,7 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset[T], lengths: Sequence[int | float],
-                 generator=default_generator) -> list[Subset[T]]:
+def random_split(dataset: Dataset[T], lengths: Sequence[int | float], generator=default_generator) -> list[Subset[T]]:
     """Random disjoint subsets of these lengths, or of these fractions of the dataset.
 
     >>> first, second = torch.utils.data.random_split(range(10), [0.8, 0.2])
@@ -292,6 +301,5 @@ def _lengths_of_fractions(n: int, fractions: Sequence[float]) -> list[int]:
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty "
-                          "dataset.", stacklevel=3)
+            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
     return lengths

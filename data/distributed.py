@@ -1,4 +1,5 @@
 """torch.utils.data.distributed: each process reads its own part of a dataset."""
+
 from __future__ import annotations
 
 import itertools
@@ -22,17 +23,24 @@ class DistributedSampler(Sampler[int]):
     [1, 3, 5]
     """
 
-    def __init__(self, dataset: Dataset, num_replicas: int | None = None, rank: int | None = None,
-                 shuffle: bool = True, seed: int = 0, drop_last: bool = False):
+    def __init__(
+        self,
+        dataset: Dataset,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
         if num_replicas is None or rank is None:
             from ..torch import distributed
+
             if not distributed.is_available():
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
             rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval "
-                             f"[0, {num_replicas - 1}]")
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.epoch, self.shuffle, self.seed, self.drop_last = 0, shuffle, seed, drop_last
         whole, rest = divmod(len(dataset), num_replicas)
@@ -49,8 +57,9 @@ class DistributedSampler(Sampler[int]):
         repeated = itertools.islice(itertools.cycle(indices), self.total_size)
         mine = list(itertools.islice(repeated, self.rank, None, self.num_replicas))
         if len(mine) != self.num_samples:
-            raise AssertionError(f"Number of subsampled indices ({len(mine)}) does not match "
-                                 f"num_samples ({self.num_samples})")
+            raise AssertionError(
+                f"Number of subsampled indices ({len(mine)}) does not match num_samples ({self.num_samples})"
+            )
         return iter(mine)
 
     def __len__(self) -> int:

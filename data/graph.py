@@ -1,4 +1,5 @@
 """torch.utils.data.graph: which pipes a pipe is made of."""
+
 from __future__ import annotations
 
 import warnings
@@ -6,8 +7,9 @@ import warnings
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
 PIPES = (IterDataPipe, MapDataPipe)
-DEPRECATED = ("`traverse` function and only_datapipe argument will be removed after 1.13. Please "
-              "use `traverse_dps` instead.")
+DEPRECATED = (
+    "`traverse` function and only_datapipe argument will be removed after 1.13. Please use `traverse_dps` instead."
+)
 
 
 def traverse_dps(datapipe) -> dict:

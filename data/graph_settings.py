@@ -1,4 +1,5 @@
 """torch.utils.data.graph_settings: what a DataLoader tells the pipes of a pipeline."""
+
 from __future__ import annotations
 
 import inspect
@@ -9,13 +10,19 @@ from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import traverse_dps
 from .sampler import random_seed
 
-TWICE = ("Sharding twice on a single pipeline is likely unintended and will cause data loss. "
-         "Sharding already applied to {} while trying to apply to {}")
-NO_SHUFFLER = ("`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one "
-               "at the end. Be aware that the default buffer size might not be sufficient for your "
-               "task.")
-SEED_DEPRECATED = ("`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future "
-                   "releases. Please use `apply_random_seed` instead.")
+TWICE = (
+    "Sharding twice on a single pipeline is likely unintended and will cause data loss. "
+    "Sharding already applied to {} while trying to apply to {}"
+)
+NO_SHUFFLER = (
+    "`shuffle=True` was set, but the datapipe does not contain a `Shuffler`. Adding one "
+    "at the end. Be aware that the default buffer size might not be sufficient for your "
+    "task."
+)
+SEED_DEPRECATED = (
+    "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future "
+    "releases. Please use `apply_random_seed` instead."
+)
 
 
 def get_all_graph_pipes(graph: dict) -> list:
@@ -36,8 +43,7 @@ def _has_methods(pipe, *names: str) -> bool:
     return all(inspect.ismethod(getattr(pipe, name, None)) for name in names)
 
 
-def apply_sharding(datapipe, num_of_instances: int, instance_id: int,
-                   sharding_group=SHARDING_PRIORITIES.DEFAULT):
+def apply_sharding(datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT):
     """Tell the pipes with a method `apply_sharding` which of several processes this is; RuntimeError
     for two of them one behind the other."""
     _shard(traverse_dps(datapipe), (num_of_instances, instance_id), sharding_group, None)
@@ -92,5 +98,4 @@ def seeded(datapipe, seed: int):
     return apply_random_seed(datapipe, rng)
 
 
-__all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings",
-           "get_all_graph_pipes"]
+__all__ = ["apply_random_seed", "apply_sharding", "apply_shuffle_seed", "apply_shuffle_settings", "get_all_graph_pipes"]

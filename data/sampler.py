@@ -1,4 +1,5 @@
 """torch.utils.data.sampler: in which order a dataset is read. Draws are PyTorch's."""
+
 from __future__ import annotations
 
 import itertools
@@ -8,8 +9,14 @@ from typing import Generic, TypeVar
 from ..torch import Generator, as_tensor, empty, multinomial, randint, randperm
 from ..torch._types import float64, int64
 
-__all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-           "WeightedRandomSampler"]
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -51,16 +58,13 @@ class RandomSampler(Sampler[int]):
     [0, 1, 3, 2]
     """
 
-    def __init__(self, data_source: Sized, replacement: bool = False,
-                 num_samples: int | None = None, generator=None):
+    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator=None):
         self.data_source, self.replacement = data_source, replacement
         self._num_samples, self.generator = num_samples, generator
         if not isinstance(replacement, bool):
-            raise TypeError("replacement should be a boolean value, but got "
-                            f"replacement={replacement}")
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError("num_samples should be a positive integer value, but got "
-                             f"num_samples={self.num_samples}")
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
 
     @property
     def num_samples(self) -> int:
@@ -77,7 +81,7 @@ class RandomSampler(Sampler[int]):
         for _ in range(self.num_samples // n):
             yield from randperm(n, generator=generator).tolist()
         if self.num_samples % n or self.generator is not None:  # else nobody sees what it draws
-            yield from randperm(n, generator=generator).tolist()[:self.num_samples % n]
+            yield from randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def _with_replacement(self, n: int, generator) -> Iterator[int]:
         whole, rest = divmod(self.num_samples, 32)
@@ -113,19 +117,18 @@ class WeightedRandomSampler(Sampler[int]):
     [1, 1, 1]
     """
 
-    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
-                 generator=None):
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None):
         check_positive("num_samples", num_samples)
         check_bool("replacement", replacement)
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.ndim != 1:
-            raise ValueError("weights should be a 1d sequence but given weights have shape "
-                             f"{tuple(self.weights.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        yield from multinomial(self.weights, self.num_samples, self.replacement,
-                               generator=self.generator).tolist()
+        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples

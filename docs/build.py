@@ -3,6 +3,7 @@
 Writes docs/primitives.md from the code (with --check: fails if it is not up to date), then turns
 every docs/*.md into HTML under docs/_site (needs the `docs` extra).
 """
+
 from __future__ import annotations
 
 import argparse
@@ -10,8 +11,18 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-PAGES = ("index", "tutorial", "extending", "primitives", "engine", "differences", "conformance",
-         "performance", "architecture", "next")
+PAGES = (
+    "index",
+    "tutorial",
+    "extending",
+    "primitives",
+    "engine",
+    "differences",
+    "conformance",
+    "performance",
+    "architecture",
+    "next",
+)
 
 
 def primitive_table() -> str:
@@ -19,16 +30,18 @@ def primitive_table() -> str:
     import functorch_core  # noqa: F401  declares every primitive
     from functorch_core.core.primitive import RULES, registry
 
-    lines = ["# Primitives", "",
-             "Generated from the code by `python docs/build.py`. A cell says `yes`, or why there is "
-             "no such rule.", ""]
+    lines = [
+        "# Primitives",
+        "",
+        "Generated from the code by `python docs/build.py`. A cell says `yes`, or why there is no such rule.",
+        "",
+    ]
     families: dict[str, list] = {}
     for primitive in registry.values():
         families.setdefault(primitive.family or "other", []).append(primitive)
     lines.append(f"{len(registry)} primitives in {len(families)} families.")
     for family in sorted(families):
-        lines += ["", f"## {family}", "", "| primitive | " + " | ".join(RULES) + " |",
-                  "|---" * (len(RULES) + 1) + "|"]
+        lines += ["", f"## {family}", "", "| primitive | " + " | ".join(RULES) + " |", "|---" * (len(RULES) + 1) + "|"]
         for primitive in sorted(families[family], key=lambda q: q.name):
             cells = [_cell(getattr(primitive, rule)) for rule in RULES]
             lines.append(f"| `{primitive.name}` | " + " | ".join(cells) + " |")
@@ -52,11 +65,13 @@ def build_html():
     for name in pages:
         text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
         body = markdown.markdown(text, extensions=["tables", "fenced_code", "toc"])
-        html = (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name} - '
-                "functorch-core</title><style>body{max-width:60em;margin:2em auto;font-family:"
-                "sans-serif;line-height:1.5}pre{background:#f4f4f4;padding:.7em;overflow:auto}"
-                "td,th{border:1px solid #ccc;padding:.2em .5em}table{border-collapse:collapse}"
-                f"</style></head><body><p>{links}</p>{body}</body></html>")
+        html = (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name} - '
+            "functorch-core</title><style>body{max-width:60em;margin:2em auto;font-family:"
+            "sans-serif;line-height:1.5}pre{background:#f4f4f4;padding:.7em;overflow:auto}"
+            "td,th{border:1px solid #ccc;padding:.2em .5em}table{border-collapse:collapse}"
+            f"</style></head><body><p>{links}</p>{body}</body></html>"
+        )
         (site / f"{name}.html").write_text(html, encoding="utf-8")
     print(f"{len(pages)} pages in {site}")
 

@@ -1,8 +1,9 @@
 """A character-level GPT, as a PyTorch user writes it; the text ships with Python.
 
-    python -m functorch_core examples/char_gpt.py --steps 200
-    python examples/char_gpt.py --steps 200                       (under PyTorch)
+python -m functorch_core examples/char_gpt.py --steps 200
+python examples/char_gpt.py --steps 200                       (under PyTorch)
 """
+
 import argparse
 import math
 import pydoc_data.topics
@@ -65,7 +66,7 @@ class GPT(nn.Module):
     def generate(self, ids, n):
         """Append n sampled characters."""
         for _ in range(n):
-            logits, _ = self(ids[:, -self.context:])
+            logits, _ = self(ids[:, -self.context :])
             probabilities = F.softmax(logits[:, -1], dim=-1)
             ids = torch.cat([ids, torch.multinomial(probabilities, 1)], dim=1)
         return ids
@@ -89,11 +90,10 @@ def main():
     start = time.perf_counter()
     for step in range(args.steps):
         for group in optimizer.param_groups:  # a warm-up and a cosine
-            group["lr"] = 1e-3 * min(1, (step + 1) / 20) * (0.55 + 0.45 * math.cos(
-                math.pi * step / args.steps))
+            group["lr"] = 1e-3 * min(1, (step + 1) / 20) * (0.55 + 0.45 * math.cos(math.pi * step / args.steps))
         places = torch.randint(len(data) - args.context, (args.batch,))
-        x = torch.stack([data[i:i + args.context] for i in places])
-        y = torch.stack([data[i + 1:i + 1 + args.context] for i in places])
+        x = torch.stack([data[i : i + args.context] for i in places])
+        y = torch.stack([data[i + 1 : i + 1 + args.context] for i in places])
         _, loss = model(x, y)
         optimizer.zero_grad()
         loss.backward()

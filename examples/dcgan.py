@@ -5,6 +5,7 @@
     python -m functorch_core examples/dcgan.py
     python examples/dcgan.py                                      (under PyTorch)
 """
+
 import argparse
 import os
 import time
@@ -25,14 +26,15 @@ class Generator(nn.Module):
     def __init__(self, codes, width):
         super().__init__()
         self.main = nn.Sequential(
-            nn.ConvTranspose2d(codes, width * 2, 4, 1, 0, bias=False),      # 4 x 4
+            nn.ConvTranspose2d(codes, width * 2, 4, 1, 0, bias=False),  # 4 x 4
             nn.BatchNorm2d(width * 2),
             nn.SiLU(),
-            nn.ConvTranspose2d(width * 2, width, 4, 2, 1, bias=False),      # 8 x 8
+            nn.ConvTranspose2d(width * 2, width, 4, 2, 1, bias=False),  # 8 x 8
             nn.BatchNorm2d(width),
             nn.SiLU(),
-            nn.ConvTranspose2d(width, 1, 4, 2, 1, bias=False),              # 16 x 16
-            nn.Tanh())
+            nn.ConvTranspose2d(width, 1, 4, 2, 1, bias=False),  # 16 x 16
+            nn.Tanh(),
+        )
 
     def forward(self, noise):
         return self.main(noise)
@@ -44,13 +46,14 @@ class Discriminator(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.main = nn.Sequential(
-            nn.Conv2d(1, width, 4, 2, 1, bias=False),                       # 8 x 8
+            nn.Conv2d(1, width, 4, 2, 1, bias=False),  # 8 x 8
             nn.SiLU(),
-            nn.Conv2d(width, width * 2, 4, 2, 1, bias=False),               # 4 x 4
+            nn.Conv2d(width, width * 2, 4, 2, 1, bias=False),  # 4 x 4
             nn.BatchNorm2d(width * 2),
             nn.SiLU(),
             nn.Conv2d(width * 2, 1, 4, 1, 0, bias=False),
-            nn.Sigmoid())
+            nn.Sigmoid(),
+        )
 
     def forward(self, images):
         return self.main(images).view(-1)
@@ -101,24 +104,26 @@ def main():
     for step in range(args.steps):
         real = next(batches)
         label = torch.full((len(real),), 1.0)
-        discriminator.zero_grad()                         # the discriminator, on real images
+        discriminator.zero_grad()  # the discriminator, on real images
         loss_real = criterion(discriminator(real), label)
         loss_real.backward()
         fake = generator(torch.randn(len(real), args.codes, 1, 1))
-        label.fill_(0.0)                                  # and on generated ones
+        label.fill_(0.0)  # and on generated ones
         loss_fake = criterion(discriminator(fake.detach()), label)
         loss_fake.backward()
         loss_d = loss_real + loss_fake
         optimizer_d.step()
 
-        generator.zero_grad()                             # the generator wants to pass as real
+        generator.zero_grad()  # the generator wants to pass as real
         label.fill_(1.0)
         loss_g = criterion(discriminator(fake), label)
         loss_g.backward()
         optimizer_g.step()
         if step % args.every == 0 or step == args.steps - 1:
-            print(f"step {step:4d}: discriminator loss {loss_d.item():.6f}, generator "
-                  f"loss {loss_g.item():.6f}, {time.perf_counter() - start:.2f} s")
+            print(
+                f"step {step:4d}: discriminator loss {loss_d.item():.6f}, generator "
+                f"loss {loss_g.item():.6f}, {time.perf_counter() - start:.2f} s"
+            )
     if args.show:
         with torch.no_grad():
             image = generator.eval()(torch.randn(1, args.codes, 1, 1))[0, 0]

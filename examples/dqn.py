@@ -1,8 +1,9 @@
 """Deep Q-learning: a network learns to balance a pole on a cart.
 
-    python -m functorch_core examples/dqn.py
-    python examples/dqn.py                                        (under PyTorch)
+python -m functorch_core examples/dqn.py
+python examples/dqn.py                                        (under PyTorch)
 """
+
 import argparse
 import collections
 import math
@@ -22,6 +23,7 @@ class CartPole:
     The state is position, velocity, angle and angular velocity; equations of Barto, Sutton and
     Anderson (1983).
     """
+
     GRAVITY, CART, POLE, HALF_LENGTH, FORCE, TAU = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
     LIMIT_X, LIMIT_ANGLE, LIMIT_STEPS = 2.4, math.radians(12), 500
 
@@ -38,12 +40,10 @@ class CartPole:
         x, v, angle, spin = self.state
         force = self.FORCE if action == 1 else -self.FORCE
         sin, cos, mass = math.sin(angle), math.cos(angle), self.CART + self.POLE
-        push = (force + self.POLE * self.HALF_LENGTH * spin ** 2 * sin) / mass
-        turn = (self.GRAVITY * sin - cos * push) / (
-            self.HALF_LENGTH * (4 / 3 - self.POLE * cos ** 2 / mass))
+        push = (force + self.POLE * self.HALF_LENGTH * spin**2 * sin) / mass
+        turn = (self.GRAVITY * sin - cos * push) / (self.HALF_LENGTH * (4 / 3 - self.POLE * cos**2 / mass))
         speed_up = push - self.POLE * self.HALF_LENGTH * turn * cos / mass
-        self.state = [x + self.TAU * v, v + self.TAU * speed_up,
-                      angle + self.TAU * spin, spin + self.TAU * turn]
+        self.state = [x + self.TAU * v, v + self.TAU * speed_up, angle + self.TAU * spin, spin + self.TAU * turn]
         self.steps += 1
         fallen = abs(self.state[0]) > self.LIMIT_X or abs(self.state[2]) > self.LIMIT_ANGLE
         return self.state, 1.0, fallen, fallen or self.steps >= self.LIMIT_STEPS
@@ -54,8 +54,9 @@ class QNetwork(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, width),
-                                    nn.ReLU(), nn.Linear(width, 2))
+        self.layers = nn.Sequential(
+            nn.Linear(4, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 2)
+        )
 
     def forward(self, state):
         return self.layers(state)
@@ -126,8 +127,10 @@ def main():
             for old, new in zip(target.parameters(), network.parameters(), strict=True):
                 old.lerp_(new, args.tau)
         if step % args.every == 0 or step == args.steps - 1:
-            print(f"step {step:5d}: loss {loss.item():.6f}, length of an episode "
-                  f"{sum(lengths) / len(lengths):.1f}, {time.perf_counter() - start:.2f} s")
+            print(
+                f"step {step:5d}: loss {loss.item():.6f}, length of an episode "
+                f"{sum(lengths) / len(lengths):.1f}, {time.perf_counter() - start:.2f} s"
+            )
         step += 1
 
 

@@ -6,6 +6,7 @@ the edges of each node by `scatter_reduce_`).
     python -m functorch_core examples/gnn.py
     python examples/gnn.py                                        (under PyTorch)
 """
+
 import argparse
 import math
 import time
@@ -102,7 +103,7 @@ def main():
     torch.manual_seed(args.seed)
     x, edges, label = communities(args.nodes, args.classes, features=16)
     train = torch.zeros(args.nodes, dtype=torch.bool)
-    train[torch.randperm(args.nodes)[:args.nodes // 10]] = True
+    train[torch.randperm(args.nodes)[: args.nodes // 10]] = True
     model = Network(16, args.width, args.classes, args.dropout)
     optimizer = torch.optim.Adam(model.parameters(), lr=args.lr, weight_decay=5e-4)
 
@@ -118,8 +119,10 @@ def main():
             model.eval()
             with torch.no_grad():
                 right = model(x, edges).argmax(1) == label
-            print(f"step {step:4d}: loss {loss.item():.6f}, accuracy on the others "
-                  f"{right[~train].float().mean().item():.3f}, {time.perf_counter() - start:.2f} s")
+            print(
+                f"step {step:4d}: loss {loss.item():.6f}, accuracy on the others "
+                f"{right[~train].float().mean().item():.3f}, {time.perf_counter() - start:.2f} s"
+            )
 
 
 if __name__ == "__main__":

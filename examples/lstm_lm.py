@@ -6,6 +6,7 @@ at the end of one window, detached, is the state at the beginning of the next.
     python -m functorch_core examples/lstm_lm.py
     python examples/lstm_lm.py                                    (under PyTorch)
 """
+
 import argparse
 import collections
 import math
@@ -32,7 +33,7 @@ class Corpus:
     def streams(self, batch):
         """The text in `batch` columns (length x batch)."""
         length = len(self.ids) // batch
-        return self.ids[:length * batch].view(batch, length).t().contiguous()
+        return self.ids[: length * batch].view(batch, length).t().contiguous()
 
 
 class LanguageModel(nn.Module):
@@ -97,8 +98,8 @@ def main():
     for step in range(args.steps):
         if place + args.window >= len(streams):
             hidden, place = model.initial(args.batch), 0
-        x = streams[place:place + args.window]
-        y = streams[place + 1:place + 1 + args.window]
+        x = streams[place : place + args.window]
+        y = streams[place + 1 : place + 1 + args.window]
         place += args.window
 
         logits, hidden = model(x, detach(hidden))
@@ -109,8 +110,10 @@ def main():
         optimizer.step()
         if step % args.every == 0 or step == args.steps - 1:
             value = loss.item()
-            print(f"step {step:4d}: loss {value:.6f}, perplexity {math.exp(value):.1f}, "
-                  f"{time.perf_counter() - start:.2f} s")
+            print(
+                f"step {step:4d}: loss {value:.6f}, perplexity {math.exp(value):.1f}, "
+                f"{time.perf_counter() - start:.2f} s"
+            )
     if args.sample:
         model.eval()
         print(" ".join(corpus.words[i] for i in model.generate(0, args.sample)))

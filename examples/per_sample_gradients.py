@@ -8,6 +8,7 @@ What a whole-batch gradient hides, in a few transforms of one loss function:
 - `jvp(grad(loss))`: Hessian-vector products, and by power iteration the largest eigenvalue of a
   Hessian that is never built.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -35,8 +36,12 @@ def digits():
 def init(key, width: int) -> dict:
     """Weights of a network 64 -> width -> 10."""
     first, second = fc.random.split(key)
-    return {"w1": fc.random.normal(first, (64, width)) / 8, "b1": fc.zeros(width),
-            "w2": fc.random.normal(second, (width, 10)) / width ** .5, "b2": fc.zeros(10)}
+    return {
+        "w1": fc.random.normal(first, (64, width)) / 8,
+        "b1": fc.zeros(width),
+        "w2": fc.random.normal(second, (width, 10)) / width**0.5,
+        "b2": fc.zeros(10),
+    }
 
 
 def predict(params: dict, image):
@@ -76,11 +81,12 @@ def norms(gradients):
 def private_step(params: dict, images, labels, key, rate, clip, noise):
     """One step of DP-SGD: gradients clipped to norm `clip` one by one, summed, with noise added."""
     gradients = per_sample_gradients(params, images, labels)
-    scale = fc.minimum(clip / norms(gradients), 1.)
+    scale = fc.minimum(clip / norms(gradients), 1.0)
     leaves, structure = fc.tree.flatten(gradients)
     keys = fc.random.split(key, len(leaves))
-    sums = [fc.tensordot(scale, g, axes=1) + noise * clip * fc.random.normal(k, g.shape[1:])
-            for g, k in zip(leaves, keys)]
+    sums = [
+        fc.tensordot(scale, g, axes=1) + noise * clip * fc.random.normal(k, g.shape[1:]) for g, k in zip(leaves, keys)
+    ]
     update = fc.tree.unflatten(structure, sums)
     return fc.tree.map(lambda p, g: p - rate / len(images) * g, params, update)
 
@@ -108,6 +114,7 @@ def largest_eigenvalue(params: dict, images, labels, key, iterations):
     def step(_, vector):
         vector = fc.tree.map(lambda v: v / fc.sqrt(inner(vector, vector)), vector)
         return hessian_vector_product(params, vector, images, labels)
+
     last = fc.fori_loop(0, iterations, step, start)
     vector = fc.tree.map(lambda v: v / fc.sqrt(inner(last, last)), last)
     return inner(vector, hessian_vector_product(params, vector, images, labels)), vector
@@ -142,13 +149,14 @@ def main():
 
     params = train(params, data, training, args.steps, args.noise)
     sizes = np.asarray(fc.jit(lambda *a: norms(per_sample_gradients(*a)))(params, *data))
-    print(f"gradient norms of {len(sizes)} samples: median {np.median(sizes):.3f}, "
-          f"largest {sizes.max():.3f} (sample {sizes.argmax()})")
+    print(
+        f"gradient norms of {len(sizes)} samples: median {np.median(sizes):.3f}, "
+        f"largest {sizes.max():.3f} (sample {sizes.argmax()})"
+    )
     sharpness, vector = largest_eigenvalue(params, *data, power, 30)
     product = hessian_vector_product(params, vector, *data)
     residual = inner(*[fc.tree.map(lambda h, v: h - sharpness * v, product, vector)] * 2)
-    print(f"after: largest eigenvalue {sharpness.item():.3f}, "
-          f"|Hv - λv| = {fc.sqrt(residual).item():.3f}")
+    print(f"after: largest eigenvalue {sharpness.item():.3f}, |Hv - λv| = {fc.sqrt(residual).item():.3f}")
     print(f"test accuracy: {accuracy(params, *test).item():.3f}")
 
 

@@ -8,6 +8,7 @@ and with PyTorch itself (`python examples/quickstart.py`), which prints the same
 differs in the seventh digit. Smooth layers keep such differences small through all epochs; at the
 kinks of ReLU, in near ties of max-pooling and in the signs of Adam's smallest steps they would grow.)
 """
+
 import argparse
 import os
 import tempfile
@@ -46,10 +47,13 @@ class Network(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 16, kernel_size=3, padding=1), nn.GELU(),
-            nn.Conv2d(16, 32, kernel_size=3, padding=1), nn.GELU(), nn.AvgPool2d(2))
-        self.classify = nn.Sequential(
-            nn.Flatten(), nn.Linear(32 * 4 * 4, 64), nn.GELU(), nn.Linear(64, 10))
+            nn.Conv2d(1, 16, kernel_size=3, padding=1),
+            nn.GELU(),
+            nn.Conv2d(16, 32, kernel_size=3, padding=1),
+            nn.GELU(),
+            nn.AvgPool2d(2),
+        )
+        self.classify = nn.Sequential(nn.Flatten(), nn.Linear(32 * 4 * 4, 64), nn.GELU(), nn.Linear(64, 10))
 
     def forward(self, x):
         return self.classify(self.features(x))
@@ -90,6 +94,7 @@ def draw(history, path):
         return
     matplotlib.use("Agg")
     from matplotlib import pyplot
+
     for i, name in enumerate(("training", "test")):
         pyplot.plot(range(1, len(history) + 1), [row[i] for row in history], label=name)
     pyplot.xlabel("epoch")
@@ -122,8 +127,11 @@ def main():
         train_loss = train(train_loader, model, loss_function, optimizer, device)
         test_loss, accuracy = test(test_loader, model, loss_function, device)
         history.append((train_loss, test_loss))
-        print(f"epoch {epoch:2d}: training loss {train_loss:.4f}, test loss {test_loss:.4f}, "
-              f"accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s", flush=True)
+        print(
+            f"epoch {epoch:2d}: training loss {train_loss:.4f}, test loss {test_loss:.4f}, "
+            f"accuracy {accuracy:.3f}, {time.perf_counter() - start:.1f} s",
+            flush=True,
+        )
     draw(history, os.path.join(args.out, "quickstart.png"))
 
     path = os.path.join(args.out, "quickstart.pt")

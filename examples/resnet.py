@@ -1,8 +1,9 @@
 """ResNet-18 on 32 x 32 images: handwritten digits, enlarged and painted in random colours.
 
-    python -m functorch_core examples/resnet.py
-    python examples/resnet.py                                     (under PyTorch)
+python -m functorch_core examples/resnet.py
+python examples/resnet.py                                     (under PyTorch)
 """
+
 import argparse
 import os
 import time
@@ -31,8 +32,8 @@ class BasicBlock(nn.Module):
         self.shortcut = nn.Identity()
         if stride != 1 or channels_in != channels:
             self.shortcut = nn.Sequential(
-                nn.Conv2d(channels_in, channels, 1, stride=stride, bias=False),
-                nn.BatchNorm2d(channels))
+                nn.Conv2d(channels_in, channels, 1, stride=stride, bias=False), nn.BatchNorm2d(channels)
+            )
 
     def forward(self, x):
         y = self.relu(self.bn1(self.conv1(x)))
@@ -46,14 +47,13 @@ class ResNet(nn.Module):
 
     def __init__(self, blocks, width, classes):
         super().__init__()
-        layers = [nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width),
-                  nn.ReLU(inplace=True)]
+        layers = [nn.Conv2d(3, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True)]
         channels = width
         for stage, n in enumerate(blocks):
             for i in range(n):
                 stride = 2 if stage > 0 and i == 0 else 1
-                layers.append(BasicBlock(channels, width * 2 ** stage, stride))
-                channels = width * 2 ** stage
+                layers.append(BasicBlock(channels, width * 2**stage, stride))
+                channels = width * 2**stage
         self.features = nn.Sequential(*layers)
         self.pool = nn.AdaptiveAvgPool2d(1)
         self.classify = nn.Linear(channels, classes)

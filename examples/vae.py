@@ -1,8 +1,9 @@
 """A variational autoencoder of handwritten digits.
 
-    python -m functorch_core examples/vae.py
-    python examples/vae.py                                        (under PyTorch)
+python -m functorch_core examples/vae.py
+python examples/vae.py                                        (under PyTorch)
 """
+
 import argparse
 import os
 import time
@@ -23,13 +24,17 @@ class VAE(nn.Module):
     def __init__(self, pixels, hidden, codes):
         super().__init__()
         self.codes = codes
-        self.encoder = nn.Sequential(nn.Linear(pixels, hidden), nn.ReLU(),
-                                     nn.Linear(hidden, hidden), nn.ReLU())
+        self.encoder = nn.Sequential(nn.Linear(pixels, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU())
         self.mean = nn.Linear(hidden, codes)
         self.log_variance = nn.Linear(hidden, codes)
-        self.decoder = nn.Sequential(nn.Linear(codes, hidden), nn.ReLU(),
-                                     nn.Linear(hidden, hidden), nn.ReLU(),
-                                     nn.Linear(hidden, pixels), nn.Sigmoid())
+        self.decoder = nn.Sequential(
+            nn.Linear(codes, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, pixels),
+            nn.Sigmoid(),
+        )
 
     def encode(self, x):
         h = self.encoder(x)
@@ -91,7 +96,7 @@ def main():
     model.train()
     start = time.perf_counter()
     for step in range(args.steps):
-        x, = next(batches)
+        (x,) = next(batches)
         reconstruction, mean, log_variance = model(x)
         error, divergence = loss_function(reconstruction, x, mean, log_variance)
         loss = error + divergence
@@ -99,8 +104,10 @@ def main():
         loss.backward()
         optimizer.step()
         if step % args.every == 0 or step == args.steps - 1:
-            print(f"step {step:4d}: loss {loss.item():.6f}, error {error.item():.4f}, "
-                  f"divergence {divergence.item():.4f}, {time.perf_counter() - start:.2f} s")
+            print(
+                f"step {step:4d}: loss {loss.item():.6f}, error {error.item():.4f}, "
+                f"divergence {divergence.item():.4f}, {time.perf_counter() - start:.2f} s"
+            )
     if args.show:
         show(model.sample(6))
 

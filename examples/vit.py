@@ -1,8 +1,9 @@
 """A Vision Transformer on handwritten digits: 16 patches of 2 x 2 pixels and a class token.
 
-    python -m functorch_core examples/vit.py
-    python examples/vit.py                                        (under PyTorch)
+python -m functorch_core examples/vit.py
+python examples/vit.py                                        (under PyTorch)
 """
+
 import argparse
 import math
 import os
@@ -26,8 +27,14 @@ class VisionTransformer(nn.Module):
         self.position = nn.Parameter(torch.empty(1, 1 + (size // patch) ** 2, width))
         nn.init.trunc_normal_(self.position, std=0.02)
         layer = nn.TransformerEncoderLayer(
-            width, heads, dim_feedforward=4 * width, dropout=dropout, activation="gelu",
-            batch_first=True, norm_first=True)
+            width,
+            heads,
+            dim_feedforward=4 * width,
+            dropout=dropout,
+            activation="gelu",
+            batch_first=True,
+            norm_first=True,
+        )
         self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, classes)
@@ -86,8 +93,9 @@ def main():
     batches = endless(DataLoader(train_set, args.batch, shuffle=True, drop_last=True))
     model = VisionTransformer(8, 2, args.width, args.layers, 4, 10, args.dropout)
     optimizer = torch.optim.AdamW(parameter_groups(model, 0.05), lr=args.lr)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(
-        (step + 1) / args.warmup, 0.5 + 0.5 * math.cos(math.pi * step / args.steps)))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / args.warmup, 0.5 + 0.5 * math.cos(math.pi * step / args.steps))
+    )
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
 
     start = time.perf_counter()

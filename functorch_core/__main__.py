@@ -1,9 +1,10 @@
 """python -m functorch_core script.py args... : run a program with `torch` resolved to this library.
 
-    python -m functorch_core script.py --epochs 3
-    python -m functorch_core -m pytest tests
-    python -m functorch_core -c "import torch; print(torch.__version__)"
+python -m functorch_core script.py --epochs 3
+python -m functorch_core -m pytest tests
+python -m functorch_core -c "import torch; print(torch.__version__)"
 """
+
 from __future__ import annotations
 
 import io
@@ -47,8 +48,7 @@ def _run_script(args: list[str]):
         _run(compile(sys.stdin.read(), "<stdin>", "exec"))
         return
     if not os.path.exists(path):
-        print(f"python -m functorch_core: can't open file {os.path.abspath(path)!r}: no such file",
-              file=sys.stderr)
+        print(f"python -m functorch_core: can't open file {os.path.abspath(path)!r}: no such file", file=sys.stderr)
         sys.exit(2)
     sys.argv = args
     if os.path.isdir(path):

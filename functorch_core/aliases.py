@@ -1,4 +1,5 @@
 """Importing one module under several names: the same object, never a copy."""
+
 from __future__ import annotations
 
 import importlib
@@ -56,9 +57,11 @@ def exists(name: str) -> bool:
 
 
 # functorch_core.torch.nn is functorch_core.nn, under the name that `import ... as torch` suggests.
-_INNER = (("functorch_core.torch.utils.data", "functorch_core.data"),
-          ("functorch_core.torch.nn", "functorch_core.nn"),
-          ("functorch_core.torch.optim", "functorch_core.optim"))
+_INNER = (
+    ("functorch_core.torch.utils.data", "functorch_core.data"),
+    ("functorch_core.torch.nn", "functorch_core.nn"),
+    ("functorch_core.torch.optim", "functorch_core.optim"),
+)
 
 
 def _inner(name: str) -> str | None:
@@ -66,7 +69,7 @@ def _inner(name: str) -> str | None:
         return None
     for alias, own in _INNER:
         if name == alias or name.startswith(alias + "."):
-            return own + name[len(alias):]
+            return own + name[len(alias) :]
     return None
 
 

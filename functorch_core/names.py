@@ -1,18 +1,23 @@
 """The two names of a module: functorch_core.nn.modules.linear is torch.nn.modules.linear to
 checkpoints, and to programs that run under the shim."""
+
 from __future__ import annotations
 
 import contextlib
 import threading
 
 # Longer prefixes first: torch.utils.data is no part of functorch_core.torch.
-PREFIXES = (("functorch_core.data", "torch.utils.data"), ("functorch_core.nn", "torch.nn"),
-            ("functorch_core.optim", "torch.optim"), ("functorch_core.torch", "torch"))
+PREFIXES = (
+    ("functorch_core.data", "torch.utils.data"),
+    ("functorch_core.nn", "torch.nn"),
+    ("functorch_core.optim", "torch.optim"),
+    ("functorch_core.torch", "torch"),
+)
 
 
 def _replaced(name: str, old: str, new: str) -> str | None:
     if name == old or name.startswith(old + "."):
-        return new + name[len(old):]
+        return new + name[len(old) :]
     return None
 
 

@@ -8,6 +8,7 @@
 They are called torch.*, and their classes and functions name torch.* as their module, so that
 pickles and reprs read as PyTorch's.
 """
+
 from __future__ import annotations
 
 import importlib.machinery
@@ -21,8 +22,10 @@ from .aliases import AliasFinder
 from .names import own_name, torch_name
 
 VERSION = "2.7.0+xla"
-ALREADY = ("shim.install(): `torch` is already imported from {file}. Install the shim before "
-           "anything imports torch, or run the program with `python -m functorch_core`.")
+ALREADY = (
+    "shim.install(): `torch` is already imported from {file}. Install the shim before "
+    "anything imports torch, or run the program with `python -m functorch_core`."
+)
 
 
 class _Finder(AliasFinder):
@@ -37,8 +40,7 @@ class _Finder(AliasFinder):
         else:
             return super().find_spec(fullname, path, target)
         # Not PathFinder's alone: of an editable install another one finds functorch_core.nn.
-        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path
-                  if finder is not self)
+        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, others), None)
         if spec is not None and spec.loader is not None:
             _call_after_loading(spec.loader, after)
@@ -71,6 +73,7 @@ def _call_after_loading(loader, function):
     def exec_module(module):
         execute(module)
         function(module)
+
     loader.exec_module = exec_module
 
 
@@ -108,8 +111,11 @@ def _retitle(contents, old: str, new: str):
 
 
 def _own_modules() -> list[types.ModuleType]:
-    return [module for name, module in list(sys.modules.items())
-            if torch_name(name) is not None and getattr(module, "__name__", None) == name]
+    return [
+        module
+        for name, module in list(sys.modules.items())
+        if torch_name(name) is not None and getattr(module, "__name__", None) == name
+    ]
 
 
 # ---- installing ----------------------------------------------------------------------------------
@@ -180,6 +186,7 @@ def _tell_spawned_processes(spawn: types.ModuleType):
     def get_preparation_data(name):
         data = original(name)
         return {**data, "functorch_core": _Installer()} if is_installed() else data
+
     get_preparation_data.installs_shim = True
     spawn.get_preparation_data = get_preparation_data
 
@@ -193,6 +200,7 @@ def load_ipython_extension(ipython):
     """
     install()
     from .tracebacks import hide
+
     showtraceback = ipython.showtraceback
 
     def filtered(*args, **kwargs):
@@ -200,4 +208,5 @@ def load_ipython_extension(ipython):
         if error is not None:
             hide(error)
         return showtraceback(*args, **kwargs)
+
     ipython.showtraceback = filtered

@@ -2,6 +2,7 @@
 
 FUNCTORCH_TRACEBACK=1 in the environment shows them all.
 """
+
 from __future__ import annotations
 
 import os

@@ -1,4 +1,5 @@
 """torch.nn: neural networks."""
+
 from . import functional, init, modules, parameter, utils
 from ._names import lazy as _lazy, publish as _publish
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -6,8 +7,11 @@ from .parallel import DataParallel
 
 globals().update({name: getattr(modules, name) for name in modules.__all__})
 
-__getattr__ = _lazy(__name__, ("attention", "backends", "common_types", "grad"),
-                    missing=("cpp", "intrinsic", "qat", "quantizable", "quantized"))
+__getattr__ = _lazy(
+    __name__,
+    ("attention", "backends", "common_types", "grad"),
+    missing=("cpp", "intrinsic", "qat", "quantizable", "quantized"),
+)
 
 
 def factory_kwargs(kwargs):

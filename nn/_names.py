@@ -1,4 +1,5 @@
 """The names of torch: classes and functions of this package read torch.nn... as their module."""
+
 from __future__ import annotations
 
 import importlib
@@ -23,6 +24,7 @@ def publish():
 def lazy(package: str, names: tuple[str, ...], missing: tuple[str, ...] = ()) -> Callable:
     """A package's `__getattr__`: sub-modules imported when they are asked for, those PyTorch has
     and this library has not, then an error."""
+
     def __getattr__(name: str):
         if name in names:
             return importlib.import_module(f"{package}.{name}")
@@ -30,4 +32,5 @@ def lazy(package: str, names: tuple[str, ...], missing: tuple[str, ...] = ()) ->
         if name in missing:
             raise MissingAttribute(MESSAGE.format(name=f"{title}.{name}"))
         raise AttributeError(f"module '{title}' has no attribute '{name}'")
+
     return __getattr__

@@ -1,4 +1,5 @@
 """Names of types for sizes."""
+
 from __future__ import annotations
 
 from ..torch._tensor_base import Tensor

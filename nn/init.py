@@ -1,5 +1,6 @@
 """torch.nn.init: filling tensors with their first values. The numbers are PyTorch's for the same
 seed."""
+
 from __future__ import annotations
 
 import math
@@ -8,9 +9,8 @@ from collections.abc import Callable
 
 from ..torch.autograd.modes import no_grad
 
-_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
-           "conv_transpose3d")
-FEW_DIMENSIONS = ("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+FEW_DIMENSIONS = "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
 
 
 def calculate_gain(nonlinearity: str, param=None) -> float:
@@ -28,7 +28,7 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
             param = 0.01
         elif isinstance(param, bool) or not isinstance(param, (int, float)):
             raise ValueError(f"negative_slope {param} not a valid number")
-        return math.sqrt(2.0 / (1 + param ** 2))
+        return math.sqrt(2.0 / (1 + param**2))
     gains = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
     if nonlinearity not in gains:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
@@ -79,6 +79,7 @@ def eye_(tensor):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from .. import torch
+
     return tensor.copy_(torch.eye(*tensor.shape))
 
 
@@ -126,8 +127,7 @@ def normal_(tensor, mean: float = 0.0, std: float = 1.0, generator=None):
 
 
 @no_grad()
-def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
-                  generator=None):
+def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator=None):
     """Draw from the normal distribution, limited to [a, b].
 
     Where the interval is likely, values outside of it are drawn again; elsewhere uniform candidates
@@ -137,8 +137,11 @@ def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, 
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
-                      "distribution of values may be incorrect.", stacklevel=2)
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
+            "distribution of values may be incorrect.",
+            stacklevel=2,
+        )
     if tensor.is_meta:
         return tensor
     inside = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std)
@@ -171,6 +174,7 @@ def _accepted(tensor, mean, std, a, b, generator):
         log_density = ((drawn - mean) / std) ** 2 * -0.5 - highest
         chance = tensor.new_empty(tensor.shape).uniform_(generator=generator)
         return drawn, chance.log() > log_density
+
     result, refused = candidates()
     while refused.any():
         drawn, refused_again = candidates()
@@ -229,21 +233,21 @@ def _kaiming(draw: Callable, tensor, a, mode, nonlinearity):
     return draw(calculate_gain(nonlinearity, a) / math.sqrt(fan))
 
 
-def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                     generator=None):
+def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None):
     """He initialization (2015): uniform, with variance gain^2 / fan; `a` is leaky_relu's slope.
 
     >>> nn.init.kaiming_uniform_(torch.empty(3, 3), nonlinearity='relu').shape
     torch.Size([3, 3])
     """
+
     def draw(std):
         bound = math.sqrt(3.0) * std
         return uniform_(tensor, -bound, bound, generator)
+
     return _kaiming(draw, tensor, a, mode, nonlinearity)
 
 
-def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
-                    generator=None):
+def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None):
     """He initialization (2015): normal, with variance gain^2 / fan; `a` is leaky_relu's slope.
 
     >>> nn.init.kaiming_normal_(torch.empty(3, 3), mode='fan_out').shape
@@ -268,6 +272,7 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
     if tensor.numel() == 0:
         return tensor
     from .. import torch
+
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
@@ -286,12 +291,13 @@ def sparse_(tensor, sparsity: float, std: float = 0.01, generator=None):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     from .. import torch
+
     rows, columns = tensor.shape
     tensor.normal_(0, std, generator=generator)
     if tensor.is_meta:
         return tensor
     for column in range(columns):
-        tensor[torch.randperm(rows)[:math.ceil(sparsity * rows)], column] = 0
+        tensor[torch.randperm(rows)[: math.ceil(sparsity * rows)], column] = 0
     return tensor
 
 
@@ -302,20 +308,35 @@ def _deprecated(new: Callable) -> Callable:
     name = new.__name__[:-1]
 
     def old(*args, **kwargs):
-        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn(
+            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning, stacklevel=2
+        )
         return new(*args, **kwargs)
+
     old.__name__ = old.__qualname__ = name
     old.__doc__ = f"Deprecated name of {new.__name__}."
     return old
 
 
-uniform, normal, constant, eye, dirac = map(
-    _deprecated, (uniform_, normal_, constant_, eye_, dirac_))
+uniform, normal, constant, eye, dirac = map(_deprecated, (uniform_, normal_, constant_, eye_, dirac_))
 xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
-    _deprecated, (xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_, orthogonal_,
-                  sparse_))
+    _deprecated, (xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_, orthogonal_, sparse_)
+)
 
-__all__ = ["calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
-           "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_",
-           "xavier_normal_", "xavier_uniform_", "zeros_"]
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]

@@ -1,4 +1,5 @@
 """torch.nn.parameter: tensors that a module registers, also those whose shape is not known yet."""
+
 from __future__ import annotations
 
 from ..names import pickles_name_torch
@@ -6,22 +7,45 @@ from ..torch._parameter import Buffer, Parameter
 from ..torch._plain_pickles import _new as new_by_name
 from ..torch._tensor_base import Tensor, new_tensor
 
-NO_SHAPE = ("Can't access the shape of an uninitialized parameter or buffer. This error usually "
-            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
-            "initialized one. Call `forward` to initialize the parameters before accessing their "
-            "attributes.")
-NOT_SHARED = ("Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-              "initialize the parameters before calling `module.share_memory()`.")
-NOT_USABLE = ("Attempted to use an uninitialized parameter in {method}. This error happens when "
-              "you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls}` "
-              "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
-              "parameters before calling torch functions")
+NO_SHAPE = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+    "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+    "initialized one. Call `forward` to initialize the parameters before accessing their "
+    "attributes."
+)
+NOT_SHARED = (
+    "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+    "initialize the parameters before calling `module.share_memory()`."
+)
+NOT_USABLE = (
+    "Attempted to use an uninitialized parameter in {method}. This error happens when "
+    "you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{cls}` "
+    "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+    "parameters before calling torch functions"
+)
 
 
 # Methods an uninitialized tensor has all the same.
-_ALLOWED = frozenset({
-    "bfloat16", "char", "copy_", "cpu", "cuda", "double", "float", "get_device", "half", "int",
-    "is_complex", "is_floating_point", "long", "register_hook", "short", "to"})
+_ALLOWED = frozenset(
+    {
+        "bfloat16",
+        "char",
+        "copy_",
+        "cpu",
+        "cuda",
+        "double",
+        "float",
+        "get_device",
+        "half",
+        "int",
+        "is_complex",
+        "is_floating_point",
+        "long",
+        "register_hook",
+        "short",
+        "to",
+    }
+)
 _OWN = frozenset({"materialize", "share_memory_", "size"})
 
 
@@ -30,19 +54,23 @@ METHOD = "<method '{}' of 'torch._C.TensorBase' objects>"
 
 def _refusing(name: str, described: str = METHOD):
     """A method that raises."""
+
     def refuse(self, *args, **kwargs):
         raise ValueError(NOT_USABLE.format(method=described.format(name), cls=type(self).__name__))
+
     return refuse
 
 
 def _allowing(method):
     """A method in which ops take the tensor as it is, without elements."""
+
     def allowed(self, *args, **kwargs):
         object.__setattr__(self, "_usable", True)
         try:
             return method(self, *args, **kwargs)
         finally:
             object.__setattr__(self, "_usable", False)
+
     return allowed
 
 
@@ -54,8 +82,12 @@ class UninitializedTensorMixin:
     def materialize(self, shape, device=None, dtype=None):
         """Become an ordinary tensor of this shape; its elements are not initialized."""
         from ..torch import empty
-        self.data = empty(shape, device=self.data.device if device is None else device,
-                          dtype=self.data.dtype if dtype is None else dtype)
+
+        self.data = empty(
+            shape,
+            device=self.data.device if device is None else device,
+            dtype=self.data.dtype if dtype is None else dtype,
+        )
         self.__class__ = self.cls_to_become
 
     @property
@@ -104,6 +136,7 @@ def is_lazy(param) -> bool:
 
 def _without_shape(cls: type, requires_grad: bool, device, dtype):
     from ..torch import empty
+
     new = new_tensor(empty(0, device=device, dtype=dtype)._read())
     new.__class__ = cls
     new.requires_grad = requires_grad
@@ -139,24 +172,53 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 # ---- what an uninitialized tensor refuses --------------------------------------------------------
 
 # By what PyTorch's message calls them: a method of C++ of that name, or a function of Python.
-_OF_C = {"__abs__": "abs", "__add__": "add", "__ge__": "ge", "__gt__": "gt", "__le__": "le",
-         "__lt__": "lt", "__matmul__": "matmul", "__mod__": "remainder", "__mul__": "mul",
-         "__ne__": "ne", "__neg__": "neg", "__radd__": "add", "__rmul__": "mul", "__sub__": "sub",
-         "__truediv__": "div", **{f"__{n}__": f"__{n}__" for n in (
-             "and", "bool", "complex", "eq", "float", "index", "int", "invert", "or", "xor")}}
+_OF_C = {
+    "__abs__": "abs",
+    "__add__": "add",
+    "__ge__": "ge",
+    "__gt__": "gt",
+    "__le__": "le",
+    "__lt__": "lt",
+    "__matmul__": "matmul",
+    "__mod__": "remainder",
+    "__mul__": "mul",
+    "__ne__": "ne",
+    "__neg__": "neg",
+    "__radd__": "add",
+    "__rmul__": "mul",
+    "__sub__": "sub",
+    "__truediv__": "div",
+    **{
+        f"__{n}__": f"__{n}__" for n in ("and", "bool", "complex", "eq", "float", "index", "int", "invert", "or", "xor")
+    },
+}
 _SLOTS = ("__getitem__", "__setitem__")
-_OF_PYTHON = ("__floordiv__", "__format__", "__len__", "__pow__", "__rfloordiv__", "__rmatmul__",
-              "__rmod__", "__rpow__", "__rsub__", "__rtruediv__")
+_OF_PYTHON = (
+    "__floordiv__",
+    "__format__",
+    "__len__",
+    "__pow__",
+    "__rfloordiv__",
+    "__rmatmul__",
+    "__rmod__",
+    "__rpow__",
+    "__rsub__",
+    "__rtruediv__",
+)
 for _name, _title in _OF_C.items():
     setattr(UninitializedTensorMixin, _name, _refusing(_title))
 for _name in _SLOTS:
-    setattr(UninitializedTensorMixin, _name, _refusing(
-        _name, "<slot wrapper '{}' of 'torch._C.TensorBase' objects>"))
+    setattr(UninitializedTensorMixin, _name, _refusing(_name, "<slot wrapper '{}' of 'torch._C.TensorBase' objects>"))
 for _name in _OF_PYTHON:
-    setattr(UninitializedTensorMixin, _name, _refusing(
-        _name, f"<function Tensor.{{}} at {id(Tensor):#x}>"))
+    setattr(UninitializedTensorMixin, _name, _refusing(_name, f"<function Tensor.{{}} at {id(Tensor):#x}>"))
 UninitializedTensorMixin.__hash__ = Tensor.__hash__
 
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
-           "UninitializedTensorMixin", "is_lazy"]
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]

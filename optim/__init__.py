@@ -2,6 +2,7 @@
 
 The algorithms themselves are pure functions: functorch_core.optim.functional.
 """
+
 from . import functional, lr_scheduler
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -20,13 +21,32 @@ from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
 
-__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
-           "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "functional",
-           "lr_scheduler", "swa_utils"]
+__all__ = [
+    "ASGD",
+    "Adadelta",
+    "Adafactor",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "LBFGS",
+    "Muon",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "SGD",
+    "SparseAdam",
+    "functional",
+    "lr_scheduler",
+    "swa_utils",
+]
 
 
 def __getattr__(name: str):
     if name == "swa_utils":  # it needs torch.nn
         import importlib
+
         return importlib.import_module(f"{__name__}.swa_utils")
     raise AttributeError(f"module 'torch.optim' has no attribute {name!r}")

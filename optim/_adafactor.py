@@ -1,4 +1,5 @@
 """torch.optim.Adafactor."""
+
 from __future__ import annotations
 
 from . import functional
@@ -21,8 +22,18 @@ class Adafactor(AlgorithmOptimizer):
     complex_message = "Adafactor does not support complex parameters"
     later_options = {"foreach": None}
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
-                 *, foreach=None, maximize=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        beta2_decay=-0.8,
+        eps=(None, 1e-3),
+        d=1.0,
+        weight_decay=0.0,
+        *,
+        foreach=None,
+        maximize=False,
+    ):
         check_lr(lr, "Learning rate should be >= 0 but is: {}")
         if not 0.0 >= beta2_decay:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
@@ -32,6 +43,13 @@ class Adafactor(AlgorithmOptimizer):
         if not 1.0 <= d:
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         check(weight_decay, "weight_decay should be >= 0 but is: {}")
-        defaults = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
-                    "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize}
+        defaults = {
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
         super().__init__(params, defaults)

@@ -10,6 +10,7 @@ inputs of the graph, so that a schedule compiles nothing; those among `switches`
 if they are zero, so that `if weight_decay:` decides while the rule is traced. All others are
 static. Complex parameters come as pairs of reals and half precision in float32.
 """
+
 from __future__ import annotations
 
 import functools
@@ -68,14 +69,16 @@ class Algorithm:
     Array([0.5, 0.5], dtype=float32)
     """
 
-    def __init__(self, rule: Callable, init: Callable, switches: Sequence[str], name: str,
-                 defaults: dict):
+    def __init__(self, rule: Callable, init: Callable, switches: Sequence[str], name: str, defaults: dict):
         # `init` uses the shape and dtype of a parameter, not its numbers (see initial_values).
         functools.update_wrapper(self, rule)
         self.rule, self.init_one, self.name = rule, init, name
         self.switches, self.defaults = frozenset(switches), defaults
-        self.numbers = {k for k, d in defaults.items() if isinstance(d, float) or (
-            isinstance(d, tuple) and any(isinstance(x, float) for x in d))}
+        self.numbers = {
+            k
+            for k, d in defaults.items()
+            if isinstance(d, float) or (isinstance(d, tuple) and any(isinstance(x, float) for x in d))
+        }
         self.init_options = list(inspect.signature(init).parameters)[1:]
         self.updates: dict[Signature, Update] = {}
         self.wants_dtype = "dtype" in inspect.signature(rule).parameters
@@ -85,8 +88,7 @@ class Algorithm:
 
     def variant(self, name: str, **defaults) -> Algorithm:
         """The same algorithm under another name, with other defaults."""
-        return Algorithm(self.rule, self.init_one, self.switches, name,
-                         {**self.defaults, **defaults})
+        return Algorithm(self.rule, self.init_one, self.switches, name, {**self.defaults, **defaults})
 
     # ---- on pytrees
 
@@ -109,17 +111,17 @@ class Algorithm:
         states = [{k: as_value(x) for k, x in slot.items()} for slot in slots]
         new, kept = self(values[0], values[1], states, [0] * len(leaves), [as_value(step)], hyper)
         kept = [{k: wrap(v) for k, v in slot.items()} for slot in kept]
-        return (treedef.unflatten([wrap(v) for v in new]),
-                {"step": step, "slots": treedef.unflatten(kept)})
+        return (treedef.unflatten([wrap(v) for v in new]), {"step": step, "slots": treedef.unflatten(kept)})
 
     def state_of(self, param: Array, options: dict) -> dict[str, Array]:
         """The state of one parameter before the first step."""
         unknown = options.keys() - self.defaults.keys()
         if unknown:
-            raise TypeError(f"{self.name}.init: {sorted(unknown)[0]!r} is no hyperparameter of "
-                            f"{self.name}; it has {', '.join(self.defaults)}")
-        return self.init_one(param, **{k: options.get(k, self.defaults[k])
-                                       for k in self.init_options})
+            raise TypeError(
+                f"{self.name}.init: {sorted(unknown)[0]!r} is no hyperparameter of "
+                f"{self.name}; it has {', '.join(self.defaults)}"
+            )
+        return self.init_one(param, **{k: options.get(k, self.defaults[k]) for k in self.init_options})
 
     def initial_state(self, param: Aval, options: dict) -> tuple[tuple[str, ...], Graph]:
         """The names of what is kept of a parameter, and the graph of what that is before the first
@@ -133,8 +135,10 @@ class Algorithm:
         first step another program than those that follow."""
         state, graph = self.initial_state(param, options)
         shape_alone = np.broadcast_to(np.zeros((), param.dtype), param.shape)
-        return {name: from_numpy(np.ascontiguousarray(array).reshape(array.shape))
-                for name, array in zip(state, evaluate(graph, [shape_alone]))}
+        return {
+            name: from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+            for name, array in zip(state, evaluate(graph, [shape_alone]))
+        }
 
     # ---- on lists of values
 
@@ -145,8 +149,7 @@ class Algorithm:
         """
         update, operands = self.resolve(params, grads, states, counts, steps, hyper)
         if trace_state.builder is not None:
-            lifted = [fc.asarray(x, dtype=fc.float64)._value if x.__class__ is float else x
-                      for x in operands]
+            lifted = [fc.asarray(x, dtype=fc.float64)._value if x.__class__ is float else x for x in operands]
             outs = trace_state.builder.inline(update.op.graph, lifted)
         else:
             outs = record(update.op.unit, operands)
@@ -167,9 +170,13 @@ class Algorithm:
         for state in states:
             operands += state.values()
         signature = Signature(
-            forms, tuple([FLOAT if x.__class__ is float else x.aval for x in scalars]),
-            tuple(counts), tuple([x.aval for x in params]), tuple([x.aval for x in grads]),
-            tuple([tuple([(k, x.aval) for k, x in state.items()]) for state in states]))
+            forms,
+            tuple([FLOAT if x.__class__ is float else x.aval for x in scalars]),
+            tuple(counts),
+            tuple([x.aval for x in params]),
+            tuple([x.aval for x in grads]),
+            tuple([tuple([(k, x.aval) for k, x in state.items()]) for state in states]),
+        )
         update = self.updates.get(signature)
         if update is None:
             update = self.updates[signature] = self._trace(signature)
@@ -179,8 +186,9 @@ class Algorithm:
         """Hyperparameters as a hashable form and the numbers left open in it."""
         if not hyper.keys() <= self.defaults.keys():
             name = sorted(hyper.keys() - self.defaults.keys())[0]
-            raise TypeError(f"{self.name}.update() got an unexpected keyword argument '{name}'; "
-                            f"it takes {', '.join(self.defaults)}")
+            raise TypeError(
+                f"{self.name}.update() got an unexpected keyword argument '{name}'; it takes {', '.join(self.defaults)}"
+            )
         forms, scalars = [], []
         for name, default in self.defaults.items():
             value = hyper.get(name, default)
@@ -209,16 +217,20 @@ class Algorithm:
 
     def _trace(self, signature: Signature) -> Update:
         with trace_outside(Builder(self.name)) as builder:
+
             def read(a: Aval) -> Array:
                 return wrap(builder.input(a))
+
             scalars = [number(read(a)) for a in signature.scalars]
             hyper = _closed(signature.hyper, iter(scalars))
             first = len(scalars) - (max(signature.counts, default=-1) + 1)
             params = [read(a) for a in signature.params]
             grads = [read(a) for a in signature.grads]
             states = [{k: read(a) for k, a in state} for state in signature.states]
-            results = [self.update_one(p, g, s, scalars[first + c], hyper) for p, g, s, c in
-                       zip(params, grads, states, signature.counts)]
+            results = [
+                self.update_one(p, g, s, scalars[first + c], hyper)
+                for p, g, s, c in zip(params, grads, states, signature.counts)
+            ]
             outs = [p._value for p, _ in results]
             outs += [x._value for _, state in results for x in state.values()]
             graph = builder.finish(outs)
@@ -256,10 +268,12 @@ class trace_outside:
 
 def _closed(forms: tuple, scalars) -> dict:
     """Hyperparameters with the numbers put in."""
+
     def close(form):
         if isinstance(form, tuple):
             return tuple([close(x) for x in form])
         return next(scalars) if form is OPEN else form
+
     return {name: close(form) for name, form in forms}
 
 
@@ -276,22 +290,26 @@ def _narrowed(x, dtype) -> Array:
         return x.to(dtype)
     if dtype in dt.COMPLEX:
         from ..primitives import complex as pair
+
         return wrap(pair(x[..., 0]._value, x[..., 1]._value))
     return x if x.dtype == dtype else x.astype(dtype)
 
 
 def algorithm(*, init: Callable, switches: Sequence[str] = (), name: str | None = None):
     """Declare an algorithm by its rule; see the module."""
+
     def declare(rule: Callable) -> Algorithm:
         parameters = inspect.signature(rule).parameters.values()
-        defaults = {p.name: p.default for p in parameters
-                    if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
+        defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "dtype"}
         return Algorithm(rule, init, switches, name or rule.__name__, defaults)
+
     return declare
 
 
 def zeros(*names: str) -> Callable:
     """An `init` of arrays of zeros like the parameter."""
+
     def init(param):
         return {name: fc.zeros_like(param) for name in names}
+
     return init

@@ -1,4 +1,5 @@
 """What constructors of optimizers check."""
+
 from __future__ import annotations
 
 from ..torch._tensor_base import Tensor

@@ -1,4 +1,5 @@
 """A step length that satisfies the strong Wolfe conditions (Nocedal and Wright, chapter 3)."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -15,8 +16,7 @@ class Point(NamedTuple):
     slope: object
 
 
-def strong_wolfe(evaluate, t, direction, loss, grad, slope, max_evals: int = 25,
-                 tolerance: float = 1e-9):
+def strong_wolfe(evaluate, t, direction, loss, grad, slope, max_evals: int = 25, tolerance: float = 1e-9):
     """(loss, grad, t, number of evaluations): where the strong Wolfe conditions hold, or the best
     point found. `evaluate(t)` gives loss and gradient at step length t."""
     search = _Search(evaluate, direction, Point(0, loss, grad, slope), max_evals, tolerance)
@@ -103,10 +103,9 @@ def interpolate(a: Point, b: Point, low, high):
     """Where the cubic through two points with their slopes is lowest, within [low, high]."""
     left, right = (a, b) if a.t <= b.t else (b, a)
     d1 = left.slope + right.slope - 3 * (left.loss - right.loss) / (left.t - right.t)
-    square = d1 ** 2 - left.slope * right.slope
+    square = d1**2 - left.slope * right.slope
     if square < 0:
         return (low + high) / 2.0
     d2 = square.sqrt()
-    t = right.t - (right.t - left.t) * (
-        (right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2))
+    t = right.t - (right.t - left.t) * ((right.slope + d2 - d1) / (right.slope - left.slope + 2 * d2))
     return min(max(t, low), high)

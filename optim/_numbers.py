@@ -3,6 +3,7 @@
 A rule is traced once for all learning rates, so that `lr` there is no Python float but a 0-d
 float64 that takes the dtype of the array it meets, as a Python float would.
 """
+
 from __future__ import annotations
 
 import operator
@@ -42,6 +43,7 @@ def _method(operation, reflected: bool):
         else:
             return NotImplemented
         return combine(operation(other, mine) if reflected else operation(mine, other))
+
     return method
 
 

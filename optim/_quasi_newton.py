@@ -1,4 +1,5 @@
 """The two-loop recursion of L-BFGS (Nocedal 1980) as one op."""
+
 from __future__ import annotations
 
 import functools
@@ -19,6 +20,7 @@ def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, s
     their inner products. `scale` times the identity is the Hessian's inverse before the first.
     """
     from ..torch import as_tensor
+
     # Padded with zeros, which add nothing, to a power of two: the op is traced for eight lengths
     # of the history instead of a hundred.
     padding = (1 << (len(changes) - 1).bit_length()) - len(changes) if changes else 0
@@ -34,8 +36,9 @@ def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, s
 @functools.lru_cache(64)
 def _op(n: int, vector: Aval, scalar: Aval) -> GraphOp:
     def fun(grad, scale, *history):
-        columns = [history[i * n:(i + 1) * n] for i in range(3)]
+        columns = [history[i * n : (i + 1) * n] for i in range(3)]
         return [x._value for x in two_loops(wrap(grad), wrap(scale), *map(_stacked, columns))]
+
     avals = [vector, scalar, *[vector] * (2 * n), *[scalar] * n]
     return GraphOp(trace_closed(fun, avals, "lbfgs_direction"), "lbfgs_direction", True)
 
@@ -46,6 +49,7 @@ def _stacked(values) -> Array:
 
 def two_loops(grad: Array, scale: Array, changes: Array, moves: Array, inverses: Array):
     """The recursion on a history stacked along the first axis."""
+
     def backward(q, pair):
         change, move, inverse = pair
         weight = fc.vecdot(move, q) * inverse

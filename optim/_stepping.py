@@ -1,4 +1,5 @@
 """Optimizers that are shells over an algorithm: a step is one recorded op a parameter group."""
+
 from __future__ import annotations
 
 import math
@@ -25,10 +26,10 @@ class AlgorithmOptimizer(Optimizer):
     """An optimizer whose step is an algorithm; options of the groups are its hyperparameters."""
 
     algorithm: Algorithm
-    counts_steps = True        # whether states have a "step"
-    complex_message = ""       # the error for complex parameters, if they are not supported
+    counts_steps = True  # whether states have a "step"
+    complex_message = ""  # the error for complex parameters, if they are not supported
     sparse_message = "{name} does not support sparse gradients"
-    later_options: dict = {}   # options that checkpoints of older versions lack, and their defaults
+    later_options: dict = {}  # options that checkpoints of older versions lack, and their defaults
 
     @without_tape
     def step(self, closure=None):
@@ -53,7 +54,7 @@ class AlgorithmOptimizer(Optimizer):
         """The state of a parameter before its first step."""
         state, algorithm = self.state[p], self.algorithm
         if self.counts_steps:
-            state["step"] = scalar_tensor(0.)
+            state["step"] = scalar_tensor(0.0)
         options = {k: as_float(group[k]) for k in algorithm.init_options if k in group}
         if is_meta(p):
             names, graph = algorithm.initial_state(p._aval, options)
@@ -79,9 +80,8 @@ class AlgorithmOptimizer(Optimizer):
             return
         grads = [p._grad for p in params]
         states = [self._state_of(p, group) for p in params]
-        slots = [{k: x for k, x in s.items() if k != "step" and isinstance(x, Tensor)}
-                 for s in states]
-        counts, steps = [0] * len(params), [1.]
+        slots = [{k: x for k, x in s.items() if k != "step" and isinstance(x, Tensor)} for s in states]
+        counts, steps = [0] * len(params), [1.0]
         if self.counts_steps:
             counts, steps = advance([s["step"] for s in states])
         hyper = {k: hyperparameter(group[k]) for k in self.algorithm.defaults if k in group}
@@ -90,7 +90,8 @@ class AlgorithmOptimizer(Optimizer):
             return
         values = [{k: x._read() for k, x in slot.items()} for slot in slots]
         update, operands = self.algorithm.resolve(
-            [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper)
+            [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper
+        )
         new, kept = self.algorithm.unpack(update, record(update.op.unit, operands))
         for p, value in zip(params, new):
             write(p, value)
@@ -103,8 +104,10 @@ class AlgorithmOptimizer(Optimizer):
         views = [_Operand(x) for x in params], [_Operand(x) for x in grads]
         held = [{k: _Operand(x) for k, x in slot.items()} for slot in slots]
         update, operands = self.algorithm.resolve(*views, held, counts, steps, hyper)
-        outs = apply(update.op, [x.tensor if x.__class__ is _Operand else
-                                 new_tensor(x) if x.__class__ is Value else x for x in operands])
+        outs = apply(
+            update.op,
+            [x.tensor if x.__class__ is _Operand else new_tensor(x) if x.__class__ is Value else x for x in operands],
+        )
         new, kept = self.algorithm.unpack(update, outs)
         for p, tensor in zip(params, new):
             assign(p, tensor)
@@ -136,8 +139,8 @@ class AlgorithmOptimizer(Optimizer):
         slots = {k: x for k, x in state.items() if k != "step" and isinstance(x, Tensor)}
         hyper = {k: hyperparameter(group[k]) for k in self.algorithm.defaults if k in group}
         new, kept = self.algorithm(
-            [where.of(p)], [grad._values()._read()], [{k: where.of(x) for k, x in slots.items()}],
-            [0], [step], hyper)
+            [where.of(p)], [grad._values()._read()], [{k: where.of(x) for k, x in slots.items()}], [0], [step], hyper
+        )
         where.write(p, new[0])
         for name, value in kept[0].items():
             where.write(state[name], value)
@@ -148,6 +151,7 @@ class _Rows:
 
     def __init__(self, sparse: Tensor):
         from ..torch.sparse._tensor import row_numbers
+
         n = sparse.sparse_dim()
         self.shape = (math.prod(sparse.shape[:n]), *sparse.shape[n:])
         self.numbers = new_tensor(from_numpy(row_numbers(sparse)))
@@ -159,8 +163,7 @@ class _Rows:
     def write(self, dense: Tensor, rows: Value):
         """Put rows back."""
         flat = dense.detach().reshape(self.shape)
-        write(dense, flat.index_copy(0, self.numbers, new_tensor(rows)).reshape(
-            dense.shape)._read())
+        write(dense, flat.index_copy(0, self.numbers, new_tensor(rows)).reshape(dense.shape)._read())
 
 
 class _Operand:
@@ -187,7 +190,7 @@ def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:
     Usually all are one number. It is counted on the host, and the tensors share the new value: as
     inputs and outputs of the program they would cost 1 us each.
     """
-    index: dict[int, int] = {}     # id of a value -> position of its number
+    index: dict[int, int] = {}  # id of a value -> position of its number
     seen, numbers, new, counts = [], [], [], []
     for step in steps:
         value = step._read()
@@ -196,9 +199,8 @@ def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:
             number = float(step.item()) + 1
             if number not in numbers:
                 numbers.append(number)
-                new.append(from_numpy(np.asarray(number, value.aval.dtype).reshape(
-                    value.aval.shape)))
-            seen.append(value)     # so that its id stays its own
+                new.append(from_numpy(np.asarray(number, value.aval.dtype).reshape(value.aval.shape)))
+            seen.append(value)  # so that its id stays its own
             i = index[id(value)] = numbers.index(number)
         counts.append(i)
     for step, i in zip(steps, counts):
@@ -223,8 +225,7 @@ def as_float(x):
 def write(tensor: Tensor, value: Value):
     """tensor.copy_(...) of a value of its shape and dtype, with the tape off."""
     alias = tensor._view
-    if tensor._level is not None or (alias is not None and alias.chain) or (
-            value.aval is not tensor._value.aval):
+    if tensor._level is not None or (alias is not None and alias.chain) or (value.aval is not tensor._value.aval):
         assign(tensor, new_tensor(value))
     elif alias is None:
         tensor._value = value

@@ -1,4 +1,5 @@
 """torch.optim.Adadelta."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,17 +19,34 @@ class Adadelta(AlgorithmOptimizer):
     """
 
     algorithm = functional.adadelta
-    later_options = {"foreach": None, "maximize": False, "differentiable": False,
-                     "capturable": False}
+    later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
-                 capturable=False, maximize=False, differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1.0,
+        rho=0.9,
+        eps=1e-6,
+        weight_decay=0,
+        foreach=None,
+        *,
+        capturable=False,
+        maximize=False,
+        differentiable=False,
+    ):
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check(eps, "Invalid epsilon value: {}")
         check(weight_decay, "Invalid weight_decay value: {}")
-        defaults = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
-                    "maximize": maximize, "capturable": capturable, "foreach": foreach,
-                    "differentiable": differentiable}
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)

@@ -1,4 +1,5 @@
 """torch.optim.Adagrad."""
+
 from __future__ import annotations
 
 from . import functional
@@ -20,16 +21,36 @@ class Adagrad(AlgorithmOptimizer):
     algorithm = functional.adagrad
     later_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
-                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
         check_lr(lr)
         check(lr_decay, "Invalid lr_decay value: {}")
         check(weight_decay, "Invalid weight_decay value: {}")
         check(initial_accumulator_value, "Invalid initial_accumulator_value value: {}")
         check(eps, "Invalid epsilon value: {}")
-        defaults = {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                    "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-                    "maximize": maximize, "differentiable": differentiable, "fused": fused}
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
         for group in self.param_groups:

@@ -1,4 +1,5 @@
 """torch.optim.Adam."""
+
 from __future__ import annotations
 
 from . import functional
@@ -19,12 +20,32 @@ class Adam(AlgorithmOptimizer):
 
     algorithm = functional.adam
     sparse_message = "Adam does not support sparse gradients, please consider SparseAdam instead"
-    later_options = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False,
-                     "differentiable": False, "decoupled_weight_decay": False, "fused": None}
+    later_options = {
+        "amsgrad": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "fused": None,
+    }
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False,
-                 *, foreach=None, maximize=False, capturable=False, differentiable=False,
-                 fused=None, decoupled_weight_decay=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        amsgrad=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+        fused=None,
+        decoupled_weight_decay=False,
+    ):
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError(TENSOR_OPTION.format("lr"))
         check_lr(lr)
@@ -32,10 +53,19 @@ class Adam(AlgorithmOptimizer):
         check_betas(betas)
         check(weight_decay, "Invalid weight_decay value: {}")
         betas = _checked_betas(betas, foreach and not capturable)
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                    "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
-                    "capturable": capturable, "differentiable": differentiable, "fused": fused,
-                    "decoupled_weight_decay": decoupled_weight_decay}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

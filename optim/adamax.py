@@ -1,4 +1,5 @@
 """torch.optim.Adamax."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,16 +19,33 @@ class Adamax(AlgorithmOptimizer):
     """
 
     algorithm = functional.adamax
-    later_options = {"foreach": None, "maximize": False, "differentiable": False,
-                     "capturable": False}
+    later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None,
-                 *, maximize=False, differentiable=False, capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=2e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         check_lr(lr)
         check(eps, "Invalid epsilon value: {}")
         check_betas(betas)
         check(weight_decay, "Invalid weight_decay value: {}")
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                    "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-                    "capturable": capturable}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)

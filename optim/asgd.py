@@ -1,4 +1,5 @@
 """torch.optim.ASGD."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,14 +19,32 @@ class ASGD(AlgorithmOptimizer):
     """
 
     algorithm = functional.asgd
-    later_options = {"foreach": None, "maximize": False, "differentiable": False,
-                     "capturable": False}
+    later_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
-                 foreach=None, maximize=False, differentiable=False, capturable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
         check_lr(lr)
         check(weight_decay, "Invalid weight_decay value: {}")
-        defaults = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0,
-                    "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-                    "differentiable": differentiable, "capturable": capturable}
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)

@@ -7,6 +7,7 @@ They take fc.Arrays or anything that fc.asarray takes, and work inside fc.jit, f
 fc.vmap. The classes of torch.optim are shells over them. Each rule below updates one parameter;
 `_algorithm` says what it is given. Names and defaults are PyTorch's.
 """
+
 from __future__ import annotations
 
 import math
@@ -30,13 +31,14 @@ def decayed(param, grad, lr, weight_decay, decoupled: bool = False):
     return param, grad + weight_decay * param
 
 
-def _init_sgd(param, momentum=0.):
+def _init_sgd(param, momentum=0.0):
     return {"momentum_buffer": fc.zeros_like(param)} if momentum else {}
 
 
 @algorithm(init=_init_sgd, switches=("momentum", "weight_decay"))
-def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_decay=0.,
-        nesterov=False, maximize=False):
+def sgd(
+    param, grad, state, step, *, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False
+):
     """Stochastic gradient descent with momentum.
 
     buffer = momentum * buffer + (1 - dampening) * grad; param -= lr * buffer. torch.optim.SGD
@@ -58,10 +60,11 @@ def sgd(param, grad, state, step, *, lr=1e-3, momentum=0., dampening=0., weight_
     return param - lr * direction, {"momentum_buffer": buffer}
 
 
-@algorithm(init=lambda param, lr=1e-2: {"eta": _like(lr), "mu": _like(1.),
-                                        "ax": fc.zeros_like(param)}, switches=("weight_decay",))
-def asgd(param, grad, state, step, *, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.,
-         maximize=False):
+@algorithm(
+    init=lambda param, lr=1e-2: {"eta": _like(lr), "mu": _like(1.0), "ax": fc.zeros_like(param)},
+    switches=("weight_decay",),
+)
+def asgd(param, grad, state, step, *, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
     """Averaged stochastic gradient descent; the average is "ax" (Polyak and Juditsky 1992).
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -76,7 +79,7 @@ def asgd(param, grad, state, step, *, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, w
     param = (1 - lambd * eta) * param - eta * grad
     average = select((1 - mu) > 0, lerp(state["ax"], param, mu), param, param.dtype)
     eta = lr / (1 + lambd * lr * step) ** alpha
-    return param, {"eta": eta, "mu": 1 / maximum(step - t0, 1.), "ax": average}
+    return param, {"eta": eta, "mu": 1 / maximum(step - t0, 1.0), "ax": average}
 
 
 def _like(x) -> Array:
@@ -89,8 +92,7 @@ def _init_rprop(param, lr=1e-2):
 
 
 @algorithm(init=_init_rprop)
-def rprop(param, grad, state, step, *, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.),
-          maximize=False):
+def rprop(param, grad, state, step, *, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), maximize=False):
     """Resilient backpropagation: step sizes by the signs of gradients (Riedmiller 1993).
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -114,8 +116,7 @@ def rprop(param, grad, state, step, *, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-
 
 def _moments(state, grad, beta1, beta2):
     """The running averages of the gradient and of its square."""
-    return (lerp(state["exp_avg"], grad, 1 - beta1),
-            beta2 * state["exp_avg_sq"] + (1 - beta2) * grad * grad)
+    return (lerp(state["exp_avg"], grad, 1 - beta1), beta2 * state["exp_avg_sq"] + (1 - beta2) * grad * grad)
 
 
 def _init_adam(param, amsgrad=False):
@@ -124,8 +125,20 @@ def _init_adam(param, amsgrad=False):
 
 
 @algorithm(init=_init_adam, switches=("weight_decay",))
-def adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
-         amsgrad=False, decoupled_weight_decay=False, maximize=False):
+def adam(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-3,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    amsgrad=False,
+    decoupled_weight_decay=False,
+    maximize=False,
+):
     """Adam (Kingma and Ba 2015).
 
     param -= lr * m / (sqrt(v) + eps), with m and v the running averages of gradient and squared
@@ -144,20 +157,19 @@ def adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, wei
     second = exp_avg_sq
     if amsgrad:
         second = new["max_exp_avg_sq"] = fc.maximum(state["max_exp_avg_sq"], exp_avg_sq)
-    correction1, correction2 = (1 - beta ** step for beta in betas)
-    root = fc.sqrt(second) / correction2 ** 0.5 + eps
+    correction1, correction2 = (1 - beta**step for beta in betas)
+    root = fc.sqrt(second) / correction2**0.5 + eps
     return param - (lr / correction1) * (exp_avg / root), new
 
 
 @algorithm(init=zeros("exp_avg", "exp_avg_sq"))
-def sparse_adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8,
-                maximize=False):
+def sparse_adam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
     """Adam for the rows of a table that have a gradient; as in torch.optim.SparseAdam, eps is added
     before the correction for the start at zero."""
     exp_avg = lerp(state["exp_avg"], grad, 1 - betas[0])
     exp_avg_sq = lerp(state["exp_avg_sq"], grad * grad, 1 - betas[1])
-    correction1, correction2 = (1 - beta ** step for beta in betas)
-    rate = lr * correction2 ** 0.5 / correction1
+    correction1, correction2 = (1 - beta**step for beta in betas)
+    rate = lr * correction2**0.5 / correction1
     new = param - rate * (exp_avg / (fc.sqrt(exp_avg_sq) + eps))
     return new, {"exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 
@@ -166,8 +178,7 @@ adamw = adam.variant("adamw", weight_decay=1e-2, decoupled_weight_decay=True)
 
 
 @algorithm(init=zeros("exp_avg", "exp_inf"), switches=("weight_decay",))
-def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
-           maximize=False):
+def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, maximize=False):
     """Adam with the infinity norm in place of the second moment.
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -184,10 +195,23 @@ def adamax(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, w
     return new, {"exp_avg": exp_avg, "exp_inf": exp_inf}
 
 
-@algorithm(init=lambda param: {"mu_product": _like(1.), **zeros("exp_avg", "exp_avg_sq")(param)},
-           switches=("weight_decay",))
-def nadam(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
-          momentum_decay=4e-3, decoupled_weight_decay=False, maximize=False):
+@algorithm(
+    init=lambda param: {"mu_product": _like(1.0), **zeros("exp_avg", "exp_avg_sq")(param)}, switches=("weight_decay",)
+)
+def nadam(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=2e-3,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    momentum_decay=4e-3,
+    decoupled_weight_decay=False,
+    maximize=False,
+):
     """Adam with Nesterov momentum (Dozat 2016).
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -209,8 +233,19 @@ def nadam(param, grad, state, step, *, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, we
 
 
 @algorithm(init=zeros("exp_avg", "exp_avg_sq"), switches=("weight_decay",))
-def radam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.,
-          decoupled_weight_decay=False, maximize=False):
+def radam(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-3,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    decoupled_weight_decay=False,
+    maximize=False,
+):
     """Adam with a rectified variance: plain momentum while the variance is not known well enough
     (Liu et al. 2020).
 
@@ -223,15 +258,14 @@ def radam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, we
     """
     param, grad = decayed(param, grad, lr, weight_decay, decoupled_weight_decay)
     exp_avg, exp_avg_sq = _moments(state, grad, *betas)
-    correction1, correction2 = (1 - beta ** step for beta in betas)
+    correction1, correction2 = (1 - beta**step for beta in betas)
     longest = 2 / (1 - betas[1]) - 1
     length = longest - 2 * step * betas[1] ** step / correction2
     # Below 5 the rectification is not used; it would be the root of a negative number.
-    safe = maximum(length, 5.)
-    rectification = ((safe - 4) * (safe - 2) * longest
-                     / ((longest - 4) * (longest - 2) * safe)) ** 0.5
-    adaptive = rectification * correction2 ** 0.5 / (fc.sqrt(exp_avg_sq) + eps)
-    rate = select(length > 5., adaptive, fc.ones_like(adaptive), adaptive.dtype)
+    safe = maximum(length, 5.0)
+    rectification = ((safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe)) ** 0.5
+    adaptive = rectification * correction2**0.5 / (fc.sqrt(exp_avg_sq) + eps)
+    rate = select(length > 5.0, adaptive, fc.ones_like(adaptive), adaptive.dtype)
     new = param - lr * (exp_avg / correction1) * rate
     return new, {"exp_avg": exp_avg, "exp_avg_sq": exp_avg_sq}
 
@@ -239,15 +273,26 @@ def radam(param, grad, state, step, *, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, we
 # ---- adaptive step sizes -------------------------------------------------------------------------
 
 
-def _init_adagrad(param, initial_accumulator_value=0.):
+def _init_adagrad(param, initial_accumulator_value=0.0):
     start = initial_accumulator_value
     start = complex(start, start) if fc.isdtype(param.dtype, "complex floating") else start
     return {"sum": fc.full_like(param, start)}
 
 
 @algorithm(init=_init_adagrad, switches=("weight_decay",))
-def adagrad(param, grad, state, step, *, lr=1e-2, lr_decay=0., weight_decay=0.,
-            initial_accumulator_value=0., eps=1e-10, maximize=False):
+def adagrad(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-2,
+    lr_decay=0.0,
+    weight_decay=0.0,
+    initial_accumulator_value=0.0,
+    eps=1e-10,
+    maximize=False,
+):
     """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011).
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -264,8 +309,7 @@ def adagrad(param, grad, state, step, *, lr=1e-2, lr_decay=0., weight_decay=0.,
 
 
 @algorithm(init=zeros("square_avg", "acc_delta"), switches=("weight_decay",))
-def adadelta(param, grad, state, step, *, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.,
-             maximize=False):
+def adadelta(param, grad, state, step, *, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, maximize=False):
     """Step sizes by the ratio of running averages of updates and gradients (Zeiler 2012).
 
     >>> params = {'w': fc.asarray([1., 2.])}
@@ -282,14 +326,26 @@ def adadelta(param, grad, state, step, *, lr=1.0, rho=0.9, eps=1e-6, weight_deca
     return param - lr * delta, {"square_avg": square_avg, "acc_delta": acc_delta}
 
 
-def _init_rmsprop(param, momentum=0., centered=False):
+def _init_rmsprop(param, momentum=0.0, centered=False):
     names = ["square_avg"] + ["momentum_buffer"] * (momentum != 0) + ["grad_avg"] * centered
     return zeros(*names)(param)
 
 
 @algorithm(init=_init_rmsprop, switches=("momentum", "weight_decay"))
-def rmsprop(param, grad, state, step, *, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.,
-            momentum=0., centered=False, maximize=False):
+def rmsprop(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-2,
+    alpha=0.99,
+    eps=1e-8,
+    weight_decay=0.0,
+    momentum=0.0,
+    centered=False,
+    maximize=False,
+):
     """Step sizes by the root of the running average of squared gradients (Hinton 2012).
 
     `centered`: by their variance.
@@ -320,8 +376,10 @@ def _init_adafactor(param):
     if param.ndim < 2:
         return {"variance": fc.zeros_like(param)}
     shape = param.shape
-    return {"row_var": fc.zeros((*shape[:-1], 1), dtype=param.dtype),
-            "col_var": fc.zeros((*shape[:-2], 1, shape[-1]), dtype=param.dtype)}
+    return {
+        "row_var": fc.zeros((*shape[:-1], 1), dtype=param.dtype),
+        "col_var": fc.zeros((*shape[:-2], 1, shape[-1]), dtype=param.dtype),
+    }
 
 
 def _root_mean_square(x: Array):
@@ -329,8 +387,20 @@ def _root_mean_square(x: Array):
 
 
 @algorithm(init=_init_adafactor, switches=("weight_decay",))
-def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
-              weight_decay=0., maximize=False, dtype=None):
+def adafactor(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-2,
+    beta2_decay=-0.8,
+    eps=(None, 1e-3),
+    d=1.0,
+    weight_decay=0.0,
+    maximize=False,
+    dtype=None,
+):
     """Adam whose second moment of a matrix is the product of a row and a column (Shazeer and Stern
     2018). `eps[0]` is by default that of the parameter's dtype.
 
@@ -342,8 +412,8 @@ def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None,
     Array([0.20943058, 1.2094306 ], dtype=float32)
     """
     eps1 = float(fc.finfo(dtype).eps) if eps[0] is None else eps[0]
-    weight = step ** beta2_decay
-    rate = maximum(_root_mean_square(param), eps[1]) * minimum(lr, 1 / step ** 0.5)
+    weight = step**beta2_decay
+    rate = maximum(_root_mean_square(param), eps[1]) * minimum(lr, 1 / step**0.5)
     param, grad = decayed(param, grad, lr, weight_decay, decoupled=True)
     square = grad * grad
     if grad.ndim < 2:
@@ -355,7 +425,7 @@ def adafactor(param, grad, state, step, *, lr=1e-2, beta2_decay=-0.8, eps=(None,
         new = {"row_var": row, "col_var": column}
         estimate = row * column / maximum(fc.mean(row, axis=-2, keepdims=True), eps1)
     update = grad * fc.rsqrt(maximum(estimate, eps1 * eps1))
-    return param - rate / maximum(_root_mean_square(update) / d, 1.) * update, new
+    return param - rate / maximum(_root_mean_square(update) / d, 1.0) * update, new
 
 
 def orthogonalized(x: Array, coefficients, steps: int, eps) -> Array:
@@ -385,8 +455,21 @@ def _product(x: Array, y: Array) -> Array:
 
 
 @algorithm(init=zeros("momentum_buffer"))
-def muon(param, grad, state, step, *, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
-         ns_coefficients=(3.4445, -4.7750, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):
+def muon(
+    param,
+    grad,
+    state,
+    step,
+    *,
+    lr=1e-3,
+    weight_decay=0.1,
+    momentum=0.95,
+    nesterov=True,
+    ns_coefficients=(3.4445, -4.7750, 2.0315),
+    eps=1e-7,
+    ns_steps=5,
+    adjust_lr_fn=None,
+):
     """Momentum whose update is orthogonalized, for the matrices of hidden layers (Jordan 2024)."""
     if ns_steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -398,7 +481,10 @@ def muon(param, grad, state, step, *, lr=1e-3, weight_decay=0.1, momentum=0.95, 
     update = lerp(grad, buffer, momentum) if nesterov else buffer
     update = orthogonalized(update, ns_coefficients, ns_steps, eps).astype(param.dtype)
     rows, columns = param.shape
-    ratio = 0.2 * math.sqrt(max(rows, columns)) if adjust_lr_fn == "match_rms_adamw" else (
-        math.sqrt(max(1, rows / columns)))
+    ratio = (
+        0.2 * math.sqrt(max(rows, columns))
+        if adjust_lr_fn == "match_rms_adamw"
+        else (math.sqrt(max(1, rows / columns)))
+    )
     new = (1 - lr * weight_decay) * param - (lr * ratio) * update
     return new, {"momentum_buffer": buffer}

@@ -1,4 +1,5 @@
 """torch.optim.LBFGS: a quasi-Newton method that evaluates the closure several times a step."""
+
 from __future__ import annotations
 
 from ..torch._tensor_base import Tensor
@@ -30,14 +31,31 @@ class LBFGS(Optimizer):
     True
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
-                 tolerance_change=1e-9, history_size=100, line_search_fn=None):
+    def __init__(
+        self,
+        params,
+        lr=1,
+        max_iter=20,
+        max_eval=None,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        history_size=100,
+        line_search_fn=None,
+    ):
         check_lr(lr)
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
-        super().__init__(params, {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change, "history_size": history_size,
-            "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
@@ -61,8 +79,8 @@ class LBFGS(Optimizer):
 
     def _gather_flat_grad(self) -> Tensor:
         from ..torch import cat
-        return cat([_flat(p.new_zeros(p.shape) if p.grad is None else p.grad)
-                    for p in self._params], 0)
+
+        return cat([_flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for p in self._params], 0)
 
     def _add_grad(self, step_size, direction: Tensor):
         """Move all parameters along a flat direction."""
@@ -70,7 +88,7 @@ class LBFGS(Optimizer):
         for p in self._params:
             flat = _as_real(p)
             n = flat.numel()
-            flat.add_(step_size * direction[offset:offset + n].view_as(flat))
+            flat.add_(step_size * direction[offset : offset + n].view_as(flat))
             offset += n
 
     def _set_param(self, values: list[Tensor]):
@@ -82,11 +100,13 @@ def _with_tape(closure):
     def evaluate():
         with enable_grad():
             return closure()
+
     return evaluate
 
 
 def _as_real(x: Tensor) -> Tensor:
     from ..torch import view_as_real
+
     return view_as_real(x) if x.is_complex() else x
 
 
@@ -99,8 +119,7 @@ class _Run:
 
     _SAVED = ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")
 
-    def __init__(self, optimizer: LBFGS, group: dict, state: dict, evaluate, loss: float,
-                 grad: Tensor):
+    def __init__(self, optimizer: LBFGS, group: dict, state: dict, evaluate, loss: float, grad: Tensor):
         self.optimizer, self.options, self.state = optimizer, group, state
         self.evaluate, self.loss, self.grad = evaluate, loss, grad
         self.weights, self.lr = None, group["lr"]
@@ -138,8 +157,11 @@ class _Run:
 
     def _has_converged(self) -> bool:
         tolerance = self.options["tolerance_change"]
-        return (self.is_optimal() or bool((self.d * self.t).abs().max() <= tolerance)
-                or abs(self.loss - self.prev_loss) < tolerance)
+        return (
+            self.is_optimal()
+            or bool((self.d * self.t).abs().max() <= tolerance)
+            or abs(self.loss - self.prev_loss) < tolerance
+        )
 
     # ---- where to
 
@@ -172,8 +194,7 @@ class _Run:
 
     def _newton_direction(self) -> Tensor:
         """Minus the inverse Hessian of the history times the gradient."""
-        direction, self.weights = newton_direction(self.grad, self.old_dirs, self.old_stps, self.ro,
-                                                   self.H_diag)
+        direction, self.weights = newton_direction(self.grad, self.old_dirs, self.old_stps, self.ro, self.H_diag)
         return direction
 
     # ---- how far
@@ -186,8 +207,14 @@ class _Run:
                 raise RuntimeError("only 'strong_wolfe' is supported")
             start = [p.clone() for p in self.optimizer._params]
             self.loss, self.grad, self.t, used = strong_wolfe(
-                lambda t: self._evaluate_at(start, t), self.t, self.d, self.loss, self.grad, slope,
-                max_evals=self.options["max_eval"] - evals)
+                lambda t: self._evaluate_at(start, t),
+                self.t,
+                self.d,
+                self.loss,
+                self.grad,
+                slope,
+                max_evals=self.options["max_eval"] - evals,
+            )
             self.optimizer._add_grad(self.t, self.d)
             return used
         self.optimizer._add_grad(self.t, self.d)

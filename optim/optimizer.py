@@ -1,4 +1,5 @@
 """torch.optim.Optimizer: parameter groups, hooks, states; what every optimizer has in common."""
+
 from __future__ import annotations
 
 import copy
@@ -14,19 +15,20 @@ from ..torch._tensor_base import Tensor
 from ..torch.autograd.modes import enable_grad, state as mode
 from ..torch.utils.hooks import RemovableHandle
 
-NOT_ITERABLE = ("params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                "but got {}")
-UNORDERED = ("optimizer parameters need to be organized in ordered collections, but the ordering "
-             "of tensors in sets will change between runs. Please use a list instead.")
-NAMES_MISSING = ("all optimizer params should be with/without names. Some param names are missing")
-NAMES_MIXED = ("all optimizer param groups should be with/without names. cannot add param group {} "
-               "to the optimizer")
+NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
+UNORDERED = (
+    "optimizer parameters need to be organized in ordered collections, but the ordering "
+    "of tensors in sets will change between runs. Please use a list instead."
+)
+NAMES_MISSING = "all optimizer params should be with/without names. Some param names are missing"
+NAMES_MIXED = "all optimizer param groups should be with/without names. cannot add param group {} to the optimizer"
 NOT_A_TENSOR = "optimizer can only optimize Tensors, but one of the params is {}"
-DUPLICATE = ("optimizer contains a parameter group with duplicate parameters; in future, this will "
-             "cause an error; see github.com/pytorch/pytorch/issues/40967 for more information")
+DUPLICATE = (
+    "optimizer contains a parameter group with duplicate parameters; in future, this will "
+    "cause an error; see github.com/pytorch/pytorch/issues/40967 for more information"
+)
 GROUPS_DIFFER = "loaded state dict has a different number of parameter groups"
-SIZES_DIFFER = ("loaded state dict contains a parameter group that doesn't match the size of "
-                "optimizer's group")
+SIZES_DIFFER = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
 
 
 class _Required:
@@ -40,9 +42,14 @@ required = _Required()
 
 # ---- hooks ---------------------------------------------------------------------------------------
 
-_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
-          "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
-          "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks")
+_HOOKS = (
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+    "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks",
+    "_optimizer_load_state_dict_pre_hooks",
+    "_optimizer_load_state_dict_post_hooks",
+)
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
 
@@ -67,6 +74,7 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 
 def _with_hooks(step: Callable) -> Callable:
     """A step method that calls the hooks, and computes what was recorded at its end."""
+
     @functools.wraps(step)
     def hooked_step(*args, **kwargs):
         self = args[0]
@@ -77,6 +85,7 @@ def _with_hooks(step: Callable) -> Callable:
             hook(self, args, kwargs)
         flush("optimizer.step")
         return out
+
     hooked_step.hooked = True
     return hooked_step
 
@@ -87,8 +96,7 @@ def _call_pre_hooks(self, step, args, kwargs):
         if result is None:
             continue
         if not (isinstance(result, tuple) and len(result) == 2):
-            raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but "
-                               f"got {result}.")
+            raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
         args, kwargs = result
     return args, kwargs
 
@@ -130,9 +138,12 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        groups = ["".join([f"Parameter Group {i}\n", *[
-            f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]])
-            for i, group in enumerate(self.param_groups)]
+        groups = [
+            "".join(
+                [f"Parameter Group {i}\n", *[f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]]
+            )
+            for i, group in enumerate(self.param_groups)
+        ]
         return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
 
     def _make_hooks(self):
@@ -205,8 +216,7 @@ class Optimizer:
         self._check_params(params)
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError("parameter group didn't specify a value of required optimization "
-                                 f"parameter {name}")
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         self._check_against_others(param_group)
         self.param_groups.append(param_group)
@@ -224,8 +234,7 @@ class Optimizer:
             warnings.warn(DUPLICATE, stacklevel=4)
         for group in self.param_groups:
             if ("param_names" in new) != ("param_names" in group):
-                raise ValueError(NAMES_MIXED.format(
-                    "with names" if "param_names" in new else "without names"))
+                raise ValueError(NAMES_MIXED.format("with names" if "param_names" in new else "without names"))
             if not params.isdisjoint(group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
 
@@ -241,11 +250,11 @@ class Optimizer:
             for i, p in enumerate(group["params"], start):
                 index.setdefault(id(p), i)
             start += len(group["params"])
-            groups.append({**{k: v for k, v in group.items() if k != "params"},
-                           "params": [index[id(p)] for p in group["params"]]})
+            groups.append(
+                {**{k: v for k, v in group.items() if k != "params"}, "params": [index[id(p)] for p in group["params"]]}
+            )
         states = {index[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
-        return _by_hooks(self, {"state": states, "param_groups": groups},
-                         self._optimizer_state_dict_post_hooks)
+        return _by_hooks(self, {"state": states, "param_groups": groups}, self._optimizer_state_dict_post_hooks)
 
     def load_state_dict(self, state_dict: dict):
         """Go on from what state_dict() gave, here or in PyTorch."""
@@ -256,13 +265,11 @@ class Optimizer:
         pairs = list(zip(self.param_groups, saved))
         if any(len(mine["params"]) != len(theirs["params"]) for mine, theirs in pairs):
             raise ValueError(SIZES_DIFFER)
-        params = {i: (p, theirs) for mine, theirs in pairs
-                  for i, p in zip(theirs["params"], mine["params"])}
+        params = {i: (p, theirs) for mine, theirs in pairs for i, p in zip(theirs["params"], mine["params"])}
         states: defaultdict = defaultdict(dict)
         for key, value in state_dict["state"].items():
             param, group = params.get(key, (None, None))
-            states[key if param is None else param] = (
-                value if param is None else _fitted(value, param, group))
+            states[key if param is None else param] = value if param is None else _fitted(value, param, group)
         for mine, theirs in pairs:
             theirs["params"] = mine["params"]
             if "param_names" in mine:
@@ -314,8 +321,7 @@ def _typename(x) -> str:
     if isinstance(x, Tensor):
         return x.type()
     cls = type(x)
-    return cls.__qualname__ if cls.__module__ in ("builtins", None) else (
-        f"{cls.__module__}.{cls.__qualname__}")
+    return cls.__qualname__ if cls.__module__ in ("builtins", None) else (f"{cls.__module__}.{cls.__qualname__}")
 
 
 def loss_of(closure: Callable | None):
@@ -328,6 +334,7 @@ def loss_of(closure: Callable | None):
 
 def without_tape(step: Callable) -> Callable:
     """A step method with the tape off, unless the optimizer is differentiable."""
+
     @functools.wraps(step)
     def taped_if_asked(self, *args, **kwargs):
         saved, mode.enabled = mode.enabled, bool(self.defaults.get("differentiable"))
@@ -335,6 +342,7 @@ def without_tape(step: Callable) -> Callable:
             return step(self, *args, **kwargs)
         finally:
             mode.enabled = saved
+
     return taped_if_asked
 
 

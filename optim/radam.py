@@ -1,4 +1,5 @@
 """torch.optim.RAdam."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,18 +19,41 @@ class RAdam(AlgorithmOptimizer):
     """
 
     algorithm = functional.radam
-    later_options = {"foreach": None, "maximize": False, "differentiable": False,
-                     "decoupled_weight_decay": False, "capturable": False}
+    later_options = {
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "capturable": False,
+    }
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False,
-                 differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0,
+        decoupled_weight_decay=False,
+        *,
+        foreach=None,
+        maximize=False,
+        capturable=False,
+        differentiable=False,
+    ):
         check_lr(lr)
         check(eps, "Invalid epsilon value: {}")
         check_betas(betas)
         check(weight_decay, "Invalid weight_decay value: {}")
-        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-                    "maximize": maximize, "foreach": foreach, "capturable": capturable,
-                    "decoupled_weight_decay": decoupled_weight_decay,
-                    "differentiable": differentiable}
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)

@@ -1,4 +1,5 @@
 """torch.optim.RMSprop."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,18 +19,44 @@ class RMSprop(AlgorithmOptimizer):
     """
 
     algorithm = functional.rmsprop
-    later_options = {"momentum": 0, "centered": False, "foreach": None, "maximize": False,
-                     "differentiable": False, "capturable": False}
+    later_options = {
+        "momentum": 0,
+        "centered": False,
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
-                 centered=False, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
         check_lr(lr)
         check(eps, "Invalid epsilon value: {}")
         check(momentum, "Invalid momentum value: {}")
         check(weight_decay, "Invalid weight_decay value: {}")
         check(alpha, "Invalid alpha value: {}")
-        defaults = {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps,
-                    "centered": centered, "weight_decay": weight_decay, "capturable": capturable,
-                    "foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)

@@ -1,4 +1,5 @@
 """torch.optim.SGD."""
+
 from __future__ import annotations
 
 from . import functional
@@ -18,17 +19,36 @@ class SGD(AlgorithmOptimizer):
 
     algorithm = functional.sgd
     counts_steps = False
-    later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False,
-                     "fused": False}
+    later_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
-                 maximize=False, foreach=None, differentiable=False, fused=None):
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        momentum=0,
+        dampening=0,
+        weight_decay=0,
+        nesterov=False,
+        *,
+        maximize=False,
+        foreach=None,
+        differentiable=False,
+        fused=None,
+    ):
         check_lr(lr)
         check(momentum, "Invalid momentum value: {}")
         check(weight_decay, "Invalid weight_decay value: {}")
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening,
-                    "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
-                    "foreach": foreach, "differentiable": differentiable, "fused": fused}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)

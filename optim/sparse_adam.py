@@ -1,4 +1,5 @@
 """torch.optim.SparseAdam."""
+
 from __future__ import annotations
 
 from . import functional
@@ -28,10 +29,12 @@ class SparseAdam(AlgorithmOptimizer):
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         for what, is_one, advice in (
-                ("Sparse", lambda p: p.is_sparse, "requires dense parameter tensors"),
-                ("Complex", lambda p: p.is_complex(), "does not support complex parameters")):
-            found = [[i, j] for i, group in enumerate(self.param_groups)
-                     for j, p in enumerate(group["params"]) if is_one(p)]
+            ("Sparse", lambda p: p.is_sparse, "requires dense parameter tensors"),
+            ("Complex", lambda p: p.is_complex(), "does not support complex parameters"),
+        ):
+            found = [
+                [i, j] for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"]) if is_one(p)
+            ]
             if found:
                 raise ValueError(f"{what} params at indices {found}: SparseAdam {advice}")
 

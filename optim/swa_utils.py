@@ -1,4 +1,5 @@
 """torch.optim.swa_utils: averages of models over training, and SWALR."""
+
 from __future__ import annotations
 
 import copy
@@ -10,16 +11,22 @@ from ..torch._types import int64
 from ..torch.autograd.modes import no_grad
 from .lr_scheduler.base import LRScheduler, anneal, per_group
 
-__all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
-           "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 # ---- averages ------------------------------------------------------------------------------------
 
 
 def _check_decay(decay: float):
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] "
-                         "range.")
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
@@ -29,14 +36,17 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
     @no_grad()
     def ema_update(ema_param, current_param, num_averaged):
         return decay * ema_param + (1 - decay) * current_param
+
     return ema_update
 
 
 def get_swa_avg_fn() -> Callable:
     """f(average of n, current, n) -> the average of n + 1."""
+
     @no_grad()
     def swa_update(averaged_param, current_param, num_averaged):
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
     return swa_update
 
 
@@ -61,6 +71,7 @@ def _in_place(average: Callable) -> Callable:
     def update(averaged_params, current_params, num_averaged):
         for mean, current in zip(averaged_params, current_params, strict=True):
             mean.copy_(average(mean, current, num_averaged))
+
     return update
 
 
@@ -85,6 +96,7 @@ class AveragedModel(Module):
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         from ..torch import tensor
+
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -138,6 +150,7 @@ def update_bn(loader: Iterable, model, device=None):
     tensor([1., 1.])
     """
     from ..nn.modules.batchnorm import _BatchNorm
+
     norms = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not norms:
         return
@@ -171,8 +184,7 @@ class SWALR(LRScheduler):
 
     _not_saved = ("optimizer", "anneal_func")
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos",
-                 last_epoch: int = -1):
+    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1):
         for lr, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = lr
         self._set_anneal_func(anneal_strategy)

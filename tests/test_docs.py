@@ -1,4 +1,5 @@
 """Every example in a docstring of the package runs and gives what it says."""
+
 from __future__ import annotations
 
 import doctest
@@ -15,8 +16,13 @@ from functorch_core.ops.op import Op
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?")
 # Packages whose examples need what a test run may lack, or that are tried by their own tests.
-LEFT_OUT = ("functorch_core.torch", "functorch_core.nn", "functorch_core.optim",
-            "functorch_core.data", "functorch_core.__main__")
+LEFT_OUT = (
+    "functorch_core.torch",
+    "functorch_core.nn",
+    "functorch_core.optim",
+    "functorch_core.data",
+    "functorch_core.__main__",
+)
 
 
 class Checker(doctest.OutputChecker):
@@ -27,8 +33,11 @@ class Checker(doctest.OutputChecker):
             return True
         wanted, found = (list(map(float, NUMBER.findall(text))) for text in (want, got))
         frames = ["".join(NUMBER.sub("#", text).split()) for text in (want, got)]
-        return frames[0] == frames[1] and len(wanted) == len(found) and all(
-            abs(w - f) <= 1e-5 * max(abs(w), 1e-3) for w, f in zip(wanted, found))
+        return (
+            frames[0] == frames[1]
+            and len(wanted) == len(found)
+            and all(abs(w - f) <= 1e-5 * max(abs(w), 1e-3) for w, f in zip(wanted, found))
+        )
 
 
 def modules(path=fc.__path__, prefix="functorch_core."):
@@ -102,6 +111,7 @@ def test_a_public_function_has_a_line_and_an_example(name, function):
 
 def test_operations_are_exposed_with_their_signature():
     from functorch_core.ops import elementwise
+
     assert isinstance(elementwise.clip, Op)
     assert str(inspect.signature(fc.clip)) == "(x, /, min=None, max=None)"
     assert fc.clip.__name__ == "clip"

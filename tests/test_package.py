@@ -1,4 +1,5 @@
 """The package as it is installed: every folder is listed, nothing starts on import."""
+
 from __future__ import annotations
 
 import subprocess
@@ -30,17 +31,17 @@ def test_every_folder_is_a_listed_package():
 
 def run(code: str) -> str:
     """The output of a fresh interpreter."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                          check=True).stdout.strip()
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_import_starts_no_thread_and_no_client():
-    code = ("import threading, functorch_core as fc; from functorch_core import xla; "
-            "print(threading.active_count(), xla.has_client())")
+    code = (
+        "import threading, functorch_core as fc; from functorch_core import xla; "
+        "print(threading.active_count(), xla.has_client())"
+    )
     assert run(code) == "1 False"
 
 
 def test_neither_jax_nor_the_real_torch_is_imported():
-    code = ("import sys, functorch_core, functorch_core.torch; "
-            "print([m for m in ('jax', 'torch') if m in sys.modules])")
+    code = "import sys, functorch_core, functorch_core.torch; print([m for m in ('jax', 'torch') if m in sys.modules])"
     assert run(code) == "[]"

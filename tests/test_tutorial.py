@@ -1,4 +1,5 @@
 """The documentation's code blocks run: each page's, in order, in one namespace."""
+
 from __future__ import annotations
 
 import re

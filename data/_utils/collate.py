@@ -1,4 +1,5 @@
 """From a list of samples to a batch."""
+
 from __future__ import annotations
 
 import collections.abc as abc
@@ -14,13 +15,24 @@ from ...torch._tensor import from_array
 from ...torch._tensor_base import Tensor
 from ...torch._types import float64
 
-NOT_COLLATABLE = ("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or "
-                  "lists; found {}")
+NOT_COLLATABLE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 default_collate_err_msg_format = NOT_COLLATABLE
 PLAIN = frozenset({Tensor, Parameter})
-HOST_SCALARS = frozenset((
-    np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, np.float32, np.float64,
-    np.complex64, np.complex128))
+HOST_SCALARS = frozenset(
+    (
+        np.bool_,
+        np.uint8,
+        np.int8,
+        np.int16,
+        np.int32,
+        np.int64,
+        np.float16,
+        np.float32,
+        np.float64,
+        np.complex64,
+        np.complex128,
+    )
+)
 HOST_DTYPES = frozenset(map(np.dtype, HOST_SCALARS))
 
 
@@ -94,6 +106,7 @@ def collate(batch, *, collate_fn_map: dict | None = None):
 
     def inner(samples):
         return collate(samples, collate_fn_map=collate_fn_map)
+
     if isinstance(first, abc.Mapping):
         return _like_mapping(first, {k: inner([sample[k] for sample in batch]) for k in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
@@ -165,9 +178,12 @@ def _are_alike(batch) -> bool:
     if first.dtype.kind not in "biufc" or not first.dtype.isnative:
         return False
     shape, dtype = first.shape, first.dtype
-    return dtype in HOST_DTYPES and all([
-        a.__class__ is np.ndarray and a.shape == shape and a.dtype == dtype
-        and min(a.strides, default=0) >= 0 for a in batch])
+    return dtype in HOST_DTYPES and all(
+        [
+            a.__class__ is np.ndarray and a.shape == shape and a.dtype == dtype and min(a.strides, default=0) >= 0
+            for a in batch
+        ]
+    )
 
 
 def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):

@@ -1,4 +1,5 @@
 """Reading a batch (or a sample, without automatic batching) from a dataset."""
+
 from __future__ import annotations
 
 from .collate import default_collate
@@ -6,6 +7,7 @@ from .collate import default_collate
 
 def _nothing(indices):
     """Of datasets that know no quicker way to a batch than by its samples."""
+
 
 class _MapDatasetFetcher:
     """Reads `dataset[index]`."""

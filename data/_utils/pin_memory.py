@@ -1,4 +1,5 @@
 """pin_memory=True: accepted, and done by whatever brings its own `pin_memory` method."""
+
 from __future__ import annotations
 
 import collections.abc as abc

@@ -4,6 +4,7 @@ A channel is one end of a `multiprocessing.Pipe`. The bytes of a large message l
 a name (memfd on Linux), whose descriptor goes through the pipe: it costs one copy, the receiver
 maps it, and when a process dies, however it dies, nothing is left behind.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -23,11 +24,13 @@ from ...torch._parameter import Parameter
 from ...torch._tensor import from_array
 from ...torch._tensor_base import Tensor
 
-INLINE = 1 << 14   # bytes; sending a file costs 60 us, as much as to copy this through the pipe
-ALIGN = 64         # XLA takes host arrays without a copy if they are aligned so
-NON_LEAF = ("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-            "does not support crossing process boundaries.  If you just want to transfer the data, "
-            "call detach() on the tensor before serializing (e.g., putting it on the queue).")
+INLINE = 1 << 14  # bytes; sending a file costs 60 us, as much as to copy this through the pipe
+ALIGN = 64  # XLA takes host arrays without a copy if they are aligned so
+NON_LEAF = (
+    "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+    "does not support crossing process boundaries.  If you just want to transfer the data, "
+    "call detach() on the tensor before serializing (e.g., putting it on the queue)."
+)
 
 # ---- pickling ------------------------------------------------------------------------------------
 
@@ -43,8 +46,7 @@ class _Pickler(pickle.Pickler):
             raise RuntimeError(NON_LEAF)
         array = np.ascontiguousarray(obj._array())
         raw = pickle.PickleBuffer(array.reshape(-1).view(np.uint8))
-        return _rebuilt, (raw, obj.dtype.name, tuple(obj.shape), obj.requires_grad,
-                          type(obj) is Parameter)
+        return _rebuilt, (raw, obj.dtype.name, tuple(obj.shape), obj.requires_grad, type(obj) is Parameter)
 
 
 def _rebuilt(raw, dtype: str, shape: tuple, requires_grad: bool, is_parameter: bool) -> Tensor:
@@ -110,7 +112,7 @@ class Channel:
             offsets = _offsets(sizes, ALIGN)
             whole = _mapped(self._receive_file(), offsets[-1])
         view = memoryview(whole).cast("B")
-        parts = [view[start:start + size] for start, size in zip(offsets, sizes)]
+        parts = [view[start : start + size] for start, size in zip(offsets, sizes)]
         return pickle.loads(parts[0], buffers=parts[1:])
 
     def _receive_file(self) -> int:
@@ -161,8 +163,7 @@ def _new_file() -> int:
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
-                       ctypes.c_long]
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
 _POPULATE = 0x8000 if os.uname().sysname == "Linux" else 0  # map all pages now: no faults later

@@ -5,6 +5,7 @@ all workers share); messages from it are (number, kind, content), with kind BATC
 WorkerError), END (of an iterable dataset) or RESUMED. When either end of the channel is closed, the
 worker ends.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -113,7 +114,7 @@ class Job:
     init_fn: Callable | None
     base_seed: int
     num_workers: int
-    shared_seed: int | None = None   # of pipes, the same in all workers
+    shared_seed: int | None = None  # of pipes, the same in all workers
     id: int = 0
 
     def for_worker(self, worker_id: int) -> Job:

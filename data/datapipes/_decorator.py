@@ -1,13 +1,16 @@
 """Decorators of pipes: names as methods, and promises of determinism."""
+
 from __future__ import annotations
 
 import functools
 
 from .datapipe import IterDataPipe, MapDataPipe
 
-FORBIDDEN = ("{name} is non-deterministic{inputs}, but you set 'guaranteed_datapipes_determinism'. "
-             "You can turn off determinism for this DataPipe if that is acceptable for your "
-             "application")
+FORBIDDEN = (
+    "{name} is non-deterministic{inputs}, but you set 'guaranteed_datapipes_determinism'. "
+    "You can turn off determinism for this DataPipe if that is acceptable for your "
+    "application"
+)
 
 
 class _Setting:
@@ -93,8 +96,9 @@ class non_deterministic:
     def __init__(self, arg):
         if isinstance(arg, type):
             if not issubclass(arg, IterDataPipe):
-                raise TypeError("Only `IterDataPipe` can be decorated with `non_deterministic`, "
-                                f"but {arg.__name__} is found")
+                raise TypeError(
+                    f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {arg.__name__} is found"
+                )
             self.cls = arg
         elif callable(arg):
             self.deterministic_fn = arg
@@ -114,8 +118,10 @@ class non_deterministic:
         """The pipe; TypeError if the function says that it is not deterministic, and it has to."""
         says = self.deterministic_fn(*args, **kwargs)
         if not isinstance(says, bool):
-            raise TypeError("deterministic_fn of `non_deterministic` decorator is required to "
-                            f"return a boolean value, but {type(says)} is found")
+            raise TypeError(
+                "deterministic_fn of `non_deterministic` decorator is required to "
+                f"return a boolean value, but {type(says)} is found"
+            )
         return self._made(" with the inputs", args, kwargs) if says else self.cls(*args, **kwargs)
 
     def _made(self, inputs: str, args, kwargs):
@@ -137,4 +143,5 @@ def runtime_validation(f):
     @functools.wraps(f)
     def iterate(self):
         yield from f(self)
+
     return iterate

@@ -1,4 +1,5 @@
 """Of an iterable pipe one iterator is valid: a new one ends those before it."""
+
 from __future__ import annotations
 
 import functools
@@ -7,21 +8,28 @@ from collections.abc import Callable
 
 THROWN_BY = "thrown by __iter__ of"
 CONSTRAINT = "single iterator per IterDataPipe constraint"
-FEEDBACK = (f"\nFor feedback regarding this {CONSTRAINT}, feel free to comment on this issue: "
-            "https://github.com/pytorch/data/issues/45.")
-INVALID = ("This iterator has been invalidated because another iterator has been created from the "
-           "same IterDataPipe: {pipe}\nThis may be caused by multiple references to the same "
-           "IterDataPipe. We recommend using `.fork()` if that is necessary." + FEEDBACK)
-INVALID_CHILD = ("This iterator has been invalidated, because a new iterator has been created from "
-                 "one of the ChildDataPipes of {pipe}." + FEEDBACK)
+FEEDBACK = (
+    f"\nFor feedback regarding this {CONSTRAINT}, feel free to comment on this issue: "
+    "https://github.com/pytorch/data/issues/45."
+)
+INVALID = (
+    "This iterator has been invalidated because another iterator has been created from the "
+    "same IterDataPipe: {pipe}\nThis may be caused by multiple references to the same "
+    "IterDataPipe. We recommend using `.fork()` if that is necessary." + FEEDBACK
+)
+INVALID_CHILD = (
+    "This iterator has been invalidated, because a new iterator has been created from "
+    "one of the ChildDataPipes of {pipe}." + FEEDBACK
+)
 
 
 def described(pipe) -> str:
     """The pipe as a call: its class and the arguments it keeps."""
     names = sorted(set(inspect.signature(type(pipe)).parameters) & pipe.__dict__.keys())
     values = [getattr(pipe, name) for name in names]
-    given = ", ".join(f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}"
-                      for name, value in zip(names, values))
+    given = ", ".join(
+        f"{name}={value.__name__ if inspect.isfunction(value) else repr(value)}" for name, value in zip(names, values)
+    )
     return f"{type(pipe).__name__}({given})"
 
 
@@ -41,6 +49,7 @@ def counted(function: Callable) -> Callable:
         except Exception as error:
             _name_pipe(error, pipe)
             raise
+
     return iterate
 
 

@@ -1,4 +1,5 @@
 """What pipes that shuffle have in common: whether they do, and their seed."""
+
 from __future__ import annotations
 
 import random

@@ -1,4 +1,5 @@
 """The base classes of pipes."""
+
 from __future__ import annotations
 
 import functools
@@ -38,7 +39,7 @@ class _Pipe:
 
     functions: dict
     getstate_hook = reduce_ex_hook = str_hook = repr_hook = None
-    _unsaved: tuple[str, ...] = ()   # attributes that pickles leave out; `_clear` makes them anew
+    _unsaved: tuple[str, ...] = ()  # attributes that pickles leave out; `_clear` makes them anew
 
     def __getattr__(self, name: str):
         function = type(self).functions.get(name)
@@ -95,6 +96,7 @@ def _register(base: type, name: str, cls):
 
     def make(source, *args, **kwargs):
         return cls(source, *args, **kwargs)
+
     base.functions[name] = functools.update_wrapper(make, cls, assigned=("__doc__",), updated=())
 
 
@@ -139,8 +141,7 @@ class IterDataPipe(_Pipe, IterableDataset[T_co]):
             raise RuntimeError(INVALID.format(pipe=described(self)))
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name, cls_to_register,
-                                      enable_df_api_tracing=False):
+    def register_datapipe_as_function(cls, function_name, cls_to_register, enable_df_api_tracing=False):
         """Give all iterable pipes a method that puts another pipe behind them."""
         _register(IterDataPipe, function_name, cls_to_register)
 

@@ -1,4 +1,5 @@
 """fc.Array: an immutable array, concrete or traced, with operators, indexing and methods."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -66,19 +67,20 @@ class Array(HasAval):
         array = to_numpy(concrete_value(self, "np.asarray"))
         if dtype is not None and array.dtype != dtype:
             if copy is False:
-                raise ValueError(f"np.asarray(..., dtype={dtype}, copy=False) of {self.aval}: "
-                                 "another dtype is a copy")
+                raise ValueError(f"np.asarray(..., dtype={dtype}, copy=False) of {self.aval}: another dtype is a copy")
             return array.astype(dtype)
         if copy:
             return array.copy()
         array.flags.writeable = False  # the values are shared and must not change
-        return array.view()            # which cannot be made writeable, as its base is not
+        return array.view()  # which cannot be made writeable, as its base is not
 
     def item(self):
         """The only element, as a Python number."""
         if self.size != 1:
-            error = ValueError(f"x.item() needs an array of one element, x is {self.aval}; "
-                               "x.tolist() gives all, x[i].item() one of them")
+            error = ValueError(
+                f"x.item() needs an array of one element, x is {self.aval}; "
+                "x.tolist() gives all, x[i].item() one of them"
+            )
             raise explained(error, lambda: as_method("item", (self,), {}))
         return to_numpy(concrete_value(self, "item()")).reshape(()).item()
 
@@ -106,8 +108,9 @@ class Array(HasAval):
 
     def __index__(self):
         if self.dtype not in dt.INTEGER:
-            error = TypeError(f"only an integer array can be an index, this one is {self.aval}; "
-                              "convert it first: x.astype(fc.int64)")
+            error = TypeError(
+                f"only an integer array can be an index, this one is {self.aval}; convert it first: x.astype(fc.int64)"
+            )
             raise explained(error, lambda: as_function("operator.index", (self,), {}))
         return int(self._scalar("operator.index", "an index"))
 
@@ -116,8 +119,9 @@ class Array(HasAval):
         what = what or f"{call}()"
         try:
             if self.size != 1:
-                raise ValueError(f"{what} needs one element, this array is {self.aval}; "
-                                 "use .any() or .all() for a condition on many")
+                raise ValueError(
+                    f"{what} needs one element, this array is {self.aval}; use .any() or .all() for a condition on many"
+                )
             return to_numpy(concrete_value(self, what, branching)).reshape(())[()]
         except MISTAKES as error:
             raise explained(error, lambda: as_function(call, (self,), {}))
@@ -126,8 +130,9 @@ class Array(HasAval):
         buffer = to_buffer(concrete_value(self, "DLPack"))
         here = xla.dlpack_device(buffer)
         if dl_device is not None and tuple(map(int, dl_device)) != here:
-            raise BufferError(f"the array is on DLPack device {here}, {dl_device} was asked for; "
-                              "move it first: x.to_device(...)")
+            raise BufferError(
+                f"the array is on DLPack device {here}, {dl_device} was asked for; move it first: x.to_device(...)"
+            )
         if copy:
             buffer = xla.put(np.array(xla.to_numpy(buffer)), xla.device_of(buffer))
         return xla.to_dlpack(buffer)
@@ -137,15 +142,18 @@ class Array(HasAval):
 
     def __len__(self):
         if not self.ndim:
-            error = TypeError(f"len(x) of a 0-d array, {self.aval}, which has no first dimension; "
-                              "x.size counts its elements, x.item() is its number")
+            error = TypeError(
+                f"len(x) of a 0-d array, {self.aval}, which has no first dimension; "
+                "x.size counts its elements, x.item() is its number"
+            )
             raise explained(error, lambda: as_function("len", (self,), {}))
         return self.shape[0]
 
     def __iter__(self):
         if not self.ndim:
-            error = TypeError(f"iteration over a 0-d array, {self.aval}, which has no first "
-                              "dimension; x.item() is its number")
+            error = TypeError(
+                f"iteration over a 0-d array, {self.aval}, which has no first dimension; x.item() is its number"
+            )
             raise explained(error, lambda: as_function("iter", (self,), {}))
         return (self[i] for i in range(self.shape[0]))
 
@@ -211,15 +219,15 @@ def as_value(x):
         try:
             return from_numpy(np.asarray(x, dt.of_scalar(x)))
         except OverflowError:
-            raise OverflowError(f"the Python integer {x:.4e} does not fit int64, the dtype of "
-                                "integers; pass a float, float(x)") from None
+            raise OverflowError(
+                f"the Python integer {x:.4e} does not fit int64, the dtype of integers; pass a float, float(x)"
+            ) from None
     if isinstance(x, (np.ndarray, np.generic)):
         dt.canonical(x.dtype)
         return from_numpy(np.array(x))
     if x.__class__ is Value or isinstance(x, Traced):
         return x
-    raise TypeError(f"expected an array or a number, got {type(x).__name__}: {x!r:.60}; "
-                    "convert lists with fc.asarray")
+    raise TypeError(f"expected an array or a number, got {type(x).__name__}: {x!r:.60}; convert lists with fc.asarray")
 
 
 def concrete_value(array: Array, what: str, branching: bool = False) -> Value:

@@ -6,6 +6,7 @@ that reads the buffers out of the arguments and runs the program, or says that t
 For a dict of 50 arrays reading takes 2.5 us; by the general registry, which sorts the keys, and
 with a look-up by structure and avals it took 9.
 """
+
 from __future__ import annotations
 
 import functools
@@ -21,12 +22,12 @@ from ..engine.units import SCALAR_AVALS
 from ..ops.op import fits
 from .array import Array, array_of
 
-MAX_KNOWN = 8       # signatures a function is tried for, most recent first
-MAX_WRITTEN = 500   # leaves; for larger containers the registry is as good
-GETTER = 4          # from so many leaves in a dict on, itemgetter is quicker than subscripts
-UNROLLED = 16       # up to so many leaves, comprehensions (functions of their own) cost more
+MAX_KNOWN = 8  # signatures a function is tried for, most recent first
+MAX_WRITTEN = 500  # leaves; for larger containers the registry is as good
+GETTER = 4  # from so many leaves in a dict on, itemgetter is quicker than subscripts
+UNROLLED = 16  # up to so many leaves, comprehensions (functions of their own) cost more
 
-MISSED = object()   # what a known call returns if the call is another
+MISSED = object()  # what a known call returns if the call is another
 
 KNOWN_CALL = """
 def call(args, kwargs):
@@ -43,8 +44,7 @@ def call(args, kwargs):
 """
 
 
-def known_call(args: tuple, kwargs: dict, leaves: Sequence, structure: PyTreeDef, jitted,
-               signature) -> Callable:
+def known_call(args: tuple, kwargs: dict, leaves: Sequence, structure: PyTreeDef, jitted, signature) -> Callable:
     """A function of (args, kwargs): the result of a call like this one, MISSED for others.
 
     `structure` is that of the dynamic arguments: (a tuple of them, a dict by keyword).
@@ -52,14 +52,22 @@ def known_call(args: tuple, kwargs: dict, leaves: Sequence, structure: PyTreeDef
     device, kinds, program = signature.device, signature.kinds, signature.program
     writer = _Writer()
     places = writer.arguments(args, kwargs, structure, jitted.static, jitted.static_names)
-    putters = {i: host_leaf(x.__class__, kind, device, cached=not jitted.donates)
-               for i, (x, kind) in enumerate(zip(leaves, kinds)) if x.__class__ is not Array}
+    putters = {
+        i: host_leaf(x.__class__, kind, device, cached=not jitted.donates)
+        for i, (x, kind) in enumerate(zip(leaves, kinds))
+        if x.__class__ is not Array
+    }
     avals = [k for k, x in zip(kinds, leaves) if x.__class__ is Array]
     writer.buffers(places, avals, putters)
     read, writer.lines = writer.lines, []
     outs, result = writer.results(signature.out_tree, signature.out_avals)
-    source = KNOWN_CALL.format(read="\n        ".join(read), run=writer.run(program), outs=outs,
-                               wrap="\n    ".join(writer.lines), result=result)
+    source = KNOWN_CALL.format(
+        read="\n        ".join(read),
+        run=writer.run(program),
+        outs=outs,
+        wrap="\n    ".join(writer.lines),
+        result=result,
+    )
     writer.names["failed"] = functools.partial(failed, device)
     exec(compile(source, "<functorch_core>", "exec"), writer.names)
     return writer.names["call"]
@@ -102,8 +110,7 @@ class _Writer:
         self.lines.append(f"{name} = {expression}")
         return name
 
-    def arguments(self, args, kwargs, structure: PyTreeDef, static: frozenset,
-                  static_names: frozenset) -> list[str]:
+    def arguments(self, args, kwargs, structure: PyTreeDef, static: frozenset, static_names: frozenset) -> list[str]:
         """Lines that check the arguments; expressions for the leaves."""
         self.require(f"len(args) == {len(args)} and len(kwargs) == {len(kwargs)}")
         fixed = {f"args[{i}]": args[i] for i in static if i < len(args)}
@@ -115,8 +122,7 @@ class _Writer:
         places = [f"args[{i}]" for i in range(len(args)) if i not in static]
         places += [f"kwargs[{k!r}]" for k in by_name.node_data()[1]]
         children = [*by_position.children(), *by_name.children()]
-        return [leaf for child, place in zip(children, places, strict=True)
-                for leaf in self.leaves(child, place)]
+        return [leaf for child, place in zip(children, places, strict=True) for leaf in self.leaves(child, place)]
 
     def leaves(self, structure: PyTreeDef, place: str) -> list[str]:
         """Lines that check a container; expressions for its leaves."""
@@ -138,8 +144,7 @@ class _Writer:
             if len(keys) >= GETTER:
                 return [f"*{self.name(operator.itemgetter(*keys))}({node})"]
         parts = range(len(children)) if sequence else map(self.name, keys)
-        return [leaf for child, part in zip(children, parts)
-                for leaf in self.leaves(child, f"{node}[{part}]")]
+        return [leaf for child, part in zip(children, parts) for leaf in self.leaves(child, f"{node}[{part}]")]
 
     def by_registry(self, structure: PyTreeDef, place: str) -> list[str]:
         """Lines that flatten a container by the registry; expressions for its leaves."""
@@ -181,8 +186,7 @@ class _Writer:
             return "outs", f"{self.name(structure)}.unflatten({arrays})"
         new, array = self.name(object.__new__), self.name(Array)
         for i, aval in enumerate(avals):
-            self.lines.append(f"x{i} = {new}({array}); x{i}.aval = {self.name(aval)}; "
-                              f"x{i}._data = r{i}")
+            self.lines.append(f"x{i} = {new}({array}); x{i}.aval = {self.name(aval)}; x{i}._data = r{i}")
         outs = "".join(f"r{i}, " for i in range(len(avals)))
         return f"({outs})", self.rebuilt(structure, iter(range(len(avals))))
 
@@ -217,6 +221,7 @@ def host_leaf(cls: type, kind: Aval | type, device, cached: bool) -> Callable:
         if x.__class__ is not cls:
             raise TypeError
         return xla.put(np.asarray(x, aval.dtype), device)
+
     return put
 
 
@@ -240,4 +245,5 @@ def _number(cls: type, aval: Aval, device) -> Callable:
         buffer = xla.put(np.asarray(x, aval.dtype), device)
         last = x, buffer
         return buffer
+
     return put

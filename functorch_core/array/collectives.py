@@ -3,6 +3,7 @@
 Names, signatures and results are jax.lax's. What exchanges data between examples is all_gather and
 a choice by axis_index, so it has every derivative and batches over other axes.
 """
+
 from __future__ import annotations
 
 import math
@@ -49,7 +50,7 @@ def _gathered(x, axis_name) -> Array:
     for name in reversed(names):
         out = ops.all_gather(out, axis_name=name, at=0)
     out = wrap(out)
-    return out if len(names) == 1 else out.reshape((axis_size(axis_name), *out.shape[len(names):]))
+    return out if len(names) == 1 else out.reshape((axis_size(axis_name), *out.shape[len(names) :]))
 
 
 def _of_group(what: str, x, axis_name, groups: Groups) -> Array:
@@ -79,8 +80,7 @@ def _table(what: str, axis_name, groups) -> tuple[np.ndarray, np.ndarray]:
     size = axis_size(axis_name)
     flat = [i for group in groups for i in group]
     if sorted(flat) != list(range(size)) or len({len(group) for group in groups}) != 1:
-        raise ValueError(GROUPS.format(what=what, groups=groups, axis=axis_name, size=size,
-                                       last=size - 1))
+        raise ValueError(GROUPS.format(what=what, groups=groups, axis=axis_name, size=size, last=size - 1))
     members = np.empty((size, len(groups[0])), np.int64)
     places = np.empty(size, np.int64)
     for group in groups:
@@ -117,11 +117,20 @@ def psum(x, axis_name, *, axis_index_groups: Groups = None):
     Array([0.25, 0.75], dtype=float32)
     """
     if axis_index_groups is None:
-        return tree.map(lambda leaf: leaf * axis_size(axis_name)
-                        if leaf.__class__ in (int, float, complex)
-                        else wrap(ops.psum(as_value(leaf), axis_name=axis_name)), x)
-    return tree.map(lambda leaf: fc.sum(_of_group("psum", leaf, axis_name, axis_index_groups),
-                                        axis=0, dtype=as_value(leaf).aval.dtype), x)
+        return tree.map(
+            lambda leaf: (
+                leaf * axis_size(axis_name)
+                if leaf.__class__ in (int, float, complex)
+                else wrap(ops.psum(as_value(leaf), axis_name=axis_name))
+            ),
+            x,
+        )
+    return tree.map(
+        lambda leaf: fc.sum(
+            _of_group("psum", leaf, axis_name, axis_index_groups), axis=0, dtype=as_value(leaf).aval.dtype
+        ),
+        x,
+    )
 
 
 @explaining
@@ -170,8 +179,7 @@ def _pmin(x: Array, axis_name) -> Array:
 
 
 @explaining
-def psum_scatter(x, axis_name, *, scatter_dimension: int = 0, axis_index_groups: Groups = None,
-                 tiled: bool = False):
+def psum_scatter(x, axis_name, *, scatter_dimension: int = 0, axis_index_groups: Groups = None, tiled: bool = False):
     """This example's slice of psum(x): along `scatter_dimension`, which has the axis's size.
 
     With `tiled`, its block of a dimension that is a multiple of that size.
@@ -180,6 +188,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension: int = 0, axis_index_groups:
     >>> fc.vmap(lambda x: fc.psum_scatter(x, "i"), axis_name="i")(fc.asarray([[1., 2.], [3., 4.]]))
     Array([4., 6.], dtype=float32)
     """
+
     def scattered(leaf):
         x = wrap(as_value(leaf))
         axis = _dimension("psum_scatter", scatter_dimension, x)
@@ -187,6 +196,7 @@ def psum_scatter(x, axis_name, *, scatter_dimension: int = 0, axis_index_groups:
         total = psum(x, axis_name, axis_index_groups=axis_index_groups)
         _check_split("psum_scatter", x, axis, size, tiled, axis_name)
         return _part(total, axis, place, size, tiled)
+
     return tree.map(scattered, x)
 
 
@@ -194,16 +204,24 @@ def _check_split(what: str, x: Array, axis: int, size: int, tiled: bool, name):
     """ValueError unless an axis can be divided among so many examples."""
     found = x.shape[axis]
     if found % size if tiled else found != size:
-        raise ValueError(SPLIT.format(
-            what=what, axis=axis, aval=x.aval, found=found, size=size, name=name,
-            needs="it is to be a multiple of" if tiled else "it is to be"))
+        raise ValueError(
+            SPLIT.format(
+                what=what,
+                axis=axis,
+                aval=x.aval,
+                found=found,
+                size=size,
+                name=name,
+                needs="it is to be a multiple of" if tiled else "it is to be",
+            )
+        )
 
 
 def _part(x: Array, axis: int, place, size: int, tiled: bool) -> Array:
     """The slice (or with `tiled` the block) at a place of `size` along an axis."""
     if not tiled:
         return fc.take(x, place, axis=axis)
-    shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1:])
+    shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
     return fc.take(x.reshape(shape), place, axis=axis)
 
 
@@ -211,8 +229,7 @@ def _part(x: Array, axis: int, place, size: int, tiled: bool) -> Array:
 
 
 @explaining
-def all_gather(x, axis_name, *, axis_index_groups: Groups = None, axis: int = 0,
-               tiled: bool = False):
+def all_gather(x, axis_name, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False):
     """x of all examples of the named axis, stacked along a new `axis`, the same in each.
 
     With `tiled`, concatenated along the `axis` that x has. With axis_index_groups, those of the
@@ -223,6 +240,7 @@ def all_gather(x, axis_name, *, axis_index_groups: Groups = None, axis: int = 0,
     Array([[1., 3.],
            [1., 3.]], dtype=float32)
     """
+
     def gathered(leaf):
         x = wrap(as_value(leaf))
         at = _dimension("all_gather", axis, x, extra=not tiled)
@@ -233,13 +251,15 @@ def all_gather(x, axis_name, *, axis_index_groups: Groups = None, axis: int = 0,
             out = fc.moveaxis(out, 0, at)
         if not tiled:
             return out
-        return out.reshape((*x.shape[:at], out.shape[at] * x.shape[at], *x.shape[at + 1:]))
+        return out.reshape((*x.shape[:at], out.shape[at] * x.shape[at], *x.shape[at + 1 :]))
+
     return tree.map(gathered, x)
 
 
 @explaining
-def all_to_all(x, axis_name, split_axis: int, concat_axis: int, *,
-               axis_index_groups: Groups = None, tiled: bool = False):
+def all_to_all(
+    x, axis_name, split_axis: int, concat_axis: int, *, axis_index_groups: Groups = None, tiled: bool = False
+):
     """Example i gets slice i along `split_axis` of every example, stacked along `concat_axis`.
 
     The split axis has the size of the mapped one and disappears. With `tiled` it is a multiple of
@@ -251,6 +271,7 @@ def all_to_all(x, axis_name, split_axis: int, concat_axis: int, *,
     Array([[1., 3.],
            [2., 4.]], dtype=float32)
     """
+
     def exchanged(leaf):
         x = wrap(as_value(leaf))
         split, at = (_dimension("all_to_all", a, x) for a in (split_axis, concat_axis))
@@ -261,8 +282,8 @@ def all_to_all(x, axis_name, split_axis: int, concat_axis: int, *,
         out = fc.moveaxis(mine, 0, at)
         if not tiled:
             return out
-        return out.reshape((*out.shape[:at], out.shape[at] * out.shape[at + 1],
-                            *out.shape[at + 2:]))
+        return out.reshape((*out.shape[:at], out.shape[at] * out.shape[at + 1], *out.shape[at + 2 :]))
+
     return tree.map(exchanged, x)
 
 
@@ -292,7 +313,8 @@ def ppermute(x, axis_name, perm: Sequence[tuple[int, int]]):
     pairs = [tuple(map(operator.index, pair)) for pair in perm]
     sides = list(zip(*pairs)) or [(), ()]
     if any(len(pair) != 2 for pair in pairs) or any(
-            len(set(side)) != len(side) or not set(side) <= set(range(size)) for side in sides):
+        len(set(side)) != len(side) or not set(side) <= set(range(size)) for side in sides
+    ):
         raise ValueError(PERMUTATION.format(what="ppermute", perm=perm, axis=axis_name, size=size))
     sources, sent = np.zeros(size, np.int64), np.zeros(size, bool)
     for source, destination in pairs:
@@ -306,6 +328,7 @@ def ppermute(x, axis_name, perm: Sequence[tuple[int, int]]):
             return out
         zero = _constant(np.zeros((), out.dtype))
         return fc.where(fc.take(_constant(sent), place, axis=0), out, zero)
+
     return tree.map(permuted, x)
 
 
@@ -319,9 +342,11 @@ def pshuffle(x, axis_name, perm: Sequence[int]):
     """
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
-        raise ValueError(f"pshuffle: perm={perm} is not a permutation of the indices of the axis "
-                         f"{axis_name!r}, 0 to {size - 1}.\n    For a rotation: [2, 0, 1]; to leave "
-                         "some out: fc.ppermute(x, axis_name, pairs).")
+        raise ValueError(
+            f"pshuffle: perm={perm} is not a permutation of the indices of the axis "
+            f"{axis_name!r}, 0 to {size - 1}.\n    For a rotation: [2, 0, 1]; to leave "
+            "some out: fc.ppermute(x, axis_name, pairs)."
+        )
     return ppermute(x, axis_name, list(zip(perm, range(size))))
 
 
@@ -335,8 +360,7 @@ def pbroadcast(x, axis_name, source: int):
     """
     size = axis_size(axis_name)
     if not -size <= operator.index(source) < size:
-        raise IndexError(f"pbroadcast: source {source} is not an index of the axis {axis_name!r}, "
-                         f"0 to {size - 1}.")
+        raise IndexError(f"pbroadcast: source {source} is not an index of the axis {axis_name!r}, 0 to {size - 1}.")
     return tree.map(lambda leaf: _gathered(leaf, axis_name)[source], x)
 
 

@@ -1,4 +1,5 @@
 """Control flow inside compiled functions: scan, cond, while_loop and their kin, on pytrees."""
+
 from __future__ import annotations
 
 import functools
@@ -26,18 +27,23 @@ from .vmap import vmap
 NO_OPERAND = object()
 INDEX = aval((), dt.DEFAULT_INT)
 
-BOUNDS = ("fori_loop counts with integers, its bounds are {found}\n"
-          "    wrong: fc.fori_loop(0, n / 2, body, x)    right: fc.fori_loop(0, n // 2, body, x)")
-ELEMENTWISE = ("associative_scan: `{name}` must return what it takes, {wanted}; it returned {found}.\n"
-               "    It is called with many elements at once along the axis, and combines them pairwise.")
+BOUNDS = (
+    "fori_loop counts with integers, its bounds are {found}\n"
+    "    wrong: fc.fori_loop(0, n / 2, body, x)    right: fc.fori_loop(0, n // 2, body, x)"
+)
+ELEMENTWISE = (
+    "associative_scan: `{name}` must return what it takes, {wanted}; it returned {found}.\n"
+    "    It is called with many elements at once along the axis, and combines them pairwise."
+)
 SAME_CARRY = "The carry keeps its structure, shapes and dtypes from step to step."
-PAIR = ("{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
-        "    wrong: return carry + x          right: return carry + x, None")
+PAIR = (
+    "{what}: `{name}` must return a pair (carry, y), it returned {found}\n"
+    "    wrong: return carry + x          right: return carry + x, None"
+)
 
 
 @explaining
-def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False,
-         unroll: int | bool = 1):
+def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1):
     """Carry a value through a loop over leading axes: (last carry, stacked ys).
 
     f(carry, x) -> (carry, y); carry, x and y are pytrees. xs is sliced along axis 0; `length` is
@@ -51,8 +57,9 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
     """
     name_of(f)  # raises where it is no function; so below
     if not isinstance(unroll, bool) and operator.index(unroll) < 1:
-        raise ValueError(f"scan: unroll is a bool or a positive int, got {unroll!r}; "
-                         "it changes no result, leave it out")
+        raise ValueError(
+            f"scan: unroll is a bool or a positive int, got {unroll!r}; it changes no result, leave it out"
+        )
     carry_values, carry_tree = flatten_values(init, "the carry", "scan")
     x_values, x_tree = flatten_values(xs, "xs", "scan")
     found = {}
@@ -63,15 +70,16 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
             raise TypeError(PAIR.format(what="scan", name=name_of(f), found=out))
         new, new_tree = flatten_values(out[0], "scan: the carry", "f")
         if new_tree != carry_tree:
-            raise TypeError(f"scan: `{name_of(f)}` returned a carry of structure "
-                            f"{shown_tree(new_tree)}, it takes {shown_tree(carry_tree)}.\n"
-                            f"    {SAME_CARRY}")
+            raise TypeError(
+                f"scan: `{name_of(f)}` returned a carry of structure "
+                f"{shown_tree(new_tree)}, it takes {shown_tree(carry_tree)}.\n"
+                f"    {SAME_CARRY}"
+            )
         ys, found["tree"] = flatten_values(out[1], "scan: a y", "f")
         return new, ys
 
     n, slices = len(carry_values), [slice_aval(x) for x in x_values]
-    carry_values = with_weak_numbers(carry_values, init, slices,
-                                     lambda *flat: body(flat[:n], flat[n:])[0])
+    carry_values = with_weak_numbers(carry_values, init, slices, lambda *flat: body(flat[:n], flat[n:])[0])
     last, ys = scans.scan(body, carry_values, x_values, length=length, reverse=reverse)
     return rebuild(carry_tree, last), rebuild(found["tree"], ys)
 
@@ -96,13 +104,16 @@ def with_weak_numbers(values: list, init, more: list, step: Callable) -> list:
 
     def step_of_weak(*flat):
         return step(*[Weak(v, k) if k else v for v, k in zip(flat, kinds_of_all)])
+
     avals = [SCALAR_AVALS[k] if k else aval_of(v) for k, v in zip(kinds, values)]
     graph, _ = trace(step_of_weak, avals + more)
     dtypes = [a.dtype for a in graph.out_avals]
     if len(dtypes) != len(values):
         return values
-    return [convert(v, dtype=d) if k and dt.promote_scalar(d, k) == d != v.aval.dtype else v
-            for v, k, d in zip(values, kinds, dtypes)]
+    return [
+        convert(v, dtype=d) if k and dt.promote_scalar(d, k) == d != v.aval.dtype else v
+        for v, k, d in zip(values, kinds, dtypes)
+    ]
 
 
 @explaining
@@ -117,8 +128,9 @@ def map(f: Callable, xs, *, batch_size: int | None = None):  # noqa: A001  the n
     Array([2., 4.], dtype=float32)
     """
     if batch_size is not None and operator.index(batch_size) < 1:
-        raise ValueError(f"map: batch_size is a positive int, got {batch_size!r}; "
-                         "leave it out for one element after the other")
+        raise ValueError(
+            f"map: batch_size is a positive int, got {batch_size!r}; leave it out for one element after the other"
+        )
     if batch_size is None:
         return scan(lambda carry, x: (carry, f(x)), None, xs)[1]
     n = {len(x) for x in tree.leaves(xs)}.pop()
@@ -146,8 +158,10 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OP
     pred = as_value(pred)
     a = aval_of(pred)
     if a.shape != ():
-        raise TypeError(f"cond takes a scalar predicate, got {a}; reduce it with .any() or .all(), "
-                        "or choose elementwise with fc.where")
+        raise TypeError(
+            f"cond takes a scalar predicate, got {a}; reduce it with .any() or .all(), "
+            "or choose elementwise with fc.where"
+        )
     pred = pred if a.dtype == dt.bool_ else as_value(wrap(pred) != 0)
     return _branches("cond", convert(pred, dtype=dt.int32), (false_fun, true_fun), operands)
 
@@ -172,8 +186,7 @@ def _operands(what: str, operands: tuple, operand) -> tuple:
     if operand is NO_OPERAND:
         return operands
     if operands:
-        raise TypeError(f"{what}: operands came by position and as operand=...; "
-                        "give them all by position")
+        raise TypeError(f"{what}: operands came by position and as operand=...; give them all by position")
     return (operand,)
 
 
@@ -192,20 +205,22 @@ def _branches(what: str, index, branches, operands):
 
         def branch(*args):
             outs = run(graph, [*args, *captures])
-            return [convert(o, dtype=d) if k in SCALAR_AVALS else o
-                    for o, k, d in zip(outs, flat[i].out_kinds, dtypes)]
+            return [convert(o, dtype=d) if k in SCALAR_AVALS else o for o, k, d in zip(outs, flat[i].out_kinds, dtypes)]
+
         return branch
+
     waited = not flat[0].out_kinds and any(has_ordered(graph) for graph, _ in traced)
-    outs = conds.switch(index, [waitable(converted(i)) if waited else converted(i)
-                                for i in range(len(flat))], values)
-    return rebuild(flat[0].out_tree, outs[:flat[0].out_tree.num_leaves])
+    outs = conds.switch(index, [waitable(converted(i)) if waited else converted(i) for i in range(len(flat))], values)
+    return rebuild(flat[0].out_tree, outs[: flat[0].out_tree.num_leaves])
 
 
 def waitable(branch: Callable) -> Callable:
     """A branch without results, with one that comes after its ordered callbacks."""
+
     def with_token(*args):
         branch(*args)
         return [*token_of_trace(), constant(np.zeros((), np.uint8))][:1]
+
     return with_token
 
 
@@ -234,17 +249,21 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     def predicate(*flat):
         out = as_value(cond_fun(rebuild(treedef, flat)))
         if out.aval.shape != () or out.aval.dtype != dt.bool_:
-            raise TypeError("while_loop: cond_fun must return a bool scalar, it returned "
-                            f"{out.aval}; reduce it with .any() or .all(), or compare it: x > 0")
+            raise TypeError(
+                "while_loop: cond_fun must return a bool scalar, it returned "
+                f"{out.aval}; reduce it with .any() or .all(), or compare it: x > 0"
+            )
         return out
 
     def body(*flat):
-        leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value",
-                                       "body_fun")
+        leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value", "body_fun")
         if found != treedef:
-            raise TypeError(f"while_loop: body_fun returned structure {shown_tree(found)}, "
-                            f"it takes {shown_tree(treedef)}.\n    {SAME_CARRY}")
+            raise TypeError(
+                f"while_loop: body_fun returned structure {shown_tree(found)}, "
+                f"it takes {shown_tree(treedef)}.\n    {SAME_CARRY}"
+            )
         return leaves
+
     values = with_weak_numbers(values, init_val, [], body)
     if max_steps is None:
         return rebuild(treedef, whiles.while_loop(predicate, body, values))
@@ -265,20 +284,22 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     values, treedef = flatten_values(init_val, "the initial value", "fori_loop")
 
     def body(i, *flat):
-        leaves, found = flatten_values(body_fun(wrap(i), rebuild(treedef, flat)),
-                                       "fori_loop: a value", "body_fun")
+        leaves, found = flatten_values(body_fun(wrap(i), rebuild(treedef, flat)), "fori_loop: a value", "body_fun")
         if found != treedef:
-            raise TypeError(f"fori_loop: body_fun returned structure {shown_tree(found)}, it takes "
-                            f"{shown_tree(treedef)}.\n    {SAME_CARRY}")
+            raise TypeError(
+                f"fori_loop: body_fun returned structure {shown_tree(found)}, it takes "
+                f"{shown_tree(treedef)}.\n    {SAME_CARRY}"
+            )
         return leaves
+
     bounds = [b if isinstance(b, int) else as_value(b) for b in (lower, upper)]
     for bound in bounds:
         if not isinstance(bound, int) and (bound.aval.shape or bound.aval.dtype not in dt.INTEGER):
-            raise TypeError(BOUNDS.format(found=", ".join(
-                str(b) if isinstance(b, int) else str(b.aval) for b in bounds)))
+            raise TypeError(
+                BOUNDS.format(found=", ".join(str(b) if isinstance(b, int) else str(b.aval) for b in bounds))
+            )
     index = next((aval_of(b) for b in bounds if not isinstance(b, int)), INDEX)
-    values = with_weak_numbers(values, init_val, [index],
-                               lambda *flat: body(flat[-1], *flat[:-1]))
+    values = with_weak_numbers(values, init_val, [index], lambda *flat: body(flat[-1], *flat[:-1]))
     return rebuild(treedef, whiles.fori_loop(*bounds, body, values))
 
 
@@ -299,12 +320,11 @@ def associative_scan(fn: Callable, elems, reverse: bool = False, axis: int = 0):
         outs, _ = flatten_values(fn(rebuild(treedef, a), rebuild(treedef, b)), "a result", "fn")
         found, wanted = ([aval_of(x) for x in values] for values in (outs, a))
         if found != wanted:
-            raise TypeError(ELEMENTWISE.format(name=name_of(fn), found=listed(found),
-                                               wanted=listed(wanted)))
+            raise TypeError(ELEMENTWISE.format(name=name_of(fn), found=listed(found), wanted=listed(wanted)))
         return outs
+
     ndim = min((v.aval.ndim for v in values), default=1)
     if not -ndim <= operator.index(axis) < ndim:
-        raise IndexError(f"associative_scan: axis {axis} is out of range for elems of {ndim} "
-                         "dimensions")
+        raise IndexError(f"associative_scan: axis {axis} is out of range for elems of {ndim} dimensions")
     outs = associative.associative_scan(flat, values, axis=axis % ndim, reverse=reverse)
     return rebuild(treedef, outs)

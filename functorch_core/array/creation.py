@@ -1,4 +1,5 @@
 """Arrays from other data: asarray, from_dlpack; arrays from shapes."""
+
 from __future__ import annotations
 
 import functools
@@ -36,16 +37,17 @@ def on_device(array: Array, device) -> Array:
 
 def _creator(operation, *positional: str):
     """The public function of a creation operation; `positional` parameters come by position."""
+
     @functools.wraps(operation.fun)
     def call(*args, device=None, **static):
         if len(args) > len(positional):
-            raise TypeError(f"{operation.name}() takes {len(positional)} positional arguments, "
-                            f"got {len(args)}")
+            raise TypeError(f"{operation.name}() takes {len(positional)} positional arguments, got {len(args)}")
         for name, value in zip(positional, args):
             if name in static:
                 raise TypeError(f"{operation.name}() got multiple values for argument {name!r}")
             static[name] = value
         return on_device(wrap(operation(**static)), device)
+
     call = explaining(call)
     call.__module__ = "functorch_core"
     call.__signature__ = _signature(operation, positional)
@@ -74,6 +76,7 @@ def _with_device(operation):
     @functools.wraps(function)
     def call(*args, device=None, **static):
         return on_device(function(*args, **static), device)
+
     call.__signature__ = _signature(operation, ())
     return call
 
@@ -108,6 +111,7 @@ def _number(x, name: str):
 
 def _static(x: Array, name: str):
     from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
+
     raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
 
 
@@ -137,8 +141,7 @@ def linspace(start, stop, /, num=50, *, dtype=None, device=None, endpoint=True, 
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
     if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS):
-        return on_device(_spaced(start, stop, num=num, dtype=dtype, endpoint=endpoint, axis=axis),
-                         device)
+        return on_device(_spaced(start, stop, num=num, dtype=dtype, endpoint=endpoint, axis=axis), device)
     start, stop = _number(start, "linspace"), _number(stop, "linspace")
     return _from_host(ops.linspace_array(start, stop, num, dtype, endpoint), device)
 
@@ -148,7 +151,7 @@ _spaced = public(ops.linspace)
 
 
 @explaining
-def logspace(start, stop, num=50, endpoint=True, base=10., dtype=None, axis=0) -> Array:
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0) -> Array:
     """`num` numbers from base**start to base**stop, evenly spaced on a logarithmic scale.
 
     start and stop may be arrays, as those of linspace.
@@ -160,8 +163,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10., dtype=None, axis=0) -
     if isinstance(start, ARRAYS) or isinstance(stop, ARRAYS) or isinstance(base, ARRAYS):
         powers = base ** linspace(start, stop, num, endpoint=endpoint, axis=axis)
         return powers if dtype is None else powers.astype(dtype)
-    exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num,
-                                   np.float64, endpoint)
+    exponents = ops.linspace_array(_number(start, "logspace"), _number(stop, "logspace"), num, np.float64, endpoint)
     return _from_host(np.power(base, exponents).astype(dt.canonical(dtype or float)), None)
 
 
@@ -175,11 +177,13 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0) -> Array:
     >>> fc.geomspace(1., 8., 4)
     Array([1., 2., 4., 8.], dtype=float32)
     """
-    start, stop = (asarray(x, dtype=dt.canonical(float)) if isinstance(x, (bool, int, float))
-                   else asarray(x) for x in (start, stop))
+    start, stop = (
+        asarray(x, dtype=dt.canonical(float)) if isinstance(x, (bool, int, float)) else asarray(x)
+        for x in (start, stop)
+    )
     ratio = linspace(log2(stop / start) * 0, log2(stop / start), num, endpoint=endpoint, axis=axis)
     spread = start if not start.ndim else expand_dims(start, axis=axis)
-    powers = spread * 2 ** ratio
+    powers = spread * 2**ratio
     return powers if dtype is None else powers.astype(dtype)
 
 
@@ -215,8 +219,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
         array = wrap(_stacked(obj))
     elif copy is False:
-        raise ValueError("asarray(..., copy=False) of data outside of the library: they are "
-                         "copied; share memory with fc.from_dlpack")
+        raise ValueError(
+            "asarray(..., copy=False) of data outside of the library: they are copied; share memory with fc.from_dlpack"
+        )
     else:
         array = _from_host(_host(obj, dtype), None)
     if dtype is not None and array.dtype != dtype:
@@ -227,8 +232,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
 
 def _holds_arrays(obj) -> bool:
-    return any(isinstance(x, (Array, Value, Traced)) or
-               (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in obj)
+    return any(
+        isinstance(x, (Array, Value, Traced)) or (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in obj
+    )
 
 
 def _stacked(obj):
@@ -314,6 +320,21 @@ def copy(a, order=None) -> Array:
     return asarray(a)
 
 
-__all__ = ["arange", "asarray", "copy", "empty", "empty_like", "eye", "from_dlpack", "full",
-           "full_like", "geomspace",
-           "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like"]
+__all__ = [
+    "arange",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "geomspace",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]

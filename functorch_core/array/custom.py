@@ -1,4 +1,5 @@
 """custom_jvp, custom_vjp and checkpoint on pytrees; pure_callback, debug.print."""
+
 from __future__ import annotations
 
 import _string
@@ -17,8 +18,7 @@ from ..engine.units import SCALAR_AVALS
 from ..primitives import convert, name as name_value
 from ..transforms import callback as callbacks, custom as rules, remat
 from .array import as_value, wrap
-from .tracing import (
-    ONE_DEVICE, arguments, name_of, refuse, resolve_arguments)
+from .tracing import ONE_DEVICE, arguments, name_of, refuse, resolve_arguments
 from .trees import FlatFunction, flatten_values, rebuild
 
 NO_RULE = """`{name}` was declared with fc.{kind} but has no rule yet.
@@ -50,12 +50,10 @@ class _Custom:
 
     kind = how = ""
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun, self.name, self.signature = fun, name_of(fun), signature_of(fun)
-        self.nondiff, _ = resolve_arguments(fun, nondiff_argnums, nondiff_argnames,
-                                            type(self).__name__)
+        self.nondiff, _ = resolve_arguments(fun, nondiff_argnums, nondiff_argnames, type(self).__name__)
         self._rules: dict[tuple, object] = {}
 
     def __get__(self, instance, owner=None):
@@ -74,8 +72,10 @@ class _Custom:
         return bound.args
 
     def _split(self, args) -> tuple[tuple, tuple]:
-        return (tuple((i, args[i]) for i in sorted(self.nondiff) if i < len(args)),
-                tuple(a for i, a in enumerate(args) if i not in self.nondiff))
+        return (
+            tuple((i, args[i]) for i in sorted(self.nondiff) if i < len(args)),
+            tuple(a for i, a in enumerate(args) if i not in self.nondiff),
+        )
 
     def _joined(self, static: tuple, dynamic: Sequence) -> list:
         full = list(dynamic)
@@ -110,6 +110,7 @@ class _Custom:
             outs = fun(*vals)
             cell["out_tree"] = fun.out_tree
             return outs
+
         outs = self._apply(flat, rule, values)
         return rebuild(cell["out_tree"], outs)
 
@@ -135,8 +136,7 @@ class custom_jvp(_Custom):
     Array(2., dtype=float32)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
 
@@ -148,10 +148,12 @@ class custom_jvp(_Custom):
 
     def defjvps(self, *jvps: Callable | None):
         """Set the rule by one function an argument: jvp_i(tangent, result, *primals)."""
+
         def jvp(primals, tangents):
             out = self(*primals)
             terms = [j(t, out, *primals) for j, t in zip(jvps, tangents) if j is not None]
             return out, functools.reduce(lambda a, b: tree.map(lambda x, y: x + y, a, b), terms)
+
         self.jvp = jvp
 
     def _check_ready(self):
@@ -170,8 +172,10 @@ class custom_jvp(_Custom):
             out, dot = both
             outs, _ = flatten_values(out, "the jvp rule's result", self.name)
             leaves = tree.leaves(dot)
-            return outs, [None if o.aval.dtype not in dt.INEXACT else as_value(x)
-                          for o, x in zip(outs, leaves, strict=True)]
+            return outs, [
+                None if o.aval.dtype not in dt.INEXACT else as_value(x) for o, x in zip(outs, leaves, strict=True)
+            ]
+
         return rules.JvpRule(flat, self.name), cell
 
     def _apply(self, flat, rule, values):
@@ -198,14 +202,12 @@ class custom_vjp(_Custom):
     Array(1., dtype=float32)
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (),
-                 nondiff_argnames: Sequence[str] = ()):
+    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
-               optimize_remat: bool = False):
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False):
         """Set the two halves of the rule. `optimize_remat` is JAX's hint: under a checkpoint only
         what is needed is computed again in any case."""
         refuse("defvjp", SYMBOLIC_ZEROS, symbolic_zeros=symbolic_zeros)
@@ -221,9 +223,11 @@ class custom_vjp(_Custom):
         def fwd(*primals):
             out = self.fwd(*self._joined(static, rebuild(in_tree, primals, kinds)))
             if not isinstance(out, tuple) or len(out) != 2:
-                raise TypeError(f"`{self.name}`: fwd must return (result, residuals), it returned "
-                                f"{type(out).__name__}\n    wrong: return f(x)              "
-                                "right: return f(x), (x,)")
+                raise TypeError(
+                    f"`{self.name}`: fwd must return (result, residuals), it returned "
+                    f"{type(out).__name__}\n    wrong: return f(x)              "
+                    "right: return f(x), (x,)"
+                )
             outs, cell["fwd_tree"] = flatten_values(out[0], "fwd's result", self.name)
             leaves, cell["residual_tree"] = tree.flatten(out[1])
             residuals, cell["residual_kinds"] = arguments(leaves, self.name, where="a residual")
@@ -233,8 +237,11 @@ class custom_vjp(_Custom):
             ct = cell["fwd_tree"].unflatten([None if c is None else wrap(c) for c in cotangents])
             kept = rebuild(cell["residual_tree"], residuals, cell["residual_kinds"])
             grads = self.bwd(*(s for _, s in static), kept, ct)
-            return [convert(g, dtype=SCALAR_AVALS[k].dtype) if k and g is not None else g
-                    for g, k in zip(_cotangents_of(grads, in_tree, self.name), kinds)]
+            return [
+                convert(g, dtype=SCALAR_AVALS[k].dtype) if k and g is not None else g
+                for g, k in zip(_cotangents_of(grads, in_tree, self.name), kinds)
+            ]
+
         return rules.VjpRule(fwd, bwd, self.name), cell
 
     def _apply(self, flat, rule, values):
@@ -245,8 +252,10 @@ def _cotangents_of(grads, in_tree: tree.PyTreeDef, name: str) -> list:
     n = len(in_tree.children())
     if not isinstance(grads, (tuple, list)) or len(grads) != n:
         found = f"{len(grads)}" if isinstance(grads, (tuple, list)) else type(grads).__name__
-        raise TypeError(f"`{name}`: bwd must return a tuple of {n} cotangents, one an argument; "
-                        f"got {found}\n    wrong: return g * x     right: return (g * x,)")
+        raise TypeError(
+            f"`{name}`: bwd must return a tuple of {n} cotangents, one an argument; "
+            f"got {found}\n    wrong: return g * x     right: return (g * x,)"
+        )
     out: list = []
     for grad, child in zip(grads, in_tree.children()):
         if grad is None:
@@ -269,7 +278,8 @@ class checkpoint_policies:
     nothing = nothing_saveable = staticmethod(remat.nothing_saveable)
     dots = dots_saveable = checkpoint_dots = staticmethod(remat.dots_saveable)
     dots_with_no_batch_dims_saveable = checkpoint_dots_with_no_batch_dims = staticmethod(
-        remat.dots_with_no_batch_dims_saveable)
+        remat.dots_with_no_batch_dims_saveable
+    )
     named = save_only_these_names = remat.save_only_these_names
     save_any_names_but_these = remat.save_any_names_but_these
     save_anything_except_these_names = remat.save_anything_except_these_names
@@ -277,9 +287,14 @@ class checkpoint_policies:
 
 
 @explaining
-def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
-               policy: Callable | None = None, static_argnums: int | Sequence[int] = (),
-               static_argnames: str | Sequence[str] = ()) -> Callable:
+def checkpoint(
+    fun: Callable | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Callable:
     """fun, whose intermediate values are computed again in the backward pass instead of kept.
 
     policy(prim, *avals, **params) -> bool says which values may be kept all the same; see
@@ -291,29 +306,29 @@ def checkpoint(fun: Callable | None = None, *, prevent_cse: bool = True,
     Array(1., dtype=float32)
     """
     if fun is None:
-        return functools.partial(checkpoint, policy=policy, static_argnums=static_argnums,
-                                 static_argnames=static_argnames)
+        return functools.partial(
+            checkpoint, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames
+        )
     static, static_names = resolve_arguments(fun, static_argnums, static_argnames, "checkpoint")
 
-    @result_of(checkpoint, fun, policy=policy, static_argnums=static_argnums,
-               static_argnames=static_argnames)
+    @result_of(checkpoint, fun, policy=policy, static_argnums=static_argnums, static_argnames=static_argnames)
     def wrapped(*args, **kwargs):
         fixed = {i: args[i] for i in static if i < len(args)}
         fixed_names = {k: kwargs[k] for k in static_names if k in kwargs}
         rest = [None if i in fixed else a for i, a in enumerate(args)]
-        leaves, in_tree = tree.flatten((rest, {k: v for k, v in kwargs.items()
-                                               if k not in fixed_names}))
+        leaves, in_tree = tree.flatten((rest, {k: v for k, v in kwargs.items() if k not in fixed_names}))
         arrays = [x for x in leaves if not isinstance(x, (int, float))]
 
         def on_arrays(*values):
             values = iter(values)
-            full, keywords = in_tree.unflatten(
-                [x if isinstance(x, (int, float)) else next(values) for x in leaves])
+            full, keywords = in_tree.unflatten([x if isinstance(x, (int, float)) else next(values) for x in leaves])
             return fun(*[fixed.get(i, a) for i, a in enumerate(full)], **keywords, **fixed_names)
+
         values, array_tree = flatten_values(tuple(arrays), "an argument", name_of(fun))
         flat = FlatFunction(on_arrays, array_tree, f"checkpoint of {name_of(fun)}")
         outs = remat.remat(flat, values, policy=policy or remat.nothing_saveable)
         return rebuild(flat.out_tree, outs)
+
     return wrapped
 
 
@@ -334,8 +349,9 @@ def checkpoint_name(x, name: str):
 
 
 @explaining
-def pure_callback(callback: Callable, result_shape_dtypes, *args, sharding=None,
-                  vmap_method: str | None = None, **kwargs):
+def pure_callback(
+    callback: Callable, result_shape_dtypes, *args, sharding=None, vmap_method: str | None = None, **kwargs
+):
     """callback(*numpy_arrays, **kwargs) called by the running program.
 
     Its result has the declared shapes.
@@ -358,6 +374,7 @@ def pure_callback(callback: Callable, result_shape_dtypes, *args, sharding=None,
     def flat(*arrays):
         positional, keywords = in_tree.unflatten(arrays)
         return tuple(np.asarray(x) for x in tree.leaves(callback(*positional, **keywords)))
+
     flat.__name__ = flat.__qualname__ = name_of(callback)
     return rebuild(out_tree, callbacks.pure_callback(flat, avals, values, vmap_method=vmap_method))
 
@@ -370,8 +387,7 @@ class debug:
     """Looking into a traced function: fc.debug.print, fc.debug.callback."""
 
     @staticmethod
-    def callback(callback: Callable | None = None, *args, ordered: bool = False,
-                 partitioned: bool = False, **kwargs):
+    def callback(callback: Callable | None = None, *args, ordered: bool = False, partitioned: bool = False, **kwargs):
         """Call callback(*numpy_arrays, **kwargs) when the program runs, for its effect.
 
         `ordered` calls come in the order of the program, one program after the other (but what
@@ -393,11 +409,18 @@ class debug:
         def on_arrays(*arrays):
             positional, keywords = in_tree.unflatten(arrays)
             callback(*positional, **keywords)
+
         callbacks.debug_callback(on_arrays, values, ordered=ordered)
 
     @staticmethod
-    def print(fmt: str | None = None, *args, ordered: bool = False, partitioned: bool = False,
-              skip_format_check: bool = False, **kwargs):
+    def print(
+        fmt: str | None = None,
+        *args,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        **kwargs,
+    ):
         """Print fmt.format(*args, **kwargs) with the values, when the program runs.
 
         `ordered`, `partitioned` and the call without fmt: see debug.callback. The format is checked
@@ -411,13 +434,13 @@ class debug:
         if fmt is None:
             if args or kwargs:
                 raise TypeError(BOTH_CALLS.format(name="print", what="format"))
-            return functools.partial(debug.print, ordered=ordered,
-                                     skip_format_check=skip_format_check)
+            return functools.partial(debug.print, ordered=ordered, skip_format_check=skip_format_check)
         if not skip_format_check:
             _check_format(fmt, args, kwargs)
 
         def show(positional, keywords):
             print(fmt.format(*positional, **keywords))
+
         debug.callback(show, args, kwargs, ordered=ordered)
 
 

@@ -1,4 +1,5 @@
 """grad and its kin: user functions of pytrees over the graph transforms."""
+
 from __future__ import annotations
 
 import functools
@@ -18,8 +19,7 @@ from ..transforms.linearize import linearize as graph_linearize
 from ..transforms.transpose import transpose as graph_transpose
 from ..transforms.transpose import vjp as graph_vjp
 from .array import Array, as_value, wrap
-from .tracing import (
-    TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping)
+from .tracing import TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping
 
 NOT_SCALAR = """grad needs a function with a scalar result, `{name}` returned {out}.
     wrong: fc.grad(lambda x: x ** 2)(vector)    right: fc.grad(lambda x: (x ** 2).sum())(vector)
@@ -67,8 +67,7 @@ def is_single(argnums) -> bool:
 class _Call:
     """A call split into the arguments to differentiate by, as flat values, and the rest."""
 
-    def __init__(self, fun: Callable, args: Sequence, kwargs: dict, argnums, has_aux: bool,
-                 at_point: bool = True):
+    def __init__(self, fun: Callable, args: Sequence, kwargs: dict, argnums, has_aux: bool, at_point: bool = True):
         self.fun, self.args, self.kwargs = fun, args, kwargs
         self.name = name_of(fun)
         self.which = _argnums(argnums, len(args), self.name)
@@ -76,24 +75,29 @@ class _Call:
         leaves, self.tree = tree.flatten(tuple(args[i] for i in self.which))
         self.values = leaf_values(leaves, "an argument", self.name)
         self.traced: TracedFunction = trace_function(
-            self._partial(), self.tree, [v.aval for v in self.values], has_aux=has_aux,
-            operands=self.values if at_point else None)
+            self._partial(),
+            self.tree,
+            [v.aval for v in self.values],
+            has_aux=has_aux,
+            operands=self.values if at_point else None,
+        )
         self.inexact = [v.aval.dtype in dt.INEXACT for v in self.values]
 
     def _partial(self) -> Callable:
         """The function of the chosen arguments alone, with the name of the user's."""
+
         def partial(*chosen):
             args = list(self.args)
             for i, x in zip(self.which, chosen, strict=True):
                 args[i] = x
             return self.fun(*args, **self.kwargs)
+
         partial.__name__ = self.name
         return partial
 
     def check_inputs(self, holomorphic: bool, allow_int: bool):
         """TypeError unless every leaf to differentiate by is of a fitting dtype."""
-        positions = [i for i, subtree in zip(self.which, self.tree.children())
-                     for _ in range(subtree.num_leaves)]
+        positions = [i for i, subtree in zip(self.which, self.tree.children()) for _ in range(subtree.num_leaves)]
         for i, v in zip(positions, self.values):
             check_argument(self.name, i, v.aval, holomorphic, allow_int)
 
@@ -110,16 +114,19 @@ class _Call:
     def spread(self, found: Sequence) -> list:
         """Gradients by the inexact leaves, with zeros for the integers between them."""
         found = iter(found)
-        return [next(found) if m else zeros(v.aval.with_dtype(dt.DEFAULT_FLOAT))
-                for v, m in zip(self.values, self.inexact)]
+        return [
+            next(found) if m else zeros(v.aval.with_dtype(dt.DEFAULT_FLOAT)) for v, m in zip(self.values, self.inexact)
+        ]
 
     def split_outputs(self, outs: Sequence):
         """(the result as a tree, aux as a tree or None) from the graph's outputs."""
         if self.traced.aux is None:
             return self.traced.out_tree.unflatten([wrap(v) for v in outs]), None
         aux_tree, n = self.traced.aux
-        return (self.traced.out_tree.unflatten([wrap(v) for v in outs[:n]]),
-                aux_tree.unflatten([wrap(v) for v in outs[n:]]))
+        return (
+            self.traced.out_tree.unflatten([wrap(v) for v in outs[:n]]),
+            aux_tree.unflatten([wrap(v) for v in outs[n:]]),
+        )
 
 
 def check_argument(name: str, position: int, aval, holomorphic: bool, allow_int: bool):
@@ -137,9 +144,14 @@ def _no_axes(reduce_axes):
 
 
 @explaining
-def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-                   holomorphic: bool = False, allow_int: bool = False,
-                   reduce_axes: Sequence = ()) -> Callable:
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
     """A function that returns (fun(*args), gradient by the arguments in `argnums`).
 
     fun returns a real scalar (or (scalar, aux) with `has_aux`). The gradient has the structure of
@@ -154,12 +166,14 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     """
     _no_axes(reduce_axes)
     both = _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int)
-    return result_of(value_and_grad, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic,
-                     allow_int=allow_int)(both)
+    return result_of(
+        value_and_grad, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int
+    )(both)
 
 
 def _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int) -> Callable:
     """What value_and_grad returns, for grad, which explains errors itself."""
+
     def both(*args, **kwargs):
         call = _Call(fun, args, kwargs, argnums, has_aux)
         call.check_inputs(holomorphic, allow_int)
@@ -176,6 +190,7 @@ def _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int) -> Callab
         value, aux = call.split_outputs(outs[:n])
         grads = call.tree.unflatten([wrap(g) for g in call.spread(found)])
         return (value, aux) if has_aux else value, grads[0] if call.single else grads
+
     return both
 
 
@@ -184,17 +199,21 @@ def _check_scalar(call: _Call, holomorphic: bool):
     avals = call.traced.graph.out_avals[:n]
     bare = call.traced.out_tree == tree.structure(0)
     if not bare or avals[0].shape != ():
-        shown = avals[0] if bare else f"{n} arrays" if n != 1 else (
-            f"{avals[0]} in {shown_tree(call.traced.out_tree)}")
+        shown = avals[0] if bare else f"{n} arrays" if n != 1 else (f"{avals[0]} in {shown_tree(call.traced.out_tree)}")
         raise TypeError(NOT_SCALAR.format(name=call.name, out=shown))
     if avals[0].dtype not in (dt.COMPLEX if holomorphic else dt.FLOATING):
         raise TypeError(NOT_REAL.format(name=call.name, out=avals[0]))
 
 
 @explaining
-def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-         holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence = ()
-         ) -> Callable:
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence = (),
+) -> Callable:
     """A function that returns the gradient of fun; see value_and_grad.
 
     With `has_aux`, fun returns (scalar, aux) and the result is (gradient, aux).
@@ -210,6 +229,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
     def wrapped(*args, **kwargs):
         value, grads = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
+
     return wrapped
 
 
@@ -227,8 +247,9 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     (Array(9., dtype=float32), Array(6., dtype=float32))
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError("jvp takes tuples: fc.jvp(f, (x,), (t,)), got "
-                        f"{type(primals).__name__} and {type(tangents).__name__}")
+        raise TypeError(
+            f"jvp takes tuples: fc.jvp(f, (x,), (t,)), got {type(primals).__name__} and {type(tangents).__name__}"
+        )
     call = _Call(fun, tuple(primals), {}, tuple(range(len(primals))), has_aux)
     dots = _tangent_values(call, tuple(tangents))
     mask = tuple(t is not None for t in dots) + (False,) * len(call.traced.captures)
@@ -254,9 +275,15 @@ def _tangent_values(call: _Call, tangents: tuple) -> list:
     leaves, treedef = tree.flatten(tangents, lambda x: x is None)
     _, wanted = tree.flatten(call.tree.unflatten([0] * len(call.values)))
     if treedef != wanted:
-        raise TypeError(TREE_MISMATCH.format(
-            what=f"jvp of `{call.name}`", part="tangents", of="primals",
-            found=shown_tree(treedef), wanted=shown_tree(wanted)))
+        raise TypeError(
+            TREE_MISMATCH.format(
+                what=f"jvp of `{call.name}`",
+                part="tangents",
+                of="primals",
+                found=shown_tree(treedef),
+                wanted=shown_tree(wanted),
+            )
+        )
     return [_tangent(call.name, i, x, v.aval) for i, (x, v) in enumerate(zip(leaves, call.values))]
 
 
@@ -271,8 +298,9 @@ def _tangent(name: str, index: int, x, primal):
         return as_value(np.asarray(x, primal.dtype))
     value = as_value(x)
     if value.aval is not primal:
-        raise TypeError(TANGENT_MISMATCH.format(name=name, what="tangent", index=index,
-                                                found=value.aval, wanted=primal))
+        raise TypeError(
+            TANGENT_MISMATCH.format(name=name, what="tangent", index=index, found=value.aval, wanted=primal)
+        )
     return value
 
 
@@ -296,8 +324,7 @@ def linearize(fun: Callable, *primals, has_aux: bool = False):
     @explaining_inner("fc.linearize({name}, ...)[1]", call.name)
     def f_lin(*tangents):
         dots = _tangent_values(call, tangents)
-        dots = [zeros(v.aval) if t is None else t
-                for t, v, m in zip(dots, call.values, mask) if m]
+        dots = [zeros(v.aval) if t is None else t for t, v, m in zip(dots, call.values, mask) if m]
         moved = run(lin.linear, [*residuals, *dots])
         return call.split_outputs(_spread(moved, lin.out_mask, call.traced.graph.out_avals))[0]
 
@@ -346,15 +373,22 @@ def explaining_inner(how: str, name: str) -> Callable:
 def _cotangents(call: _Call, cotangent, avals) -> list:
     leaves, treedef = tree.flatten(cotangent)
     if treedef != call.traced.out_tree:
-        raise TypeError(TREE_MISMATCH.format(
-            what=f"the vjp of `{call.name}`", part="cotangent", of="result",
-            found=shown_tree(treedef), wanted=shown_tree(call.traced.out_tree)))
-    values = [as_value(np.asarray(x, a.dtype)) if isinstance(x, (int, float, complex))
-              else as_value(x) for x, a in zip(leaves, avals)]
+        raise TypeError(
+            TREE_MISMATCH.format(
+                what=f"the vjp of `{call.name}`",
+                part="cotangent",
+                of="result",
+                found=shown_tree(treedef),
+                wanted=shown_tree(call.traced.out_tree),
+            )
+        )
+    values = [
+        as_value(np.asarray(x, a.dtype)) if isinstance(x, (int, float, complex)) else as_value(x)
+        for x, a in zip(leaves, avals)
+    ]
     for i, (value, wanted) in enumerate(zip(values, avals)):
         if value.aval is not wanted:
-            raise TypeError(COTANGENT_MISMATCH.format(name=call.name, index=i, wanted=wanted,
-                                                      found=value.aval))
+            raise TypeError(COTANGENT_MISMATCH.format(name=call.name, index=i, wanted=wanted, found=value.aval))
     return values
 
 
@@ -376,8 +410,8 @@ def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Cal
     def transposed(cotangent):
         cts = _cotangents(call, cotangent, call.traced.graph.out_avals)
         outs = iter(run(graph, [*captures, *cts]))
-        return call.tree.unflatten([wrap(next(outs) if m else zeros(v.aval))
-                                    for v, m in zip(call.values, mask)])
+        return call.tree.unflatten([wrap(next(outs) if m else zeros(v.aval)) for v, m in zip(call.values, mask)])
+
     return transposed
 
 
@@ -389,7 +423,7 @@ def _basis(avals) -> list[list[Array]]:
     total, start, out = sum(a.size for a in avals), 0, []
     for a in avals:
         eye = np.zeros((total, a.size), a.dtype)
-        eye[start:start + a.size] = np.eye(a.size, dtype=a.dtype)
+        eye[start : start + a.size] = np.eye(a.size, dtype=a.dtype)
         out.append(wrap(as_value(eye.reshape(total, *a.shape))))
         start += a.size
     return out
@@ -398,10 +432,11 @@ def _basis(avals) -> list[list[Array]]:
 def _split(x: Array, axis: int, avals) -> list[Array]:
     """Undo the stacking of basis vectors along `axis`: one piece a leaf, in the leaf's shape."""
     from ..primitives import reshape, slice_in_dim
+
     pieces, start, shape = [], 0, x.shape
     for a in avals:
         piece = slice_in_dim(x._value, start=start, limit=start + a.size, dimension=axis)
-        pieces.append(wrap(reshape(piece, shape=shape[:axis] + a.shape + shape[axis + 1:])))
+        pieces.append(wrap(reshape(piece, shape=shape[:axis] + a.shape + shape[axis + 1 :])))
         start += a.size
     return pieces
 
@@ -413,8 +448,9 @@ def _no_rows(avals, wanted) -> Array:
 
 
 @explaining
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable:
+def jacfwd(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
     """The Jacobian by forward mode (one pass a column: good for few inputs).
 
     The result has, for each leaf of fun's result, a tree like the argument, of arrays of shape
@@ -439,14 +475,21 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         def per_output(y):
             jac = treedef.unflatten(_split(y, y.ndim - 1, avals))
             return jac[0] if is_single(argnums) else jac
+
         out = tree.map(per_output, columns)
         return (out, *aux) if has_aux else out
+
     return wrapped
 
 
 @explaining
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False, allow_int: bool = False) -> Callable:
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
     """The Jacobian by reverse mode (one pass a row: good for few outputs); see jacfwd.
 
     With `allow_int`, that by integer and bool arguments is zeros, float32.
@@ -457,8 +500,7 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """
     from .vmap import vmap
 
-    @result_of(jacrev, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic,
-               allow_int=allow_int)
+    @result_of(jacrev, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     def wrapped(*args, **kwargs):
         which, chosen, partial = _choose(fun, args, kwargs, argnums)
         leaves, in_tree = tree.flatten(chosen)
@@ -472,14 +514,17 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
         _check_results(fun, avals, holomorphic)
         rows = vmap(lambda *c: vjp_fun(out_tree.unflatten(c)))(*_basis(avals))
         rows = iter(tree.leaves(rows))  # None by integers is no leaf
-        pieces = [_split(next(rows) if v.aval.dtype in dt.INEXACT else _no_rows(avals, v.aval),
-                         0, avals) for v in values]
+        pieces = [
+            _split(next(rows) if v.aval.dtype in dt.INEXACT else _no_rows(avals, v.aval), 0, avals) for v in values
+        ]
 
         def per_output(i):
             jac = in_tree.unflatten([p[i] for p in pieces])
             return jac[0] if is_single(argnums) else jac
+
         out = out_tree.unflatten([per_output(i) for i in range(len(outs))])
         return (out, *aux) if has_aux else out
+
     return wrapped
 
 
@@ -494,6 +539,7 @@ def _choose(fun, args, kwargs, argnums):
         for i, x in zip(which, chosen, strict=True):
             full[i] = x
         return fun(*full, **kwargs)
+
     return which, tuple(args[i] for i in which), partial
 
 
@@ -504,21 +550,22 @@ def _check_jacobian(fun, which, chosen, holomorphic: bool):
         for v in leaf_values(tree.leaves(x), "an argument", name):
             check_argument(name, i, v.aval, False, False)
             if (v.aval.dtype in dt.COMPLEX) != holomorphic:
-                raise TypeError(HOLOMORPHIC.format(name=name, place=f"argument {i}", aval=v.aval,
-                                                   holomorphic=holomorphic))
+                raise TypeError(
+                    HOLOMORPHIC.format(name=name, place=f"argument {i}", aval=v.aval, holomorphic=holomorphic)
+                )
 
 
 def _check_results(fun, avals, holomorphic: bool):
     """TypeError unless reverse mode has a derivative of each leaf of the result."""
     for a in avals:
         if a.dtype not in (dt.COMPLEX if holomorphic else dt.FLOATING):
-            raise TypeError(HOLOMORPHIC.format(name=name_of(fun), place="the result", aval=a,
-                                               holomorphic=holomorphic))
+            raise TypeError(HOLOMORPHIC.format(name=name_of(fun), place="the result", aval=a, holomorphic=holomorphic))
 
 
 @explaining
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Callable:
+def hessian(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable:
     """The matrix of second derivatives, forward over reverse; `holomorphic` as in jacfwd.
 
     >>> import functorch_core as fc
@@ -539,8 +586,19 @@ def stop_gradient(x):
     Array(3., dtype=float32)
     """
     from ..transforms.custom import stop_gradient as stop
+
     return tree.map(lambda leaf: wrap(stop(as_value(leaf))), x)
 
 
-__all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "linear_transpose",
-           "linearize", "stop_gradient", "value_and_grad", "vjp"]
+__all__ = [
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linear_transpose",
+    "linearize",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]

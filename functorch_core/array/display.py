@@ -1,4 +1,5 @@
 """How Arrays look in a notebook: a header with dtype and shape, and a table or the text."""
+
 from __future__ import annotations
 
 import html
@@ -14,8 +15,9 @@ CELL = "padding:0 .6em;text-align:right"
 
 def repr_html(array: Array) -> str:
     """HTML for Jupyter: small, escaped, long dimensions summarised."""
-    head = html.escape(f"{'Array' if array._value.__class__ is Value else 'Traced'} "
-                       f"{array.dtype.name}{list(array.shape)}")
+    head = html.escape(
+        f"{'Array' if array._value.__class__ is Value else 'Traced'} {array.dtype.name}{list(array.shape)}"
+    )
     header = f"<div><b>{head}</b></div>"
     if array._value.__class__ is not Value:
         return header
@@ -38,8 +40,7 @@ def _shown(size: int) -> list[int | None]:
 
 
 def _row(data: np.ndarray, row: int | None, columns: list[int | None]) -> str:
-    cells = ["…" if row is None or c is None else html.escape(_number(data[row, c]))
-             for c in columns]
+    cells = ["…" if row is None or c is None else html.escape(_number(data[row, c])) for c in columns]
     return "<tr>" + "".join(f'<td style="{CELL}">{c}</td>' for c in cells) + "</tr>"
 
 

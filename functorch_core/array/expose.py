@@ -1,4 +1,5 @@
 """From operations of values to functions of Arrays: unwrap, call, wrap."""
+
 from __future__ import annotations
 
 import functools
@@ -100,8 +101,11 @@ def method(function: Callable, name: str) -> Callable:
 
 def _public_op(operation: Op, called: str, write: Callable) -> Callable:
     name, scalars = operation.name, operation.scalars
-    sequences = {i for i, p in enumerate(operation.__signature__.parameters.values())
-                 if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY}
+    sequences = {
+        i
+        for i, p in enumerate(operation.__signature__.parameters.values())
+        if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY
+    }
 
     signature, places = signature_of(name, operation.__signature__)
 
@@ -112,8 +116,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
                 given, keywords = by_position(name, places, given, keywords)
             args, static = operation.bind(given, keywords)
             if sequences:
-                args = [operands(a, name) if i in sequences else operand(a, name)
-                        for i, a in enumerate(args)]
+                args = [operands(a, name) if i in sequences else operand(a, name) for i, a in enumerate(args)]
             else:
                 try:
                     args = [a._held if a.__class__ is Array else operand(a, name) for a in args]
@@ -132,6 +135,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
         if out.__class__ is list:
             return tuple([wrap(v) for v in out])
         return wrap(out)
+
     call.__signature__ = signature
     return call
 
@@ -140,8 +144,7 @@ def _public_function(function: Callable, called: str, write: Callable) -> Callab
     name = function.__name__
     parameters = inspect.signature(function).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    arrays = [p.name in ARRAYS for p in parameters if p.kind in (p.POSITIONAL_ONLY,
-                                                                 p.POSITIONAL_OR_KEYWORD)]
+    arrays = [p.name in ARRAYS for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
     signature, places = signature_of(name, inspect.signature(function))
 
@@ -150,12 +153,12 @@ def _public_function(function: Callable, called: str, write: Callable) -> Callab
         try:
             if kwargs and places:
                 args, kwargs = by_position(name, places, args, kwargs)
-            values = [strong(operand(a, name)) if is_array else _value_of(a)
-                      for a, is_array in zip(args, arrays)]
-            values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays):]]
+            values = [strong(operand(a, name)) if is_array else _value_of(a) for a, is_array in zip(args, arrays)]
+            values += [strong(operand(a, name)) if variadic else a for a in args[len(arrays) :]]
             return wrap_result(function(*values, **{k: _value_of(v) for k, v in kwargs.items()}))
         except MISTAKES as error:
             raise told(error, called or name, call.__doc__, args, kwargs, write)
+
     call.__signature__ = signature
     return call
 
@@ -217,6 +220,7 @@ def binary_operator(operation: Op, symbol: str, reflected: bool = False) -> Call
             if x.__class__ is Value and y.__class__ is Value:
                 units[x.aval, y.aval] = operation.resolve((x, y), {})[0]
         return out
+
     return _named(method, operation)
 
 
@@ -242,13 +246,13 @@ def unary_operator(operation: Op, symbol: str) -> Callable:
         except AttributeError:
             x = self._value
         unit = units.get(self.aval)
-        if (unit is None or x.__class__ is not Value
-                or open_traces and state.builder is not None):
+        if unit is None or x.__class__ is not Value or open_traces and state.builder is not None:
             out = function(self)
             if x.__class__ is Value:
                 units[self.aval] = operation.resolve((x,), {})[0]
             return out
         return wrap(record(unit, (x,)))
+
     return _named(method, operation)
 
 

@@ -1,4 +1,5 @@
 """fc.fft: discrete Fourier transforms, the Array API's extension."""
+
 from __future__ import annotations
 
 from ..ops import fourier as ops
@@ -43,5 +44,19 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None) -> Array:
     return _from_host(ops.rfftfreq_array(n, d, dtype), device)
 
 
-__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft",
-           "irfft", "irfftn", "rfft", "rfftfreq", "rfftn"]
+__all__ = [
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]

@@ -1,4 +1,5 @@
 """The smaller top-level functions of JAX: custom_gradient, closure_convert, and moving data."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,6 +39,7 @@ def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list[Array]
         leaves = tree.leaves(args[:n])
         outs = run(traced.graph, [as_value(x) for x in (*leaves, *args[n:])])
         return traced.out_tree.unflatten([wrap(v) for v in outs])
+
     return converted, [wrap(v) for v in traced.captures]
 
 
@@ -73,6 +75,7 @@ def custom_gradient(fun: Callable) -> Callable:
         converted, (values,) = residuals.func, residuals.args
         found = converted(cotangent, *values)
         return found if isinstance(found, (tuple, list)) else (found,)
+
     with_rule = custom_vjp(primal)
     with_rule.defvjp(forward, backward)
     return with_rule

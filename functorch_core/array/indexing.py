@@ -1,4 +1,5 @@
 """x[index] and x.at[index] of Arrays."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,8 +24,7 @@ def unwrapped(index):
     if isinstance(index, list):
         return [unwrapped(i) for i in index]
     if isinstance(index, slice):
-        return slice(*[strong(v._value) if v.__class__ is Array else v
-                       for v in (index.start, index.stop, index.step)])
+        return slice(*[strong(v._value) if v.__class__ is Array else v for v in (index.start, index.stop, index.step)])
     return index
 
 
@@ -92,8 +92,7 @@ class AtIndex:
         Array([2., 0.], dtype=float32)
         """
         try:
-            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode,
-                                 fill_value=fill_value))
+            return wrap(ops.read(as_value(self.array), unwrapped(self.index), mode=mode, fill_value=fill_value))
         except MISTAKES as error:
             raise self._explained(error, "get", mode=mode, fill_value=fill_value)
 
@@ -160,20 +159,17 @@ class AtIndex:
     def _explained(self, error: Exception, name: str, *args, **options) -> Exception:
         """The error with the call x.at[index].name(...) in its message."""
         options = {k: v for k, v in options.items() if v is not None}
-        return explained(error, lambda: as_function(
-            f"{as_index(self.array, self.index, '.at')}.{name}", args, options))
+        return explained(error, lambda: as_function(f"{as_index(self.array, self.index, '.at')}.{name}", args, options))
 
     def _updated(self, name: str, values, mode) -> Array:
         if isinstance(values, (list, tuple)):
             from .creation import asarray
+
             values = asarray(values)
-        values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) \
-            else as_value(values)
+        values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) else as_value(values)
         if name == "subtract":
             name, values = "add", values if isinstance(values, SCALARS) else wrap(values)
             values = -values
             values = values if isinstance(values, SCALARS) else as_value(values)
         x, index = as_value(self.array), unwrapped(self.index)
         return wrap(updating.update(x, index, values, name=name, mode=mode))
-
-

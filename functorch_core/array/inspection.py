@@ -1,4 +1,5 @@
 """Dtypes as the Array API asks about them, and the namespace's description of itself."""
+
 from __future__ import annotations
 
 import functools
@@ -14,8 +15,12 @@ from .expose import operand
 from ..ops.promotion import result_dtype
 
 KINDS = {
-    "bool": frozenset({dt.bool_}), "signed integer": dt.SIGNED, "unsigned integer": dt.UNSIGNED,
-    "integral": dt.INTEGER, "real floating": dt.FLOATING, "complex floating": dt.COMPLEX,
+    "bool": frozenset({dt.bool_}),
+    "signed integer": dt.SIGNED,
+    "unsigned integer": dt.UNSIGNED,
+    "integral": dt.INTEGER,
+    "real floating": dt.FLOATING,
+    "complex floating": dt.COMPLEX,
     "numeric": dt.NUMERIC,
 }
 
@@ -56,8 +61,9 @@ def finfo(type, /) -> FloatInfo:
     if dtype not in dt.FLOATING:
         raise TypeError(f"finfo takes a floating or complex dtype, got {dtype.name}; see fc.iinfo")
     info = dt.finfo(dtype)
-    return FloatInfo(int(info.bits), float(info.eps), float(info.max), float(info.min),
-                     float(info.smallest_normal), dtype)
+    return FloatInfo(
+        int(info.bits), float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype
+    )
 
 
 @explaining
@@ -90,8 +96,7 @@ def isdtype(dtype, kind) -> bool:
     if isinstance(kind, str) and kind in KINDS:
         return dtype in KINDS[kind]
     if isinstance(kind, str):
-        raise ValueError(f"isdtype: kind is a dtype, or one of {', '.join(map(repr, KINDS))}; "
-                         f"got {kind!r}")
+        raise ValueError(f"isdtype: kind is a dtype, or one of {', '.join(map(repr, KINDS))}; got {kind!r}")
     return dtype == dt.canonical(kind)
 
 
@@ -105,8 +110,7 @@ def result_type(*arrays_and_dtypes) -> np.dtype:
     """
     if not arrays_and_dtypes:
         raise ValueError("result_type takes at least one array or dtype")
-    operands = [np.empty((), dt.canonical(x)) if _is_dtype(x) else operand(x, "result_type")
-                for x in arrays_and_dtypes]
+    operands = [np.empty((), dt.canonical(x)) if _is_dtype(x) else operand(x, "result_type") for x in arrays_and_dtypes]
     return result_dtype(operands)
 
 
@@ -165,11 +169,18 @@ class NamespaceInfo:
 
     def default_dtypes(self, *, device=None) -> dict:
         """The dtypes of Python numbers and of indices."""
-        return {"real floating": dt.DEFAULT_FLOAT, "complex floating": dt.DEFAULT_COMPLEX,
-                "integral": dt.DEFAULT_INT, "indexing": dt.DEFAULT_INT}
+        return {
+            "real floating": dt.DEFAULT_FLOAT,
+            "complex floating": dt.DEFAULT_COMPLEX,
+            "integral": dt.DEFAULT_INT,
+            "indexing": dt.DEFAULT_INT,
+        }
 
     def dtypes(self, *, device=None, kind=None) -> dict:
         """The dtypes by name, of a kind if one is given."""
-        standard = [d for d in sorted(dt.ALL, key=lambda d: d.name)
-                    if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16, dt.complex32)]
+        standard = [
+            d
+            for d in sorted(dt.ALL, key=lambda d: d.name)
+            if d not in dt.FLOAT8 and d not in (dt.float16, dt.bfloat16, dt.complex32)
+        ]
         return {d.name: d for d in standard if kind is None or isdtype(d, kind)}

@@ -1,4 +1,5 @@
 """fc.jit: trace a function once for each signature and run it as one compiled program."""
+
 from __future__ import annotations
 
 import functools
@@ -19,9 +20,7 @@ from ..engine.modes import settings
 from ..engine.nans import check as check_nans
 from .array import Array, _new, array_of, wrap
 from .calls import MAX_KNOWN, MISSED, failed, known_call
-from .tracing import (
-    ONE_DEVICE, ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree,
-    trace_function)
+from .tracing import ONE_DEVICE, ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree, trace_function
 
 Buffer = xla.Buffer
 
@@ -42,11 +41,22 @@ def listed(kinds: Sequence) -> str:
 class Signature:
     """What one signature of a jitted function runs: its graph and, once called, its program."""
 
-    __slots__ = ("graph", "captures", "kinds", "in_tree", "out_tree", "program", "out_avals", "device",
-                 "donate", "single", "name", "calls")
+    __slots__ = (
+        "graph",
+        "captures",
+        "kinds",
+        "in_tree",
+        "out_tree",
+        "program",
+        "out_avals",
+        "device",
+        "donate",
+        "single",
+        "name",
+        "calls",
+    )
 
-    def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int],
-                 name: str):
+    def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
         self.in_tree = in_tree  # of (positional, keyword) arguments without the static ones
         self.kinds = tuple(kinds)  # of the arguments: avals, or float and int for Python numbers
         self.graph, self.captures = cse(dce(traced.graph)), traced.captures
@@ -59,9 +69,14 @@ class Signature:
     def compile(self, device=None):
         """The program, compiled at the first call."""
         self.device = device or xla.default_device()
-        self.program = compile_graph(self.graph, self.device, donate=self.donate, asked=True,
-                                     name=self.name,
-                                     why=f"first call of jit({self.name}) with these avals")
+        self.program = compile_graph(
+            self.graph,
+            self.device,
+            donate=self.donate,
+            asked=True,
+            name=self.name,
+            why=f"first call of jit({self.name}) with these avals",
+        )
         return self.program
 
     def __call__(self, values: Sequence[Value]):
@@ -107,8 +122,9 @@ def _device_of(values):
 class Jitted:
     """What is behind a function made by fc.jit: its signatures, and how a new one is made."""
 
-    def __init__(self, fun: Callable, static: frozenset, static_names: frozenset,
-                 donate: frozenset, donate_names: frozenset):
+    def __init__(
+        self, fun: Callable, static: frozenset, static_names: frozenset, donate: frozenset, donate_names: frozenset
+    ):
         self.fun, self.name = fun, name_of(fun)
         self.static, self.static_names = static, static_names
         self.donate, self.donate_names = donate, donate_names
@@ -123,8 +139,7 @@ class Jitted:
         try:
             return self._call(args, kwargs)
         except MISTAKES as error:
-            raise explained(error, lambda: as_function(f"fc.jit({self.name})", args, kwargs),
-                            fun=self.fun)
+            raise explained(error, lambda: as_function(f"fc.jit({self.name})", args, kwargs), fun=self.fun)
 
     def _call(self, args, kwargs):
         signature, leaves, values, treedef = self.signature(args, kwargs)
@@ -141,17 +156,24 @@ class Jitted:
         for leaf in leaves:
             if leaf.__class__ is Array and leaf._value.data.__class__ is Buffer:
                 leaf._data = leaf._value.data
-        if (len(args) in (1, 2) and not kwargs and not self.static and signature.direct
-                and all(a.__class__ is Array for a in args)):
+        if (
+            len(args) in (1, 2)
+            and not kwargs
+            and not self.static
+            and signature.direct
+            and all(a.__class__ is Array for a in args)
+        ):
             kinds = signature.kinds
             self.fast[kinds if len(kinds) == 2 else kinds[0]] = (
-                *signature.program.executable.raw, signature.out_avals[0])
+                *signature.program.executable.raw,
+                signature.out_avals[0],
+            )
             return
         signature.calls += 1
         if signature.calls < 2:  # writing it takes 0.5 ms at 50 leaves
             return
         known = known_call(args, kwargs, leaves, treedef, self, signature)
-        self.known[:] = [known, *self.known[:MAX_KNOWN - 1]]
+        self.known[:] = [known, *self.known[: MAX_KNOWN - 1]]
 
     def call_known(self, args, kwargs):
         """A call that may be a known one."""
@@ -168,8 +190,7 @@ class Jitted:
         found = failed(device, buffers, error)
         return self.call(args, {}) if found is MISSED else found
 
-    def signature(self, args, kwargs, shapes: bool = False
-                  ) -> tuple[Signature, list, list, tree.PyTreeDef]:
+    def signature(self, args, kwargs, shapes: bool = False) -> tuple[Signature, list, list, tree.PyTreeDef]:
         """The signature of a call, its leaves, their values, and their structure."""
         static, dynamic_args, dynamic_kwargs = self._split(args, kwargs)
         leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs))
@@ -185,18 +206,18 @@ class Jitted:
     def _split(self, args, kwargs):
         if not self.static and not self.static_names:
             return (), args, kwargs
-        static = tuple((i, args[i], args[i].__class__)
-                       for i in sorted(self.static) if i < len(args))
-        static += tuple((k, kwargs[k], kwargs[k].__class__)
-                        for k in sorted(self.static_names) if k in kwargs)
+        static = tuple((i, args[i], args[i].__class__) for i in sorted(self.static) if i < len(args))
+        static += tuple((k, kwargs[k], kwargs[k].__class__) for k in sorted(self.static_names) if k in kwargs)
         for where, value, _ in static:
             try:
                 hash(value)
             except TypeError:
-                raise TypeError(UNHASHABLE_STATIC.format(name=self.name, where=where,
-                                                         value=value)) from None
-        return (static, tuple(a for i, a in enumerate(args) if i not in self.static),
-                {k: v for k, v in kwargs.items() if k not in self.static_names})
+                raise TypeError(UNHASHABLE_STATIC.format(name=self.name, where=where, value=value)) from None
+        return (
+            static,
+            tuple(a for i, a in enumerate(args) if i not in self.static),
+            {k: v for k, v in kwargs.items() if k not in self.static_names},
+        )
 
     def _trace(self, args, kwargs, treedef, kinds) -> Signature:
         def fun(dynamic_args, dynamic_kwargs):
@@ -206,6 +227,7 @@ class Jitted:
                     full.insert(i, args[i])
             fixed = {k: kwargs[k] for k in self.static_names if k in kwargs}
             return self.fun(*full, **dynamic_kwargs, **fixed)
+
         fun.__name__ = self.name
         traced = trace_function(fun, treedef, kinds)
         return Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
@@ -269,8 +291,10 @@ class Compiled:
         wanted = self._signature
         if in_tree != wanted.in_tree or tuple(kinds) != wanted.kinds:
             name = wanted.name
-            shown = [f"{listed(k)} in {shown_tree(t)}" if in_tree != wanted.in_tree else listed(k)
-                     for k, t in ((kinds, in_tree), (wanted.kinds, wanted.in_tree))]
+            shown = [
+                f"{listed(k)} in {shown_tree(t)}" if in_tree != wanted.in_tree else listed(k)
+                for k, t in ((kinds, in_tree), (wanted.kinds, wanted.in_tree))
+            ]
             error = TypeError(NOT_AS_COMPILED.format(name=name, found=shown[0], wanted=shown[1]))
             how = f"fc.jit({name}).lower(...).compile()"
             raise explained(error, lambda: as_function(how, args, kwargs))
@@ -290,13 +314,22 @@ class Compiled:
 
 
 @explaining
-def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None,
-        static_argnums: int | Sequence[int] | None = None,
-        static_argnames: str | Sequence[str] | None = None,
-        donate_argnums: int | Sequence[int] | None = None,
-        donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
-        device=None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict | None = None) -> Callable:
+def jit(
+    fun: Callable | None = None,
+    /,
+    *,
+    in_shardings=None,
+    out_shardings=None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device=None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict | None = None,
+) -> Callable:
     """Compile fun: it is traced once for each structure, shape and dtype of its arguments.
 
     static_argnums, static_argnames: arguments that are configuration, not arrays (hashable; each
@@ -316,14 +349,16 @@ def jit(fun: Callable | None = None, /, *, in_shardings=None, out_shardings=None
     Array([0.       , 0.7080734], dtype=float32)
     """
     refuse("jit", ONE_DEVICE, in_shardings=in_shardings, out_shardings=out_shardings)
-    refuse("jit", "A function runs where its arguments are: fc.asarray(x, device=...).",
-           device=device, backend=backend)
-    refuse("jit", "The options are chosen by the library, by what was measured.",
-           compiler_options=compiler_options)
+    refuse("jit", "A function runs where its arguments are: fc.asarray(x, device=...).", device=device, backend=backend)
+    refuse("jit", "The options are chosen by the library, by what was measured.", compiler_options=compiler_options)
     if fun is None:
         return functools.partial(
-            jit, static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames)
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+        )
     if not callable(fun):
         name_of(fun)  # raises
     nums, names = resolve_arguments(fun, static_argnums, static_argnames)
@@ -348,14 +383,14 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
                 execute, handlers, aval = fast[a.aval, b.aval]
                 buffers = a._data, b._data
             else:
-                a, = args
+                (a,) = args
                 execute, handlers, aval = fast[a.aval]
-                buffers = a._data,
+                buffers = (a._data,)
         except (AttributeError, KeyError, ValueError):  # another call, or not computed yet
             return call_known(args, kwargs)
         try:
             array = _new(Array)
-            array._data, = execute(buffers).consume_with_handlers(handlers)
+            (array._data,) = execute(buffers).consume_with_handlers(handlers)
         except (RuntimeError, TypeError) as error:
             return jitted.failed(args, buffers, error)
         array.aval = aval
@@ -376,11 +411,13 @@ def make_graph(fun: Callable) -> Callable:
         c: float32[] = mul b a
         return c
     """
+
     @result_of(make_graph, fun)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         _, kinds = arguments(leaves, name_of(fun), shapes=True)
         return trace_function(fun, treedef, kinds, keywords=True).graph
+
     return wrapped
 
 
@@ -395,5 +432,4 @@ def eval_shape(fun: Callable, *args, **kwargs):
     leaves, treedef = tree.flatten((args, kwargs))
     _, kinds = arguments(leaves, name_of(fun), shapes=True)
     traced = trace_function(fun, treedef, kinds, keywords=True)
-    return traced.out_tree.unflatten([ShapeDtype(a.shape, a.dtype)
-                                      for a in traced.graph.out_avals])
+    return traced.out_tree.unflatten([ShapeDtype(a.shape, a.dtype) for a in traced.graph.out_avals])

@@ -1,4 +1,5 @@
 """What Arrays can do by operators and methods: the functions of the namespace, attached."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,16 +21,34 @@ ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
 # ---- operators -----------------------------------------------------------------------------------
 
 OPERATORS = {
-    "add": (el.add, "+"), "sub": (el.subtract, "-"), "mul": (el.multiply, "*"),
-    "truediv": (el.divide, "/"), "floordiv": (el.floor_divide, "//"), "mod": (el.remainder, "%"),
-    "pow": (el.pow, "**"), "matmul": (la.matmul, "@"), "and": (el.bitwise_and, "&"),
-    "or": (el.bitwise_or, "|"), "xor": (el.bitwise_xor, "^"), "lshift": (el.bitwise_left_shift, "<<"),
+    "add": (el.add, "+"),
+    "sub": (el.subtract, "-"),
+    "mul": (el.multiply, "*"),
+    "truediv": (el.divide, "/"),
+    "floordiv": (el.floor_divide, "//"),
+    "mod": (el.remainder, "%"),
+    "pow": (el.pow, "**"),
+    "matmul": (la.matmul, "@"),
+    "and": (el.bitwise_and, "&"),
+    "or": (el.bitwise_or, "|"),
+    "xor": (el.bitwise_xor, "^"),
+    "lshift": (el.bitwise_left_shift, "<<"),
     "rshift": (el.bitwise_right_shift, ">>"),
 }
-COMPARISONS = {"eq": (el.equal, "=="), "ne": (el.not_equal, "!="), "lt": (el.less, "<"),
-               "le": (el.less_equal, "<="), "gt": (el.greater, ">"), "ge": (el.greater_equal, ">=")}
-UNARY = {"neg": (el.negative, "-"), "pos": (el.positive, "+"), "abs": (el.abs, "abs "),
-         "invert": (el.bitwise_invert, "~")}
+COMPARISONS = {
+    "eq": (el.equal, "=="),
+    "ne": (el.not_equal, "!="),
+    "lt": (el.less, "<"),
+    "le": (el.less_equal, "<="),
+    "gt": (el.greater, ">"),
+    "ge": (el.greater_equal, ">="),
+}
+UNARY = {
+    "neg": (el.negative, "-"),
+    "pos": (el.positive, "+"),
+    "abs": (el.abs, "abs "),
+    "invert": (el.bitwise_invert, "~"),
+}
 
 
 def _attach_operators():
@@ -62,8 +81,7 @@ def _setitem(self, index, value):
 def _format(self, spec):
     if not spec:
         return str(self)
-    return format(to_numpy(concrete_value(self, "format()")).item() if self.size == 1
-                  else np.asarray(self), spec)
+    return format(to_numpy(concrete_value(self, "format()")).item() if self.size == 1 else np.asarray(self), spec)
 
 
 def _contains(self, value):
@@ -91,8 +109,7 @@ def _transpose(self, *axes):
     """See fc.permute_dims; without axes they are reversed."""
     if not axes or axes == (None,):
         return fc.transpose(self)
-    return fc.permute_dims(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int)
-                           else axes)
+    return fc.permute_dims(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
 def _clip(self, min=None, max=None):
@@ -118,6 +135,7 @@ def _argsort(self, axis=-1, *, descending=False, stable=True):
 def _to_device(self, device, /, *, stream=None):
     """The array on another device."""
     from .creation import on_device
+
     return on_device(self, device)
 
 
@@ -134,20 +152,48 @@ def _take(self, indices, axis=None, *, mode=None, fill_value=None):
 def _array_namespace(self, /, *, api_version=None):
     """The module `functorch_core`, which implements the Python Array API standard 2024.12."""
     import functorch_core
+
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"the Array API version {api_version!r} is not known, 2024.12 is")
     return functorch_core
 
 
 METHODS = {
-    "all": fc.all, "any": fc.any, "argmax": fc.argmax, "argmin": fc.argmin, "argsort": _argsort,
-    "astype": fc.astype, "clip": _clip, "conj": fc.conj, "conjugate": fc.conj, "copy": _copy,
-    "cumprod": fc.cumprod, "cumsum": fc.cumsum, "dot": fc.dot, "flatten": fc.ravel,
-    "max": fc.max, "mean": fc.mean, "min": fc.min, "nonzero": fc.nonzero, "prod": fc.prod,
-    "ptp": fc.ptp, "ravel": fc.ravel, "repeat": _repeat, "reshape": _reshape, "round": _round,
-    "sort": _sort, "squeeze": fc.squeeze, "std": fc.std, "sum": fc.sum, "swapaxes": fc.swapaxes,
-    "take": _take, "to_device": _to_device, "transpose": _transpose, "var": fc.var,
-    "view": fc.view_as, "__array_namespace__": _array_namespace,
+    "all": fc.all,
+    "any": fc.any,
+    "argmax": fc.argmax,
+    "argmin": fc.argmin,
+    "argsort": _argsort,
+    "astype": fc.astype,
+    "clip": _clip,
+    "conj": fc.conj,
+    "conjugate": fc.conj,
+    "copy": _copy,
+    "cumprod": fc.cumprod,
+    "cumsum": fc.cumsum,
+    "dot": fc.dot,
+    "flatten": fc.ravel,
+    "max": fc.max,
+    "mean": fc.mean,
+    "min": fc.min,
+    "nonzero": fc.nonzero,
+    "prod": fc.prod,
+    "ptp": fc.ptp,
+    "ravel": fc.ravel,
+    "repeat": _repeat,
+    "reshape": _reshape,
+    "round": _round,
+    "sort": _sort,
+    "squeeze": fc.squeeze,
+    "std": fc.std,
+    "sum": fc.sum,
+    "swapaxes": fc.swapaxes,
+    "take": _take,
+    "to_device": _to_device,
+    "transpose": _transpose,
+    "var": fc.var,
+    "view": fc.view_as,
+    "__array_namespace__": _array_namespace,
 }
 PROPERTIES = {
     "T": (fc.transpose, "The dimensions in reverse order."),
@@ -158,7 +204,10 @@ PROPERTIES = {
 }
 
 for _name, _function in METHODS.items():
-    setattr(Array, _name, method(_function, _name) if hasattr(_function, "_operation")
-            else explaining(_function, _name, as_method))
+    setattr(
+        Array,
+        _name,
+        method(_function, _name) if hasattr(_function, "_operation") else explaining(_function, _name, as_method),
+    )
 for _name, (_function, _doc) in PROPERTIES.items():
     setattr(Array, _name, property(_function, doc=_doc))

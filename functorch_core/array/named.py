@@ -3,6 +3,7 @@
 The operations take their arrays by position alone; here the names by which a user may pass them, and
 the order of the other parameters. Without keywords a call costs what it did.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -91,11 +92,10 @@ TWICE = "{name}() got multiple values for argument {argument!r}"
 
 def parse(line: str) -> inspect.Signature:
     """The signature that a line, name(parameters), describes."""
-    return inspect.signature(eval(f"lambda {line[line.index('(') + 1:-1]}: None"))
+    return inspect.signature(eval(f"lambda {line[line.index('(') + 1 : -1]}: None"))
 
 
-_parsed = {line.partition("(")[0]: parse(line) for line in SIGNATURES.splitlines()
-           if line and not line.startswith("#")}
+_parsed = {line.partition("(")[0]: parse(line) for line in SIGNATURES.splitlines() if line and not line.startswith("#")}
 
 
 def signature_of(name: str, own: inspect.Signature) -> tuple[inspect.Signature, dict[str, int]]:
@@ -107,8 +107,7 @@ def signature_of(name: str, own: inspect.Signature) -> tuple[inspect.Signature, 
     return public, {name: i for i, (name, _) in enumerate(zip(public.parameters, bare))}
 
 
-def by_position(name: str, places: dict[str, int], given: tuple, keywords: dict
-                ) -> tuple[tuple, dict]:
+def by_position(name: str, places: dict[str, int], given: tuple, keywords: dict) -> tuple[tuple, dict]:
     """A call whose arrays came by name, as one in which they come by position."""
     given, keywords = list(given), dict(keywords)
     for argument, place in places.items():
@@ -131,5 +130,6 @@ def named(call: Callable, name: str) -> Callable:
         if keywords:
             given, keywords = by_position(name, places, given, keywords)
         return call(*given, **keywords)
+
     renamed.__signature__ = public
     return renamed

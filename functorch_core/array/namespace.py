@@ -1,4 +1,5 @@
 """The functions of Arrays: every operation, exposed."""
+
 from __future__ import annotations
 
 from ..ops import creation as cr

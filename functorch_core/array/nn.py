@@ -1,4 +1,5 @@
 """Activations, normalisation, attention, losses, convolution, and special functions of Arrays."""
+
 from __future__ import annotations
 
 from ..ops import nn as ops

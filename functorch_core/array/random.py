@@ -1,9 +1,10 @@
 """fc.random: numbers drawn by explicit keys; the same key gives the same numbers, everywhere.
 
-    key = fc.random.key(0)
-    key, sub = fc.random.split(key)
-    x = fc.random.normal(sub, (3, 4))
+key = fc.random.key(0)
+key, sub = fc.random.split(key)
+x = fc.random.normal(sub, (3, 4))
 """
+
 from __future__ import annotations
 
 from ..ops import counts
@@ -58,10 +59,50 @@ weibull_min = public(more.weibull_min)
 wrap_key_data = public(ops.wrap_key_data)
 
 __all__ = [
-    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
-    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
-    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data",
-    "key_impl", "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multinomial",
-    "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson",
-    "rademacher", "randint", "rayleigh", "split", "t", "triangular", "truncated_normal",
-    "uniform", "wald", "weibull_min", "wrap_key_data"]
+    "PRNGKey",
+    "ball",
+    "bernoulli",
+    "beta",
+    "binomial",
+    "bits",
+    "categorical",
+    "cauchy",
+    "chisquare",
+    "choice",
+    "clone",
+    "dirichlet",
+    "double_sided_maxwell",
+    "exponential",
+    "f",
+    "fold_in",
+    "gamma",
+    "generalized_normal",
+    "geometric",
+    "gumbel",
+    "key",
+    "key_data",
+    "key_impl",
+    "laplace",
+    "loggamma",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multinomial",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "split",
+    "t",
+    "triangular",
+    "truncated_normal",
+    "uniform",
+    "wald",
+    "weibull_min",
+    "wrap_key_data",
+]

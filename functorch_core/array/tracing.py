@@ -1,4 +1,5 @@
 """From a Python function on pytrees of Arrays to a graph."""
+
 from __future__ import annotations
 
 import functools
@@ -34,8 +35,9 @@ def refuse(function: str, advice: str, **parameters):
     """NotImplementedError for a parameter of JAX's that would change what happens, if it is given."""
     for parameter, value in parameters.items():
         if value is not None and value is not False:
-            raise NotImplementedError(NOT_HERE.format(function=function, parameter=parameter,
-                                                      value=value, advice=advice))
+            raise NotImplementedError(
+                NOT_HERE.format(function=function, parameter=parameter, value=value, advice=advice)
+            )
 
 
 def wrapping(fun: Callable) -> Callable:
@@ -56,8 +58,7 @@ def leaf_values(leaves: Sequence, where: str, name: str) -> list:
         try:
             out.append(as_value(leaf))
         except TypeError:
-            raise TypeError(NOT_AN_ARRAY.format(
-                where=where, name=name, value=leaf, kind=type(leaf).__name__)) from None
+            raise TypeError(NOT_AN_ARRAY.format(where=where, name=name, value=leaf, kind=type(leaf).__name__)) from None
     return out
 
 
@@ -68,8 +69,7 @@ class ShapeDtype:
 
     def __init__(self, shape, dtype, *, sharding=None, weak_type=False):
         refuse("ShapeDtypeStruct", ONE_DEVICE, sharding=sharding)
-        refuse("ShapeDtypeStruct", "A Python number in its place is weak: fc.eval_shape(f, 1.).",
-               weak_type=weak_type)
+        refuse("ShapeDtypeStruct", "A Python number in its place is weak: fc.eval_shape(f, 1.).", weak_type=weak_type)
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
 
     def __repr__(self):
@@ -82,8 +82,7 @@ class ShapeDtype:
         return hash((self.shape, self.dtype))
 
 
-def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "an argument"
-              ) -> tuple[list, list]:
+def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "an argument") -> tuple[list, list]:
     """(values, kinds) of the leaves of a call: the kind is the aval, or float or int for a number.
 
     A number stays weak in the traced function, and its value is no part of the graph. Where
@@ -93,12 +92,13 @@ def arguments(leaves: Sequence, name: str, shapes: bool = False, where: str = "a
     for leaf in leaves:
         kind = kind_of(leaf)
         if kind is not None:
-            value = (leaf._value.value if leaf.__class__ is Array
-                     else from_numpy(np.asarray(leaf, SCALAR_AVALS[kind].dtype)))
+            value = (
+                leaf._value.value if leaf.__class__ is Array else from_numpy(np.asarray(leaf, SCALAR_AVALS[kind].dtype))
+            )
         elif shapes and leaf.__class__ is ShapeDtype:
             value, kind = None, aval(leaf.shape, leaf.dtype)
         else:
-            value, = leaf_values([leaf], where, name)
+            (value,) = leaf_values([leaf], where, name)
             kind = value.aval
         values.append(value)
         kinds.append(kind)
@@ -125,9 +125,15 @@ class TracedFunction:
     aux: object = None
 
 
-def trace_function(fun: Callable, in_tree: tree.PyTreeDef, kinds: Sequence[Aval | type], *,
-                   has_aux: bool = False, keywords: bool = False,
-                   operands: Sequence | None = None) -> TracedFunction:
+def trace_function(
+    fun: Callable,
+    in_tree: tree.PyTreeDef,
+    kinds: Sequence[Aval | type],
+    *,
+    has_aux: bool = False,
+    keywords: bool = False,
+    operands: Sequence | None = None,
+) -> TracedFunction:
     """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`).
 
     `kinds`: an aval for each leaf, or float or int for a Python number (see arguments).
@@ -136,8 +142,7 @@ def trace_function(fun: Callable, in_tree: tree.PyTreeDef, kinds: Sequence[Aval 
     name, found = name_of(fun), {}
 
     def flat(*values):
-        args = in_tree.unflatten([wrap(Weak(v, k) if k in SCALAR_AVALS else v)
-                                  for v, k in zip(values, kinds)])
+        args = in_tree.unflatten([wrap(Weak(v, k) if k in SCALAR_AVALS else v) for v, k in zip(values, kinds)])
         out = fun(*args[0], **args[1]) if keywords else fun(*args)
         if has_aux:
             out, aux = split_aux(out, name)
@@ -158,9 +163,11 @@ def split_aux(out, name: str):
     """(result, aux) of a function with has_aux=True."""
     if isinstance(out, tuple) and len(out) == 2:
         return out
-    raise TracingError(f"`{name}` with has_aux=True must return a pair (result, aux), "
-                       f"it returned {type(out).__name__}\n"
-                       "    wrong: return loss              right: return loss, predictions")
+    raise TracingError(
+        f"`{name}` with has_aux=True must return a pair (result, aux), "
+        f"it returned {type(out).__name__}\n"
+        "    wrong: return loss              right: return loss, predictions"
+    )
 
 
 # ---- arguments by number and by name -----------------------------------------------------------
@@ -173,15 +180,16 @@ NO_SUCH_ARGUMENT = """{what} of `{name}`: there is no argument {which}; the sign
 def _check_named(fun, parameters: list, nums: set, names: set, what: str):
     """ValueError for an argument, static or donated, that the function does not have."""
     kinds = [p.kind for p in parameters]
-    n = sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            for k in kinds)
-    wrong = [] if inspect.Parameter.VAR_POSITIONAL in kinds else [
-        i for i in sorted(nums) if not -n <= i < n]
+    n = sum(k in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for k in kinds)
+    wrong = [] if inspect.Parameter.VAR_POSITIONAL in kinds else [i for i in sorted(nums) if not -n <= i < n]
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         wrong += sorted(names - {p.name for p in parameters})
     if wrong:
-        raise ValueError(NO_SUCH_ARGUMENT.format(what=what, name=name_of(fun), which=repr(wrong[0]),
-                                                 signature=inspect.signature(fun)))
+        raise ValueError(
+            NO_SUCH_ARGUMENT.format(
+                what=what, name=name_of(fun), which=repr(wrong[0]), signature=inspect.signature(fun)
+            )
+        )
 
 
 def number_set(nums: int | Sequence[int] | None) -> set[int]:
@@ -204,8 +212,7 @@ def resolve_arguments(fun, nums, names, what: str = "jit") -> tuple[frozenset, f
     except (TypeError, ValueError):
         return frozenset(nums), frozenset(names)
     _check_named(fun, parameters, nums, names, what)
-    positional = [p.name for p in parameters
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_number = {positional[i] for i in nums if -len(positional) <= i < len(positional)}
     by_name = {positional.index(n) for n in names if n in positional}
     nums = {i % len(positional) if i < 0 else i for i in nums}

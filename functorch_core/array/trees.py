@@ -1,4 +1,5 @@
 """Functions of pytrees as functions of flat values, for the control-flow primitives."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,8 +22,9 @@ class FlatFunction:
     `wide`, numbers among the results stay as wide as they are, and `out_kinds` tells which they are.
     """
 
-    def __init__(self, fun: Callable, in_tree: tree.PyTreeDef, what: str,
-                 kinds: Sequence | None = None, wide: bool = False):
+    def __init__(
+        self, fun: Callable, in_tree: tree.PyTreeDef, what: str, kinds: Sequence | None = None, wide: bool = False
+    ):
         self.fun, self.in_tree, self.what, self.kinds = fun, in_tree, what, kinds
         self.name, self.wide = name_of(fun), wide
         self.out_tree: tree.PyTreeDef | None = None
@@ -39,8 +41,9 @@ class FlatFunction:
     def check_tree(self, wanted: tree.PyTreeDef, advice: str):
         """TypeError unless the last result had this structure."""
         if self.out_tree is not None and self.out_tree != wanted:
-            raise TypeError(RESULT_TREE.format(what=self.what, name=self.name, wanted=wanted,
-                                               found=self.out_tree, advice=advice))
+            raise TypeError(
+                RESULT_TREE.format(what=self.what, name=self.name, wanted=wanted, found=self.out_tree, advice=advice)
+            )
 
 
 def flatten_values(args, what: str, name: str) -> tuple[list, tree.PyTreeDef]:

@@ -1,4 +1,5 @@
 """vmap: map a function over an axis of its arguments."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,8 +10,7 @@ from ..core.trace import run
 from ..transforms.batch import Axis, batch
 from ..transforms.collectives import bound_axis
 from .array import wrap
-from .tracing import (
-    ONE_DEVICE, arguments, name_of, refuse, shown_tree, trace_function)
+from .tracing import ONE_DEVICE, arguments, name_of, refuse, shown_tree, trace_function
 
 AXES_MISMATCH = """vmap of `{name}`: {what}={axes} does not fit the {of}, of structure {shown}.
     It is an int or None for all of them, or a container like them, down to any level:
@@ -38,23 +38,33 @@ def flat_axes(what: str, axes, treedef: tree.PyTreeDef, name: str, of: str) -> l
             return
         keys = sorted(prefix) if isinstance(prefix, dict) else range(len(prefix))
         if type(prefix) is not type(subtree) and not (
-                isinstance(prefix, (list, tuple)) and isinstance(subtree, (list, tuple))):
+            isinstance(prefix, (list, tuple)) and isinstance(subtree, (list, tuple))
+        ):
             raise TypeError
         if len(prefix) != len(subtree):
             raise TypeError
         for k in keys:
             spread(prefix[k], subtree[k])
+
     try:
         spread(list(axes) if isinstance(axes, list) else axes, full)
     except (TypeError, KeyError, IndexError):
-        raise ValueError(AXES_MISMATCH.format(name=name, what=what, axes=axes, of=of,
-                                              shown=shown_tree(treedef))) from None
+        raise ValueError(
+            AXES_MISMATCH.format(name=name, what=what, axes=axes, of=of, shown=shown_tree(treedef))
+        ) from None
     return out
 
 
 @explaining
-def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | None = None,
-         spmd_axis_name=None, sum_match: bool = False) -> Callable:
+def vmap(
+    fun: Callable,
+    in_axes=0,
+    out_axes=0,
+    axis_name=None,
+    axis_size: int | None = None,
+    spmd_axis_name=None,
+    sum_match: bool = False,
+) -> Callable:
     """A function that applies fun to every index of an axis of its arguments, as one computation.
 
     in_axes: the axis of each positional argument (an int, None for "the same for all", or a
@@ -69,8 +79,7 @@ def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | 
     name = name_of(fun)
     refuse("vmap", ONE_DEVICE, spmd_axis_name=spmd_axis_name, sum_match=sum_match)
 
-    @result_of(vmap, fun, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name,
-               axis_size=axis_size)
+    @result_of(vmap, fun, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name, axis_size=axis_size)
     def wrapped(*args, **kwargs):
         leaves, treedef = tree.flatten((args, kwargs))
         values, kinds = arguments(leaves, name)
@@ -80,11 +89,11 @@ def vmap(fun: Callable, in_axes=0, out_axes=0, axis_name=None, axis_size: int | 
         axes += [0] * keyword.num_leaves
         dims = tuple(_dim(d, v.aval, name) for d, v in zip(axes, values))
         axis = Axis(_size(dims, values, name, in_axes, axis_size), axis_name)
-        kinds = [k if d is None else k.with_shape(k.shape[:d] + k.shape[d + 1:])
-                 for k, d in zip(kinds, dims)]
+        kinds = [k if d is None else k.with_shape(k.shape[:d] + k.shape[d + 1 :]) for k, d in zip(kinds, dims)]
         with bound_axis(axis_name, axis.size):
             traced = trace_function(fun, treedef, kinds, keywords=True)
             return _run_batched(traced, axis, dims, values, out_axes, name)
+
     return wrapped
 
 
@@ -92,8 +101,7 @@ def _run_batched(traced, axis, dims, values, out_axes, name):
     captured = (None,) * len(traced.captures)
     wanted = flat_axes("out_axes", out_axes, traced.out_tree, name, "result")
     graph, out_dims = batch(traced.graph, axis, dims + captured)
-    want = tuple(_out_dim(w, d, a, name)
-                 for w, d, a in zip(wanted, out_dims, traced.graph.out_avals))
+    want = tuple(_out_dim(w, d, a, name) for w, d, a in zip(wanted, out_dims, traced.graph.out_avals))
     if want != out_dims:
         graph, _ = batch(traced.graph, axis, dims + captured, want)
     outs = run(graph, [*values, *traced.captures])
@@ -104,8 +112,7 @@ def _dim(d, aval, name: str):
     if d is None:
         return None
     if not -aval.ndim <= d < aval.ndim:
-        raise ValueError(NOT_AN_AXIS.format(name=name, axis=d, aval=aval,
-                                            needed=d + 1 if d >= 0 else -d))
+        raise ValueError(NOT_AN_AXIS.format(name=name, axis=d, aval=aval, needed=d + 1 if d >= 0 else -d))
     return d % aval.ndim
 
 
@@ -128,6 +135,7 @@ def _out_dim(want, dim, aval, name: str):
             raise ValueError(NOT_CONSTANT.format(name=name, aval=aval))
         return None
     if not -aval.ndim - 1 <= want <= aval.ndim:
-        raise ValueError(OUT_OF_RANGE.format(name=name, axis=want, aval=aval, ndim=aval.ndim + 1,
-                                             low=-aval.ndim - 1, high=aval.ndim))
+        raise ValueError(
+            OUT_OF_RANGE.format(name=name, axis=want, aval=aval, ndim=aval.ndim + 1, low=-aval.ndim - 1, high=aval.ndim)
+        )
     return want % (aval.ndim + 1)

@@ -1,4 +1,5 @@
 """Abstract values: what is known of an array before it is computed."""
+
 from __future__ import annotations
 
 import itertools

@@ -4,6 +4,7 @@ A graph with complex32 in it is rewritten before it is lowered or run by NumPy: 
 complex64, between conversions, so that of all primitives only `convert` knows what the bits mean.
 Each result is rounded to complex32, whichever tier computes it.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -48,11 +49,9 @@ def _rewritten(graph: Graph) -> Graph:
         params = {k: _wide_parameter(v) for k, v in node.params.items()}
         made = node.primitive.shape(*[avals[s] for s in inputs], **params)
         made = made if node.primitive.multiple else (made,)
-        outputs = tuple([s if a is avals[s] else new_slot(a)
-                         for s, a in zip(node.outputs, made, strict=True)])
+        outputs = tuple([s if a is avals[s] else new_slot(a) for s, a in zip(node.outputs, made, strict=True)])
         nodes.append(Node(node.primitive, inputs, outputs, params, node.source))
-        nodes += [_conversion(own, s, avals[s].dtype, node.source)
-                  for own, s in zip(outputs, node.outputs) if own != s]
+        nodes += [_conversion(own, s, avals[s].dtype, node.source) for own, s in zip(outputs, node.outputs) if own != s]
     return Graph(graph.name, graph.inputs, nodes, graph.outputs, avals)
 
 

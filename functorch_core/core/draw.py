@@ -1,4 +1,5 @@
 """A graph as a picture: an SVG with one row a node, for Jupyter."""
+
 from __future__ import annotations
 
 from html import escape
@@ -17,8 +18,10 @@ def svg(graph: Graph) -> str:
     height = MARGIN * 2 + ROW * (1 + max((r for _, r, *_ in boxes.values()), default=0))
     lines = [_line(boxes[a], boxes[b]) for a, b in edges if a in boxes and b in boxes]
     rects = [_box(*box) for box in boxes.values()]
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'font-family="monospace" font-size="11">{"".join(lines + rects)}</svg>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'font-family="monospace" font-size="11">{"".join(lines + rects)}</svg>'
+    )
 
 
 def _layout(graph: Graph):
@@ -55,9 +58,11 @@ def _text(graph: Graph, node: Node) -> str:
 
 def _box(column: int, row: int, text: str, kind: str) -> str:
     x, y = MARGIN + column * COLUMN, MARGIN + row * ROW
-    return (f'<g><rect x="{x}" y="{y}" width="{COLUMN - 14}" height="{ROW - 12}" rx="4" '
-            f'fill="{STYLE[kind]}" stroke="#64748b"/><text x="{x + 6}" y="{y + 15}">'
-            f'{escape(text[:27])}</text></g>')
+    return (
+        f'<g><rect x="{x}" y="{y}" width="{COLUMN - 14}" height="{ROW - 12}" rx="4" '
+        f'fill="{STYLE[kind]}" stroke="#64748b"/><text x="{x + 6}" y="{y + 15}">'
+        f"{escape(text[:27])}</text></g>"
+    )
 
 
 def _line(a, b) -> str:

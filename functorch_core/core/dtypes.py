@@ -1,4 +1,5 @@
 """The dtypes the library knows, their categories, and how they promote."""
+
 from __future__ import annotations
 
 import functools
@@ -38,13 +39,22 @@ ALL = NUMERIC | {bool_}
 DEFAULT_FLOAT, DEFAULT_INT, DEFAULT_COMPLEX = float32, int64, complex64
 
 REAL_OF = MappingProxyType({complex32: float16, complex64: float32, complex128: float64})
-COMPLEX_OF = MappingProxyType({
-    float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128,
-    complex32: complex32, complex64: complex64, complex128: complex128})
+COMPLEX_OF = MappingProxyType(
+    {
+        float16: complex32,
+        bfloat16: complex64,
+        float32: complex64,
+        float64: complex128,
+        complex32: complex32,
+        complex64: complex64,
+        complex128: complex128,
+    }
+)
 
 # What is too narrow to compute in, and where it is computed instead.
-WIDE_OF = MappingProxyType({complex32: complex64, float16: float32, bfloat16: float32,
-                            **dict.fromkeys(FLOAT8, float32)})
+WIDE_OF = MappingProxyType(
+    {complex32: complex64, float16: float32, bfloat16: float32, **dict.fromkeys(FLOAT8, float32)}
+)
 
 
 def canonical(dtype) -> np.dtype:
@@ -64,8 +74,7 @@ def canonical(dtype) -> np.dtype:
     except TypeError:
         result = None
     if result is None or result not in ALL:
-        raise TypeError(f"{dtype!r} is not a dtype of this library; it has "
-                        + ", ".join(sorted(d.name for d in ALL)))
+        raise TypeError(f"{dtype!r} is not a dtype of this library; it has " + ", ".join(sorted(d.name for d in ALL)))
     return result
 
 
@@ -89,7 +98,7 @@ def of_scalar(value) -> np.dtype:
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
-        return DEFAULT_INT if -2**63 <= value < 2**63 else uint64
+        return DEFAULT_INT if -(2**63) <= value < 2**63 else uint64
     if isinstance(value, float):
         return DEFAULT_FLOAT
     if isinstance(value, complex):

@@ -1,4 +1,5 @@
 """The errors of tracing and transforming, each with what to do next."""
+
 from __future__ import annotations
 
 

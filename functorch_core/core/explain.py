@@ -4,6 +4,7 @@ One mechanism for functions of arrays, operators, methods, x[index] and transfor
 leaves the library towards the user's code, the call that the user made is put into its message.
 Nothing of this costs anything until there is an error.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,8 +19,7 @@ import numpy as np
 from .aval import Aval
 from .trace import INTERNAL
 
-MISTAKES = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, NameError,
-            AttributeError)
+MISTAKES = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, NameError, AttributeError)
 
 THE_CALL = "\n    The call was {call}."
 THE_FUNCTION = "\n    The function is {name}{signature}."
@@ -58,7 +58,7 @@ def shown(x, length: int = 40) -> str:
     if callable(x) and hasattr(x, "__name__"):
         return x.__name__
     text = repr(x)
-    return text if len(text) <= length else f"{text[:length - 4]} ..."
+    return text if len(text) <= length else f"{text[: length - 4]} ..."
 
 
 def arguments_of(args, kwargs) -> str:
@@ -107,8 +107,7 @@ def name_of(fun: Callable) -> str:
 # ---- explaining ----------------------------------------------------------------------------------
 
 
-def explained(error: Exception, write: Callable[[], str], example: str = "",
-              fun: Callable | None = None) -> Exception:
+def explained(error: Exception, write: Callable[[], str], example: str = "", fun: Callable | None = None) -> Exception:
     """The error with the call in its message, and an example unless it gives advice itself.
 
     `fun`: the user's function, whose signature is told in place of an example.
@@ -116,8 +115,12 @@ def explained(error: Exception, write: Callable[[], str], example: str = "",
     Of the library's functions that call each other the outermost, which the user called, is shown.
     What came from the user's own code, or from a call in it, stays as it is.
     """
-    if (getattr(error, "__notes__", None) or len(error.args) != 1
-            or not isinstance(error.args[0], str) or through_user_code(error.__traceback__)):
+    if (
+        getattr(error, "__notes__", None)
+        or len(error.args) != 1
+        or not isinstance(error.args[0], str)
+        or through_user_code(error.__traceback__)
+    ):
         return error
     message = getattr(error, "_told", error.args[0])
     error._example = example = example or getattr(error, "_example", "")
@@ -157,16 +160,22 @@ def example_of(name: str, doc: str | None, space: str = "fc") -> tuple[str, str]
     return found[2], line if line.count("(") == line.count(")") else ""
 
 
-def told(error: Exception, name: str, doc: str | None, args: tuple, kwargs: dict,
-         write: Callable = as_function, space: str = "fc") -> Exception:
+def told(
+    error: Exception,
+    name: str,
+    doc: str | None,
+    args: tuple,
+    kwargs: dict,
+    write: Callable = as_function,
+    space: str = "fc",
+) -> Exception:
     """The error of a call of a documented function, method or operator; see explained."""
     full, example = example_of(name, doc, space)
     name = full if write is as_function else name
     return explained(error, lambda: write(name, args, kwargs), example)
 
 
-def explaining(function: Callable, name: str = "", write: Callable = as_function,
-               space: str = "fc") -> Callable:
+def explaining(function: Callable, name: str = "", write: Callable = as_function, space: str = "fc") -> Callable:
     """The function, whose errors tell how it was called; `space` is the namespace it is in."""
     name = name or function.__name__
 
@@ -176,6 +185,7 @@ def explaining(function: Callable, name: str = "", write: Callable = as_function
             return function(*args, **kwargs)
         except MISTAKES as error:
             raise told(error, name, function.__doc__, args, kwargs, write, space)
+
     return call
 
 
@@ -193,9 +203,10 @@ def result_of(transform: Callable, fun: Callable, **given) -> Callable:
             try:
                 return wrapped(*args, **kwargs)
             except MISTAKES as error:
-                raise explained(error, lambda: written(transform, fun, given, args, kwargs),
-                                fun=fun)
+                raise explained(error, lambda: written(transform, fun, given, args, kwargs), fun=fun)
+
         return call
+
     return decorate
 
 

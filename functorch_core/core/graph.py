@@ -1,10 +1,11 @@
 """Graph: the one intermediate representation. SSA over integer slots.
 
-    graph(a: float32[3], b: float32[3]):
-        c: float32[3] = sin a
-        d: float32[3] = mul c b
-        return d
+graph(a: float32[3], b: float32[3]):
+    c: float32[3] = sin a
+    d: float32[3] = mul c b
+    return d
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,8 +45,14 @@ class Node:
 
     __slots__ = ("primitive", "inputs", "outputs", "params", "source")
 
-    def __init__(self, primitive: Primitive, inputs: tuple[int, ...], outputs: tuple[int, ...],
-                 params: dict, source: tuple | None = None):
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        params: dict,
+        source: tuple | None = None,
+    ):
         self.primitive, self.inputs, self.outputs = primitive, inputs, outputs
         self.params, self.source = params, source
 
@@ -58,8 +65,9 @@ class Graph:
 
     __slots__ = ("name", "inputs", "nodes", "outputs", "avals", "memo", "__weakref__")
 
-    def __init__(self, name: str, inputs: Sequence[int], nodes: Sequence[Node],
-                 outputs: Sequence[int], avals: Sequence[Aval]):
+    def __init__(
+        self, name: str, inputs: Sequence[int], nodes: Sequence[Node], outputs: Sequence[int], avals: Sequence[Aval]
+    ):
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
         self.nodes, self.avals, self.memo = tuple(nodes), tuple(avals), {}
 
@@ -78,6 +86,7 @@ class Graph:
 
     def _repr_svg_(self):
         from .draw import svg
+
         return svg(self)
 
 
@@ -267,11 +276,13 @@ def _first(item):
 
 def memoised(transform: Callable) -> Callable:
     """Remember transform(graph, *static) on the graph itself."""
+
     def wrapped(graph: Graph, *static):
         key = (transform, *static)
         found = graph.memo.get(key)
         if found is None:
             found = graph.memo[key] = transform(graph, *static)
         return found
+
     wrapped.__doc__, wrapped.__name__ = transform.__doc__, transform.__name__
     return wrapped

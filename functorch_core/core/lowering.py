@@ -6,6 +6,7 @@ An operand is a string, its SSA name, that knows its aval:
     def _sin_lower(ctx, x):
         return ctx.op("stablehlo.sine", x, out=x.aval)
 """
+
 from __future__ import annotations
 
 import functools
@@ -78,8 +79,9 @@ class LowerContext:
         body = f" ({', '.join(regions)})" if regions else ""
         types = ", ".join(o.type for o in operands)
         results = ", ".join(map(tensor_type, outs))
-        self.lines.append(f'{head}"{name}"({", ".join(operands)}){props}{body}'
-                          f" : ({types}) -> ({results}){self.location}")
+        self.lines.append(
+            f'{head}"{name}"({", ".join(operands)}){props}{body} : ({types}) -> ({results}){self.location}'
+        )
         if single:
             return Operand(result, out)
         if len(outs) == 1:
@@ -162,13 +164,13 @@ class LowerContext:
         outs = body(child, *args)
         outs = outs if isinstance(outs, (list, tuple)) else (outs,)
         header = ", ".join(f"{a}: {a.type}" for a in args)
-        child.lines.append(f'"stablehlo.return"({", ".join(outs)}) : '
-                           f'({", ".join(o.type for o in outs)}) -> (){child.location}')
+        child.lines.append(
+            f'"stablehlo.return"({", ".join(outs)}) : ({", ".join(o.type for o in outs)}) -> (){child.location}'
+        )
         block = f"^bb0({header}):\n" if args else ""
         return "{\n" + block + "\n".join(child.lines) + "\n}"
 
-    def callback(self, fun: Callable, operands: Sequence[Operand],
-                 out_avals: Sequence[Aval]) -> int:
+    def callback(self, fun: Callable, operands: Sequence[Operand], out_avals: Sequence[Aval]) -> int:
         """Register a Python function of NumPy arrays; its index for the custom call."""
         dtypes = [o.aval.dtype for o in operands]
         if dt.complex32 in dtypes:
@@ -182,14 +184,26 @@ def _of_stored(fun: Callable, dtypes: Sequence[np.dtype], *arrays: np.ndarray):
     return fun(*[a.view(d) for a, d in zip(arrays, dtypes)])
 
 
-def callback_op(ctx: LowerContext, fun: Callable, operands: Sequence[Operand],
-                out_avals: Sequence[Aval], has_side_effect: bool = False) -> list[Operand]:
+def callback_op(
+    ctx: LowerContext,
+    fun: Callable,
+    operands: Sequence[Operand],
+    out_avals: Sequence[Aval],
+    has_side_effect: bool = False,
+) -> list[Operand]:
     """Write a call of fun(*arrays) -> sequence of arrays, on the host (CPU programs only)."""
     index, result = ctx.callback(fun, operands, out_avals), ctx.fresh()
     text, names = xla.custom_call_text(
-        "xla_ffi_python_cpu_callback", operands, [o.aval for o in operands], out_avals,
-        result=result, attributes=f"index = {index} : ui64", has_side_effect=has_side_effect,
-        operand_matrices=[False] * len(operands), result_matrices=[False] * len(out_avals))
+        "xla_ffi_python_cpu_callback",
+        operands,
+        [o.aval for o in operands],
+        out_avals,
+        result=result,
+        attributes=f"index = {index} : ui64",
+        has_side_effect=has_side_effect,
+        operand_matrices=[False] * len(operands),
+        result_matrices=[False] * len(out_avals),
+    )
     ctx.lines.append(text + ctx.location)
     return [Operand(n, a) for n, a in zip(names, out_avals, strict=True)]
 
@@ -202,9 +216,11 @@ def graph_of(fun: Callable, avals: tuple[Aval, ...], params: tuple = ()) -> Grap
     key = (fun, avals, params)
     found = _graphs.get(key)
     if found is None:
+
         def flat(*values):
             out = fun(*values, **dict(params))
             return out if isinstance(out, (list, tuple)) else (out,)
+
         found = _graphs[key] = trace_closed(flat, avals, getattr(fun, "__name__", "function"))
     return found
 
@@ -234,16 +250,20 @@ def lower(graph: Graph, platform: str = "cpu", aliases: Mapping[int, int] | None
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
     outs = ctx.graph(graph, args)
     aliases = aliases or {}
-    header = [f"{a}: {a.type}" + (
-        f" {{tf.aliasing_output = {aliases[i]} : i32}}" if i in aliases else "")
-        for i, a in enumerate(args)]
+    header = [
+        f"{a}: {a.type}" + (f" {{tf.aliasing_output = {aliases[i]} : i32}}" if i in aliases else "")
+        for i, a in enumerate(args)
+    ]
     header += [f"{a}: {a.type}" for a in ctx.hoisted.values()]
     results = ", ".join(o.type for o in outs)
     lines = "\n".join(ctx.lines)
-    text = (f"module @{_identifier(graph.name)} {{\n"
-            f"func.func public @main({', '.join(header)}) -> ({results}) {{\n{lines}\n"
-            f'"func.return"({", ".join(outs)}) : ({results}) -> ()\n}}\n}}\n'
-            + "\n".join(_location_lines(ctx.locations)) + "\n")
+    text = (
+        f"module @{_identifier(graph.name)} {{\n"
+        f"func.func public @main({', '.join(header)}) -> ({results}) {{\n{lines}\n"
+        f'"func.return"({", ".join(outs)}) : ({results}) -> ()\n}}\n}}\n'
+        + "\n".join(_location_lines(ctx.locations))
+        + "\n"
+    )
     return Lowered(graph, ctx, text)
 
 

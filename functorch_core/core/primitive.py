@@ -11,6 +11,7 @@
 `outs`, `out_tangents`, `cotangents` and `out_dims` are tuples if the primitive is `multiple`,
 bare otherwise. Arrays are positional, static parameters keyword, everywhere.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -46,10 +47,23 @@ class Primitive:
     options looks at ('dot', 'conv', 'scatter', ...); `effect` keeps a node alive that no one uses.
     """
 
-    def __init__(self, name: str, *, shape, reference, lower, jvp, transpose, batch,
-                 multiple: bool = False, partial_eval: Callable | None = None,
-                 lower_on: Mapping[str, Callable] | None = None, feature: str = "",
-                 effect: bool = False, family: str = ""):
+    def __init__(
+        self,
+        name: str,
+        *,
+        shape,
+        reference,
+        lower,
+        jvp,
+        transpose,
+        batch,
+        multiple: bool = False,
+        partial_eval: Callable | None = None,
+        lower_on: Mapping[str, Callable] | None = None,
+        feature: str = "",
+        effect: bool = False,
+        family: str = "",
+    ):
         self.name, self.multiple, self.feature, self.effect = name, multiple, feature, effect
         self.shape, self.reference, self.lower = shape, reference, lower
         self.jvp, self.transpose, self.batch = jvp, transpose, batch
@@ -70,8 +84,9 @@ class Primitive:
         found = self.lower_on.get(platform) or self.lower if name == "lower" else getattr(self, name)
         if callable(found):
             return found
-        raise NotImplementedError(MISSING_RULE_MESSAGE.format(
-            name=self.name, rule=name, reason=found or "none was written"))
+        raise NotImplementedError(
+            MISSING_RULE_MESSAGE.format(name=self.name, rule=name, reason=found or "none was written")
+        )
 
 
 registry: dict[str, Primitive] = {}

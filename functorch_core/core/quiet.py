@@ -1,4 +1,5 @@
 """NumPy's warnings, off for the call of a function."""
+
 from __future__ import annotations
 
 import contextvars

@@ -7,6 +7,7 @@ function of their own.
 
 A rule may say what it is at given avals: rule.specialised(*avals, **params) -> function, or None.
 """
+
 from __future__ import annotations
 
 import functools
@@ -19,17 +20,20 @@ from .complex32 import by_complex64
 from .graph import Graph, Node, has_effect, opened, subgraphs
 
 # Elementwise primitives whose rules broadcast, so that one operand may be of fewer elements.
-BROADCASTING = frozenset({"add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt",
-                          "ge", "select", "and", "or", "xor"})
+BROADCASTING = frozenset(
+    {"add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "select", "and", "or", "xor"}
+)
 FOLDED = 4096  # elements; larger constants are computed each time rather than kept
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 
 
 def specialised(at: Callable) -> Callable:
     """Decorator of a reference rule: `at(*avals, **params)` is a faster function, or None."""
+
     def attach(rule: Callable) -> Callable:
         rule.specialised = at
         return rule
+
     return attach
 
 
@@ -81,8 +85,7 @@ class Step:
 
 def _converting(run: Callable, avals, multiple: bool) -> Callable:
     if multiple:
-        return lambda *arrays: [np.asarray(o).astype(a.dtype, copy=False)
-                                for o, a in zip(run(*arrays), avals)]
+        return lambda *arrays: [np.asarray(o).astype(a.dtype, copy=False) for o, a in zip(run(*arrays), avals)]
     dtype = avals[0].dtype
     return lambda *arrays: np.asarray(run(*arrays)).astype(dtype)
 
@@ -107,8 +110,7 @@ class Reference:
         functions = [step.run for step in self.steps]
         if len(functions) <= WRITTEN_OUT:
             forms = tuple([step.form for step in self.steps])
-            self.run = _written(self.n_inputs, len(env), forms, tuple(self.outputs))(
-                functions, self.rest)
+            self.run = _written(self.n_inputs, len(env), forms, tuple(self.outputs))(functions, self.rest)
         else:
             self.run = functools.partial(_loop, self)
         return [np.asarray(env[i]) for i in self.outputs]
@@ -147,13 +149,15 @@ def _written(n_inputs: int, n_places: int, forms: tuple, outputs: tuple) -> Call
     computed = {i for _, outs, _ in forms for i in outs}
     constants = [i for i in range(n_inputs, n_places) if i not in computed]
     results = [f"x{i} if x{i}.__class__ is ndarray else asarray(x{i})" for i in outputs]
-    lines = ["def make(functions, rest):",
-             *[f"    f{k} = functions[{k}]" for k in range(len(forms))],
-             *[f"    x{i} = rest[{i - n_inputs}]" for i in constants],
-             f"    def run({', '.join(inputs)}):",
-             *[f"        {step}" for step in steps],
-             f"        return [{', '.join(results)}]",
-             "    return run"]
+    lines = [
+        "def make(functions, rest):",
+        *[f"    f{k} = functions[{k}]" for k in range(len(forms))],
+        *[f"    x{i} = rest[{i - n_inputs}]" for i in constants],
+        f"    def run({', '.join(inputs)}):",
+        *[f"        {step}" for step in steps],
+        f"        return [{', '.join(results)}]",
+        "    return run",
+    ]
     namespace = {"ndarray": np.ndarray, "asarray": np.asarray}
     exec("\n".join(lines), namespace)
     return namespace["make"]
@@ -187,26 +191,24 @@ class _Builder:
         if thin and _aligned(node, avals[node.inputs[0]]):  # NumPy broadcasts it as it is
             self.place[node.outputs[0]] = args[0]
             return None
-        run = _thinly(node, avals[node.inputs[0]]) if thin else function_of(
-            node, [avals[s] for s in node.inputs])
+        run = _thinly(node, avals[node.inputs[0]]) if thin else function_of(node, [avals[s] for s in node.inputs])
         outs = [avals[s] for s in node.outputs]
         for s in node.outputs:
             self._new(s)
-        step = Step(run, args, [self.place[s] for s in node.outputs], outs,
-                    node.primitive.multiple, thin)
+        step = Step(run, args, [self.place[s] for s in node.outputs], outs, node.primitive.multiple, thin)
         if self._foldable(node, outs):
             env = [None] * self.n_inputs + self.rest
             step.first(env)
-            self.rest = env[self.n_inputs:]
+            self.rest = env[self.n_inputs :]
         else:
             self.steps.append(step)
         return None
 
     def _foldable(self, node: Node, outs: list[Aval]) -> bool:
-        known = all(self.place[s] >= self.n_inputs and self.rest[self.place[s] - self.n_inputs]
-                    is not None for s in node.inputs)
-        return known and not (has_effect(node) or subgraphs(node)) and all(
-            a.size <= FOLDED for a in outs)
+        known = all(
+            self.place[s] >= self.n_inputs and self.rest[self.place[s] - self.n_inputs] is not None for s in node.inputs
+        )
+        return known and not (has_effect(node) or subgraphs(node)) and all(a.size <= FOLDED for a in outs)
 
 
 def thin_slots(graph: Graph) -> set[int]:

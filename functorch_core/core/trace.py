@@ -4,6 +4,7 @@ There is one kind of stand-in, `Traced`, and one thing that happens to it: the b
 innermost trace appends a node. Transforms are functions of finished graphs, so that nothing here
 knows about derivatives or batches.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -16,8 +17,7 @@ import numpy as np
 
 from .aval import Aval, HasAval, aval_of
 from .complex32 import by_complex64
-from .errors import (
-    CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError)
+from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
 from .graph import Graph, Literal, Node
 from .primitive import NOT_LINEAR, Linear, Primitive
 from .reference import conform, reference_of
@@ -49,8 +49,7 @@ class Traced(HasAval):
         raise ConcretizationError(CONCRETE_MESSAGE.format(what="np.asarray", value=self))
 
     def __bool__(self):
-        raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)",
-                                                          value=self))
+        raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)", value=self))
 
 
 class Builder:
@@ -120,8 +119,9 @@ class Builder:
 
     # -- nodes
 
-    def append(self, primitive: Primitive, inputs: tuple[int, ...], params: dict,
-               out_avals: Sequence[Aval], source) -> tuple[int, ...]:
+    def append(
+        self, primitive: Primitive, inputs: tuple[int, ...], params: dict, out_avals: Sequence[Aval], source
+    ) -> tuple[int, ...]:
         """Write a node whose output avals are known; the slots of its outputs."""
         first = len(self.avals)
         self.avals.extend(out_avals)
@@ -131,23 +131,27 @@ class Builder:
 
     def add(self, primitive: Primitive, args: Sequence, params: dict):
         """Write a node; the traced result, a list of them if the primitive is multiple."""
-        inputs = tuple([a.slot if a.__class__ is Traced and a.builder is self else self.lift(a)
-                        for a in args])
+        inputs = tuple([a.slot if a.__class__ is Traced and a.builder is self else self.lift(a) for a in args])
         avals = self.avals
         out = primitive.shape(*[avals[s] for s in inputs], **params)
         source = self.source or user_source()
         if primitive.multiple:
             slots = self.append(primitive, inputs, params, out, source)
             return [Traced(a, self, s) for a, s in zip(out, slots)]
-        slot, = self.append(primitive, inputs, params, (out,), source)
+        (slot,) = self.append(primitive, inputs, params, (out,), source)
         return Traced(out, self, slot)
 
     def inline(self, graph: Graph, args: Sequence) -> list[Traced]:
         """Copy a graph's nodes here, with `args` for its inputs; its outputs."""
         slots = dict(zip(graph.inputs, map(self.lift, args), strict=True))
         for node in graph.nodes:
-            outs = self.append(node.primitive, tuple([slots[s] for s in node.inputs]), node.params,
-                               [graph.avals[s] for s in node.outputs], node.source)
+            outs = self.append(
+                node.primitive,
+                tuple([slots[s] for s in node.inputs]),
+                node.params,
+                [graph.avals[s] for s in node.outputs],
+                node.source,
+            )
             slots.update(zip(node.outputs, outs))
         return [Traced(graph.avals[s], self, slots[s]) for s in graph.outputs]
 
@@ -155,8 +159,11 @@ class Builder:
         """What x, one of ours, is at the operands; None where they are not known."""
         if self.operands is None:
             return None
-        known = {**dict(zip(self.inputs, self.operands)),
-                 **{slot: captured for captured, slot in self.captures.items()}, **self.values}
+        known = {
+            **dict(zip(self.inputs, self.operands)),
+            **{slot: captured for captured, slot in self.captures.items()},
+            **self.values,
+        }
         for node in nodes_for(self.nodes, x.slot, known):
             args = [concrete(known[s]) for s in node.inputs]
             if any(a is None for a in args):
@@ -299,8 +306,9 @@ def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: di
 # ---- tracing a function ----------------------------------------------------------------------------
 
 
-def trace(fun: Callable, in_avals: Sequence[Aval], name: str = "graph",
-          operands: Sequence | None = None) -> tuple[Graph, list]:
+def trace(
+    fun: Callable, in_avals: Sequence[Aval], name: str = "graph", operands: Sequence | None = None
+) -> tuple[Graph, list]:
     """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
 
     The graph's inputs are `in_avals` in order, then one for each captured value of an enclosing
@@ -317,8 +325,10 @@ def trace_closed(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -
     """Trace a function that must not capture traced values (a rule, a lowering)."""
     graph, captures = trace(fun, in_avals, name)
     if captures:
-        raise LeakError(f"`{name}` closes over {captures[0]}, a value of an enclosing trace.\n"
-                        "    Pass it as an argument instead: a rule is traced on its own.")
+        raise LeakError(
+            f"`{name}` closes over {captures[0]}, a value of an enclosing trace.\n"
+            "    Pass it as an argument instead: a rule is traced on its own."
+        )
     return graph
 
 
@@ -352,10 +362,12 @@ def _constant_lower(ctx, *, value):
 
 
 constant_p = Primitive(
-    "constant", family="structure",
+    "constant",
+    family="structure",
     shape=lambda *, value: value.aval,
     reference=lambda *, value: np.asarray(value.value),
     lower=_constant_lower,
     jvp=lambda primals, tangents, *, value: (bind(constant_p, value=value), None),
     transpose=NOT_LINEAR,
-    batch=lambda axis, args, dims, *, value: (bind(constant_p, value=value), None))
+    batch=lambda axis, args, dims, *, value: (bind(constant_p, value=value), None),
+)

@@ -2,6 +2,7 @@
 
 Names and signatures are those of jax.tree, and of jax.tree_util for what it alone has.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -10,18 +11,55 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from ..xla.pytree import (
-    DictKey, FlattenedIndexKey, GetAttrKey, PyTreeDef, SequenceKey, register_node, registry,
-    treedef_of_tuple)
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+    register_node,
+    registry,
+    treedef_of_tuple,
+)
 from .explain import explaining
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
-    "all", "all_leaves", "broadcast", "flatten", "flatten_one_level", "flatten_one_level_with_keys",
-    "flatten_with_path", "is_tree_node", "keystr", "leaves", "leaves_with_path", "map",
-    "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node",
-    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
-    "register_pytree_with_keys_class", "register_static", "static", "structure", "transpose",
-    "treedef_children", "treedef_is_leaf", "treedef_tuple", "unflatten"]
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyPath",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all",
+    "all_leaves",
+    "broadcast",
+    "flatten",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "flatten_with_path",
+    "is_tree_node",
+    "keystr",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "register_dataclass",
+    "register_node",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "static",
+    "structure",
+    "transpose",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+    "unflatten",
+]
 
 KeyPath = tuple  # of keys: SequenceKey(idx), DictKey(key), GetAttrKey(name), FlattenedIndexKey(key)
 
@@ -91,8 +129,9 @@ def _matching(what: str, treedef: PyTreeDef, tree, position: int) -> list:
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as error:
-        raise ValueError(MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef,
-                                         found=structure(tree))) from error
+        raise ValueError(
+            MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef, found=structure(tree))
+        ) from error
 
 
 @_told
@@ -118,15 +157,17 @@ def broadcast(prefix_tree, full_tree, is_leaf: Callable | None = None):
     """
     values, treedef = registry.flatten(prefix_tree, is_leaf)
     parts = _matching("tree.broadcast", treedef, full_tree, 2)
-    return treedef.unflatten([map(lambda _, value=value: value, part, is_leaf=is_leaf)
-                              for value, part in zip(values, parts)])
+    return treedef.unflatten(
+        [map(lambda _, value=value: value, part, is_leaf=is_leaf) for value, part in zip(values, parts)]
+    )
 
 
 # ---- leaves and their places ---------------------------------------------------------------------
 
 
-def flatten_with_path(tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
-                      ) -> tuple[list[tuple[KeyPath, object]], PyTreeDef]:
+def flatten_with_path(
+    tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, object]], PyTreeDef]:
     """(pairs of path and leaf, structure); a path is a tuple of keys, which keystr writes.
 
     is_leaf(node), or is_leaf(path, node) with `is_leaf_takes_path`, ends the descent.
@@ -141,15 +182,15 @@ def flatten_with_path(tree, is_leaf: Callable | None = None, is_leaf_takes_path:
     return registry.flatten_with_path(tree, lambda path, node: is_leaf(node))
 
 
-def leaves_with_path(tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
-                     ) -> list[tuple[KeyPath, object]]:
+def leaves_with_path(
+    tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, object]]:
     """Pairs of path and leaf; see flatten_with_path."""
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 @_told
-def map_with_path(f: Callable, tree, *rest, is_leaf: Callable | None = None,
-                  is_leaf_takes_path: bool = False):
+def map_with_path(f: Callable, tree, *rest, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False):
     """Apply f(path, leaf, *leaves of further trees) to each leaf; see flatten_with_path.
 
     >>> import functorch_core as fc
@@ -199,8 +240,7 @@ def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | N
 
 
 @_told
-def reduce_associative(operation: Callable, tree, *, identity=_NOTHING,
-                       is_leaf: Callable | None = None):
+def reduce_associative(operation: Callable, tree, *, identity=_NOTHING, is_leaf: Callable | None = None):
     """The leaves under an associative operation, halves with halves: logarithmic depth.
 
     >>> import functorch_core as fc
@@ -210,12 +250,11 @@ def reduce_associative(operation: Callable, tree, *, identity=_NOTHING,
     items = leaves(tree, is_leaf)
     if not items:
         if identity is _NOTHING:
-            raise TypeError(NO_LEAVES.format(what="tree.reduce_associative", tree=tree,
-                                             name="identity"))
+            raise TypeError(NO_LEAVES.format(what="tree.reduce_associative", tree=tree, name="identity"))
         return identity
     while len(items) > 1:
         pairs = [operation(a, b) for a, b in zip(items[::2], items[1::2])]
-        items = pairs + items[len(pairs) * 2:]
+        items = pairs + items[len(pairs) * 2 :]
     return items[0]
 
 
@@ -227,8 +266,9 @@ def all(tree, *, is_leaf: Callable | None = None) -> bool:
 # ---- classes as containers -----------------------------------------------------------------------
 
 
-def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func: Callable,
-                         flatten_with_keys_func: Callable | None = None):
+def register_pytree_node(
+    nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func: Callable | None = None
+):
     """Register a container: flatten_func(obj) -> (children, aux), unflatten_func(aux, children).
 
     flatten_with_keys_func(obj) -> (pairs of key and child, aux) names the children in paths.
@@ -236,12 +276,15 @@ def register_pytree_node(nodetype: type, flatten_func: Callable, unflatten_func:
     register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
-def register_pytree_with_keys(nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable,
-                              flatten_func: Callable | None = None):
+def register_pytree_with_keys(
+    nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Callable | None = None
+):
     """Register a container by flatten_with_keys(obj) -> (pairs of key and child, aux)."""
+
     def flat(obj):
         pairs, aux = flatten_with_keys(obj)
         return [child for _, child in pairs], aux
+
     register_node(nodetype, flatten_func or flat, unflatten_func, flatten_with_keys)
 
 
@@ -267,8 +310,9 @@ def register_pytree_node_class(cls: type) -> type:
 
 def register_pytree_with_keys_class(cls: type) -> type:
     """A decorator: as register_pytree_node_class, with tree_flatten_with_keys(), too."""
-    register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten,
-                              getattr(cls, "tree_flatten", None))
+    register_pytree_with_keys(
+        cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, getattr(cls, "tree_flatten", None)
+    )
     return cls
 
 
@@ -283,13 +327,16 @@ def register_static(cls: type) -> type:
 
 def static(**kwargs):
     """A dataclass field (the arguments of dataclasses.field) that register_dataclass keeps static."""
-    return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True},
-                             **kwargs)
+    return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True}, **kwargs)
 
 
 @_told
-def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
-                       meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = ()):
+def register_dataclass(
+    nodetype: type,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+):
     """Register a dataclass: `data_fields` are children, `meta_fields` static. Returns the class.
 
     Both or neither are given; by default they are the fields without and with tree.static().
@@ -307,12 +354,13 @@ def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
     data_fields, meta_fields = _fields(nodetype, data_fields, meta_fields, drop_fields)
 
     def flatten_instance(obj):
-        return (tuple(getattr(obj, f) for f in data_fields),
-                tuple(getattr(obj, f) for f in meta_fields))
+        return (tuple(getattr(obj, f) for f in data_fields), tuple(getattr(obj, f) for f in meta_fields))
 
     def flatten_with_keys(obj):
-        return (tuple((GetAttrKey(f), getattr(obj, f)) for f in data_fields),
-                tuple(getattr(obj, f) for f in meta_fields))
+        return (
+            tuple((GetAttrKey(f), getattr(obj, f)) for f in data_fields),
+            tuple(getattr(obj, f) for f in meta_fields),
+        )
 
     def unflatten_instance(meta, data):
         return nodetype(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
@@ -330,12 +378,15 @@ def _fields(cls: type, data, meta, drop) -> tuple[tuple[str, ...], tuple[str, ..
     fields = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop]
     if data is None and meta is None:
         static_ones = {f.name for f in fields if f.metadata.get("static", False)}
-        return (tuple(f.name for f in fields if f.name not in static_ones),
-                tuple(f.name for f in fields if f.name in static_ones))
+        return (
+            tuple(f.name for f in fields if f.name not in static_ones),
+            tuple(f.name for f in fields if f.name in static_ones),
+        )
     named = (*(data or ()), *(meta or ()))
     if sorted(named) != sorted(f.name for f in fields):
-        raise ValueError(MISSING_FIELDS.format(
-            cls=cls.__name__, fields=[f.name for f in fields], named=[*named, *drop]))
+        raise ValueError(
+            MISSING_FIELDS.format(cls=cls.__name__, fields=[f.name for f in fields], named=[*named, *drop])
+        )
     return tuple(data or ()), tuple(meta or ())
 
 
@@ -349,9 +400,11 @@ class Partial(functools.partial):
 
 
 register_node(
-    Partial, lambda p: ((p.args, p.keywords), p.func),
+    Partial,
+    lambda p: ((p.args, p.keywords), p.func),
     lambda func, children: Partial(func, *children[0], **children[1]),
-    lambda p: (((GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)), p.func))
+    lambda p: (((GetAttrKey("args"), p.args), (GetAttrKey("keywords"), p.keywords)), p.func),
+)
 
 # ---- one level, and structures -------------------------------------------------------------------
 

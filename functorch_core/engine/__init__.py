@@ -1,4 +1,5 @@
 """The engine: values, and the recorder that turns eager code into compiled programs."""
+
 from .at_once import aside, at_once
 from .bounds import check as check_bounds, extent_of, raise_if_outside
 from . import programs  # noqa: F401 (sets what a flush calls)
@@ -8,5 +9,4 @@ from .nans import debug_nans
 from .recorder import Recording, flush, record, run_graph
 from .stats import reset_stats, stats
 from .units import Unit, unit_of_graph, unit_of_primitive
-from .value import (
-    NoData, Value, absent, concrete, from_buffer, from_numpy, is_absent, to_buffer, to_numpy)
+from .value import NoData, Value, absent, concrete, from_buffer, from_numpy, is_absent, to_buffer, to_numpy

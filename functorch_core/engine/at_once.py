@@ -3,6 +3,7 @@ which is not the same often enough to be worth keys and programs, as the samples
 
 What is not small, not on the host, or has an effect, is recorded as elsewhere.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -20,7 +21,7 @@ from .units import Unit
 from .value import Value, concrete, is_absent
 
 NUMBERS = {float: np.float64, int: np.int64, bool: np.int64}
-LIMIT = 2_000.  # microseconds by NumPy; dearer ops are recorded
+LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
 
 
 @contextlib.contextmanager
@@ -65,8 +66,7 @@ def compute(unit: Unit, operands: Sequence):
         if len(operands) == 2 and operands[1].__class__ is float:
             return run(unit, (x.data, np.float64(operands[1])))
     try:
-        return run(unit, [_on_host(x) if x.__class__ is Value else NUMBERS[x.__class__](x)
-                          for x in operands])
+        return run(unit, [_on_host(x) if x.__class__ is Value else NUMBERS[x.__class__](x) for x in operands])
     except Elsewhere:
         return None
 

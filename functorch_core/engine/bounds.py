@@ -7,6 +7,7 @@ earlier for it, and nothing out of bounds goes unnoticed.
 The flag is the greatest of the indices as an unsigned number, in which negative ones are huge; where
 indices may count from the end, the size is added first.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -30,9 +31,11 @@ from .units import Unit
 from .value import Value, concrete, is_absent
 
 HOST_SIZE = 1 << 20  # index buffers of more elements are checked where they are used, not here
-MAX_PENDING = 32     # flags kept without anything being read; beyond, the oldest are looked at
-LATE = ("found in what {what} was given, called at {line}; it was not computed yet then, so that "
-        "the error comes when something is read")
+MAX_PENDING = 32  # flags kept without anything being read; beyond, the oldest are looked at
+LATE = (
+    "found in what {what} was given, called at {line}; it was not computed yet then, so that "
+    "the error comes when something is read"
+)
 
 _units: dict[tuple, Unit] = {}
 pending: deque[Check] = deque()
@@ -59,8 +62,15 @@ class Check(NamedTuple):
         raise error
 
 
-def check(index: Value, size: int, failure: Callable[[int], Exception], what: str, *,
-          negative: bool = True, ignore: int | None = None):
+def check(
+    index: Value,
+    size: int,
+    failure: Callable[[int], Exception],
+    what: str,
+    *,
+    negative: bool = True,
+    ignore: int | None = None,
+):
     """Raise failure(i), now or when a value is read, unless every index i is below `size`, and at
     least 0, or -size if `negative`; an index of `ignore` is none."""
     if not index.aval.size or is_absent(index):
@@ -104,8 +114,12 @@ def _host(data) -> np.ndarray:
 
 def _readable(data, aval: Aval) -> bool:
     """Whether a buffer is on the host, computed and not large."""
-    return (data.__class__ is xla.Buffer and aval.size <= HOST_SIZE
-            and xla.device_of(data).platform == "cpu" and data.is_ready())
+    return (
+        data.__class__ is xla.Buffer
+        and aval.size <= HOST_SIZE
+        and xla.device_of(data).platform == "cpu"
+        and data.is_ready()
+    )
 
 
 def _first_outside(index: Value, lowest: int, size: int, ignore: int | None) -> int:

@@ -1,4 +1,5 @@
 """Graphs to executables: lowering, options, the cause of a compilation."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -44,8 +45,16 @@ class Program:
         return [outs[i] if i >= 0 else buffers[-1 - i] for i in self.outputs]
 
 
-def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str = "",
-                  why: str = "", fast: bool = False, asked: bool = False) -> Program:
+def compile_graph(
+    graph: Graph,
+    device,
+    *,
+    donate: Sequence[int] = (),
+    name: str = "",
+    why: str = "",
+    fast: bool = False,
+    asked: bool = False,
+) -> Program:
     """Compile a graph for a device. `fast` spends little on optimisation.
 
     `donate` are inputs nobody else needs; `asked`: because the user said so (see donation).
@@ -58,8 +67,7 @@ def compile_graph(graph: Graph, device, *, donate: Sequence[int] = (), name: str
     with outside_traces():
         laid = channels_last(slim) if device.platform == "cpu" else slim
         lowered = lower(laid, device.platform, alias)
-        hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device)
-                   for v in lowered.hoisted]
+        hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
         features = lowered.features | {"donated"} if alias else lowered.features
@@ -73,8 +81,15 @@ def compile_lowered(lowered: Lowered, device, features: frozenset[str], fast: bo
     if device.platform == "cpu":
         options = xla.FAST_COMPILE if fast else xla.choose_options(features)
     callbacks = [xla.Callback(fun, outs) for fun, outs in lowered.callbacks]
-    return xla.compile(lowered.text, inputs=lowered.inputs, outputs=lowered.outputs,
-                       device=device, options=options, callbacks=callbacks, name=lowered.name)
+    return xla.compile(
+        lowered.text,
+        inputs=lowered.inputs,
+        outputs=lowered.outputs,
+        device=device,
+        options=options,
+        callbacks=callbacks,
+        name=lowered.name,
+    )
 
 
 def without_passing_through(graph: Graph) -> tuple[Graph, tuple[int, ...] | None]:

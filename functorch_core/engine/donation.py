@@ -4,6 +4,7 @@ XLA would choose by shape alone, and copies the input first if the result it cho
 the input's last use (a gradient in the place of its weights: 1 ms for 4 MB). A result that is computed
 from the input elementwise can be written in its place.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,5 @@
 """Errors of the engine."""
+
 from __future__ import annotations
 
 import math
@@ -17,10 +18,14 @@ class RecompileError(RuntimeError):
     """Something was compiled inside `fail_on_recompile()`."""
 
 
-POISONED = ("this value was never computed: {operation}, which it depends on, failed.\n"
-            "    The first error is the cause of this one; values computed before it are intact.")
-TOO_LARGE = ("DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes, for an "
-             "array of shape {shape} and dtype {dtype}. Error code 12 (Cannot allocate memory)")
+POISONED = (
+    "this value was never computed: {operation}, which it depends on, failed.\n"
+    "    The first error is the cause of this one; values computed before it are intact."
+)
+TOO_LARGE = (
+    "DefaultCPUAllocator: can't allocate memory: you tried to allocate {nbytes} bytes, for an "
+    "array of shape {shape} and dtype {dtype}. Error code 12 (Cannot allocate memory)"
+)
 
 
 def out_of_memory(error: MemoryError) -> OutOfMemory:
@@ -30,5 +35,4 @@ def out_of_memory(error: MemoryError) -> OutOfMemory:
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is None or dtype is None:
         return OutOfMemory(str(error) or "cannot allocate memory")
-    return OutOfMemory(TOO_LARGE.format(nbytes=math.prod(shape) * dtype.itemsize, shape=shape,
-                                        dtype=dtype))
+    return OutOfMemory(TOO_LARGE.format(nbytes=math.prod(shape) * dtype.itemsize, shape=shape, dtype=dtype))

@@ -7,6 +7,7 @@ dimension i in memory. A convolution takes and makes channels-last arrays; eleme
 reductions and windows compute in the layout they find; everything else sees the plain one.
 The step takes 737 ms then, 434 of them in the convolutions themselves (93 GFLOP at the machine's peak).
 """
+
 from __future__ import annotations
 
 import math
@@ -68,8 +69,7 @@ class _Layouts:
         order = order or self.identity(slot)
         held = self.arrays.setdefault(slot, {})
         if order not in held:
-            held[order] = (self._broadcast(slot, order) if slot in self.spread
-                           else self._transposed(held, order))
+            held[order] = self._broadcast(slot, order) if slot in self.spread else self._transposed(held, order)
         return held[order]
 
     def made(self, slot: int) -> Order:
@@ -86,18 +86,18 @@ class _Layouts:
         """Moved once, between barriers: XLA would fuse its neighbours into the loop with the strided
         reads, once for each use (the step took 1,011 ms then)."""
         have, array = next(iter(held.items()))
-        array, = optimization_barrier(array)
-        moved, = optimization_barrier(transpose(array, permutation=tuple(map(have.index, order))))
+        (array,) = optimization_barrier(array)
+        (moved,) = optimization_barrier(transpose(array, permutation=tuple(map(have.index, order))))
         return moved
 
     def _broadcast(self, slot: int, order: Order) -> Traced:
         node = self.spread[slot]
-        operand, = node.inputs
+        (operand,) = node.inputs
         places = [order.index(d) for d in node.params["dims"]]
         inner = tuple(sorted(range(len(places)), key=places.__getitem__))
-        return broadcast_in_dim(self.get(operand, inner),
-                                shape=tuple(self.aval(slot).shape[d] for d in order),
-                                dims=tuple(sorted(places)))
+        return broadcast_in_dim(
+            self.get(operand, inner), shape=tuple(self.aval(slot).shape[d] for d in order), dims=tuple(sorted(places))
+        )
 
 
 # ---- rules: rule(layouts, node) writes the node, or returns False for the plain order ------------------
@@ -121,8 +121,7 @@ def _elementwise(layouts, node) -> bool:
     if len(shape) < 3 or any(layouts.aval(s).shape != shape for s in (*node.inputs, *node.outputs)):
         return False
     order = layouts.common(node.inputs)
-    return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], node.params,
-                 [order] * len(node.outputs))
+    return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], node.params, [order] * len(node.outputs))
 
 
 def _broadcast(layouts, node) -> bool:
@@ -132,41 +131,42 @@ def _broadcast(layouts, node) -> bool:
 
 def _transpose(layouts, node) -> bool:
     """No work: another name for the dimensions."""
-    slot, = node.inputs
+    (slot,) = node.inputs
     order, new = layouts.made(slot), node.params["permutation"]
     layouts.put(node.outputs[0], layouts.get(slot, order), tuple(new.index(d) for d in order))
     return True
 
 
 def _reduction(layouts, node) -> bool:
-    slot, = node.inputs
+    (slot,) = node.inputs
     order, axes = layouts.made(slot), node.params["axes"]
     if order == layouts.identity(slot):
         return False
     kept = [d for d in order if d not in axes]
     places = {**node.params, "axes": tuple(sorted(map(order.index, axes)))}
-    return _emit(layouts, node, [layouts.get(slot, order)], places,
-                 [tuple(sorted(kept).index(d) for d in kept)])
+    return _emit(layouts, node, [layouts.get(slot, order)], places, [tuple(sorted(kept).index(d) for d in kept)])
 
 
 def _by_dimension(*names: str) -> Callable:
     """A rule for parameters with one entry a dimension; operands without dimensions stay."""
+
     def rule(layouts, node):
         order = layouts.common([s for s in node.inputs if layouts.aval(s).ndim])
         params = {**node.params, **{k: _permuted(node.params[k], order) for k in names}}
         args = [layouts.get(s, order if layouts.aval(s).ndim else None) for s in node.inputs]
         return _emit(layouts, node, args, params, [order])
+
     return rule
 
 
 def _of_dimensions(name: str) -> Callable:
     """A rule for a parameter that names a dimension, or several."""
+
     def rule(layouts, node):
         order, value = layouts.made(node.inputs[0]), node.params[name]
-        value = (tuple(sorted(map(order.index, value))) if isinstance(value, tuple)
-                 else order.index(value))
-        return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs],
-                     {**node.params, name: value}, [order])
+        value = tuple(sorted(map(order.index, value))) if isinstance(value, tuple) else order.index(value)
+        return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], {**node.params, name: value}, [order])
+
     return rule
 
 
@@ -204,8 +204,7 @@ def _convolution(layouts, node) -> bool:
     conv, (x, w), result = node.params["conv"], node.inputs, node.outputs[0]
     n = len(conv.lhs)
     last, kernel = (0, n - 1, *range(1, n - 1)), (n - 1, n - 2, *range(n - 2))
-    args = [layouts.get(x, _channels_last(conv.lhs)),
-            layouts.get(w, (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))]
+    args = [layouts.get(x, _channels_last(conv.lhs)), layouts.get(w, (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))]
     params = {**node.params, "conv": conv._replace(lhs=last, rhs=kernel, out=last)}
     _emit(layouts, node, args, params, [_channels_last(conv.out)])
     if conv.out[0]:  # the gradient of a kernel: its neighbours are weights, which are plain
@@ -229,9 +228,18 @@ _RULES: dict[str, Callable] = {
     "reverse": _of_dimensions("dims"),
     # ---- reductions
     **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _reduction),
-    **dict.fromkeys(("reduce_window_sum", "reduce_window_max", "reduce_window_min",
-                     "reduce_window_argmax", "reduce_window_argmin", "window_gather",
-                     "window_scatter"), _window),
+    **dict.fromkeys(
+        (
+            "reduce_window_sum",
+            "reduce_window_max",
+            "reduce_window_min",
+            "reduce_window_argmax",
+            "reduce_window_argmin",
+            "window_gather",
+            "window_scatter",
+        ),
+        _window,
+    ),
     # ---- convolutions
     "conv": _convolution,
 }

@@ -1,9 +1,10 @@
 """Settings a user can reach: which tier computes, the log, and failing on recompilation.
 
-    FUNCTORCH_TIER=reference|per-op|fused|immediate|auto   how recordings are computed
-    FUNCTORCH_LOG=1                                         print flushes and compiles to stderr
-    FUNCTORCH_DEBUG_NANS=1                                  see engine.nans
+FUNCTORCH_TIER=reference|per-op|fused|immediate|auto   how recordings are computed
+FUNCTORCH_LOG=1                                         print flushes and compiles to stderr
+FUNCTORCH_DEBUG_NANS=1                                  see engine.nans
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -38,8 +39,7 @@ def set_tier(tier: str):
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
     settings.tier = tier
-    settings.direct = (tier != "reference" and not settings.debug_nans
-                       and not xla.in_forked_child())
+    settings.direct = tier != "reference" and not settings.debug_nans and not xla.in_forked_child()
 
 
 os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))
@@ -54,6 +54,7 @@ def forced_tier(tier: str):
     ...     y = fc.asarray([1., 2.]) + 1.
     """
     from .recorder import flush
+
     flush("the tier changes")
     saved = settings.tier
     set_tier(tier)

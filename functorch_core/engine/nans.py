@@ -5,6 +5,7 @@
 Results are looked at, compiled ones too. Where one has a NaN, its graph is computed again, node by
 node with NumPy, up to the first node that makes one.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -62,8 +63,7 @@ def has_nan(x) -> bool:
     return x.dtype in dt.INEXACT and bool(np.isnan(x).any())
 
 
-def check(graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence,
-          recorded: tuple | None = None):
+def check(graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence, recorded: tuple | None = None):
     """FloatingPointError if one of the outputs of a graph at these arguments has a NaN.
 
     `recorded`: where the graph was recorded, if not where its nodes say (the first call of a unit).
@@ -77,6 +77,7 @@ def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str):
     def watch(node: Node, args: list, outs: list):
         if node.primitive is not trace.constant_p and any(map(has_nan, outs)):
             raise FloatingPointError(_message(name, node, args, outs, place))
+
     with trace.outside_traces(), trace.watching(watch):
         trace.evaluate(graph, args)
 
@@ -86,9 +87,14 @@ def _message(name: str, node: Node, args: list, outs: list, place: str) -> str:
     if not place and node.source:
         place = "{}:{} in {}".format(*node.source)
     count = sum(int(np.isnan(x).sum()) for x in outs if x.dtype in dt.INEXACT)
-    return MADE.format(op=node.primitive.name, name=name, cause=cause, count=count,
-                       place=f", at {place}" if place else "",
-                       operands=", ".join(str(aval_of(a)) for a in args) or "nothing")
+    return MADE.format(
+        op=node.primitive.name,
+        name=name,
+        cause=cause,
+        count=count,
+        place=f", at {place}" if place else "",
+        operands=", ".join(str(aval_of(a)) for a in args) or "nothing",
+    )
 
 
 if os.environ.get("FUNCTORCH_DEBUG_NANS", "0") not in ("", "0"):

@@ -2,6 +2,7 @@
 
 What to call, on what, and what is needed no more, is written down once for a key: a schedule.
 """
+
 from __future__ import annotations
 
 import sys
@@ -36,7 +37,7 @@ class Call(NamedTuple):
     first: int
     n: int
     frees: tuple[int, ...]  # places whose values nobody needs after it
-    index: int              # which of the recorded calls it is
+    index: int  # which of the recorded calls it is
     unit: Unit
 
 
@@ -47,15 +48,18 @@ class Schedule(NamedTuple):
     live: list[tuple[int, int]]  # (slot, place)
     first_result: int
     n_results: int
-    on_host: bool                # all by NumPy
-    ops: dict[str, int]          # what to count
+    on_host: bool  # all by NumPy
+    ops: dict[str, int]  # what to count
 
     @property
     def is_function(self) -> bool:
         """Whether it can be one function: all by NumPy, short, without effects and the user's
         code."""
-        return self.on_host and len(self.calls) <= SHORT and not any(
-            c.unit.effect or calls_back(c.unit.graph) for c in self.calls)
+        return (
+            self.on_host
+            and len(self.calls) <= SHORT
+            and not any(c.unit.effect or calls_back(c.unit.graph) for c in self.calls)
+        )
 
 
 _schedules: OrderedDict[tuple, Schedule] = OrderedDict()
@@ -112,14 +116,19 @@ def run_schedule(schedule: Schedule, recording: Recording):
                 if n == 1:
                     env[first] = outs[0]
                 else:
-                    env[first:first + n] = outs
+                    env[first : first + n] = outs
                 if settings.debug_nans:
-                    nans.check(unit.graph, unit.name, [_as_array(env[i]) for i in args], outs,
-                               recording.sources[2 * index:2 * index + 2])
+                    nans.check(
+                        unit.graph,
+                        unit.name,
+                        [_as_array(env[i]) for i in args],
+                        outs,
+                        recording.sources[2 * index : 2 * index + 2],
+                    )
                 for i in frees:
                     env[i] = None
     except Exception as error:
-        note(error, call.unit, recording.sources[2 * call.index:2 * call.index + 2])
+        note(error, call.unit, recording.sources[2 * call.index : 2 * call.index + 2])
         _keep([(s, i) for s, i in schedule.live if i < call.first], env, recording.values)
         raise
     _keep(schedule.live, env, recording.values)
@@ -146,8 +155,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
     last = _last_uses(calls, live, n_results)
     numbers = {SCALAR: len(recording.inputs), SCALAR - 1: len(recording.inputs) + len(recording.floats)}
     base = numbers[SCALAR - 1] + len(recording.ints)
-    on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device)
-               for unit, _ in calls]
+    on_host = [tier == "reference" or tier == "cheapest" and _by_numpy(unit, device) for unit, _ in calls]
     all_on_host = all(on_host)
     found: list[Call] = []
     first = base
@@ -160,21 +168,21 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
                 args.append(numbers[c])
                 numbers[c] += 1
         n = len(unit.out_avals)
-        if unit.effect or max(last[first - base:first - base + n], default=UNUSED) != UNUSED:
+        if unit.effect or max(last[first - base : first - base + n], default=UNUSED) != UNUSED:
             frees = tuple({base + c for c in codes if c >= 0 and last[c] == i})
             run = _runner(unit, on_host[i], all_on_host, device)
             found.append(Call(run, tuple(args), first, n, frees, i, unit))
         first += n
     by_numpy = sum(on_host[c.index] for c in found)
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
-    return Schedule(found, [(s, base + s) for s in live], base, n_results, all_on_host,
-                    {k: v for k, v in ops.items() if v})
+    return Schedule(
+        found, [(s, base + s) for s in live], base, n_results, all_on_host, {k: v for k, v in ops.items() if v}
+    )
 
 
 def calls_back(graph: Graph) -> bool:
     """Whether it calls the user's code, which may warn, and compute at once itself."""
-    return any(node.primitive.family == "callback" or any(map(calls_back, subgraphs(node)))
-               for node in graph.nodes)
+    return any(node.primitive.family == "callback" or any(map(calls_back, subgraphs(node))) for node in graph.nodes)
 
 
 def _by_numpy(unit: Unit, device) -> bool:
@@ -200,7 +208,7 @@ def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
     for i in reversed(range(len(calls))):
         unit, codes = calls[i]
         slot -= len(unit.out_avals)
-        if unit.effect or max(last[slot:slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
+        if unit.effect or max(last[slot : slot + len(unit.out_avals)], default=UNUSED) != UNUSED:
             for c in codes:
                 if c >= 0 and last[c] == UNUSED:
                     last[c] = i

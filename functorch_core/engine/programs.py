@@ -4,6 +4,7 @@ A plan belongs to a key: the signature, which results are still referenced, whic
 needs any more. A key is computed op by op until it has been seen often enough that compiling it
 pays; from then on as one fused program. Only sightings and static costs decide, never a clock.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -29,12 +30,12 @@ from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, to_buffer
 
-MAX_PLANS = 1024           # least recently used plans, with their programs, are forgotten beyond
-DONATE_BYTES = 1 << 16     # smaller inputs are not worth a key of their own
-PATIENCE = 10.             # a program is compiled when the sightings saved 1/10 of its price
-DIRECT = 0.4               # compiled at once if programs for its ops would cost this much of its price
-FAMILIAR = 4               # from this sighting on, what NumPy computes is one function
-MAX_THRESHOLD = 6          # so that a loop compiles nothing after its first ten steps
+MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
+DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
+PATIENCE = 10.0  # a program is compiled when the sightings saved 1/10 of its price
+DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
+FAMILIAR = 4  # from this sighting on, what NumPy computes is one function
+MAX_THRESHOLD = 6  # so that a loop compiles nothing after its first ten steps
 
 
 class Plan:
@@ -145,8 +146,10 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
     plan = _plan_of(key, recording)
     plan.sightings += 1
     if settings.log:
-        log(f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
-            f"{plan.sightings} of key {hash(key) & 0xffffffff:08x}")
+        log(
+            f"flush ({why}): {len(recording.sources) // 2} ops, {len(live)} live, sighting "
+            f"{plan.sightings} of key {hash(key) & 0xFFFFFFFF:08x}"
+        )
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.on_host is not None and not settings.debug_nans:
             return run_on_host(plan.on_host, plan.schedule, recording)
@@ -171,8 +174,7 @@ def _run_units(plan: Plan, recording: Recording, live, donated, device):
 
 
 def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
-    buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device)
-               for v in recording.inputs]
+    buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device) for v in recording.inputs]
     if recording.floats:
         buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
     if recording.ints:
@@ -249,8 +251,8 @@ def threshold_of(units: list[Unit]) -> float:
     if saved <= 0:
         return float("inf")
     if _cold_compilation(units) > DIRECT * price:
-        return 1.
-    return min(max(2., price / (PATIENCE * saved)), MAX_THRESHOLD)
+        return 1.0
+    return min(max(2.0, price / (PATIENCE * saved)), MAX_THRESHOLD)
 
 
 def _cold_compilation(units: list[Unit]) -> float:
@@ -269,8 +271,7 @@ def _start_compiling(plan, recording, live, donated, device):
 
 
 def _snapshot(recording: Recording):
-    return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats),
-            len(recording.ints))
+    return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
 
 
 def _join(plan, recording, live, donated, device) -> Program:
@@ -289,8 +290,13 @@ def _join(plan, recording, live, donated, device) -> Program:
 
 def _compile(calls, avals, floats, ints, live, donated, device) -> Program:
     graph = graph_of(calls, avals, floats, ints, live)
-    return compile_graph(graph, device, donate=donated, name=f"recording_of_{len(calls)}_ops",
-                         why=_history.why([unit for unit, _ in calls]))
+    return compile_graph(
+        graph,
+        device,
+        donate=donated,
+        name=f"recording_of_{len(calls)}_ops",
+        why=_history.why([unit for unit, _ in calls]),
+    )
 
 
 class _History:
@@ -310,8 +316,7 @@ class _History:
         for i, (old, new) in enumerate(zip(before, units)):
             if old is not new:
                 other = " with other static arguments" if repr(old) == repr(new) else ""
-                return (f"operation {i} is {new}; it was {old}{other} when this sequence was last "
-                        "compiled")
+                return f"operation {i} is {new}; it was {old}{other} when this sequence was last compiled"
         return "other results are kept, or other inputs are free, than when it was last compiled"
 
 
@@ -324,13 +329,13 @@ def graph_of(calls, avals, floats: int, ints: int, live, packed: bool = True) ->
     take = _unpack if packed else _each
     with builder:
         inputs = [builder.input(a) for a in avals]
-        scalars = {SCALAR: iter(take(builder, float, floats)),
-                   SCALAR - 1: iter(take(builder, int, ints))}
+        scalars = {SCALAR: iter(take(builder, float, floats)), SCALAR - 1: iter(take(builder, int, ints))}
         values: list = []
         for unit, codes in calls:
-            values += builder.inline(unit.graph, [
-                values[c] if c >= 0 else next(scalars[c]) if c <= SCALAR else inputs[-1 - c]
-                for c in codes])
+            values += builder.inline(
+                unit.graph,
+                [values[c] if c >= 0 else next(scalars[c]) if c <= SCALAR else inputs[-1 - c] for c in codes],
+            )
         graph = builder.finish([values[s] for s in live])
     return cse(dce(graph))
 
@@ -348,5 +353,10 @@ def _each(builder: Builder, kind: type, n: int) -> list:
 
 def compile_unit(unit: Unit, device) -> Program:
     """The per-op program of a unit."""
-    return compile_graph(unit.graph, device, name=unit.name, why="an operation of its own",
-                         fast=unit.cost.nodes < 64 and device.platform == "cpu")
+    return compile_graph(
+        unit.graph,
+        device,
+        name=unit.name,
+        why="an operation of its own",
+        fast=unit.cost.nodes < 64 and device.platform == "cpu",
+    )

@@ -1,4 +1,5 @@
 """A line on stderr while a long compilation runs, if stderr is a terminal."""
+
 from __future__ import annotations
 
 import contextlib

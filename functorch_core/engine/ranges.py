@@ -3,6 +3,7 @@ a unit only moves is in the range of its operands.
 
 Indices that cannot be out of bounds need no check.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,10 +18,21 @@ from .value import Value
 MAX_OPERANDS, MAX_DEPTH = 4, 3  # beyond, a check is cheaper than to look for a range
 
 # Their elements are elements of these operands (None: of all).
-MOVES = {"reshape": (0,), "broadcast_in_dim": (0,), "transpose": (0,), "reverse": (0,),
-         "slice": (0,), "copy": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1),
-         "concatenate": None, "select": (1, 2), "reduce_min": (0,), "reduce_max": (0,),
-         "stop_gradient": (0,)}
+MOVES = {
+    "reshape": (0,),
+    "broadcast_in_dim": (0,),
+    "transpose": (0,),
+    "reverse": (0,),
+    "slice": (0,),
+    "copy": (0,),
+    "dynamic_slice": (0,),
+    "dynamic_update_slice": (0, 1),
+    "concatenate": None,
+    "select": (1, 2),
+    "reduce_min": (0,),
+    "reduce_max": (0,),
+    "stop_gradient": (0,),
+}
 
 
 class Range(NamedTuple):
@@ -32,8 +44,7 @@ class Range(NamedTuple):
 
     def union(self, other: Range) -> Range:
         """What is in one or in the other."""
-        return Range(min(self.low, other.low), max(self.high, other.high),
-                     self.inputs | other.inputs)
+        return Range(min(self.low, other.low), max(self.high, other.high), self.inputs | other.inputs)
 
 
 def range_of(value: Value, known: Callable, depth: int = 0) -> tuple[float, float] | None:
@@ -68,11 +79,10 @@ def _range_of_recorded(value: Value, recording: Recording, known: Callable, dept
 def ranges_of_graph(graph: Graph) -> list[Range | None]:
     """What is known of a graph's outputs; None for nothing."""
     env: dict[int, Range | None] = {
-        s: Range(inputs=frozenset([i])) for i, s in enumerate(graph.inputs)
-        if graph.avals[s].dtype.kind in "iu"}
+        s: Range(inputs=frozenset([i])) for i, s in enumerate(graph.inputs) if graph.avals[s].dtype.kind in "iu"
+    }
     for node in graph.nodes:
-        found = _ranges(node, [env.get(s) for s in node.inputs],
-                        [graph.avals[s] for s in node.inputs])
+        found = _ranges(node, [env.get(s) for s in node.inputs], [graph.avals[s] for s in node.inputs])
         env.update(zip(node.outputs, found))
     return [env.get(s) for s in graph.outputs]
 

@@ -4,6 +4,7 @@ A recording is a list of integers: for each op its unit's id, then one integer a
 slot of an earlier result (>= 0), or -1 - i for input i of the recording. The signature, with which
 results are still referenced and which inputs are not, is the key of what to run.
 """
+
 from __future__ import annotations
 
 import sys
@@ -19,8 +20,8 @@ from .stats import count
 from .units import Unit, by_id, unit_of_primitive
 from .value import NoData, Value, absent, from_numpy
 
-MAX_OPS = 1024        # a recording is cut here; see Recording.period
-SCALAR = -1 << 40     # marks a Python float operand in a signature; SCALAR - 1 an int
+MAX_OPS = 1024  # a recording is cut here; see Recording.period
+SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
 _getframe = sys._getframe
 
 
@@ -48,8 +49,22 @@ hooks = _Hooks()
 class Recording:
     """Ops called but not computed yet, of one thread."""
 
-    __slots__ = ("signature", "inputs", "input_slots", "floats", "ints", "values", "sources",
-                 "checks", "makers", "walked", "lock", "limit", "done", "frozen")
+    __slots__ = (
+        "signature",
+        "inputs",
+        "input_slots",
+        "floats",
+        "ints",
+        "values",
+        "sources",
+        "checks",
+        "makers",
+        "walked",
+        "lock",
+        "limit",
+        "done",
+        "frozen",
+    )
 
     def __init__(self, limit: int):
         self.signature: list[int] = []
@@ -57,10 +72,10 @@ class Recording:
         self.input_slots: dict[Value, int] = {}
         self.floats: list[float] = []
         self.ints: list[int] = []
-        self.values: list[Value] = []      # every result, in slot order
-        self.sources: list = []            # for each op: code, instruction of the user's call
-        self.checks: list = []             # of indices recorded here, see bounds
-        self.makers: list[tuple] = []      # of the results in signature[:walked]
+        self.values: list[Value] = []  # every result, in slot order
+        self.sources: list = []  # for each op: code, instruction of the user's call
+        self.checks: list = []  # of indices recorded here, see bounds
+        self.makers: list[tuple] = []  # of the results in signature[:walked]
         self.walked = 0
         self.lock = threading.RLock()
         self.limit, self.done = limit, False
@@ -91,7 +106,7 @@ class Recording:
         while position < len(signature):
             unit = by_id[signature[position]]
             end = position + 1 + unit.n_inputs
-            yield unit, signature[position + 1:end]
+            yield unit, signature[position + 1 : end]
             position = end
 
     def maker(self, slot: int) -> tuple[Unit, int, int] | None:
@@ -172,8 +187,12 @@ class Recording:
                 if code <= SCALAR:
                     scalars[SCALAR - code] += 1
         self.signature = self.signature[:position]
-        for kept, n in ((self.sources, 2 * calls), (self.values, results),
-                        (self.floats, scalars[0]), (self.ints, scalars[1])):
+        for kept, n in (
+            (self.sources, 2 * calls),
+            (self.values, results),
+            (self.floats, scalars[0]),
+            (self.ints, scalars[1]),
+        ):
             del kept[n:]
 
 
@@ -255,9 +274,11 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         recording = start()
     values = recording.values
     try:
-        recording.signature += (unit.id,
-                                x.slot if x.recording is recording else recording.input(x),
-                                y.slot if y.recording is recording else recording.input(y))
+        recording.signature += (
+            unit.id,
+            x.slot if x.recording is recording else recording.input(x),
+            y.slot if y.recording is recording else recording.input(y),
+        )
         frame = _getframe(2)
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back

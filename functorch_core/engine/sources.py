@@ -1,4 +1,5 @@
 """Where an operation was recorded: kept as (code, instruction), made readable only for an error."""
+
 from __future__ import annotations
 
 

@@ -1,10 +1,18 @@
 """Counters of what the engine did."""
+
 from __future__ import annotations
 
 from .. import xla
 
-_counters = {"flushes": 0, "reference_ops": 0, "op_runs": 0, "fused_runs": 0, "cut_recordings": 0,
-             "plans": 0, "donated": 0}
+_counters = {
+    "flushes": 0,
+    "reference_ops": 0,
+    "op_runs": 0,
+    "fused_runs": 0,
+    "cut_recordings": 0,
+    "plans": 0,
+    "donated": 0,
+}
 
 
 def count(name: str, amount: int = 1):

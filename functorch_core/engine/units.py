@@ -2,6 +2,7 @@
 
 However many primitives an op is composed of, it is one unit, one entry of a recording.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -26,8 +27,21 @@ SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("floa
 class Unit:
     """A graph that is recorded as one entry. `multiple`: its results come as a list."""
 
-    __slots__ = ("id", "graph", "name", "n_inputs", "out_avals", "out_aval", "multiple", "effect",
-                 "ranges", "at_once", "_cost", "_program", "_reference")
+    __slots__ = (
+        "id",
+        "graph",
+        "name",
+        "n_inputs",
+        "out_avals",
+        "out_aval",
+        "multiple",
+        "effect",
+        "ranges",
+        "at_once",
+        "_cost",
+        "_program",
+        "_reference",
+    )
 
     def __init__(self, graph: Graph, name: str, multiple: bool):
         self.id = next(_ids)
@@ -64,6 +78,7 @@ class Unit:
     def program(self, device):
         """The unit's own executable (the per-op tier)."""
         from .programs import compile_unit
+
         if self._program is None or self._program.device is not device:
             self._program = compile_unit(self, device)
         return self._program
@@ -81,8 +96,7 @@ def unit_of_primitive(primitive: Primitive, params: dict, avals: tuple[Aval, ...
     except TypeError:  # a parameter that cannot be hashed: no reuse
         key = found = None
     if found is None:
-        found = Unit(_graph_of_primitive(primitive, params, avals), primitive.name,
-                     primitive.multiple)
+        found = Unit(_graph_of_primitive(primitive, params, avals), primitive.name, primitive.multiple)
         if key is not None:
             with _lock:
                 found = _units.setdefault(key, found)

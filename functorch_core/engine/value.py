@@ -3,6 +3,7 @@
 Nothing above the engine can tell which: whoever needs the data calls `to_numpy` or `to_buffer`,
 and a recorded value is computed then.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -147,6 +148,7 @@ class Poison:
     def error(self) -> Exception:
         """What reading the value raises."""
         from .errors import POISONED, DeferredError
+
         error = DeferredError(POISONED.format(operation=self.operation))
         error.__cause__ = self.cause
         return error

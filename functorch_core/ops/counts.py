@@ -3,6 +3,7 @@
 They are drawn in float64, in which counts up to 2**53 are exact. Few expected events are counted
 one by one; many by Hörmann's transformed rejection, which takes 1.2 proposals whatever the count.
 """
+
 from __future__ import annotations
 
 import math
@@ -22,7 +23,7 @@ from .op import op
 from .promotion import broadcast_to, cast
 from .random import _float_dtype, _shape_like, _three, check_key, rejection, unit
 
-FEW = 10.
+FEW = 10.0
 
 
 def _int_dtype(dtype, name: str) -> np.dtype:
@@ -35,9 +36,9 @@ def _int_dtype(dtype, name: str) -> np.dtype:
 def _propose(key, shape):
     """(key to go on with, u in [-1/2, 1/2), v in (0, 1), 1/2 - |u|): where all proposals begin."""
     first, second, rest = _three(key)
-    u = p.sub(unit(first, shape, dt.float64), .5)
+    u = p.sub(unit(first, shape, dt.float64), 0.5)
     v = open_unit(second, shape, dt.float64)
-    return rest, u, v, p.max(p.sub(.5, p.abs(u)), like(u, 1e-300))
+    return rest, u, v, p.max(p.sub(0.5, p.abs(u)), like(u, 1e-300))
 
 
 def _count_until(key, limit, step: Callable):
@@ -52,6 +53,7 @@ def _count_until(key, limit, step: Callable):
 
     def unfinished(key, count, total):
         return p.reduce_or(p.le(total, limit), axes=axes)
+
     return while_loop(unfinished, body, [key, like(limit, 0), like(limit, 0)])[1]
 
 
@@ -62,33 +64,37 @@ def _poisson_of_few(key, lam):
 
 def _poisson_of_many(key, lam):
     """Hörmann 1993, PTRS."""
-    b = p.add(p.mul(p.sqrt(lam), 2.53), .931)
-    a = p.add(p.mul(b, .02483), -.059)
+    b = p.add(p.mul(p.sqrt(lam), 2.53), 0.931)
+    a = p.add(p.mul(b, 0.02483), -0.059)
     inverse_alpha = p.add(p.div(1.1328, p.sub(b, 3.4)), 1.1239)
-    v_r = p.sub(.9277, p.div(3.6224, p.sub(b, 2)))
+    v_r = p.sub(0.9277, p.div(3.6224, p.sub(b, 2)))
     log_lam = p.log(lam)
 
     def propose(key):
         rest, u, v, us = _propose(key, aval_of(lam).shape)
-        k = p.floor(p.add(p.add(p.mul(p.add(p.div(p.mul(a, 2), us), b), u), lam), .43))
-        quick = p.and_(p.ge(us, like(us, .07)), p.le(v, v_r))
-        bad = p.or_(p.lt(k, 0), p.and_(p.lt(us, like(us, .013)), p.gt(v, us)))
+        k = p.floor(p.add(p.add(p.mul(p.add(p.div(p.mul(a, 2), us), b), u), lam), 0.43))
+        quick = p.and_(p.ge(us, like(us, 0.07)), p.le(v, v_r))
+        bad = p.or_(p.lt(k, 0), p.and_(p.lt(us, like(us, 0.013)), p.gt(v, us)))
         safe = p.max(k, like(k, 0))
         left = p.log(p.div(p.mul(v, inverse_alpha), p.add(p.div(a, p.mul(us, us)), b)))
         right = p.sub(p.sub(p.mul(safe, log_lam), lam), p.lgamma(p.add(safe, 1)))
         return rest, safe, p.or_(quick, p.and_(p.not_(bad), p.le(left, right)))
+
     return rejection(key, propose, like(lam, 0), p.ne(lam, lam))
 
 
 @op(scalars=True)
 def _poisson(key, lam, /, *, shape, dtype):
-    lam, = parameters_of("poisson", key, shape, dt.float64, lam)
+    (lam,) = parameters_of("poisson", key, shape, dt.float64, lam)
     valid = p.and_(p.ge(lam, 0), p.is_finite(lam))
     lam = p.select(valid, lam, like(lam, 0))
     first, second, _ = _three(key)
     few = p.lt(lam, FEW)
-    count = p.select(few, _poisson_of_few(first, p.select(few, lam, like(lam, 0))),
-                     _poisson_of_many(second, p.select(few, like(lam, FEW), lam)))
+    count = p.select(
+        few,
+        _poisson_of_few(first, p.select(few, lam, like(lam, 0))),
+        _poisson_of_many(second, p.select(few, like(lam, FEW), lam)),
+    )
     return p.convert(p.select(valid, count, like(count, -1)), dtype=dtype)
 
 
@@ -99,13 +105,12 @@ def poisson(key, lam, shape=None, dtype=None):
     >>> fc.random.poisson(fc.random.key(0), 4., (3,)).shape
     (3,)
     """
-    return _poisson(key, lam, shape=_shape_like(shape, lam, name="random.poisson"),
-                    dtype=_int_dtype(dtype, "poisson"))
+    return _poisson(key, lam, shape=_shape_like(shape, lam, name="random.poisson"), dtype=_int_dtype(dtype, "poisson"))
 
 
 @op(scalars=True)
 def _geometric(key, prob, /, *, shape, dtype):
-    prob, = parameters_of("geometric", key, shape, dt.float64, prob)
+    (prob,) = parameters_of("geometric", key, shape, dt.float64, prob)
     u = open_unit(key, shape, dt.float64)
     count = p.add(p.floor(p.div(p.log(u), p.log1p(p.neg(prob)))), 1)
     return p.convert(count, dtype=dtype)
@@ -118,8 +123,9 @@ def geometric(key, p, shape=None, dtype=None):
     >>> fc.random.geometric(fc.random.key(0), .5, (3,)).shape
     (3,)
     """
-    return _geometric(key, p, shape=_shape_like(shape, p, name="random.geometric"),
-                      dtype=_int_dtype(dtype, "geometric"))
+    return _geometric(
+        key, p, shape=_shape_like(shape, p, name="random.geometric"), dtype=_int_dtype(dtype, "geometric")
+    )
 
 
 def _binomial_of_few(key, n, q):
@@ -128,6 +134,7 @@ def _binomial_of_few(key, n, q):
 
     def step(k):
         return p.add(p.floor(p.div(p.log(open_unit(k, aval_of(n).shape, dt.float64)), scale)), 1)
+
     return _count_until(key, n, step)
 
 
@@ -136,9 +143,9 @@ def _binomial_of_many(key, n, q):
     one = p.sub(1, q)
     spread = p.sqrt(p.mul(p.mul(n, q), one))
     b = p.add(p.mul(spread, 2.53), 1.15)
-    a = p.add(p.add(p.mul(b, .0248), p.mul(q, .01)), -.0873)
-    c = p.add(p.mul(n, q), .5)
-    v_r = p.sub(.92, p.div(4.2, b))
+    a = p.add(p.add(p.mul(b, 0.0248), p.mul(q, 0.01)), -0.0873)
+    c = p.add(p.mul(n, q), 0.5)
+    v_r = p.sub(0.92, p.div(4.2, b))
     alpha = p.mul(p.add(p.div(5.1, b), 2.83), spread)
     mode = p.floor(p.mul(p.add(n, 1), q))
     log_odds = p.log(p.div(q, one))
@@ -149,12 +156,13 @@ def _binomial_of_many(key, n, q):
     def propose(key):
         rest, u, v, us = _propose(key, aval_of(n).shape)
         k = p.floor(p.add(p.mul(p.add(p.div(p.mul(a, 2), us), b), u), c))
-        quick = p.and_(p.ge(us, like(us, .07)), p.le(v, v_r))
+        quick = p.and_(p.ge(us, like(us, 0.07)), p.le(v, v_r))
         inside = p.and_(p.ge(k, 0), p.le(k, n))
         safe = p.clamp(like(k, 0), k, n)
         left = p.log(p.div(p.mul(v, alpha), p.add(p.div(a, p.mul(us, us)), b)))
         right = p.add(p.sub(log_ways(mode), log_ways(safe)), p.mul(p.sub(safe, mode), log_odds))
         return rest, safe, p.and_(inside, p.or_(quick, p.le(left, right)))
+
     return rejection(key, propose, like(n, 0), p.ne(n, n))
 
 
@@ -162,15 +170,16 @@ def binomial_of(key, n, prob):
     """Binomial counts, float64; NaN for what is no number of trials or no probability."""
     valid = p.and_(p.and_(p.ge(n, 0), p.is_finite(n)), p.and_(p.ge(prob, 0), p.le(prob, 1)))
     n, prob = (p.select(valid, v, like(v, 0)) for v in (p.floor(n), prob))
-    flipped = p.gt(prob, .5)
+    flipped = p.gt(prob, 0.5)
     q = p.select(flipped, p.sub(1, prob), prob)
     first, second, _ = _three(key)
     few = p.lt(p.mul(n, q), FEW)
     none = p.or_(p.le(q, 0), p.not_(few))  # counted by the other way, or 0
     count = p.select(
-        few, _binomial_of_few(first, p.select(none, like(n, 0), n),
-                              p.select(none, like(q, .5), q)),
-        _binomial_of_many(second, p.select(few, like(n, 100), n), p.select(few, like(q, .5), q)))
+        few,
+        _binomial_of_few(first, p.select(none, like(n, 0), n), p.select(none, like(q, 0.5), q)),
+        _binomial_of_many(second, p.select(few, like(n, 100), n), p.select(few, like(q, 0.5), q)),
+    )
     count = p.select(p.le(q, 0), like(count, 0), count)
     return p.select(valid, p.select(flipped, p.sub(n, count), count), like(count, math.nan))
 
@@ -188,8 +197,9 @@ def binomial(key, n, p, shape=None, dtype=None):
     >>> fc.random.binomial(fc.random.key(0), 10, .5, (3,)).shape
     (3,)
     """
-    return _binomial(key, n, p, shape=_shape_like(shape, n, p, name="random.binomial"),
-                     dtype=_float_dtype(dtype, "binomial"))
+    return _binomial(
+        key, n, p, shape=_shape_like(shape, n, p, name="random.binomial"), dtype=_float_dtype(dtype, "binomial")
+    )
 
 
 @op(scalars=True)
@@ -197,7 +207,7 @@ def _multinomial(key, n, probabilities, /, *, shape, dtype):
     """Outcome after outcome: a binomial share of the trials that are left."""
     check_key(key, "multinomial")
     k = aval_of(probabilities).shape[-1]
-    left, = parameters_of("multinomial", key, shape, dt.float64, n)
+    (left,) = parameters_of("multinomial", key, shape, dt.float64, n)
     each = broadcast_to(cast(probabilities, dt.float64), (*shape, k))
     each = p.transpose(each, permutation=(len(shape), *range(len(shape))))
     after = p.reverse(p.cumsum(p.reverse(each, dims=(0,)), axis=0), dims=(0,))
@@ -208,6 +218,7 @@ def _multinomial(key, n, probabilities, /, *, shape, dtype):
         share = p.select(p.gt(total, 0), p.div(prob, total), like(prob, 0))
         count = binomial_of(first, left, p.min(share, like(share, 1)))
         return [p.sub(left, count), rest], [count]
+
     _, (counts,) = scan(body, [left, key], [each, after])
     counts = p.transpose(counts, permutation=(*range(1, len(shape) + 1), 0))
     return p.convert(counts, dtype=dtype)
@@ -223,7 +234,9 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     (3, 2)
     """
     if not np.ndim(p):
-        raise ValueError("random.multinomial takes probabilities [..., k], one an outcome, "
-                         "got a single number: fc.asarray([p, 1 - p])")
+        raise ValueError(
+            "random.multinomial takes probabilities [..., k], one an outcome, "
+            "got a single number: fc.asarray([p, 1 - p])"
+        )
     shape = np.shape(p)[:-1] if shape is None else canonical_shape(shape, "random.multinomial")
     return _multinomial(key, n, p, shape=shape, dtype=_float_dtype(dtype, "multinomial"))

@@ -1,4 +1,5 @@
 """Making arrays: filled, counting, grids, triangles."""
+
 from __future__ import annotations
 
 import math
@@ -18,8 +19,7 @@ def canonical_shape(shape, name: str) -> tuple[int, ...]:
     try:
         sizes = tuple(n.__index__() for n in items)
     except (TypeError, AttributeError):
-        raise TypeError(f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}"
-                        ) from None
+        raise TypeError(f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}") from None
     if any(n < 0 for n in sizes):
         raise ValueError(f"{name}: the sizes of a shape are not negative, got {sizes}")
     return sizes
@@ -120,10 +120,12 @@ def arange_array(start, stop, step, dtype) -> np.ndarray:
         start, stop = 0, start
     if step == 0:
         raise ValueError("arange: the step is not 0")
-    kinds = [dt.of_scalar(v) if isinstance(v, (bool, int, float)) else np.asarray(v).dtype
-             for v in (start, stop, step)]
-    dtype = dt.canonical(dtype) if dtype is not None else (
-        dt.DEFAULT_INT if all(k in dt.INTEGER | {dt.bool_} for k in kinds) else dt.DEFAULT_FLOAT)
+    kinds = [dt.of_scalar(v) if isinstance(v, (bool, int, float)) else np.asarray(v).dtype for v in (start, stop, step)]
+    dtype = (
+        dt.canonical(dtype)
+        if dtype is not None
+        else (dt.DEFAULT_INT if all(k in dt.INTEGER | {dt.bool_} for k in kinds) else dt.DEFAULT_FLOAT)
+    )
     count = max(0, math.ceil((stop - start) / step))
     counted = np.arange(count)
     wide = np.int64 if dtype in dt.INTEGER and isinstance(step, int) else np.float64
@@ -172,8 +174,7 @@ def eye(*, n_rows, n_cols=None, k=0, dtype=None):
     shape = canonical_shape((n_rows, n_cols), "eye")
     if not math.prod(shape):
         return p.full(shape, 0, dt.canonical(dtype or float))
-    ahead = p.sub(p.iota(shape=shape, dtype=dt.int64, dimension=1),
-                  p.iota(shape=shape, dtype=dt.int64, dimension=0))
+    ahead = p.sub(p.iota(shape=shape, dtype=dt.int64, dimension=1), p.iota(shape=shape, dtype=dt.int64, dimension=0))
     return p.convert(p.eq(ahead, int(k)), dtype=dt.canonical(dtype or float))
 
 
@@ -191,15 +192,16 @@ def meshgrid(*arrays, indexing="xy"):
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', got {indexing!r}")
     if any(aval_of(a).ndim > 1 for a in arrays):
-        raise ValueError("meshgrid takes arrays of one dimension, got "
-                         + ", ".join(str(aval_of(a)) for a in arrays))
+        raise ValueError("meshgrid takes arrays of one dimension, got " + ", ".join(str(aval_of(a)) for a in arrays))
     sizes = [aval_of(a).size for a in arrays]
     where = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
         where[:2] = [1, 0]
     shape = tuple(sizes[i] for i in where)
-    return [p.broadcast_in_dim(p.reshape(a, shape=(n,)), shape=shape, dims=(where.index(i),))
-            for i, (a, n) in enumerate(zip(arrays, sizes))]
+    return [
+        p.broadcast_in_dim(p.reshape(a, shape=(n,)), shape=shape, dims=(where.index(i),))
+        for i, (a, n) in enumerate(zip(arrays, sizes))
+    ]
 
 
 # ---- triangles -----------------------------------------------------------------------------------

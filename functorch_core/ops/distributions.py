@@ -1,4 +1,5 @@
 """fc.random, continued: the distributions that are made of uniform, normal and gamma numbers."""
+
 from __future__ import annotations
 
 import operator
@@ -12,9 +13,7 @@ from .creation import canonical_shape
 from .elementwise import like
 from .op import SCALARS, Op, op
 from .promotion import broadcast_shapes, broadcast_to, cast
-from .random import (
-    _float_dtype, _gamma, _narrow, _shape_like, _three, _tiny, between, check_key, standard_normal,
-    unit)
+from .random import _float_dtype, _gamma, _narrow, _shape_like, _three, _tiny, between, check_key, standard_normal, unit
 
 
 def _draw(draw: Op, key, *parameters, shape, dtype):
@@ -22,15 +21,15 @@ def _draw(draw: Op, key, *parameters, shape, dtype):
     name = draw.name.removeprefix("_")
     dtype = _float_dtype(dtype, name)
     wide = dt.wide(dtype)
-    out = draw(key, *parameters, dtype=wide,
-               shape=_shape_like(shape, *parameters, name=f"random.{name}"))
+    out = draw(key, *parameters, dtype=wide, shape=_shape_like(shape, *parameters, name=f"random.{name}"))
     return out if wide == dtype else _narrow(out, dtype=dtype)
 
 
 def _prefixed(name: str, shape, *parameters) -> tuple[int, ...]:
     """A shape that stands before that of the parameters."""
     return canonical_shape(shape, f"random.{name}") + broadcast_shapes(
-        *(np.shape(v) for v in parameters), name=f"random.{name}")
+        *(np.shape(v) for v in parameters), name=f"random.{name}"
+    )
 
 
 def parameters_of(name: str, key, shape, dtype, *parameters) -> list:
@@ -41,7 +40,7 @@ def parameters_of(name: str, key, shape, dtype, *parameters) -> list:
 
 def open_unit(key, shape, dtype):
     """Uniform numbers in (0, 1)."""
-    return between(key, shape, dtype, _tiny(dtype), 1.)
+    return between(key, shape, dtype, _tiny(dtype), 1.0)
 
 
 def standard_exponential(key, shape, dtype):
@@ -58,7 +57,7 @@ def _standard_gamma(key, a, shape, dtype):
 
 @op(scalars=True)
 def _lognormal(key, sigma, /, *, shape, dtype):
-    sigma, = parameters_of("lognormal", key, shape, dtype, sigma)
+    (sigma,) = parameters_of("lognormal", key, shape, dtype, sigma)
     return p.exp(p.mul(standard_normal(key, shape, dtype), sigma))
 
 
@@ -74,7 +73,7 @@ def lognormal(key, sigma=1.0, shape=None, dtype=None):
 
 @op(scalars=True)
 def _pareto(key, b, /, *, shape, dtype):
-    b, = parameters_of("pareto", key, shape, dtype, b)
+    (b,) = parameters_of("pareto", key, shape, dtype, b)
     return p.exp(p.div(standard_exponential(key, shape, dtype), b))
 
 
@@ -90,7 +89,7 @@ def pareto(key, b, shape=None, dtype=None):
 
 @op(scalars=True)
 def _rayleigh(key, scale, /, *, shape, dtype):
-    scale, = parameters_of("rayleigh", key, shape, dtype, scale)
+    (scale,) = parameters_of("rayleigh", key, shape, dtype, scale)
     return p.mul(scale, p.sqrt(p.mul(standard_exponential(key, shape, dtype), 2)))
 
 
@@ -144,7 +143,7 @@ def triangular(key, left, mode, right, shape=None, dtype=None):
 @op(scalars=True)
 def _wald(key, mean, /, *, shape, dtype):
     """Michael, Schucany and Haas: the smaller root of a quadratic, or the other one."""
-    mean, = parameters_of("wald", key, shape, dtype, mean)
+    (mean,) = parameters_of("wald", key, shape, dtype, mean)
     first, second, _ = _three(key)
     z = standard_normal(first, shape, dtype)
     y = p.mul(p.mul(z, z), mean)
@@ -212,7 +211,7 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
 
 @op(scalars=True)
 def _loggamma(key, a, /, *, shape, dtype):
-    a, = parameters_of("loggamma", key, shape, dtype, a)
+    (a,) = parameters_of("loggamma", key, shape, dtype, a)
     first, second, _ = _three(key)
     small = p.lt(a, 1)
     log = p.log(_standard_gamma(first, p.select(small, p.add(a, 1), a), shape, dtype))
@@ -232,8 +231,8 @@ def loggamma(key, a, shape=None, dtype=None):
 
 @op(scalars=True)
 def _chisquare(key, df, /, *, shape, dtype):
-    df, = parameters_of("chisquare", key, shape, dtype, df)
-    return p.mul(_standard_gamma(key, p.mul(df, .5), shape, dtype), 2)
+    (df,) = parameters_of("chisquare", key, shape, dtype, df)
+    return p.mul(_standard_gamma(key, p.mul(df, 0.5), shape, dtype), 2)
 
 
 def chisquare(key, df, shape=None, dtype=None):
@@ -250,8 +249,7 @@ def chisquare(key, df, shape=None, dtype=None):
 def _f(key, dfnum, dfden, /, *, shape, dtype):
     dfnum, dfden = parameters_of("f", key, shape, dtype, dfnum, dfden)
     first, second, _ = _three(key)
-    x, y = (p.div(_chisquare.fun(k, df, shape=shape, dtype=dtype), df)
-            for k, df in ((first, dfnum), (second, dfden)))
+    x, y = (p.div(_chisquare.fun(k, df, shape=shape, dtype=dtype), df) for k, df in ((first, dfnum), (second, dfden)))
     return p.div(x, y)
 
 
@@ -267,9 +265,9 @@ def f(key, dfnum, dfden, shape=None, dtype=None):
 
 @op(scalars=True)
 def _t(key, df, /, *, shape, dtype):
-    df, = parameters_of("t", key, shape, dtype, df)
+    (df,) = parameters_of("t", key, shape, dtype, df)
     first, second, _ = _three(key)
-    half = p.mul(df, .5)
+    half = p.mul(df, 0.5)
     spread = p.sqrt(p.div(half, _standard_gamma(second, half, shape, dtype)))
     return p.mul(standard_normal(first, shape, dtype), spread)
 
@@ -286,7 +284,7 @@ def t(key, df, shape=None, dtype=None):
 
 @op(scalars=True)
 def _generalized_normal(key, power, /, *, shape, dtype):
-    power, = parameters_of("generalized_normal", key, shape, dtype, power)
+    (power,) = parameters_of("generalized_normal", key, shape, dtype, power)
     first, second, _ = _three(key)
     inverse = p.div(1, power)
     return _signed(second, p.pow(_standard_gamma(first, inverse, shape, dtype), inverse))
@@ -307,9 +305,8 @@ def _ball(key, power, /, *, d, shape, dtype):
     check_key(key, "ball")
     first, second, _ = _three(key)
     g = _generalized_normal.fun(first, power, shape=(*shape, d), dtype=dtype)
-    power, = parameters_of("ball", key, shape, dtype, power)
-    powers = p.pow(p.abs(g), p.broadcast_in_dim(power, shape=(*shape, d),
-                                                dims=tuple(range(len(shape)))))
+    (power,) = parameters_of("ball", key, shape, dtype, power)
+    powers = p.pow(p.abs(g), p.broadcast_in_dim(power, shape=(*shape, d), dims=tuple(range(len(shape)))))
     total = p.add(p.reduce_sum(powers, axes=(len(shape),)), standard_exponential(second, shape, dtype))
     norm = p.pow(total, p.div(1, power))
     return p.div(g, p.broadcast_in_dim(norm, shape=(*shape, d), dims=tuple(range(len(shape)))))
@@ -322,9 +319,14 @@ def ball(key, d, p=2, shape=(), dtype=None):
     >>> fc.random.ball(fc.random.key(0), 3, shape=(5,)).shape
     (5, 3)
     """
-    d, = canonical_shape(operator.index(d), "random.ball")
-    return _ball(key, float(p) if isinstance(p, int) else p, d=d,
-                 shape=canonical_shape(shape, "random.ball"), dtype=_float_dtype(dtype, "ball"))
+    (d,) = canonical_shape(operator.index(d), "random.ball")
+    return _ball(
+        key,
+        float(p) if isinstance(p, int) else p,
+        d=d,
+        shape=canonical_shape(shape, "random.ball"),
+        dtype=_float_dtype(dtype, "ball"),
+    )
 
 
 @op
@@ -333,20 +335,24 @@ def _orthogonal(key, /, *, n, m, shape, dtype):
     rows, columns = max(n, m), min(n, m)
     if dtype in dt.COMPLEX:
         parts = standard_normal(key, (2, *shape, rows, columns), dt.real_of(dtype))
-        z = p.complex(*[p.reshape(p.slice_in_dim(parts, start=i, limit=i + 1, dimension=0),
-                                  shape=(*shape, rows, columns)) for i in (0, 1)])
+        z = p.complex(
+            *[
+                p.reshape(p.slice_in_dim(parts, start=i, limit=i + 1, dimension=0), shape=(*shape, rows, columns))
+                for i in (0, 1)
+            ]
+        )
     else:
         z = standard_normal(key, (*shape, rows, columns), dtype)
     if not columns:
         return p.full((*shape, n, m), 0, dtype)
     q, r = p.qr(z, full_matrices=False)
-    eye = p.eq(p.iota(shape=(columns, columns), dtype=dt.int32, dimension=0),
-               p.iota(shape=(columns, columns), dtype=dt.int32, dimension=1))
-    diagonal = p.reduce_sum(p.select(broadcast_to(eye, aval_of(r).shape), r, like(r, 0)),
-                            axes=(len(shape) + 1,))
+    eye = p.eq(
+        p.iota(shape=(columns, columns), dtype=dt.int32, dimension=0),
+        p.iota(shape=(columns, columns), dtype=dt.int32, dimension=1),
+    )
+    diagonal = p.reduce_sum(p.select(broadcast_to(eye, aval_of(r).shape), r, like(r, 0)), axes=(len(shape) + 1,))
     lead = tuple(range(len(shape)))
-    turned = p.mul(q, p.broadcast_in_dim(p.sign(diagonal), shape=aval_of(q).shape,
-                                         dims=(*lead, len(shape) + 1)))
+    turned = p.mul(q, p.broadcast_in_dim(p.sign(diagonal), shape=aval_of(q).shape, dims=(*lead, len(shape) + 1)))
     if n >= m:
         return turned
     return p.transpose(turned, permutation=(*lead, len(shape) + 1, len(shape)))
@@ -363,8 +369,7 @@ def orthogonal(key, n, shape=(), dtype=None, m=None):
     if dtype not in dt.COMPLEX:
         dtype = _float_dtype(dtype, "orthogonal")
     n, m = canonical_shape((n, n if m is None else m), "random.orthogonal")
-    return _orthogonal(key, n=n, m=m, dtype=dtype,
-                       shape=canonical_shape(shape, "random.orthogonal"))
+    return _orthogonal(key, n=n, m=m, dtype=dtype, shape=canonical_shape(shape, "random.orthogonal"))
 
 
 @op
@@ -391,8 +396,7 @@ def _dirichlet(key, alpha, /, *, shape, dtype):
     a = aval_of(alpha)
     drawn = _gamma.fun(key, alpha, shape=shape + a.shape[-1:], dtype=dtype)
     total = p.reduce_sum(drawn, axes=(len(shape),))
-    return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:],
-                                           dims=tuple(range(len(shape)))))
+    return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:], dims=tuple(range(len(shape)))))
 
 
 def dirichlet(key, alpha, shape=None, dtype=None):
@@ -434,8 +438,7 @@ def _multivariate_normal(key, mean, cov, /, *, shape, dtype, method):
     drawn = standard_normal(key, (*shape, n, 1), dtype)
     factor = broadcast_to(factor, (*shape, n, n))
     lead = tuple(range(len(shape)))
-    moved = p.dot_general(factor, drawn, contract=((len(shape) + 1,), (len(shape),)),
-                          batch=(lead, lead))
+    moved = p.dot_general(factor, drawn, contract=((len(shape) + 1,), (len(shape),)), batch=(lead, lead))
     return p.add(broadcast_to(mean, (*shape, n)), p.reshape(moved, shape=(*shape, n)))
 
 
@@ -448,7 +451,11 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     >>> fc.random.multivariate_normal(fc.random.key(0), fc.zeros(2), fc.eye(2), (5,)).shape
     (5, 2)
     """
-    shape = broadcast_shapes(np.shape(mean)[:-1], np.shape(cov)[:-2]) if shape is None \
+    shape = (
+        broadcast_shapes(np.shape(mean)[:-1], np.shape(cov)[:-2])
+        if shape is None
         else canonical_shape(shape, "random.multivariate_normal")
-    return _multivariate_normal(key, mean, cov, shape=shape, method=method,
-                                dtype=_float_dtype(dtype, "multivariate_normal"))
+    )
+    return _multivariate_normal(
+        key, mean, cov, shape=shape, method=method, dtype=_float_dtype(dtype, "multivariate_normal")
+    )

@@ -1,4 +1,5 @@
 """fc.fft: discrete Fourier transforms over any axes."""
+
 from __future__ import annotations
 
 import math
@@ -42,14 +43,13 @@ def _resized(x, axis: int, length: int):
 def _transform(x, axes, lengths, kind: str):
     """The primitive over any number of axes: moved to the end, three at a time, the last first."""
     ndim = aval_of(x).ndim
-    groups = [axes[max(i - 3, 0):i] for i in range(len(axes), 0, -3)]
-    sizes = [lengths[max(i - 3, 0):i] for i in range(len(axes), 0, -3)]
+    groups = [axes[max(i - 3, 0) : i] for i in range(len(axes), 0, -3)]
+    sizes = [lengths[max(i - 3, 0) : i] for i in range(len(axes), 0, -3)]
     if kind == "irfft":  # the halved axis is the last to be transformed
         groups, sizes = groups[::-1], sizes[::-1]
     halved = 0 if kind == "rfft" else len(groups) - 1
     for i, (group, size) in enumerate(zip(groups, sizes)):
-        step = kind if i == halved or kind in ("fft", "ifft") else {"rfft": "fft",
-                                                                    "irfft": "ifft"}[kind]
+        step = kind if i == halved or kind in ("fft", "ifft") else {"rfft": "fft", "irfft": "ifft"}[kind]
         order = [d for d in range(ndim) if d not in group] + list(group)
         out = p.fft(p.transpose(x, permutation=tuple(order)), kind=step, lengths=size)
         x = p.transpose(out, permutation=tuple(order.index(d) for d in range(ndim)))
@@ -61,9 +61,12 @@ def _scaled(x, norm, lengths, inverse: bool):
     if norm not in NORMS:
         raise ValueError(f"norm is {', '.join(map(repr, NORMS))}, got {norm!r}")
     n = math.prod(lengths)
-    factor = {"backward": 1., "ortho": math.sqrt(n) if inverse else 1 / math.sqrt(n),
-              "forward": float(n) if inverse else 1 / n}[norm]
-    return x if factor == 1. else p.mul(x, factor)
+    factor = {
+        "backward": 1.0,
+        "ortho": math.sqrt(n) if inverse else 1 / math.sqrt(n),
+        "forward": float(n) if inverse else 1 / n,
+    }[norm]
+    return x if factor == 1.0 else p.mul(x, factor)
 
 
 def _checked(lengths, name: str) -> tuple[int, ...]:
@@ -266,6 +269,7 @@ def rfftfreq_array(n: int, d: float, dtype) -> np.ndarray:
 
 def _shift(x, axes, sign: int, name: str):
     from .manipulation import _roll
+
     ndim = aval_of(x).ndim
     axes = range(ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
     for d in axes:

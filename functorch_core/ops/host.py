@@ -1,4 +1,5 @@
 """Operations whose result's shape depends on the data: computed on the host, never traced."""
+
 from __future__ import annotations
 
 import numpy as np

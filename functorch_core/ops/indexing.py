@@ -3,6 +3,7 @@
 An index is normalised once into a `Plan`, which is static and hashable, and index arrays, which are
 values. Reading and writing are then operations of values; nothing here knows the Array class.
 """
+
 from __future__ import annotations
 
 import operator
@@ -77,7 +78,7 @@ class Plan:
     def gathered(self) -> tuple[int, ...]:
         """The shape before new axes are put in."""
         kept = [n for d, n in enumerate(self.basic) if d not in self.indexed]
-        return (*kept[:self.place], *self.common, *kept[self.place:])
+        return (*kept[: self.place], *self.common, *kept[self.place :])
 
 
 class _Entry:
@@ -137,9 +138,16 @@ def _plan(entries, cuts, arrays, common) -> Plan:
     indexed = tuple(left.index(e.dim) for e in arrays if e.dim >= 0)
     place, shape = _layout(entries, cuts, common, bool(arrays))
     return Plan(
-        tuple(c.start for c in cuts), tuple(c.limit for c in cuts), tuple(c.stride for c in cuts),
+        tuple(c.start for c in cuts),
+        tuple(c.limit for c in cuts),
+        tuple(c.stride for c in cuts),
         tuple(d for d, c in enumerate(cuts) if c.flipped),
-        tuple(d for d, c in enumerate(cuts) if c.dropped), indexed, common, place, shape)
+        tuple(d for d, c in enumerate(cuts) if c.dropped),
+        indexed,
+        common,
+        place,
+        shape,
+    )
 
 
 def _layout(entries, cuts, common, advanced: bool) -> tuple[int, tuple[int, ...]]:
@@ -185,8 +193,7 @@ def _classify(item, index) -> _Entry:
         try:
             return _Entry("int", operator.index(item))
         except TypeError:
-            raise TypeError(BAD_INDEX.format(index=show(index), value=item,
-                                             kind=type(item).__name__)) from None
+            raise TypeError(BAD_INDEX.format(index=show(index), value=item, kind=type(item).__name__)) from None
     return _classify_array(item, index)
 
 
@@ -216,8 +223,7 @@ def _static_slice(item: slice, index) -> slice:
                 part = int(to_numpy(part))
             parts.append(None if part is None else operator.index(part))
         except TypeError:
-            raise TypeError(f"x[{show(index)}]: the bounds of a slice are ints or None, got "
-                            f"{part!r:.40}") from None
+            raise TypeError(f"x[{show(index)}]: the bounds of a slice are ints or None, got {part!r:.40}") from None
     if parts[2] == 0:
         raise ValueError(f"x[{show(index)}]: the step of a slice is not 0; x[::-1] is x reversed")
     return slice(*parts)
@@ -227,13 +233,13 @@ def _expand_ellipsis(entries: list[_Entry], index, shape) -> list[_Entry]:
     """With full slices behind the ... (at the end, if there is none)."""
     dots = [i for i, e in enumerate(entries) if e.kind == "ellipsis"]
     if len(dots) > 1:
-        raise IndexError(f"x[{show(index)}]: an index has at most one ...; "
-                         "a slice : stands for one dimension")
-    taken = sum(e.value.ndim if e.kind == "mask" else e.kind in ("int", "slice") or
-                (e.kind == "array" and e.dim != -2) for e in entries)
+        raise IndexError(f"x[{show(index)}]: an index has at most one ...; a slice : stands for one dimension")
+    taken = sum(
+        e.value.ndim if e.kind == "mask" else e.kind in ("int", "slice") or (e.kind == "array" and e.dim != -2)
+        for e in entries
+    )
     if taken > len(shape):
-        raise IndexError(TOO_MANY.format(index=show(index), given=taken, shape=tuple(shape),
-                                         ndim=len(shape)))
+        raise IndexError(TOO_MANY.format(index=show(index), given=taken, shape=tuple(shape), ndim=len(shape)))
     full = [_Entry("slice", slice(None)) for _ in range(len(shape) - taken)]
     at = dots[0] + 1 if dots else len(entries)  # the ... stays: it keeps arrays apart
     return entries[:at] + full + entries[at:]
@@ -259,10 +265,11 @@ def _assign(entries: list[_Entry], index, shape) -> list[_Entry]:
 
 
 def _places(mask: np.ndarray, shape, dim: int, index) -> tuple[np.ndarray, ...]:
-    wanted = tuple(shape[dim:dim + mask.ndim])
+    wanted = tuple(shape[dim : dim + mask.ndim])
     if mask.shape != wanted:
-        raise IndexError(MASK_SHAPE.format(index=show(index), mask=mask.shape, shape=tuple(shape),
-                                           dim=dim, wanted=wanted))
+        raise IndexError(
+            MASK_SHAPE.format(index=show(index), mask=mask.shape, shape=tuple(shape), dim=dim, wanted=wanted)
+        )
     return np.nonzero(mask)
 
 
@@ -295,8 +302,12 @@ def _wrapped(value, size: int, dim: int, index, check: bool):
         return _wrap_negative(value, size=size)
     known = value if isinstance(value, Value) else from_numpy(np.asarray(value))
     if check:
-        check_bounds(known, size, lambda found: IndexError(OUT_OF_BOUNDS.format(
-            index=show(index), value=found, dim=dim, size=size)), f"x[{show(index)}]")
+        check_bounds(
+            known,
+            size,
+            lambda found: IndexError(OUT_OF_BOUNDS.format(index=show(index), value=found, dim=dim, size=size)),
+            f"x[{show(index)}]",
+        )
     if known is not value:
         host = known.data.astype(np.int64)
         host = np.where(host < 0, host + size, host)
@@ -353,18 +364,24 @@ def _nothing_to_index(plan: Plan) -> bool:
 def take_arrays(x, arrays, plan: Plan, mode: str, fill_value=None):
     """The cut array at the index arrays, in the plan's `gathered` shape."""
     if not plan.indexed:  # at most x[True], x[False]: common is (), (1,) or (0,)
-        spread = (*plan.basic[:plan.place], *(1 for _ in plan.common), *plan.basic[plan.place:])
+        spread = (*plan.basic[: plan.place], *(1 for _ in plan.common), *plan.basic[plan.place :])
         return broadcast_to(p.reshape(x, shape=spread), plan.gathered)
     out = aval_of(x).with_shape(plan.gathered)
     if out.size == 0 or _nothing_to_index(plan):
         if out.size and mode != "fill":
             raise IndexError(f"x[...]: cannot take {out} from a dimension of size 0")
-        return p.full(out.shape, default_fill(out.dtype) if fill_value is None else fill_value,
-                      out.dtype)
+        return p.full(out.shape, default_fill(out.dtype) if fill_value is None else fill_value, out.dtype)
     sizes = tuple(1 if d in plan.indexed else n for d, n in enumerate(plan.basic))
-    return p.gather(x, _vectors(arrays, plan), offset_dims=_window_dims(plan),
-                    collapsed_slice_dims=plan.indexed, start_index_map=plan.indexed,
-                    slice_sizes=sizes, mode=mode, fill_value=fill_value)
+    return p.gather(
+        x,
+        _vectors(arrays, plan),
+        offset_dims=_window_dims(plan),
+        collapsed_slice_dims=plan.indexed,
+        start_index_map=plan.indexed,
+        slice_sizes=sizes,
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 @op
@@ -372,14 +389,12 @@ def _read(x, arrays, /, *, plan, mode, fill_value):
     return p.reshape(take_arrays(cut(x, plan), arrays, plan, mode, fill_value), shape=plan.shape)
 
 
-MODES = {None: "clip", "clip": "clip", "fill": "fill", "drop": "fill",
-         "promise_in_bounds": "promise_in_bounds"}
+MODES = {None: "clip", "clip": "clip", "fill": "fill", "drop": "fill", "promise_in_bounds": "promise_in_bounds"}
 
 
 def _gather_mode(mode) -> str:
     if mode not in MODES:
-        raise ValueError("an indexing mode is None, 'clip', 'fill', 'drop' or "
-                         f"'promise_in_bounds', got {mode!r}")
+        raise ValueError(f"an indexing mode is None, 'clip', 'fill', 'drop' or 'promise_in_bounds', got {mode!r}")
     return MODES[mode]
 
 
@@ -411,7 +426,8 @@ def basic_call(x: Value, index) -> tuple | None:
         if unit is None:
             plan, _ = normalize(0, a.shape)
             unit = _basic[a.id, int] = _read_at.resolve(
-                (x, Packed(0), ()), dict(plan=settle(plan)[0], mode="clip", fill_value=None))[0]
+                (x, Packed(0), ()), dict(plan=settle(plan)[0], mode="clip", fill_value=None)
+            )[0]
         return unit, (x, index if index >= 0 else index + size)
     key = _basic_key(index)
     if key is None:
@@ -484,5 +500,4 @@ def rows(x, start, count: int):
 
 @op
 def _read_at(x, start, arrays, /, *, plan, mode, fill_value):
-    return _read.fun(rows(x, start, plan.limit[0]), arrays, plan=plan, mode=mode,
-                     fill_value=fill_value)
+    return _read.fun(rows(x, start, plan.limit[0]), arrays, plan=plan, mode=mode, fill_value=fill_value)

@@ -1,4 +1,5 @@
 """fc.linalg: factorisations, solving, norms, for stacks of matrices in the last two dimensions."""
+
 from __future__ import annotations
 
 import math
@@ -208,8 +209,9 @@ def _stacked(x, y, name: str, square: bool):
         y = p.expand_dims(y, dims=(1,))
     a, b = aval_of(x), aval_of(y)
     if a.shape[-2] != b.shape[-2]:
-        raise ValueError(f"{name}: {a} has {a.shape[-2]} rows, the right side {b} has "
-                         f"{b.shape[-2]}; they must be equal")
+        raise ValueError(
+            f"{name}: {a} has {a.shape[-2]} rows, the right side {b} has {b.shape[-2]}; they must be equal"
+        )
     lead = broadcast_shapes(a.shape[:-2], b.shape[:-2], name=name)
     return (broadcast_to(x, lead + a.shape[-2:]), broadcast_to(y, lead + b.shape[-2:]), vector)
 
@@ -243,8 +245,9 @@ def solve_triangular(x1, x2, /, *, lower=False, trans=0, unit_diagonal=False):
     Array([1.5, 1. ], dtype=float32)
     """
     x1, x2, vector = _stacked(x1, x2, "solve_triangular", square=True)
-    out = p.triangular_solve(x1, x2, lower=lower, transpose_a=trans in (1, 2),
-                             conjugate_a=trans == 2, unit_diagonal=unit_diagonal)
+    out = p.triangular_solve(
+        x1, x2, lower=lower, transpose_a=trans in (1, 2), conjugate_a=trans == 2, unit_diagonal=unit_diagonal
+    )
     return _unstacked(out, vector)
 
 
@@ -294,9 +297,14 @@ def _lstsq(x1, x2, /, *, rcond):
         inverse = p.select(kept, p.div(1, p.select(kept, s, like(s, 1))), like(s, 0))
         rank = p.reduce_sum(p.convert(kept, dtype=dt.int64), axes=(len(lead),))
         u, v = (_adjoint(q) for q in (u, vh))
-        scaled = p.mul(matrix_product(u, x2, "lstsq"), p.broadcast_in_dim(
-            p.convert(inverse, dtype=a.dtype), dims=tuple(range(len(lead) + 1)),
-            shape=(*aval_of(s).shape, aval_of(x2).shape[-1])))
+        scaled = p.mul(
+            matrix_product(u, x2, "lstsq"),
+            p.broadcast_in_dim(
+                p.convert(inverse, dtype=a.dtype),
+                dims=tuple(range(len(lead) + 1)),
+                shape=(*aval_of(s).shape, aval_of(x2).shape[-1]),
+            ),
+        )
         y = matrix_product(v, scaled, "lstsq")
     off = p.abs(p.sub(x2, matrix_product(x1, y, "lstsq")))
     residuals = p.reduce_sum(p.mul(off, off), axes=(len(lead),))
@@ -385,8 +393,7 @@ def _above(s, rtol, a):
         rtol = broadcast_to(cast(rtol, dtype), aval_of(s).shape[:-1])
     top = p.reduce_max(s, axes=(aval_of(s).ndim - 1,))
     limit = p.mul(top, rtol)
-    return p.gt(s, p.broadcast_in_dim(limit, shape=aval_of(s).shape,
-                                      dims=tuple(range(aval_of(limit).ndim))))
+    return p.gt(s, p.broadcast_in_dim(limit, shape=aval_of(s).shape, dims=tuple(range(aval_of(limit).ndim))))
 
 
 @op(arrays=("rtol",))
@@ -423,6 +430,7 @@ def _matrix_power(x, /, *, n):
         raise ValueError(SQUARE.format(name="matrix_power", aval=a))
     if n == 0:
         from .creation import eye
+
         one = eye.fun(n_rows=a.shape[-1], dtype=a.dtype)
         return broadcast_to(one, a.shape)
     if n < 0:
@@ -472,7 +480,7 @@ def _vector_norm(x, axes, order):
         return p.reduce_sum(p.convert(p.ne(size, 0), dtype=aval_of(size).dtype), axes=axes)
     if order == 1:
         return p.reduce_sum(size, axes=axes)
-    return p.pow(p.reduce_sum(p.pow(size, float(order)), axes=axes), 1. / order)
+    return p.pow(p.reduce_sum(p.pow(size, float(order)), axes=axes), 1.0 / order)
 
 
 @op
@@ -499,8 +507,7 @@ def _matrix_norm(x, last, order):
         reduce = {"nuc": p.reduce_sum, 2: p.reduce_max, -2: p.reduce_min}[order]
         return reduce(s, axes=(aval_of(s).ndim - 1,))
     if order not in (1, -1, math.inf, -math.inf):
-        raise ValueError("matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got "
-                         f"{order!r}")
+        raise ValueError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {order!r}")
     summed = last[0] if abs(order) == 1 else last[1]
     sums = p.reduce_sum(p.abs(x), axes=(summed,))
     reduce = p.reduce_max if order > 0 else p.reduce_min
@@ -520,14 +527,12 @@ def norm(x, /, ord=None, *, axis=None, keepdims=False):
     if axis is None and (ord is None or a.ndim == 1):
         axes = tuple(range(a.ndim))
         return keep(_vector_norm(x, axes, 2 if ord is None else ord), x, axes, keepdims)
-    axes = tuple(range(a.ndim)) if axis is None else (
-        (axis,) if hasattr(axis, "__index__") else tuple(axis))
+    axes = tuple(range(a.ndim)) if axis is None else ((axis,) if hasattr(axis, "__index__") else tuple(axis))
     axes = tuple(canonical_axis(d, a.ndim, "norm") for d in axes)
     if len(axes) == 1:
         return keep(_vector_norm(x, axes, 2 if ord is None else ord), x, axes, keepdims)
     if len(axes) != 2:
-        raise ValueError(f"norm: ord={ord!r} is for one axis (vectors) or two (matrices), got "
-                         f"{axes}")
+        raise ValueError(f"norm: ord={ord!r} is for one axis (vectors) or two (matrices), got {axes}")
     kept = [d for d in range(a.ndim) if d not in axes]
     moved = p.transpose(x, permutation=(*kept, *axes))
     last = (a.ndim - 2, a.ndim - 1)

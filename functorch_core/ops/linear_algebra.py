@@ -1,4 +1,5 @@
 """Products of arrays, written with dot_general, and what is made of them."""
+
 from __future__ import annotations
 
 import functools
@@ -47,13 +48,13 @@ def matrix_product(x, y, name: str):
     """matmul of operands of one dtype."""
     a, b = aval_of(x), aval_of(y)
     if not a.ndim or not b.ndim:
-        raise ValueError(f"{name} takes arrays of one or more dimensions, got {a} and {b}; "
-                         "multiply by a scalar with *")
+        raise ValueError(f"{name} takes arrays of one or more dimensions, got {a} and {b}; multiply by a scalar with *")
     contract = b.ndim - 2 if b.ndim > 1 else 0
     if a.shape[-1] != b.shape[contract]:
         which = "second to last dimension" if b.ndim > 1 else "dimension"
-        raise ValueError(MATMUL.format(name=name, x=a.shape, y=b.shape, n=a.shape[-1], which=which,
-                                       m=b.shape[contract]))
+        raise ValueError(
+            MATMUL.format(name=name, x=a.shape, y=b.shape, n=a.shape[-1], which=which, m=b.shape[contract])
+        )
     if b.ndim <= 2:  # one contraction, whatever stands in front: no batch dimensions
         return p.dot_general(x, y, contract=((a.ndim - 1,), (contract,)))
     if a.ndim == 1:
@@ -79,8 +80,10 @@ def vecdot(x1, x2, /, *, axis=-1):
     if not ndim:
         raise ValueError(f"vecdot takes arrays of one or more dimensions, got {a} and {b}")
     if axis >= 0 and a.ndim != b.ndim:
-        raise ValueError(f"vecdot: axis={axis} counts from the last dimension (negative) where the "
-                         f"operands, {a} and {b}, differ in their number of dimensions")
+        raise ValueError(
+            f"vecdot: axis={axis} counts from the last dimension (negative) where the "
+            f"operands, {a} and {b}, differ in their number of dimensions"
+        )
     axis = canonical_axis(axis, ndim, "vecdot") - ndim
     if a.shape[axis] != b.shape[axis]:
         raise ValueError(f"vecdot: {a} and {b} differ in size along axis {axis}")
@@ -156,8 +159,7 @@ def outer(x1, x2, /):
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer takes arrays of one dimension, got {a} and {b}")
     shape = (a.size, b.size)
-    return p.mul(p.broadcast_in_dim(x1, shape=shape, dims=(0,)),
-                 p.broadcast_in_dim(x2, shape=shape, dims=(1,)))
+    return p.mul(p.broadcast_in_dim(x1, shape=shape, dims=(0,)), p.broadcast_in_dim(x2, shape=shape, dims=(1,)))
 
 
 @op
@@ -173,10 +175,8 @@ def kron(x1, x2, /):
     ndim = max(a.ndim, b.ndim)
     of_x, of_y = ((1,) * (ndim - v.ndim) + v.shape for v in (a, b))
     spread = tuple(n for pair in zip(of_x, of_y) for n in pair)
-    x1 = p.broadcast_in_dim(p.reshape(x1, shape=of_x), shape=spread,
-                            dims=tuple(range(0, 2 * ndim, 2)))
-    x2 = p.broadcast_in_dim(p.reshape(x2, shape=of_y), shape=spread,
-                            dims=tuple(range(1, 2 * ndim, 2)))
+    x1 = p.broadcast_in_dim(p.reshape(x1, shape=of_x), shape=spread, dims=tuple(range(0, 2 * ndim, 2)))
+    x2 = p.broadcast_in_dim(p.reshape(x2, shape=of_y), shape=spread, dims=tuple(range(1, 2 * ndim, 2)))
     return p.reshape(p.mul(x1, x2), shape=tuple(n * m for n, m in zip(of_x, of_y)))
 
 
@@ -191,12 +191,11 @@ def cross(x1, x2, /, *, axis=-1):
     x1, x2 = products("cross", x1, x2)
     shape = broadcast_shapes(aval_of(x1).shape, aval_of(x2).shape, name="cross")
     d = canonical_axis(axis, len(shape), "cross")
-    if shape[d] != 3 or any(v.ndim < len(shape) - d or v.shape[d - len(shape)] != 3
-                            for v in map(aval_of, (x1, x2))):
-        raise ValueError(f"cross takes vectors of 3 along axis {axis}, got {aval_of(x1)} and "
-                         f"{aval_of(x2)}")
-    x, y = ([p.slice_in_dim(broadcast_to(v, shape), start=i, limit=i + 1, dimension=d)
-             for i in range(3)] for v in (x1, x2))
+    if shape[d] != 3 or any(v.ndim < len(shape) - d or v.shape[d - len(shape)] != 3 for v in map(aval_of, (x1, x2))):
+        raise ValueError(f"cross takes vectors of 3 along axis {axis}, got {aval_of(x1)} and {aval_of(x2)}")
+    x, y = (
+        [p.slice_in_dim(broadcast_to(v, shape), start=i, limit=i + 1, dimension=d) for i in range(3)] for v in (x1, x2)
+    )
     parts = [p.sub(p.mul(x[i], y[j]), p.mul(x[j], y[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
     return p.concatenate(*parts, dimension=d)
 
@@ -209,8 +208,7 @@ def diagonal_of(x, offset: int = 0):
     a = aval_of(x)
     rows, columns = a.shape[-2:]
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    places = np.arange(count, dtype=np.int64) * (columns + 1) + max(offset, 0) \
-        - min(offset, 0) * columns
+    places = np.arange(count, dtype=np.int64) * (columns + 1) + max(offset, 0) - min(offset, 0) * columns
     flat = p.reshape(x, shape=a.shape[:-2] + (rows * columns,))
     if not count:
         return p.full(a.shape[:-2] + (0,), 0, a.dtype)
@@ -253,8 +251,13 @@ def diag(x, /, k=0):
     n = a.size + abs(k)
     if not a.size:
         return p.full((n, n), 0, a.dtype)
-    flat = p.pad(x, p.constant(_zero(a.dtype)), low=(max(k, 0) + max(-k, 0) * n,), interior=(n,),
-                 high=(n * n - (a.size - 1) * (n + 1) - 1 - max(k, 0) - max(-k, 0) * n,))
+    flat = p.pad(
+        x,
+        p.constant(_zero(a.dtype)),
+        low=(max(k, 0) + max(-k, 0) * n,),
+        interior=(n,),
+        high=(n * n - (a.size - 1) * (n + 1) - 1 - max(k, 0) - max(-k, 0) * n,),
+    )
     return p.reshape(flat, shape=(n, n))
 
 
@@ -271,6 +274,7 @@ def trace(x, /, *, offset=0, dtype=None):
     Array(5., dtype=float32)
     """
     from .statistics import sum_dtype
+
     if aval_of(x).ndim < 2:
         raise ValueError(f"trace takes 2 or more dimensions, got {aval_of(x)}")
     x = diagonal_of(x, offset)
@@ -332,8 +336,11 @@ def _einsum_pair(a: str, x, b: str, y, needed):
     both = [c for c in a if c in b and c in needed]
     summed = [c for c in a if c in b and c not in needed]
     out = p.dot_general(
-        x, y, contract=(tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed)),
-        batch=(tuple(a.index(c) for c in both), tuple(b.index(c) for c in both)))
+        x,
+        y,
+        contract=(tuple(a.index(c) for c in summed), tuple(b.index(c) for c in summed)),
+        batch=(tuple(a.index(c) for c in both), tuple(b.index(c) for c in both)),
+    )
     rest = [c for c in a if c not in b] + [c for c in b if c not in a]
     return "".join(both + rest), out
 
@@ -342,6 +349,7 @@ def _einsum_pair(a: str, x, b: str, y, needed):
 def einsum_plan(subscripts: str, shapes: tuple, optimize) -> tuple:
     """((input terms, output term), path) of an einsum expression, by opt_einsum."""
     import opt_einsum
+
     try:
         inputs, output, _ = opt_einsum.parser.parse_einsum_input((subscripts, *shapes), shapes=True)
         terms = tuple(inputs.split(","))
@@ -370,12 +378,12 @@ def einsum(subscripts, /, *operands, optimize="auto"):
     Array([6., 6.], dtype=float32)
     """
     if not isinstance(subscripts, str):
-        raise TypeError("einsum takes the subscripts first, as a string: "
-                        f"fc.einsum('ij,jk->ik', x, y); got {type(subscripts).__name__}")
+        raise TypeError(
+            "einsum takes the subscripts first, as a string: "
+            f"fc.einsum('ij,jk->ik', x, y); got {type(subscripts).__name__}"
+        )
     if not operands:
         raise ValueError("einsum takes at least one operand")
     shapes = tuple(tuple(np.shape(x)) for x in operands)
     parsed, path = einsum_plan(subscripts, shapes, optimize)
     return _einsum(*operands, subscripts=parsed, path=path)
-
-

@@ -1,4 +1,5 @@
 """Shapes: reshaping, permuting, joining, splitting, repeating, padding."""
+
 from __future__ import annotations
 
 import math
@@ -10,13 +11,7 @@ from ..core import dtypes as dt
 from ..core.aval import aval_of
 from .creation import canonical_shape
 from .op import op
-from .promotion import (
-    broadcast_together,
-    canonical_axes,
-    canonical_axis,
-    cast,
-    result_dtype,
-)
+from .promotion import broadcast_together, canonical_axes, canonical_axis, cast, result_dtype
 from .promotion import broadcast_to as broadcast_value
 
 RESHAPE = """{name}(x, {wanted}): x has {size} elements (shape {shape}), the new shape {product}.
@@ -55,8 +50,7 @@ def view_as(x, /, dtype):
     wide, narrow = a.dtype.itemsize, dtype.itemsize
     if wide < narrow:
         if not a.ndim or a.shape[-1] % (narrow // wide):
-            raise ValueError(f"view_as {dtype.name}: the last dimension of {a} is not a multiple "
-                             f"of {narrow // wide}")
+            raise ValueError(f"view_as {dtype.name}: the last dimension of {a} is not a multiple of {narrow // wide}")
         split = a.shape[:-1] + (a.shape[-1] * wide // narrow, narrow // wide)
         return p.bitcast(p.reshape(x, shape=split), dtype=dtype)
     out = p.bitcast(x, dtype=dtype)
@@ -75,10 +69,12 @@ def resolve_shape(shape, size: int, old, name: str = "reshape") -> tuple[int, ..
     if shape.count(-1) == 1 and known and size % known == 0:
         shape = tuple(size // known if n == -1 else n for n in shape)
     if shape.count(-1) or min(shape, default=0) < 0 or math.prod(shape) != size:
-        product = "has several -1" if shape.count(-1) > 1 else (
-            f"has {known}, which does not divide it" if -1 in shape else f"has {known}")
-        raise ValueError(RESHAPE.format(name=name, wanted=shape, size=size, shape=tuple(old),
-                                        product=product))
+        product = (
+            "has several -1"
+            if shape.count(-1) > 1
+            else (f"has {known}, which does not divide it" if -1 in shape else f"has {known}")
+        )
+        raise ValueError(RESHAPE.format(name=name, wanted=shape, size=size, shape=tuple(old), product=product))
     return shape
 
 
@@ -138,8 +134,7 @@ def squeeze(x, /, axis=None):
         axis = tuple(d for d, n in enumerate(shape) if n == 1)
     axes = canonical_axes(axis, len(shape), "squeeze") if axis != () else ()
     if any(shape[d] != 1 for d in axes):
-        raise ValueError(f"squeeze: cannot remove axis {axis} of an array of shape {shape}; only "
-                         "dimensions of size 1")
+        raise ValueError(f"squeeze: cannot remove axis {axis} of an array of shape {shape}; only dimensions of size 1")
     return p.squeeze(x, dims=axes)
 
 
@@ -157,8 +152,8 @@ def flatten(x, /, start_axis=0, end_axis=-1):
     first, last = (canonical_axis(d, len(shape), "flatten") for d in (start_axis, end_axis))
     if first > last:
         raise ValueError(f"flatten: start_axis {start_axis} is behind end_axis {end_axis}")
-    size = math.prod(shape[first:last + 1])
-    return p.reshape(x, shape=shape[:first] + (size,) + shape[last + 1:])
+    size = math.prod(shape[first : last + 1])
+    return p.reshape(x, shape=shape[:first] + (size,) + shape[last + 1 :])
 
 
 @op
@@ -172,10 +167,11 @@ def broadcast_to(x, /, shape):
     """
     shape = canonical_shape(shape, "broadcast_to")
     a = aval_of(x)
-    aligned = shape[len(shape) - a.ndim:] if len(shape) >= a.ndim else None
+    aligned = shape[len(shape) - a.ndim :] if len(shape) >= a.ndim else None
     if aligned is None or any(n not in (1, m) for n, m in zip(a.shape, aligned)):
-        raise ValueError(f"broadcast_to: {a} does not broadcast to shape {shape}: each dimension, "
-                         "from the last, must be equal or 1")
+        raise ValueError(
+            f"broadcast_to: {a} does not broadcast to shape {shape}: each dimension, from the last, must be equal or 1"
+        )
     return broadcast_value(x, shape)
 
 
@@ -204,8 +200,7 @@ def permute_dims(x, /, axes):
     ndim = aval_of(x).ndim
     order = tuple(canonical_axis(a, ndim, "permute_dims") for a in ints(axes, "permute_dims"))
     if sorted(order) != list(range(ndim)):
-        raise ValueError(f"permute_dims: axes {axes} are not a permutation of the {ndim} "
-                         f"dimensions of {aval_of(x)}")
+        raise ValueError(f"permute_dims: axes {axes} are not a permutation of the {ndim} dimensions of {aval_of(x)}")
     return p.transpose(x, permutation=order)
 
 
@@ -257,10 +252,8 @@ def _moveaxis(x, /, *, source, destination):
     ndim = aval_of(x).ndim
     source = [canonical_axis(d, ndim, "moveaxis") for d in ints(source, "moveaxis")]
     destination = [canonical_axis(d, ndim, "moveaxis") for d in ints(destination, "moveaxis")]
-    if len(set(source)) != len(source) or len(set(destination)) != len(source) or (
-            len(source) != len(destination)):
-        raise ValueError(f"moveaxis: source {source} and destination {destination} must be equally "
-                         "many distinct axes")
+    if len(set(source)) != len(source) or len(set(destination)) != len(source) or (len(source) != len(destination)):
+        raise ValueError(f"moveaxis: source {source} and destination {destination} must be equally many distinct axes")
     order = [d for d in range(ndim) if d not in source]
     for d, s in sorted(zip(destination, source)):
         order.insert(d, s)
@@ -306,8 +299,7 @@ def roll(x, /, shift, *, axis=None):
             flat = _roll(flat, s, 0)
         return p.reshape(flat, shape=a.shape)
     shifts, axes = ints(shift, "roll"), ints(axis, "roll")
-    shifts, axes = (shifts * len(axes) if len(shifts) == 1 else shifts,
-                    axes * len(shifts) if len(axes) == 1 else axes)
+    shifts, axes = (shifts * len(axes) if len(shifts) == 1 else shifts, axes * len(shifts) if len(axes) == 1 else axes)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for s, d in zip(shifts, axes):
@@ -320,8 +312,11 @@ def _roll(x, shift: int, axis: int):
     if not n or not shift % n:
         return x
     at = n - shift % n
-    return p.concatenate(p.slice_in_dim(x, start=at, limit=n, dimension=axis),
-                         p.slice_in_dim(x, start=0, limit=at, dimension=axis), dimension=axis)
+    return p.concatenate(
+        p.slice_in_dim(x, start=at, limit=n, dimension=axis),
+        p.slice_in_dim(x, start=0, limit=at, dimension=axis),
+        dimension=axis,
+    )
 
 
 # ---- joining -------------------------------------------------------------------------------------
@@ -351,10 +346,13 @@ def concat(arrays, /, *, axis=0):
     axis = canonical_axis(axis, avals[0].ndim, "concat")
 
     def others(a):
-        return a.shape[:axis] + a.shape[axis + 1:]
+        return a.shape[:axis] + a.shape[axis + 1 :]
+
     if any(a.ndim != avals[0].ndim or others(a) != others(avals[0]) for a in avals):
-        raise ValueError(f"concat along axis {axis} takes arrays that agree in the other "
-                         f"dimensions, got shapes {', '.join(str(a.shape) for a in avals)}")
+        raise ValueError(
+            f"concat along axis {axis} takes arrays that agree in the other "
+            f"dimensions, got shapes {', '.join(str(a.shape) for a in avals)}"
+        )
     return p.concatenate(*arrays, dimension=axis)
 
 
@@ -385,8 +383,9 @@ def unstack(x, /, *, axis=0):
     """
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "unstack")
-    return [p.squeeze(p.slice_in_dim(x, start=i, limit=i + 1, dimension=axis), dims=(axis,))
-            for i in range(a.shape[axis])]
+    return [
+        p.squeeze(p.slice_in_dim(x, start=i, limit=i + 1, dimension=axis), dims=(axis,)) for i in range(a.shape[axis])
+    ]
 
 
 @op
@@ -405,14 +404,14 @@ def split(x, /, indices_or_sections, *, axis=0):
     if hasattr(indices_or_sections, "__index__"):
         n = indices_or_sections.__index__()
         if n < 1 or size % n:
-            raise ValueError(f"split: {size} elements along axis {axis} of {a} do not make {n} "
-                             "equal parts; give indices instead")
+            raise ValueError(
+                f"split: {size} elements along axis {axis} of {a} do not make {n} equal parts; give indices instead"
+            )
         cuts = tuple(range(0, size + 1, size // n)) if size else (0,) * (n + 1)
     else:
         places = [slice(None, i).indices(size)[1] for i in ints(indices_or_sections, "split")]
         cuts = (0, *places, size)
-    return [p.slice_in_dim(x, start=b, limit=max(b, e), dimension=axis)
-            for b, e in zip(cuts, cuts[1:])]
+    return [p.slice_in_dim(x, start=b, limit=max(b, e), dimension=axis) for b, e in zip(cuts, cuts[1:])]
 
 
 @op
@@ -428,18 +427,17 @@ def tile(x, /, repetitions):
     ndim = max(len(times), len(shape))
     times, shape = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + shape
     spread = tuple(n for pair in zip(times, shape) for n in pair)
-    out = p.broadcast_in_dim(p.reshape(x, shape=shape), shape=spread,
-                             dims=tuple(range(1, 2 * ndim, 2)))
+    out = p.broadcast_in_dim(p.reshape(x, shape=shape), shape=spread, dims=tuple(range(1, 2 * ndim, 2)))
     return p.reshape(out, shape=tuple(t * n for t, n in zip(times, shape)))
 
 
 @op
 def _repeat_equally(x, /, *, repeats, axis):
     a = aval_of(x)
-    spread = a.shape[:axis + 1] + (repeats,) + a.shape[axis + 1:]
+    spread = a.shape[: axis + 1] + (repeats,) + a.shape[axis + 1 :]
     dims = tuple(d for d in range(a.ndim + 1) if d != axis + 1)
     out = p.broadcast_in_dim(x, shape=spread, dims=dims)
-    return p.reshape(out, shape=a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1:])
+    return p.reshape(out, shape=a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1 :])
 
 
 @op
@@ -469,6 +467,7 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     Array([1, 1, 2, 2], dtype=int64)
     """
     from .host import host_array, is_traced
+
     if axis is None:
         x, axis = ravel(x), 0
     a = aval_of(x)
@@ -484,8 +483,7 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     if counts.size == 1:
         return _repeat_equally(x, repeats=int(counts.reshape(())), axis=axis)
     if counts.size != a.shape[axis]:
-        raise ValueError(f"repeat: {counts.size} repeats for {a.shape[axis]} elements along axis "
-                         f"{axis} of {a}")
+        raise ValueError(f"repeat: {counts.size} repeats for {a.shape[axis]} elements along axis {axis} of {a}")
     places = np.repeat(np.arange(a.shape[axis]), counts)
     return _repeat_each(x, places, axis=axis)
 
@@ -500,8 +498,10 @@ def _pad_widths(pad_width, ndim: int) -> tuple[tuple[int, int], ...]:
             raise ValueError
         widths = np.broadcast_to(widths, (ndim, 2))
     except ValueError:
-        raise ValueError(f"pad: pad_width is an int, (before, after) or one pair for each of the "
-                         f"{ndim} dimensions, got {pad_width!r:.60}") from None
+        raise ValueError(
+            f"pad: pad_width is an int, (before, after) or one pair for each of the "
+            f"{ndim} dimensions, got {pad_width!r:.60}"
+        ) from None
     if (widths < 0).any():
         raise ValueError(f"pad: widths are not negative, got {pad_width!r:.60}")
     return tuple((int(a), int(b)) for a, b in widths)
@@ -536,8 +536,7 @@ def pad(x, pad_width, /, mode="constant", *, constant_values=0):
     if mode == "constant":
         return _pad_constant(x, constant_values, widths=widths)
     if mode not in PAD_PLACES:
-        raise ValueError(f"pad: mode is 'constant', {', '.join(map(repr, PAD_PLACES))}; "
-                         f"got {mode!r}")
+        raise ValueError(f"pad: mode is 'constant', {', '.join(map(repr, PAD_PLACES))}; got {mode!r}")
     for axis, (before, after) in enumerate(widths):
         n = a.shape[axis]
         if before or after:
@@ -557,7 +556,8 @@ def _starts(x, start_indices, negative: bool) -> list:
     if not negative:
         return starts
     return [p.select(p.lt(s, 0), p.add(s, n), s) for s, n in zip(starts, aval_of(x).shape)] + (
-        starts[aval_of(x).ndim:])
+        starts[aval_of(x).ndim :]
+    )
 
 
 @op

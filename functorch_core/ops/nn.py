@@ -2,6 +2,7 @@
 
 Names and defaults are those of jax.nn, and of optax for the losses.
 """
+
 from __future__ import annotations
 
 import math
@@ -20,7 +21,7 @@ from .statistics import axes_of, logsumexp_of, shifted_by_max, to_floats
 
 def _floats(x, name: str):
     """x as floats; TypeError for complex numbers."""
-    x, = promote(x, name=name, to_inexact=True)
+    (x,) = promote(x, name=name, to_inexact=True)
     check(name, x, dt.FLOATING)
     return x
 
@@ -41,7 +42,7 @@ def relu(x, /):
     >>> fc.relu(fc.asarray([-1., 2.]))
     Array([0., 2.], dtype=float32)
     """
-    x, = promote(x, name="relu")
+    (x,) = promote(x, name="relu")
     check("relu", x, dt.REAL)
     return _where_positive(x, like(x, 0))
 
@@ -125,9 +126,9 @@ def gelu(x, /, approximate=True):
     """
     x = _floats(x, "gelu")
     if not approximate:
-        return p.mul(x, p.mul(p.erfc(p.mul(x, -math.sqrt(.5))), .5))
+        return p.mul(x, p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5))
     inner = p.mul(p.add(x, p.mul(p.mul(p.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
-    return p.mul(x, p.mul(p.add(p.tanh(inner), 1), .5))
+    return p.mul(x, p.mul(p.add(p.tanh(inner), 1), 0.5))
 
 
 @op(scalars=True)
@@ -247,7 +248,7 @@ def identity(x, /):
     >>> fc.identity(fc.asarray([-1., 2.]))
     Array([-1.,  2.], dtype=float32)
     """
-    x, = promote(x, name="identity")
+    (x,) = promote(x, name="identity")
     return x
 
 
@@ -260,7 +261,7 @@ def squareplus(x, /, b=4):
     Array([0.618034, 1.      ], dtype=float32)
     """
     x = _floats(x, "squareplus")
-    return p.mul(p.add(x, p.sqrt(p.add(p.mul(x, x), b))), .5)
+    return p.mul(p.add(x, p.sqrt(p.add(p.mul(x, x), b))), 0.5)
 
 
 @op(scalars=True)
@@ -273,7 +274,7 @@ def sparse_plus(x, /):
     """
     x = _floats(x, "sparse_plus")
     above = p.add(x, 1)
-    inside = p.mul(p.mul(above, above), .25)
+    inside = p.mul(p.mul(above, above), 0.25)
     return p.select(p.ge(x, 1), x, p.select(p.le(x, -1), like(x, 0), inside))
 
 
@@ -286,7 +287,7 @@ def sparse_sigmoid(x, /):
     Array([0. , 0.5, 1. ], dtype=float32)
     """
     x = _floats(x, "sparse_sigmoid")
-    return p.mul(p.add(hard_tanh.fun(x), 1), .5)
+    return p.mul(p.add(hard_tanh.fun(x), 1), 0.5)
 
 
 @op(scalars=True)
@@ -402,7 +403,7 @@ def one_hot(x, /, num_classes, *, dtype=None, axis=-1):
            [1., 0.]], dtype=float32)
     """
     a = aval_of(x)
-    num_classes, = canonical_shape(num_classes, "one_hot")
+    (num_classes,) = canonical_shape(num_classes, "one_hot")
     axis = canonical_axis(axis, a.ndim + 1, "one_hot")
     shape = a.shape[:axis] + (num_classes,) + a.shape[axis:]
     dtype = dt.canonical(dtype or float)
@@ -435,8 +436,7 @@ def _normalised(x, axes, epsilon):
 ALGORITHMS = ("fast", "stable")
 
 
-def standardize(x, /, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *,
-                algorithm="fast"):
+def standardize(x, /, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"):
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
 
     mean and variance: given ones, that broadcast to x. where: a mask of what counts in them.
@@ -460,12 +460,11 @@ def _standardize(x, mean, variance, where, /, *, axis, epsilon, algorithm):
         return p.convert(_normalised(_wide(x), axes, epsilon), dtype=aval_of(x).dtype)
     wide = _wide(x)
     shape, dtype = aval_of(x).shape, aval_of(wide).dtype
-    count = p.full(shape, 1, dtype) if where is None else broadcast_to(
-        p.convert(where, dtype=dtype), shape)
+    count = p.full(shape, 1, dtype) if where is None else broadcast_to(p.convert(where, dtype=dtype), shape)
 
     def average(v):
-        return _spread(p.div(p.reduce_sum(p.mul(v, count), axes=axes),
-                             p.reduce_sum(count, axes=axes)), axes, shape)
+        return _spread(p.div(p.reduce_sum(p.mul(v, count), axes=axes), p.reduce_sum(count, axes=axes)), axes, shape)
+
     given = mean is not None
     mean = broadcast_to(p.convert(mean, dtype=dtype), shape) if given else average(wide)
     off = p.sub(wide, mean)
@@ -531,9 +530,22 @@ IMPLEMENTATION = """dot_product_attention: implementation={implementation!r} is 
     Leave it out, or say implementation="xla"."""
 
 
-def dot_product_attention(query, key, value, /, bias=None, mask=None, *, scale=None,
-                          is_causal=False, query_seq_lengths=None, key_value_seq_lengths=None,
-                          local_window_size=None, implementation=None, return_residual=False):
+def dot_product_attention(
+    query,
+    key,
+    value,
+    /,
+    bias=None,
+    mask=None,
+    *,
+    scale=None,
+    is_causal=False,
+    query_seq_lengths=None,
+    key_value_seq_lengths=None,
+    local_window_size=None,
+    implementation=None,
+    return_residual=False,
+):
     """softmax(query key^T * scale + bias) value over [batch, length, heads, size].
 
     key and value may have fewer heads, each shared by several of the query. bias and the bool mask
@@ -552,16 +564,23 @@ def dot_product_attention(query, key, value, /, bias=None, mask=None, *, scale=N
         raise NotImplementedError(IMPLEMENTATION.format(implementation=implementation))
     window = local_window_size
     out, residual = _attention(
-        query, key, value, bias, mask, query_seq_lengths, key_value_seq_lengths,
-        scale=None if scale is None else float(scale), is_causal=bool(is_causal),
+        query,
+        key,
+        value,
+        bias,
+        mask,
+        query_seq_lengths,
+        key_value_seq_lengths,
+        scale=None if scale is None else float(scale),
+        is_causal=bool(is_causal),
         window=(window, window) if isinstance(window, int) else window,
-        residual=bool(return_residual))
+        residual=bool(return_residual),
+    )
     return (out, residual) if return_residual else out
 
 
 @op
-def _attention(query, key, value, bias, mask, query_lengths, key_lengths, /, *, scale, is_causal,
-               window, residual):
+def _attention(query, key, value, bias, mask, query_lengths, key_lengths, /, *, scale, is_causal, window, residual):
     dtype = result_dtype((query, key, value))
     q, k, v = (cast(x, dtype) for x in (query, key, value))
     batched = aval_of(q).ndim == 4
@@ -577,8 +596,7 @@ def _attention(query, key, value, bias, mask, query_lengths, key_lengths, /, *, 
     scores = p.mul(scores, 1 / math.sqrt(h) if scale is None else scale)
     scores = p.reshape(scores, shape=(b, n, t, s))
     if bias is not None:
-        scores = p.add(scores, broadcast_to(p.convert(bias, dtype=aval_of(scores).dtype),
-                                            (b, n, t, s)))
+        scores = p.add(scores, broadcast_to(p.convert(bias, dtype=aval_of(scores).dtype), (b, n, t, s)))
     scores = _masked(scores, mask, is_causal)
     scores = _masked(scores, _local(scores, query_lengths, key_lengths, window), False)
     total = p.transpose(logsumexp_of(scores, (3,)), permutation=(0, 2, 1)) if residual else None
@@ -617,6 +635,7 @@ def _local(scores, query_lengths, key_lengths, window):
 
     def also(condition):
         return condition if seen is None else p.and_(seen, condition)
+
     if key_lengths is not None:
         until = _spread_at(p.convert(key_lengths, dtype=dt.int64), shape, (0,))
         seen = also(p.lt(column, until))
@@ -629,12 +648,9 @@ def _local(scores, query_lengths, key_lengths, window):
     return seen
 
 
-
-
 def _check_attention(q, k, v):
     fits = q.ndim == k.ndim == v.ndim == 4 and k.shape[:3] == v.shape[:3]
-    if not fits or q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3] or (
-            not k.shape[2] or q.shape[2] % k.shape[2]):
+    if not fits or q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3] or (not k.shape[2] or q.shape[2] % k.shape[2]):
         raise ValueError(ATTENTION.format(q=q, k=k, v=v))
 
 
@@ -680,9 +696,8 @@ def softmax_cross_entropy_with_integer_labels(logits, labels, /, *, axis=-1):
     logits = _floats(logits, name)
     a, i = aval_of(logits), aval_of(labels)
     axis = canonical_axis(axis, a.ndim, name)
-    if i.dtype not in dt.INTEGER or i.shape != a.shape[:axis] + a.shape[axis + 1:]:
-        raise ValueError(f"{name}: labels are integers of the shape of the logits without axis "
-                         f"{axis}, got {i} for {a}")
+    if i.dtype not in dt.INTEGER or i.shape != a.shape[:axis] + a.shape[axis + 1 :]:
+        raise ValueError(f"{name}: labels are integers of the shape of the logits without axis {axis}, got {i} for {a}")
     index = p.expand_dims(p.convert(labels, dtype=dt.int64), dims=(axis,))
     chosen = p.take_along_axis(logits, p.wrap_negative(index, a.shape[axis]), axis=axis)
     return p.sub(logsumexp_of(logits, (axis,)), p.squeeze(chosen, dims=(axis,)))
@@ -707,8 +722,7 @@ def _each(value, n: int, name: str) -> tuple[int, ...]:
     """One int a dimension of an int or a sequence."""
     values = (value,) * n if hasattr(value, "__index__") else tuple(value)
     if len(values) != n:
-        raise ValueError(f"{name} is an int or one for each of the {n} spatial dimensions, "
-                         f"got {value!r}")
+        raise ValueError(f"{name} is an int or one for each of the {n} spatial dimensions, got {value!r}")
     return tuple(v.__index__() for v in values)
 
 
@@ -719,8 +733,9 @@ def _padding(padding, sizes, windows, strides, name: str) -> tuple[tuple[int, in
         if padding.upper() == "VALID":
             return ((0, 0),) * n
         if padding.upper() != "SAME":
-            raise ValueError(f"{name}: padding is 'SAME', 'VALID', an int, or a (low, high) pair "
-                             f"for each dimension, got {padding!r}")
+            raise ValueError(
+                f"{name}: padding is 'SAME', 'VALID', an int, or a (low, high) pair for each dimension, got {padding!r}"
+            )
         out = []
         for size, window, stride in zip(sizes, windows, strides):
             total = max((-(-size // stride) - 1) * stride + window - size, 0)
@@ -741,8 +756,7 @@ def _dims_of(spec: str, first: str, second: str) -> tuple[int, ...]:
 
 
 @op
-def conv(x, w, /, *, strides=1, padding="VALID", dilation=1, input_dilation=1, groups=1,
-         dimension_numbers=None):
+def conv(x, w, /, *, strides=1, padding="VALID", dilation=1, input_dilation=1, groups=1, dimension_numbers=None):
     """The convolution (cross-correlation) of x [N, C, *spatial], w [O, C/groups, *spatial].
 
     padding: 'VALID', 'SAME', an int, or a pair a dimension. dimension_numbers: three strings like
@@ -758,20 +772,27 @@ def conv(x, w, /, *, strides=1, padding="VALID", dilation=1, input_dilation=1, g
     a, k = aval_of(x), aval_of(w)
     n = a.ndim - 2
     if n < 0 or k.ndim != a.ndim:
-        raise ValueError(f"conv takes x [N, C, *spatial] and w [O, C/groups, *spatial], "
-                         f"got {a} and {k}")
+        raise ValueError(f"conv takes x [N, C, *spatial] and w [O, C/groups, *spatial], got {a} and {k}")
     every = tuple(range(a.ndim))
     lhs, rhs, out = (every,) * 3
     if dimension_numbers is not None:
-        lhs, rhs, out = (_dims_of(s, *names) for s, names in zip(dimension_numbers,
-                                                                 ("NC", "OI", "NC")))
-    strides, dilation, spread = (_each(v, n, name) for v, name in (
-        (strides, "strides"), (dilation, "dilation"), (input_dilation, "input_dilation")))
+        lhs, rhs, out = (_dims_of(s, *names) for s, names in zip(dimension_numbers, ("NC", "OI", "NC")))
+    strides, dilation, spread = (
+        _each(v, n, name)
+        for v, name in ((strides, "strides"), (dilation, "dilation"), (input_dilation, "input_dilation"))
+    )
     reach = [(k.shape[d] - 1) * r + 1 for d, r in zip(rhs[2:], dilation)]
     sizes = [max(a.shape[d] - 1, 0) * s + 1 for d, s in zip(lhs[2:], spread)]
-    return p.conv(x, w, strides=strides, padding=_padding(padding, sizes, reach, strides, "conv"),
-                  lhs_dilation=spread, rhs_dilation=dilation, dims=(lhs, rhs, out),
-                  feature_groups=groups)
+    return p.conv(
+        x,
+        w,
+        strides=strides,
+        padding=_padding(padding, sizes, reach, strides, "conv"),
+        lhs_dilation=spread,
+        rhs_dilation=dilation,
+        dims=(lhs, rhs, out),
+        feature_groups=groups,
+    )
 
 
 def _windowed(x, window, strides, padding, dilation, name: str):
@@ -786,8 +807,9 @@ def _windowed(x, window, strides, padding, dilation, name: str):
     reach = [(w - 1) * d + 1 for w, d in zip(window, dilation)]
     pads = _padding(padding, a.shape[rest:], reach, strides, name)
     one = (1,) * rest
-    return dict(window=one + window, strides=one + strides, padding=((0, 0),) * rest + pads,
-                window_dilation=one + dilation)
+    return dict(
+        window=one + window, strides=one + strides, padding=((0, 0),) * rest + pads, window_dilation=one + dilation
+    )
 
 
 @op

@@ -8,6 +8,7 @@ but for those named in `arrays=`, which follow the positional-only ones and may 
 Called outside of a trace, the function is traced once for each signature, and the result, one
 unit however many primitives it has, is recorded. Inside a trace it simply runs.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -62,8 +63,14 @@ class Packed:
 class Op:
     """A declared operation; call it with values, get values."""
 
-    def __init__(self, fun: Callable, scalars: bool = False, name: str | None = None,
-                 arrays: tuple[str, ...] = (), static_ints: bool = False):
+    def __init__(
+        self,
+        fun: Callable,
+        scalars: bool = False,
+        name: str | None = None,
+        arrays: tuple[str, ...] = (),
+        static_ints: bool = False,
+    ):
         self.fun, self.name, self.scalars = fun, name or fun.__name__, scalars
         self.static_ints = static_ints
         self.__doc__, self.__wrapped__ = fun.__doc__, fun
@@ -71,11 +78,10 @@ class Op:
         parameters = list(self.__signature__.parameters.values())
         bare = sum(p.kind is inspect.Parameter.POSITIONAL_ONLY for p in parameters)
         # name -> position and default of the arrays that may come by keyword
-        self.by_keyword = {p.name: (i, p.default) for i, p in enumerate(parameters)
-                           if p.name in arrays}
+        self.by_keyword = {p.name: (i, p.default) for i, p in enumerate(parameters) if p.name in arrays}
         variadic = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
         self.n_arrays = sys.maxsize if variadic else bare + len(arrays)
-        self.names = [p.name for p in parameters][bare + len(arrays):]
+        self.names = [p.name for p in parameters][bare + len(arrays) :]
         self.units: dict[tuple, Unit] = {}
 
     def __repr__(self):
@@ -92,8 +98,8 @@ class Op:
         if len(args) > self.n_arrays:
             if len(args) - self.n_arrays > len(self.names):
                 self.__signature__.bind(*args, **static)  # raises the TypeError Python would
-            static = {**dict(zip(self.names, args[self.n_arrays:])), **static}
-            args = args[:self.n_arrays]
+            static = {**dict(zip(self.names, args[self.n_arrays :])), **static}
+            args = args[: self.n_arrays]
         if self.by_keyword and not self.by_keyword.keys().isdisjoint(static):
             args, static = self._arrays_by_keyword(list(args), dict(static))
         return args, static
@@ -141,6 +147,7 @@ class Op:
             return tuple([self._describe(y, operands) for y in x])
         if isinstance(x, (np.ndarray, np.generic)):
             from ..engine.recorder import as_value
+
             return self._describe(as_value(x), operands)
         if x is None or isinstance(x, SCALARS):
             return cls, x
@@ -149,14 +156,21 @@ class Op:
             return cls
         if isinstance(x, Traced):
             from ..engine.recorder import as_value
+
             as_value(x)  # raises: a traced value outside of its trace
-        raise TypeError(f"{self.name} takes arrays and numbers, got {cls.__name__}; "
-                        "convert it first, for example with fc.asarray")
+        raise TypeError(
+            f"{self.name} takes arrays and numbers, got {cls.__name__}; convert it first, for example with fc.asarray"
+        )
 
     def _is_packed(self, x) -> bool:
         """Whether a Python number is an input of the graph, and not a constant in it."""
-        return (self.scalars and x not in LITERALS and not is_literal_zero(x) and fits(x)
-                and not (self.static_ints and x.__class__ is int))
+        return (
+            self.scalars
+            and x not in LITERALS
+            and not is_literal_zero(x)
+            and fits(x)
+            and not (self.static_ints and x.__class__ is int)
+        )
 
     def inline(self, args, static):
         """Run the function in the active trace."""
@@ -198,8 +212,7 @@ class Op:
         return x
 
 
-def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = (),
-       static_ints: bool = False):
+def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = (), static_ints: bool = False):
     """Declare an operation. `scalars`: the function takes Python numbers as they are (promote()).
 
     `arrays`: the parameters right behind the positional-only ones that are arrays, too.
@@ -225,7 +238,7 @@ def is_literal_zero(x) -> bool:
 
 def fits(x) -> bool:
     """Whether a Python number can be packed: ints within 64 bits."""
-    return x.__class__ is float or -2**63 <= x < 2**63
+    return x.__class__ is float or -(2**63) <= x < 2**63
 
 
 def freeze(x):

@@ -1,4 +1,5 @@
 """What elementwise operations do to their operands first: one dtype, one shape."""
+
 from __future__ import annotations
 
 import functools
@@ -35,8 +36,7 @@ def result_dtype(operands) -> np.dtype:
     """The dtype that arrays and weak Python numbers promote to."""
     operands = [x if isinstance(x, (Weak, *SCALARS)) else aval_of(x).dtype for x in operands]
     arrays = [d for d in operands if isinstance(d, np.dtype)]
-    kinds = [x.kind if isinstance(x, Weak) else type(x) for x in operands
-             if not isinstance(x, np.dtype)]
+    kinds = [x.kind if isinstance(x, Weak) else type(x) for x in operands if not isinstance(x, np.dtype)]
     if not arrays:
         return functools.reduce(dt.promote, [dt.canonical(k) for k in kinds])
     dtype = functools.reduce(dt.promote, arrays)
@@ -61,8 +61,9 @@ def scalar_array(x, dtype: np.dtype) -> np.ndarray:
     if isinstance(x, int) and dtype in dt.INTEGER and not isinstance(x, bool):
         info = np.iinfo(dtype)
         if not info.min <= x <= info.max:
-            raise OverflowError(f"the Python integer {x} does not fit {dtype.name}; "
-                                "convert the array to a wider dtype first")
+            raise OverflowError(
+                f"the Python integer {x} does not fit {dtype.name}; convert the array to a wider dtype first"
+            )
     return np.asarray(x).astype(dtype)
 
 
@@ -105,8 +106,7 @@ def canonical_axis(axis: int, ndim: int, name: str) -> int:
         raise TypeError(f"{name}: an axis is an int, got {type(axis).__name__}")
     if not -ndim <= axis < max(ndim, 1) or ndim == 0:
         allowed = f"; it is from {-ndim} to {ndim - 1}" if ndim else ""
-        raise IndexError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions"
-                         + allowed)
+        raise IndexError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions" + allowed)
     return int(axis) % ndim
 
 

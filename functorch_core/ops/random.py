@@ -1,4 +1,5 @@
 """fc.random: numbers drawn by explicit keys. The same key gives the same numbers, everywhere."""
+
 from __future__ import annotations
 
 import math
@@ -28,8 +29,7 @@ def check_key(key, name: str):
 def _float_dtype(dtype, name: str) -> np.dtype:
     dtype = dt.canonical(dtype or float)
     if dtype not in dt.FLOATING - dt.FLOAT8:
-        raise TypeError(f"random.{name} draws float16, bfloat16, float32 or float64, "
-                        f"not {dtype.name}")
+        raise TypeError(f"random.{name} draws float16, bfloat16, float32 or float64, not {dtype.name}")
     return dtype
 
 
@@ -198,7 +198,7 @@ def unit(key, shape, dtype):
     n = info.nmant + 1
     drawn = p.random_bits(key, shape=shape, bits=info.bits)
     drawn = p.convert(p.shift_right_logical(drawn, info.bits - n), dtype=dtype)
-    return p.mul(drawn, 2. ** -n)
+    return p.mul(drawn, 2.0**-n)
 
 
 def between(key, shape, dtype, low, high):
@@ -214,15 +214,16 @@ def _uniform(key, minval, maxval, /, *, shape, dtype):
     return p.max(low, p.add(p.mul(unit(key, shape, dtype), p.sub(high, low)), low))
 
 
-def uniform(key, shape=(), dtype=None, minval=0., maxval=1.):
+def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
     """Uniform floats in [minval, maxval), float32 by default.
 
     >>> import functorch_core as fc
     >>> fc.random.uniform(fc.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _uniform(key, minval, maxval, shape=canonical_shape(shape, "random.uniform"),
-                    dtype=_float_dtype(dtype, "uniform"))
+    return _uniform(
+        key, minval, maxval, shape=canonical_shape(shape, "random.uniform"), dtype=_float_dtype(dtype, "uniform")
+    )
 
 
 # ---- normal and others by inversion --------------------------------------------------------------
@@ -232,7 +233,7 @@ def standard_normal(key, shape, dtype):
     """Standard normal floats, by the inverse of the cdf; narrow dtypes in float32."""
     wide = dt.wide(dtype)
     low = float(np.nextafter(np.asarray(-1, wide), np.asarray(0, wide)))
-    drawn = p.mul(p.erf_inv(between(key, shape, wide, low, 1.)), math.sqrt(2))
+    drawn = p.mul(p.erf_inv(between(key, shape, wide, low, 1.0)), math.sqrt(2))
     return p.convert(drawn, dtype=dtype)
 
 
@@ -249,9 +250,8 @@ def normal(key, shape=(), dtype=None):
     dtype = dt.canonical(dtype or float)
     if dtype in dt.COMPLEX:
         both = standard_normal(key, (2, *shape), dt.real_of(dtype))
-        parts = [p.reshape(p.slice_in_dim(both, start=i, limit=i + 1, dimension=0), shape=shape)
-                 for i in (0, 1)]
-        return p.mul(p.complex(*parts), math.sqrt(.5))
+        parts = [p.reshape(p.slice_in_dim(both, start=i, limit=i + 1, dimension=0), shape=shape) for i in (0, 1)]
+        return p.mul(p.complex(*parts), math.sqrt(0.5))
     return standard_normal(key, shape, _float_dtype(dtype, "normal"))
 
 
@@ -261,15 +261,18 @@ def _tiny(dtype) -> float:
 
 def _by_inversion(name: str, inverse, low, doc: str, example: str, gives: str):
     """A distribution without parameters: inverse(u) of u in [low(dtype), 1)."""
+
     def fun(key, shape=(), dtype=None):
         check_key(key, name)
         dtype = _float_dtype(dtype, name)
         wide = dt.wide(dtype)
-        u = between(key, canonical_shape(shape, f"random.{name}"), wide, low(wide), 1.)
+        u = between(key, canonical_shape(shape, f"random.{name}"), wide, low(wide), 1.0)
         return p.convert(inverse(u), dtype=dtype)
+
     fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = (f"{doc}\n\n    float32 by default.\n\n    >>> import functorch_core as fc\n"
-                   f"    >>> {example}\n    {gives}\n    ")
+    fun.__doc__ = (
+        f"{doc}\n\n    float32 by default.\n\n    >>> import functorch_core as fc\n    >>> {example}\n    {gives}\n    "
+    )
     return op(fun, arrays=("key",))
 
 
@@ -311,31 +314,49 @@ def gumbel(key, shape=(), dtype=None, mode=None):
     check_key(key, "gumbel")
     dtype = _float_dtype(dtype, "gumbel")
     wide = drawn_dtype(mode, dtype, "gumbel")
-    u = between(key, canonical_shape(shape, "random.gumbel"), wide, _tiny(wide), 1.)
+    u = between(key, canonical_shape(shape, "random.gumbel"), wide, _tiny(wide), 1.0)
     return p.convert(_gumbel_of(u), dtype=dtype)
 
 
 exponential = _by_inversion(
-    "exponential", lambda u: p.neg(p.log1p(p.neg(u))), lambda dtype: 0.,
-    "Exponential numbers of mean 1.", "fc.random.exponential(fc.random.key(0), (3,)).shape", "(3,)")
+    "exponential",
+    lambda u: p.neg(p.log1p(p.neg(u))),
+    lambda dtype: 0.0,
+    "Exponential numbers of mean 1.",
+    "fc.random.exponential(fc.random.key(0), (3,)).shape",
+    "(3,)",
+)
 laplace = _by_inversion(
-    "laplace", _laplace_of, _open_minus_one, "Laplace numbers of mean 0 and scale 1.",
-    "fc.random.laplace(fc.random.key(0), (3,)).shape", "(3,)")
+    "laplace",
+    _laplace_of,
+    _open_minus_one,
+    "Laplace numbers of mean 0 and scale 1.",
+    "fc.random.laplace(fc.random.key(0), (3,)).shape",
+    "(3,)",
+)
 logistic = _by_inversion(
-    "logistic", lambda u: p.sub(p.log(u), p.log1p(p.neg(u))), _tiny,
-    "Logistic numbers of mean 0 and scale 1.", "fc.random.logistic(fc.random.key(0), (3,)).shape",
-    "(3,)")
+    "logistic",
+    lambda u: p.sub(p.log(u), p.log1p(p.neg(u))),
+    _tiny,
+    "Logistic numbers of mean 0 and scale 1.",
+    "fc.random.logistic(fc.random.key(0), (3,)).shape",
+    "(3,)",
+)
 cauchy = _by_inversion(
-    "cauchy", lambda u: p.tan(p.mul(p.sub(u, .5), math.pi)), _tiny,
-    "Cauchy numbers of location 0 and scale 1.", "fc.random.cauchy(fc.random.key(0), (3,)).shape",
-    "(3,)")
+    "cauchy",
+    lambda u: p.tan(p.mul(p.sub(u, 0.5), math.pi)),
+    _tiny,
+    "Cauchy numbers of location 0 and scale 1.",
+    "fc.random.cauchy(fc.random.key(0), (3,)).shape",
+    "(3,)",
+)
 
 
 @op(scalars=True)
 def _truncated_normal(key, lower, upper, /, *, shape, dtype):
     check_key(key, "truncated_normal")
     low, high = (broadcast_to(cast(v, dtype), shape) for v in (lower, upper))
-    a, b = (p.erf(p.mul(v, math.sqrt(.5))) for v in (low, high))
+    a, b = (p.erf(p.mul(v, math.sqrt(0.5))) for v in (low, high))
     u = p.add(p.mul(unit(key, shape, dtype), p.sub(b, a)), a)
     return p.clamp(low, p.mul(p.erf_inv(u), math.sqrt(2)), high)
 
@@ -348,8 +369,7 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None):
     (3,)
     """
     shape = _shape_like(shape, lower, upper, name="random.truncated_normal")
-    return _truncated_normal(key, lower, upper, shape=shape,
-                             dtype=_float_dtype(dtype, "truncated_normal"))
+    return _truncated_normal(key, lower, upper, shape=shape, dtype=_float_dtype(dtype, "truncated_normal"))
 
 
 def _shape_like(shape, *parameters, name: str) -> tuple[int, ...]:
@@ -387,8 +407,7 @@ def rademacher(key, shape=(), dtype=None):
     >>> fc.random.rademacher(fc.random.key(0), (4,)).shape
     (4,)
     """
-    return _rademacher(key, shape=canonical_shape(shape, "random.rademacher"),
-                       dtype=dt.canonical(dtype or int))
+    return _rademacher(key, shape=canonical_shape(shape, "random.rademacher"), dtype=dt.canonical(dtype or int))
 
 
 @op
@@ -404,15 +423,16 @@ def _categorical(key, logits, /, *, axis, shape, replace=True, mode=None):
     logits = logits if aval_of(logits).dtype in dt.FLOATING else p.convert(logits, dtype=dt.float32)
     a = aval_of(logits)
     axis = canonical_axis(axis, a.ndim, "random.categorical")
-    rest = a.shape[:axis] + a.shape[axis + 1:]
+    rest = a.shape[:axis] + a.shape[axis + 1 :]
     shape = rest if shape is None else shape
-    lead = shape[:len(shape) - len(rest)]
+    lead = shape[: len(shape) - len(rest)]
     if lead + rest != shape:
-        raise ValueError(f"random.categorical: shape {shape} does not end with {rest}, the shape "
-                         f"of the logits without axis {axis}")
+        raise ValueError(
+            f"random.categorical: shape {shape} does not end with {rest}, the shape of the logits without axis {axis}"
+        )
     wide = drawn_dtype(mode, a.dtype, "categorical")
     full = lead + a.shape if replace else a.shape
-    u = between(key, full, wide, _tiny(wide), 1.)
+    u = between(key, full, wide, _tiny(wide), 1.0)
     scores = p.add(_gumbel_of(u), broadcast_to(p.convert(logits, dtype=wide), full))
     if replace:
         return p.argmax(scores, axis=len(lead) + axis)
@@ -484,7 +504,7 @@ def _choose(key, probabilities, /, *, n, count, replace, mode):
     if replace:
         return _categorical.fun(key, logs, axis=0, shape=(count,), mode=mode)
     wide = drawn_dtype(mode, aval_of(logs).dtype, "choice")
-    u = between(key, (n,), wide, _tiny(wide), 1.)
+    u = between(key, (n,), wide, _tiny(wide), 1.0)
     return p.top_k(p.add(p.convert(logs, dtype=wide), _gumbel_of(u)), k=count)[1]
 
 
@@ -502,11 +522,11 @@ def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     n = a if isinstance(a, int) else aval_of(a).shape[canonical_axis(axis, np.ndim(a), "choice")]
     count = math.prod(shape)
     if count and (not n or (not replace and count > n)):
-        raise ValueError(f"random.choice: {count} of {n} elements"
-                         + ("" if replace else " without replacement"))
+        raise ValueError(f"random.choice: {count} of {n} elements" + ("" if replace else " without replacement"))
     if p is not None and np.shape(p) != (n,):
-        raise ValueError(f"random.choice: p has shape {np.shape(p)}; it is one probability for each "
-                         f"of the {n} elements")
+        raise ValueError(
+            f"random.choice: p has shape {np.shape(p)}; it is one probability for each of the {n} elements"
+        )
     index = _choose(key, p, n=n, count=count, replace=bool(replace), mode=mode)
     return _chosen(None if isinstance(a, int) else a, index, shape=shape, axis=axis)
 
@@ -536,10 +556,9 @@ def _gamma_at_least_one(key, a):
         x = standard_normal(first, av.shape, av.dtype)
         v = p.add(p.mul(c, x), 1)
         cube = p.mul(p.mul(v, v), v)
-        u = between(second, av.shape, av.dtype, _tiny(av.dtype), 1.)
+        u = between(second, av.shape, av.dtype, _tiny(av.dtype), 1.0)
         safe = p.select(p.gt(v, 0), cube, like(v, 1))
-        bound = p.add(p.mul(p.mul(x, x), .5),
-                      p.mul(d, p.add(p.sub(1, safe), p.log(safe))))
+        bound = p.add(p.mul(p.mul(x, x), 0.5), p.mul(d, p.add(p.sub(1, safe), p.log(safe))))
         good = p.and_(p.gt(v, 0), p.lt(p.log(u), bound))
         return rest, p.mul(d, safe), good
 
@@ -560,13 +579,13 @@ def rejection(key, propose, start, done):
 
     def unfinished(key, sample, done):
         return p.not_(p.reduce_and(done, axes=axes))
+
     return while_loop(unfinished, body, [key, start, done])[1]
 
 
 def _three(key):
     keys = p.threefry_split(key, 3)
-    return [p.reshape(p.slice_in_dim(keys, start=i, limit=i + 1, dimension=0), shape=(2,))
-            for i in range(3)]
+    return [p.reshape(p.slice_in_dim(keys, start=i, limit=i + 1, dimension=0), shape=(2,)) for i in range(3)]
 
 
 def _gamma_sample(key, a):
@@ -575,7 +594,7 @@ def _gamma_sample(key, a):
     key, boost, _ = _three(key)
     small = p.lt(a, 1)
     sample = _gamma_at_least_one(key, p.select(small, p.add(a, 1), a))
-    u = between(boost, shape, dtype, _tiny(dtype), 1.)
+    u = between(boost, shape, dtype, _tiny(dtype), 1.0)
     return p.mul(sample, p.select(small, p.pow(u, p.div(1, a)), like(sample, 1)))
 
 

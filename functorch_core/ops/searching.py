@@ -1,4 +1,5 @@
 """Finding and ordering: extremes, sorting, places, sets."""
+
 from __future__ import annotations
 
 import math
@@ -17,8 +18,7 @@ from .host import host_array, is_traced
 from .op import lift, op
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis
 
-SIZE_ADVICE = ("Give the number of them: fc.{name}(x, size=n); "
-               "or choose with fc.where(condition, x, y)")
+SIZE_ADVICE = "Give the number of them: fc.{name}(x, size=n); or choose with fc.where(condition, x, y)"
 SET_ADVICE = "Sets have no static size; compute them outside of the transformed function"
 
 
@@ -73,8 +73,12 @@ def check_indices(indices, size: int, name: str, mode, axis):
     if aval_of(indices).dtype.kind not in "iu":
         raise TypeError(f"{name}: indices are integers, got {aval_of(indices)}")
     value = indices if isinstance(indices, Value) else from_numpy(np.asarray(indices))
-    check_bounds(value, size, lambda found: IndexError(
-        f"{name}: index {found} is out of bounds for axis {axis} of size {size}"), name)
+    check_bounds(
+        value,
+        size,
+        lambda found: IndexError(f"{name}: index {found} is out of bounds for axis {axis} of size {size}"),
+        name,
+    )
 
 
 def _from_front(indices, size: int):
@@ -106,6 +110,7 @@ def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
     Array([30., 10.], dtype=float32)
     """
     from .manipulation import ravel
+
     if axis is None:
         if aval_of(x).ndim != 1:
             x = ravel(x)
@@ -120,12 +125,12 @@ def _take_along_axis(x, indices, /, *, axis, mode, fill_value):
     a, i = aval_of(x), aval_of(indices)
 
     def at_axis(shape, n):
-        return shape[:axis] + (n,) + shape[axis + 1:]
+        return shape[:axis] + (n,) + shape[axis + 1 :]
+
     shape = broadcast_shapes(at_axis(a.shape, 1), at_axis(i.shape, 1), name="take_along_axis")
     x = broadcast_to(x, at_axis(shape, a.shape[axis]))
     indices = broadcast_to(indices, at_axis(shape, i.shape[axis]))
-    return p.take_along_axis(x, _from_front(indices, a.shape[axis]), axis=axis, mode=mode,
-                             fill_value=fill_value)
+    return p.take_along_axis(x, _from_front(indices, a.shape[axis]), axis=axis, mode=mode, fill_value=fill_value)
 
 
 def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
@@ -141,8 +146,7 @@ def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
     """
     a, i = aval_of(x), aval_of(indices)
     if a.ndim != i.ndim:
-        raise ValueError("take_along_axis takes indices of as many dimensions as x, "
-                         f"got {i} for {a}")
+        raise ValueError(f"take_along_axis takes indices of as many dimensions as x, got {i} for {a}")
     axis = canonical_axis(axis, a.ndim, "take_along_axis")
     check_indices(indices, a.shape[axis], "take_along_axis", mode, axis)
     return _take_along_axis(x, indices, axis=axis, mode=_gather_mode(mode), fill_value=fill_value)
@@ -234,6 +238,7 @@ def searchsorted(x1, x2, /, sorter=None, *, side="left"):
 def cast_both(x1, x2):
     """Two arrays in their common dtype."""
     from .promotion import cast, result_dtype
+
     dtype = result_dtype((x1, x2))
     return cast(x1, dtype), cast(x2, dtype)
 
@@ -270,7 +275,7 @@ def _nonzero_sized(x, /, *, size, fill_value):
     exists = p.lt(wanted, p.broadcast_in_dim(total, shape=(size,), dims=()))
     out = []
     for d in range(a.ndim):
-        stride = math.prod(a.shape[d + 1:])
+        stride = math.prod(a.shape[d + 1 :])
         place = p.rem(p.div(at, stride), a.shape[d])
         fill = fill_value[d] if isinstance(fill_value, tuple) else fill_value
         out.append(p.select(exists, place, p.full((size,), fill, dt.int64)))
@@ -307,6 +312,7 @@ def argwhere(x, /, *, size=None, fill_value=None):
            [1, 0]], dtype=int64)
     """
     from .manipulation import stack
+
     fill_value = 0 if fill_value is None else fill_value
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
@@ -319,6 +325,7 @@ def flatnonzero(x, /, *, size=None, fill_value=None):
     Array([1, 2], dtype=int64)
     """
     from .manipulation import ravel
+
     return nonzero(ravel(x), size=size, fill_value=0 if fill_value is None else fill_value)[0]
 
 
@@ -358,8 +365,13 @@ class UniqueInverse(NamedTuple):
 def _unique(x, name: str) -> UniqueAll:
     host = host_array(x, name, SET_ADVICE)
     narrow = host.dtype.kind == "V"
-    found = np.unique(host.astype(np.float32) if narrow else host, return_index=True,
-                      return_inverse=True, return_counts=True, equal_nan=False)
+    found = np.unique(
+        host.astype(np.float32) if narrow else host,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        equal_nan=False,
+    )
     values, indices, inverse, counts = found
     if narrow:
         values = values.astype(host.dtype)
@@ -423,9 +435,10 @@ def isin(x1, x2, /, assume_unique=False, invert=False, *, method="auto"):
     x1, x2 = cast_both(x1, x2)
     shape, n = aval_of(x1).shape, aval_of(x2).size
     all_pairs = (*shape, n)
-    same = p.eq(p.broadcast_in_dim(x1, shape=all_pairs, dims=tuple(range(len(shape)))),
-                p.broadcast_in_dim(p.reshape(x2, shape=(n,)), shape=all_pairs,
-                                   dims=(len(shape),)))
+    same = p.eq(
+        p.broadcast_in_dim(x1, shape=all_pairs, dims=tuple(range(len(shape)))),
+        p.broadcast_in_dim(p.reshape(x2, shape=(n,)), shape=all_pairs, dims=(len(shape),)),
+    )
     found = p.reduce_or(same, axes=(len(shape),))
     return p.not_(found) if invert else found
 

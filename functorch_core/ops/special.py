@@ -1,4 +1,5 @@
 """Special functions, elementwise."""
+
 from __future__ import annotations
 
 import math
@@ -7,30 +8,69 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from .elementwise import binary, like, unary
 
-erf = unary("erf", p.erf, "The error function, elementwise.", "fc.erf(fc.asarray([0., 1.]))",
-            "Array([0.       , 0.8427008], dtype=float32)", to_inexact=True, allowed=dt.FLOATING)
-erfc = unary("erfc", p.erfc, "1 - erf(x) with full precision for large x, elementwise.",
-             "fc.erfc(fc.asarray([0., 1.]))",
-             "Array([1.       , 0.1572992], dtype=float32)", to_inexact=True, allowed=dt.FLOATING)
-erf_inv = unary("erf_inv", p.erf_inv, "The inverse of erf, elementwise; NaN outside of [-1, 1].",
-                "fc.erf_inv(fc.asarray([0., .5]))",
-                "Array([0.        , 0.47693628], dtype=float32)", to_inexact=True,
-                allowed=dt.FLOATING)
-lgamma = unary("lgamma", p.lgamma, "The logarithm of |gamma(x)|, elementwise.",
-               "fc.lgamma(fc.asarray([1., 5.]))",
-               "Array([0.       , 3.1780539], dtype=float32)", to_inexact=True, allowed=dt.FLOATING)
-digamma = unary("digamma", p.digamma, "The derivative of lgamma, elementwise.",
-                "fc.digamma(fc.asarray([1., 5.]))",
-                "Array([-0.5772157,  1.5061177], dtype=float32)", to_inexact=True,
-                allowed=dt.FLOATING)
-igamma = binary("igamma", p.igamma, "The lower regularised incomplete gamma function P(x1, x2).",
-                "fc.igamma(fc.asarray([1., 2.]), 1.)",
-                "Array([0.63212055, 0.26424113], dtype=float32)", to_inexact=True,
-                allowed=dt.FLOATING)
-igammac = binary("igammac", p.igammac, "The upper regularised incomplete gamma function Q(x1, x2).",
-                 "fc.igammac(fc.asarray([1., 2.]), 1.)",
-                 "Array([0.36787945, 0.7357589 ], dtype=float32)", to_inexact=True,
-                 allowed=dt.FLOATING)
+erf = unary(
+    "erf",
+    p.erf,
+    "The error function, elementwise.",
+    "fc.erf(fc.asarray([0., 1.]))",
+    "Array([0.       , 0.8427008], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+erfc = unary(
+    "erfc",
+    p.erfc,
+    "1 - erf(x) with full precision for large x, elementwise.",
+    "fc.erfc(fc.asarray([0., 1.]))",
+    "Array([1.       , 0.1572992], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+erf_inv = unary(
+    "erf_inv",
+    p.erf_inv,
+    "The inverse of erf, elementwise; NaN outside of [-1, 1].",
+    "fc.erf_inv(fc.asarray([0., .5]))",
+    "Array([0.        , 0.47693628], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+lgamma = unary(
+    "lgamma",
+    p.lgamma,
+    "The logarithm of |gamma(x)|, elementwise.",
+    "fc.lgamma(fc.asarray([1., 5.]))",
+    "Array([0.       , 3.1780539], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+digamma = unary(
+    "digamma",
+    p.digamma,
+    "The derivative of lgamma, elementwise.",
+    "fc.digamma(fc.asarray([1., 5.]))",
+    "Array([-0.5772157,  1.5061177], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+igamma = binary(
+    "igamma",
+    p.igamma,
+    "The lower regularised incomplete gamma function P(x1, x2).",
+    "fc.igamma(fc.asarray([1., 2.]), 1.)",
+    "Array([0.63212055, 0.26424113], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+igammac = binary(
+    "igammac",
+    p.igammac,
+    "The upper regularised incomplete gamma function Q(x1, x2).",
+    "fc.igammac(fc.asarray([1., 2.]), 1.)",
+    "Array([0.36787945, 0.7357589 ], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
 
 
 def _xlogy(x, y):
@@ -54,19 +94,45 @@ def _sinc(x):
     return p.select(zero, near, p.div(p.sin(safe), safe))
 
 
-xlogy = binary("xlogy", _xlogy, "x1 * log(x2), elementwise; 0 where x1 is 0.",
-               "fc.xlogy(fc.asarray([0., 2.]), fc.asarray([0., 1.]))",
-               "Array([0., 0.], dtype=float32)", to_inexact=True,
-               allowed=dt.FLOATING)
-logit = unary("logit", _logit, "log(x / (1 - x)), elementwise: the inverse of sigmoid.",
-              "fc.logit(fc.asarray([.5, .25]))",
-              "Array([ 0.       , -1.0986123], dtype=float32)", to_inexact=True,
-              allowed=dt.FLOATING)
-sinc = unary("sinc", _sinc, "sin(pi x) / (pi x), elementwise; 1 at 0.",
-             "fc.sinc(fc.asarray([0., .5]))",
-             "Array([1.        , 0.63661975], dtype=float32)", to_inexact=True)
-deg2rad = unary("deg2rad", lambda x: p.mul(x, math.pi / 180), "Degrees as radians, elementwise.",
-                "fc.deg2rad(fc.asarray([180.]))",
-                "Array([3.1415927], dtype=float32)", to_inexact=True)
-rad2deg = unary("rad2deg", lambda x: p.mul(x, 180 / math.pi), "Radians as degrees, elementwise.",
-                "fc.rad2deg(fc.asarray([fc.pi]))", "Array([180.], dtype=float32)", to_inexact=True)
+xlogy = binary(
+    "xlogy",
+    _xlogy,
+    "x1 * log(x2), elementwise; 0 where x1 is 0.",
+    "fc.xlogy(fc.asarray([0., 2.]), fc.asarray([0., 1.]))",
+    "Array([0., 0.], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+logit = unary(
+    "logit",
+    _logit,
+    "log(x / (1 - x)), elementwise: the inverse of sigmoid.",
+    "fc.logit(fc.asarray([.5, .25]))",
+    "Array([ 0.       , -1.0986123], dtype=float32)",
+    to_inexact=True,
+    allowed=dt.FLOATING,
+)
+sinc = unary(
+    "sinc",
+    _sinc,
+    "sin(pi x) / (pi x), elementwise; 1 at 0.",
+    "fc.sinc(fc.asarray([0., .5]))",
+    "Array([1.        , 0.63661975], dtype=float32)",
+    to_inexact=True,
+)
+deg2rad = unary(
+    "deg2rad",
+    lambda x: p.mul(x, math.pi / 180),
+    "Degrees as radians, elementwise.",
+    "fc.deg2rad(fc.asarray([180.]))",
+    "Array([3.1415927], dtype=float32)",
+    to_inexact=True,
+)
+rad2deg = unary(
+    "rad2deg",
+    lambda x: p.mul(x, 180 / math.pi),
+    "Radians as degrees, elementwise.",
+    "fc.rad2deg(fc.asarray([fc.pi]))",
+    "Array([180.], dtype=float32)",
+    to_inexact=True,
+)

@@ -1,4 +1,5 @@
 """Reductions and cumulative operations over axes."""
+
 from __future__ import annotations
 
 import builtins
@@ -127,7 +128,7 @@ def _variance(x, axes, correction, name: str):
 
 
 @op
-def var(x, /, axis=None, correction=0., keepdims=False):
+def var(x, /, axis=None, correction=0.0, keepdims=False):
     """The variance over `axis`: squared distances from the mean over n - correction.
 
     Integers give float32; complex arrays a real variance. correction=1 is the sample variance.
@@ -141,7 +142,7 @@ def var(x, /, axis=None, correction=0., keepdims=False):
 
 
 @op
-def std(x, /, axis=None, correction=0., keepdims=False):
+def std(x, /, axis=None, correction=0.0, keepdims=False):
     """The standard deviation over `axis`: the square root of var.
 
     >>> import functorch_core as fc
@@ -195,8 +196,7 @@ def ptp(x, /, axis=None, keepdims=False):
     >>> fc.ptp(fc.asarray([1., 5., 3.]))
     Array(4., dtype=float32)
     """
-    return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max),
-                 _extreme(x, axis, keepdims, "ptp", p.reduce_min))
+    return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max), _extreme(x, axis, keepdims, "ptp", p.reduce_min))
 
 
 def logsumexp(x, /, axis=None, b=None, keepdims=False, return_sign=False, where=None):
@@ -341,6 +341,7 @@ def allclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     Array(True, dtype=bool)
     """
     from .elementwise import isclose
+
     close = isclose.fun(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
     return p.reduce_and(close, axes=tuple(range(aval_of(close).ndim)))
 
@@ -378,7 +379,7 @@ def _cumulative(x, axis, dtype, include_initial, name: str, apply, initial):
     out = apply(x, axis=axis)
     if include_initial:
         shape = aval_of(x).shape
-        first = p.full(shape[:axis] + (1,) + shape[axis + 1:], initial, aval_of(x).dtype)
+        first = p.full(shape[:axis] + (1,) + shape[axis + 1 :], initial, aval_of(x).dtype)
         out = p.concatenate(first, out, dimension=axis)
     return out if a.ndim or include_initial else p.reshape(out, shape=())
 
@@ -478,8 +479,7 @@ def cumlogsumexp(x, /, axis=0, reverse=False):
     >>> fc.cumlogsumexp(fc.asarray([0., 0.]))
     Array([0.       , 0.6931472], dtype=float32)
     """
-    return _from_the_end(cumulative.cumlogsumexp, *_running(to_floats(x), axis, "cumlogsumexp"),
-                         reverse)
+    return _from_the_end(cumulative.cumlogsumexp, *_running(to_floats(x), axis, "cumlogsumexp"), reverse)
 
 
 @op(arrays=("prepend", "append"))
@@ -491,13 +491,16 @@ def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
     Array([3, 5], dtype=int64)
     """
     from .manipulation import concat
+
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "diff")
     if n < 0:
         raise ValueError(f"diff: the order n is not negative, got {n}")
-    side = a.shape[:axis] + (1,) + a.shape[axis + 1:]
-    parts = [p.broadcast_in_dim(v, shape=side, dims=()) if v is not None and not aval_of(v).ndim
-             else v for v in (prepend, x, append)]
+    side = a.shape[:axis] + (1,) + a.shape[axis + 1 :]
+    parts = [
+        p.broadcast_in_dim(v, shape=side, dims=()) if v is not None and not aval_of(v).ndim else v
+        for v in (prepend, x, append)
+    ]
     parts = [v for v in parts if v is not None]
     x = concat.fun(parts, axis=axis) if len(parts) > 1 else x
     for _ in range(n):

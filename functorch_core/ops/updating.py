@@ -1,4 +1,5 @@
 """x with x[index] updated: what fc.Array.at and item assignment are made of."""
+
 from __future__ import annotations
 
 import math
@@ -10,19 +11,7 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import Traced, state
-from .indexing import (
-    Plan,
-    _movable,
-    _vectors,
-    _window_dims,
-    cut,
-    normalize,
-    rows,
-    settle,
-    show,
-    starts_of,
-    take_arrays,
-)
+from .indexing import Plan, _movable, _vectors, _window_dims, cut, normalize, rows, settle, show, starts_of, take_arrays
 from .op import Packed, op
 from .promotion import broadcast_to, cast
 
@@ -30,8 +19,7 @@ BAD_SHAPE = """x.at[{index}].{name}(y): y of shape {found} does not broadcast to
     of x[{index}]."""
 BAD_DTYPE = """x.at[{index}].{name}(y): y is {found} and x is {wanted}: it would lose information.
     Convert one of them first: x.astype(...) or y.astype(...)."""
-SCATTER_MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip",
-                 "promise_in_bounds": "promise_in_bounds"}
+SCATTER_MODES = {None: "drop", "drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "promise_in_bounds"}
 
 # name -> elementwise (old, new) and the scatter that does it where several updates meet
 COMBINE: dict[str, tuple[Callable, str]] = {
@@ -52,8 +40,10 @@ def update(x, index, values, *, name: str, mode=None):
     are out of bounds are an IndexError if concrete, and dropped (or by `mode` clipped) if traced.
     """
     if mode not in SCATTER_MODES:
-        raise ValueError(f"x.at[...].{name}: mode is None, 'drop', 'fill', 'clip' or "
-                         f"'promise_in_bounds', got {mode!r}; 'drop' leaves out what is outside")
+        raise ValueError(
+            f"x.at[...].{name}: mode is None, 'drop', 'fill', 'clip' or "
+            f"'promise_in_bounds', got {mode!r}; 'drop' leaves out what is outside"
+        )
     a = aval_of(x)
     if _is_mask_of(index, a) and not np.ndim(values):
         return _update_masked(x, index, values, name=name)
@@ -70,24 +60,20 @@ def update(x, index, values, *, name: str, mode=None):
 
 def _is_mask_of(index, a) -> bool:
     """Whether the index is one boolean array over x's first dimensions."""
-    if not isinstance(index, Traced) and not hasattr(index, "aval") and not isinstance(
-            index, np.ndarray):
+    if not isinstance(index, Traced) and not hasattr(index, "aval") and not isinstance(index, np.ndarray):
         return False
     m = aval_of(index)
-    return m.dtype == dt.bool_ and 0 < m.ndim <= a.ndim and m.shape == a.shape[:m.ndim]
+    return m.dtype == dt.bool_ and 0 < m.ndim <= a.ndim and m.shape == a.shape[: m.ndim]
 
 
 def _check(a, index, values, plan: Plan, name: str):
     shape = np.shape(values)
     padded = (1,) * (len(plan.shape) - len(shape)) + tuple(shape)
     extra = len(padded) - len(plan.shape)
-    fits = all(n == 1 for n in padded[:extra]) and all(
-        n in (1, m) for n, m in zip(padded[extra:], plan.shape))
+    fits = all(n == 1 for n in padded[:extra]) and all(n in (1, m) for n, m in zip(padded[extra:], plan.shape))
     if not fits:
-        raise ValueError(BAD_SHAPE.format(index=show(index), name=name, found=tuple(shape),
-                                          wanted=plan.shape))
-    found = dt.of_scalar(values) if isinstance(values, (bool, int, float, complex)) \
-        else aval_of(values).dtype
+        raise ValueError(BAD_SHAPE.format(index=show(index), name=name, found=tuple(shape), wanted=plan.shape))
+    found = dt.of_scalar(values) if isinstance(values, (bool, int, float, complex)) else aval_of(values).dtype
     if dt.category(found) > dt.category(a.dtype):
         raise TypeError(BAD_DTYPE.format(index=show(index), name=name, found=found.name, wanted=a))
 
@@ -133,7 +119,7 @@ def _fitted(values, plan: Plan):
     """The values in the plan's `gathered` shape."""
     shape = aval_of(values).shape
     if len(shape) > len(plan.shape):
-        values = p.reshape(values, shape=shape[len(shape) - len(plan.shape):])
+        values = p.reshape(values, shape=shape[len(shape) - len(plan.shape) :])
     values = broadcast_to(values, plan.shape)
     if not plan.indexed and plan.common:  # x.at[True]
         return p.reshape(values, shape=plan.basic)
@@ -141,9 +127,16 @@ def _fitted(values, plan: Plan):
 
 
 def _scatter(old, arrays, values, plan: Plan, combine: str, mode: str):
-    return p.scatter(old, _vectors(arrays, plan), values, update_window_dims=_window_dims(plan),
-                     inserted_window_dims=plan.indexed, scatter_dims_to_operand_dims=plan.indexed,
-                     mode=mode, combine=combine)
+    return p.scatter(
+        old,
+        _vectors(arrays, plan),
+        values,
+        update_window_dims=_window_dims(plan),
+        inserted_window_dims=plan.indexed,
+        scatter_dims_to_operand_dims=plan.indexed,
+        mode=mode,
+        combine=combine,
+    )
 
 
 def _put_back(x, part, plan: Plan):
@@ -155,8 +148,11 @@ def _put_back(x, part, plan: Plan):
     if all(s == 1 for s in plan.strides):
         starts = [p.constant(np.asarray(i, np.int64)) for i in plan.start]
         return p.dynamic_update_slice(x, part, *starts)
-    pads = dict(low=plan.start, interior=tuple(s - 1 for s in plan.strides),
-                high=tuple(n - e for n, e in zip(a.shape, plan.limit)))
+    pads = dict(
+        low=plan.start,
+        interior=tuple(s - 1 for s in plan.strides),
+        high=tuple(n - e for n, e in zip(a.shape, plan.limit)),
+    )
     # The limit is one past the last element taken, so the padded part has x's shape.
     zero, no = p.constant(np.zeros((), a.dtype)), p.constant(np.zeros((), np.bool_))
     spread = p.pad(part, zero, **pads)
@@ -169,6 +165,7 @@ def _put_back(x, part, plan: Plan):
 def apply(x, index, fun: Callable, *, mode=None):
     """x with x[index] replaced by fun(x[index]); an element named twice is replaced once."""
     from .indexing import read
+
     old = read(x, index, mode=mode)
     return update(x, index, fun(old), name="set", mode=mode)
 

@@ -1,4 +1,5 @@
 """Elementwise arithmetic: sums, products, powers, rounding, comparison of size."""
+
 from __future__ import annotations
 
 import builtins
@@ -43,8 +44,9 @@ def _add_transpose(ct, x, y):
     return tuple(ct if isinstance(a, Linear) else None for a in (x, y))
 
 
-add = binary("add", "stablehlo.add", np.add, dtypes=dt.ALL, what="numeric or bool",
-             jvp=_add_jvp, transpose=_add_transpose)
+add = binary(
+    "add", "stablehlo.add", np.add, dtypes=dt.ALL, what="numeric or bool", jvp=_add_jvp, transpose=_add_transpose
+)
 
 
 def _sub_jvp(primals, tangents):
@@ -58,8 +60,9 @@ def _sub_transpose(ct, x, y):
     return (ct if isinstance(x, Linear) else None, neg(ct) if isinstance(y, Linear) else None)
 
 
-sub = binary("sub", "stablehlo.subtract", np.subtract, dtypes=dt.NUMERIC, what="numeric",
-             jvp=_sub_jvp, transpose=_sub_transpose)
+sub = binary(
+    "sub", "stablehlo.subtract", np.subtract, dtypes=dt.NUMERIC, what="numeric", jvp=_sub_jvp, transpose=_sub_transpose
+)
 
 neg = unary("neg", "stablehlo.negate", np.negative, dtypes=dt.NUMERIC, what="numeric", linear=True)
 
@@ -67,12 +70,18 @@ neg = unary("neg", "stablehlo.negate", np.negative, dtypes=dt.NUMERIC, what="num
 
 
 def _mul_transpose(ct, x, y):
-    return (mul(ct, y) if isinstance(x, Linear) else None,
-            mul(x, ct) if isinstance(y, Linear) else None)
+    return (mul(ct, y) if isinstance(x, Linear) else None, mul(x, ct) if isinstance(y, Linear) else None)
 
 
-mul = binary("mul", "stablehlo.multiply", np.multiply, dtypes=dt.ALL, what="numeric or bool",
-             jvp=multilinear(lambda x, y: mul(x, y)), transpose=_mul_transpose)
+mul = binary(
+    "mul",
+    "stablehlo.multiply",
+    np.multiply,
+    dtypes=dt.ALL,
+    what="numeric or bool",
+    jvp=multilinear(lambda x, y: mul(x, y)),
+    transpose=_mul_transpose,
+)
 
 # ---- quotients -----------------------------------------------------------------------------------
 
@@ -96,10 +105,15 @@ def _div_transpose(ct, x, y):
     return div(ct, y), None
 
 
-div = binary("div", "stablehlo.divide", _div_reference, dtypes=dt.NUMERIC, what="numeric",
-             derivatives=(lambda t, out, x, y: div(t, y),
-                          lambda t, out, x, y: mul(t, neg(div(out, y)))),
-             transpose=_div_transpose)
+div = binary(
+    "div",
+    "stablehlo.divide",
+    _div_reference,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    derivatives=(lambda t, out, x, y: div(t, y), lambda t, out, x, y: mul(t, neg(div(out, y)))),
+    transpose=_div_transpose,
+)
 
 
 def _rem_reference(x, y):
@@ -111,8 +125,14 @@ def _rem_by_divisor(t, out, x, y):
     return mul(t, neg(round(div(sub(x, out), y))))
 
 
-rem = binary("rem", "stablehlo.remainder", _rem_reference, dtypes=dt.REAL, what="real",
-             derivatives=(lambda t, out, x, y: t, _rem_by_divisor))
+rem = binary(
+    "rem",
+    "stablehlo.remainder",
+    _rem_reference,
+    dtypes=dt.REAL,
+    what="real",
+    derivatives=(lambda t, out, x, y: t, _rem_by_divisor),
+)
 
 # ---- size and sign -------------------------------------------------------------------------------
 
@@ -129,8 +149,9 @@ def _abs_lower(ctx, x):
     return ctx.op("stablehlo.abs", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
 
 
-abs = unary("abs", _abs_lower, np.abs, dtypes=dt.NUMERIC, what="numeric",
-            derivative=_abs_derivative, out_dtype=dt.real_of)
+abs = unary(
+    "abs", _abs_lower, np.abs, dtypes=dt.NUMERIC, what="numeric", derivative=_abs_derivative, out_dtype=dt.real_of
+)
 
 
 def sign(x):
@@ -157,30 +178,50 @@ def _sign_lower(ctx, x):
 
 
 sign_p = Primitive(
-    "sign", family="elementwise", feature="elementwise",
+    "sign",
+    family="elementwise",
+    feature="elementwise",
     shape=elementwise_shape("sign", dt.NUMERIC, "numeric", same_dtype),
-    reference=half_reference(np.sign), lower=_sign_lower,
-    jvp=_sign_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(sign))
+    reference=half_reference(np.sign),
+    lower=_sign_lower,
+    jvp=_sign_jvp,
+    transpose=NOT_LINEAR,
+    batch=elementwise_batch(sign),
+)
 
 # ---- the larger, the smaller ---------------------------------------------------------------------
 
 
 def _extreme_jvp(apply, loses):
     """The operand that wins moves the result; equal ones share it by halves, as in PyTorch."""
+
     def rule(primals, tangents):
         out, total = apply(*primals), None
         for t, (x, y) in zip(tangents, (primals, primals[::-1])):
             if t is not None:
-                term = select(eq(x, y), mul(t, .5), select(loses(x, y), zeros(t.aval), t))
+                term = select(eq(x, y), mul(t, 0.5), select(loses(x, y), zeros(t.aval), t))
                 total = term if total is None else add(total, term)
         return out, total
+
     return rule
 
 
-max = binary("max", "stablehlo.maximum", np.maximum, dtypes=dt.ORDERED, what="real or bool",
-             jvp=_extreme_jvp(lambda x, y: max(x, y), lt))
-min = binary("min", "stablehlo.minimum", np.minimum, dtypes=dt.ORDERED, what="real or bool",
-             jvp=_extreme_jvp(lambda x, y: min(x, y), gt))
+max = binary(
+    "max",
+    "stablehlo.maximum",
+    np.maximum,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp(lambda x, y: max(x, y), lt),
+)
+min = binary(
+    "min",
+    "stablehlo.minimum",
+    np.minimum,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp(lambda x, y: min(x, y), gt),
+)
 
 # ---- rounding ------------------------------------------------------------------------------------
 
@@ -192,8 +233,7 @@ def _trunc(x):
     return select(lt(x, 0), ceil(x), floor(x))
 
 
-trunc = unary("trunc", lambda ctx, x: ctx.call(_trunc, x)[0], np.trunc, dtypes=dt.FLOATING,
-              what="floating")
+trunc = unary("trunc", lambda ctx, x: ctx.call(_trunc, x)[0], np.trunc, dtypes=dt.FLOATING, what="floating")
 
 
 def round(x, *, method="to_even"):
@@ -201,8 +241,7 @@ def round(x, *, method="to_even"):
     return bind(round_p, x, method=method)
 
 
-_ROUND = {"to_even": "stablehlo.round_nearest_even",
-          "away_from_zero": "stablehlo.round_nearest_afz"}
+_ROUND = {"to_even": "stablehlo.round_nearest_even", "away_from_zero": "stablehlo.round_nearest_afz"}
 
 
 def _round_shape(x, *, method):
@@ -216,14 +255,20 @@ def _round_reference(x, *, method):
     if method == "to_even":
         return np.rint(x)
     whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= .5, whole + np.copysign(np.ones_like(x), x), whole)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(np.ones_like(x), x), whole)
 
 
 round_p = Primitive(
-    "round", family="elementwise", feature="elementwise",
-    shape=_round_shape, reference=half_reference(_round_reference),
+    "round",
+    family="elementwise",
+    feature="elementwise",
+    shape=_round_shape,
+    reference=half_reference(_round_reference),
     lower=lambda ctx, x, *, method: elementwise_lower(_ROUND[method], same_dtype)(ctx, x),
-    jvp=no_tangent(round), transpose=NOT_LINEAR, batch=elementwise_batch(round))
+    jvp=no_tangent(round),
+    transpose=NOT_LINEAR,
+    batch=elementwise_batch(round),
+)
 
 
 def nextafter(x, y):
@@ -236,13 +281,16 @@ def _next_after_lower(ctx, x, y):
 
 
 nextafter_p = Primitive(
-    "nextafter", family="elementwise", feature="elementwise",
-    shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)",
-                            same_dtype),
-    reference=np.nextafter, lower=_next_after_lower,
+    "nextafter",
+    family="elementwise",
+    feature="elementwise",
+    shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)", same_dtype),
+    reference=np.nextafter,
+    lower=_next_after_lower,
     jvp=Reason("the step to the next number is not differentiable, as in PyTorch"),
     transpose=NOT_LINEAR,
-    batch=elementwise_batch(nextafter))
+    batch=elementwise_batch(nextafter),
+)
 
 # ---- roots ---------------------------------------------------------------------------------------
 
@@ -257,11 +305,22 @@ def _sqrt_lower(ctx, x):
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
 
 
-sqrt = unary("sqrt", _sqrt_lower, np.sqrt, dtypes=dt.INEXACT, what="floating or complex",
-             derivative=lambda t, out, x: div(t, mul(out, 2)))
-rsqrt = unary("rsqrt", "stablehlo.rsqrt", lambda x: 1 / np.sqrt(x), dtypes=dt.INEXACT,
-              what="floating or complex",
-              derivative=lambda t, out, x: mul(t, mul(mul(mul(out, out), out), -.5)))
+sqrt = unary(
+    "sqrt",
+    _sqrt_lower,
+    np.sqrt,
+    dtypes=dt.INEXACT,
+    what="floating or complex",
+    derivative=lambda t, out, x: div(t, mul(out, 2)),
+)
+rsqrt = unary(
+    "rsqrt",
+    "stablehlo.rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    dtypes=dt.INEXACT,
+    what="floating or complex",
+    derivative=lambda t, out, x: mul(t, mul(mul(mul(out, out), out), -0.5)),
+)
 
 
 def _cbrt_step(x, root):
@@ -279,8 +338,14 @@ def _cbrt_lower(ctx, x):
     return ctx.call(_cbrt_step, x, root)[0]
 
 
-cbrt = unary("cbrt", _cbrt_lower, np.cbrt, dtypes=dt.FLOATING, what="floating",
-             derivative=lambda t, out, x: div(t, mul(mul(out, out), 3)))
+cbrt = unary(
+    "cbrt",
+    _cbrt_lower,
+    np.cbrt,
+    dtypes=dt.FLOATING,
+    what="floating",
+    derivative=lambda t, out, x: div(t, mul(mul(out, out), 3)),
+)
 
 # ---- powers --------------------------------------------------------------------------------------
 
@@ -336,10 +401,16 @@ def _integer_pow_jvp(primals, tangents, *, y):
 
 
 integer_pow_p = Primitive(
-    "integer_pow", family="elementwise", feature="elementwise",
-    shape=_integer_pow_shape, reference=half_reference(_integer_pow_reference),
+    "integer_pow",
+    family="elementwise",
+    feature="elementwise",
+    shape=_integer_pow_shape,
+    reference=half_reference(_integer_pow_reference),
     lower=_integer_pow_lower,
-    jvp=_integer_pow_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(integer_pow))
+    jvp=_integer_pow_jvp,
+    transpose=NOT_LINEAR,
+    batch=elementwise_batch(integer_pow),
+)
 
 
 def _pow_reference(x, y):
@@ -378,8 +449,10 @@ def _pow_of_ints(x, y):
 def _pow_of_complex(x, y):
     """exp(y log x); XLA's is inf * 0 = NaN where only a factor of the result overflows."""
     from .transcendental import exp, log
-    at_zero = select(eq(y, 0), full(x.shape, 1, x.dtype),
-                     select(gt(real(y), 0), zeros(x.aval), full(x.shape, np.nan, x.dtype)))
+
+    at_zero = select(
+        eq(y, 0), full(x.shape, 1, x.dtype), select(gt(real(y), 0), zeros(x.aval), full(x.shape, np.nan, x.dtype))
+    )
     return select(eq(x, 0), at_zero, exp(mul(y, log(x))))
 
 
@@ -394,10 +467,12 @@ def _pow_by_base(t, out, x, y):
 def _pow_by_exponent(t, out, x, y):
     """t out log x, 0 where 0 is raised to a power that is not negative, as in PyTorch."""
     from .transcendental import log
+
     flat = and_(eq(x, 0), ge(real(y) if y.dtype in dt.COMPLEX else y, 0))
     base = select(flat, full(x.shape, 1, x.dtype), x)
     return mul(t, select(flat, zeros(out.aval), mul(out, log(base))))
 
 
-pow = binary("pow", _pow_lower, _pow_reference, dtypes=dt.NUMERIC, what="numeric",
-             derivatives=(_pow_by_base, _pow_by_exponent))
+pow = binary(
+    "pow", _pow_lower, _pow_reference, dtypes=dt.NUMERIC, what="numeric", derivatives=(_pow_by_base, _pow_by_exponent)
+)

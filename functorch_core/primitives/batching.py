@@ -1,4 +1,5 @@
 """What batch rules share: the axis being mapped, and moving batch dimensions about."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ class Axis(NamedTuple):
 def move_batch_axis(axis: Axis, x, dim: int | None, to: int):
     """x with its batch dimension at `to`; broadcast there if it had none."""
     from .structure import broadcast_in_dim, transpose
+
     shape = aval_of(x).shape
     if dim is None:
         new = shape[:to] + (axis.size,) + shape[to:]
@@ -35,16 +37,20 @@ def all_at_front(axis: Axis, args: Sequence, dims: Sequence) -> list:
 
 def elementwise_batch(bind: Callable) -> Callable:
     """The batch rule of an elementwise primitive: bring the batch dimensions together."""
+
     def rule(axis, args, dims, **params):
         to = next(d for d in dims if d is not None)
         args = [x if d == to else move_batch_axis(axis, x, d, to) for x, d in zip(args, dims)]
         return bind(*args, **params), to
+
     return rule
 
 
 def front_batch(bind: Callable) -> Callable:
     """The batch rule of a primitive that treats leading dimensions as a batch already."""
+
     def rule(axis, args, dims, **params):
         out = bind(*all_at_front(axis, args, dims), **params)
         return (out, [0] * len(out)) if isinstance(out, (list, tuple)) else (out, 0)
+
     return rule

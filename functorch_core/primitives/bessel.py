@@ -3,6 +3,7 @@
 Near the origin Chebyshev series in x or x^2 (with the logarithm of Y and K apart), beyond it series
 in 1/x of what remains when the leading behaviour is divided out (DLMF 10.17, 10.40, 9.7).
 """
+
 from __future__ import annotations
 
 import math
@@ -24,7 +25,7 @@ from .structure import full
 def _over_x(value, x, at_zero: float):
     """value / x, with its limit at x = 0."""
     a = aval_of(x)
-    zero = eq(x, 0.)
+    zero = eq(x, 0.0)
     safe = select(zero, full(a.shape, 1, a.dtype), x)
     return select(zero, full(a.shape, at_zero, a.dtype), div(value, safe))
 
@@ -75,11 +76,9 @@ def _y1(x):
 
 
 bessel_j0 = special("bessel_j0", _j0, "j0", lambda t, out, x: neg(mul(t, bessel_j1(x))))
-bessel_j1 = special("bessel_j1", _j1, "j1",
-                    lambda t, out, x: mul(t, sub(bessel_j0(x), _over_x(out, x, 0.5))))
+bessel_j1 = special("bessel_j1", _j1, "j1", lambda t, out, x: mul(t, sub(bessel_j0(x), _over_x(out, x, 0.5))))
 bessel_y0 = special("bessel_y0", _y0, "y0", lambda t, out, x: neg(mul(t, bessel_y1(x))))
-bessel_y1 = special("bessel_y1", _y1, "y1",
-                    lambda t, out, x: mul(t, sub(bessel_y0(x), div(out, x))))
+bessel_y1 = special("bessel_y1", _y1, "y1", lambda t, out, x: mul(t, sub(bessel_y0(x), div(out, x))))
 
 # ---- modified: I ---------------------------------------------------------------------------------
 # The scaled functions come first: e^-|x| I(x) stays of one size, so that the series keep their
@@ -102,20 +101,22 @@ def _i1e(x):
 
 def _unscaled(scaled):
     """e^|x| times a scaled function; in two factors, as e^|x| overflows before I does."""
+
     def formula(x):
         root = fo.exp(abs(x) * 0.5)
         return scaled(x) * root * root
+
     return formula
 
 
-bessel_i0e = special("bessel_i0e", _i0e, "i0e",
-                     lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))))
-bessel_i1e = special("bessel_i1e", _i1e, "i1e",
-                     lambda t, out, x: mul(t, sub(sub(bessel_i0e(x), _over_x(out, x, 0.5)),
-                                                  absolute(out))))
+bessel_i0e = special("bessel_i0e", _i0e, "i0e", lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))))
+bessel_i1e = special(
+    "bessel_i1e", _i1e, "i1e", lambda t, out, x: mul(t, sub(sub(bessel_i0e(x), _over_x(out, x, 0.5)), absolute(out)))
+)
 bessel_i0 = special("bessel_i0", _unscaled(_i0e), "i0", lambda t, out, x: mul(t, bessel_i1(x)))
-bessel_i1 = special("bessel_i1", _unscaled(_i1e), "i1",
-                    lambda t, out, x: mul(t, sub(bessel_i0(x), _over_x(out, x, 0.5))))
+bessel_i1 = special(
+    "bessel_i1", _unscaled(_i1e), "i1", lambda t, out, x: mul(t, sub(bessel_i0(x), _over_x(out, x, 0.5)))
+)
 
 # ---- modified: K ---------------------------------------------------------------------------------
 
@@ -133,22 +134,34 @@ def _k1_near(x):
 
 def _k(near, table, scaled: bool):
     """The formula of K, or of e^x K, from its part near 0 and the series of sqrt(x) e^x K."""
+
     def formula(x):
         far = series(4 / x - 1, table) / fo.sqrt(x)
         if scaled:
             return fo.where(x <= 2, near(x) * fo.exp(x), far)
         return fo.where(x <= 2, near(x), far * fo.exp(-x))
+
     return formula
 
 
-bessel_k0 = special("bessel_k0", _k(_k0_near, tables.K0E_LARGE, False), "k0",
-                    lambda t, out, x: neg(mul(t, bessel_k1(x))))
-bessel_k1 = special("bessel_k1", _k(_k1_near, tables.K1E_LARGE, False), "k1",
-                    lambda t, out, x: neg(mul(t, add(bessel_k0(x), div(out, x)))))
-bessel_k0e = special("bessel_k0e", _k(_k0_near, tables.K0E_LARGE, True), "k0e",
-                     lambda t, out, x: mul(t, sub(out, bessel_k1e(x))))
-bessel_k1e = special("bessel_k1e", _k(_k1_near, tables.K1E_LARGE, True), "k1e",
-                     lambda t, out, x: mul(t, sub(out, add(bessel_k0e(x), div(out, x)))))
+bessel_k0 = special(
+    "bessel_k0", _k(_k0_near, tables.K0E_LARGE, False), "k0", lambda t, out, x: neg(mul(t, bessel_k1(x)))
+)
+bessel_k1 = special(
+    "bessel_k1",
+    _k(_k1_near, tables.K1E_LARGE, False),
+    "k1",
+    lambda t, out, x: neg(mul(t, add(bessel_k0(x), div(out, x)))),
+)
+bessel_k0e = special(
+    "bessel_k0e", _k(_k0_near, tables.K0E_LARGE, True), "k0e", lambda t, out, x: mul(t, sub(out, bessel_k1e(x)))
+)
+bessel_k1e = special(
+    "bessel_k1e",
+    _k(_k1_near, tables.K1E_LARGE, True),
+    "k1e",
+    lambda t, out, x: mul(t, sub(out, add(bessel_k0e(x), div(out, x)))),
+)
 
 
 # ---- spherical -----------------------------------------------------------------------------------
@@ -156,13 +169,15 @@ bessel_k1e = special("bessel_k1e", _k(_k1_near, tables.K1E_LARGE, True), "k1e",
 
 def _vanishing(formula):
     """The formula, but 0 at infinity, where its sine has no value."""
+
     def guarded(x):
-        return fo.where(fo.equals(abs(x), math.inf), 0., formula(x))
+        return fo.where(fo.equals(abs(x), math.inf), 0.0, formula(x))
+
     return guarded
 
 
 def _spherical_j0(x):
-    return fo.where(fo.equals(x, 0), 1., fo.sin(x) / x)
+    return fo.where(fo.equals(x, 0), 1.0, fo.sin(x) / x)
 
 
 def _spherical_j1(x):
@@ -173,16 +188,24 @@ def _spherical_j1(x):
 def _spherical_reference(order: int):
     def fun(x):
         from scipy import special as sp
+
         return sp.spherical_jn(order, x)
+
     return wide_reference(fun)
 
 
 spherical_bessel_j0 = special(
-    "spherical_bessel_j0", _vanishing(_spherical_j0), _spherical_reference(0),
-    lambda t, out, x: neg(mul(t, spherical_bessel_j1(x))))
+    "spherical_bessel_j0",
+    _vanishing(_spherical_j0),
+    _spherical_reference(0),
+    lambda t, out, x: neg(mul(t, spherical_bessel_j1(x))),
+)
 spherical_bessel_j1 = special(
-    "spherical_bessel_j1", _vanishing(_spherical_j1), _spherical_reference(1),
-    lambda t, out, x: mul(t, sub(spherical_bessel_j0(x), _over_x(mul(out, 2.), x, 1 / 3))))
+    "spherical_bessel_j1",
+    _vanishing(_spherical_j1),
+    _spherical_reference(1),
+    lambda t, out, x: mul(t, sub(spherical_bessel_j0(x), _over_x(mul(out, 2.0), x, 1 / 3))),
+)
 
 # ---- Airy ----------------------------------------------------------------------------------------
 
@@ -197,32 +220,35 @@ def _airy_pieces(x, negative, small, large, u, v):
     decaying = series(2 * _Z2 / z - 1, large) * fo.exp(-z) * (0.5 / math.sqrt(math.pi))
     t = 2 * _Z6**2 / (z * z) - 1
     c, s, scale = fo.cos(z), fo.sin(z), 1 / math.sqrt(2 * math.pi)
-    return (middle, decaying, series(t, u), series(t, v) / z, (c + s) * scale, (s - c) * scale,
-            fo.sqrt(root))
+    return (middle, decaying, series(t, u), series(t, v) / z, (c + s) * scale, (s - c) * scale, fo.sqrt(root))
 
 
 def _airy_ai(x):
     middle, decaying, u, v, c, s, quarter = _airy_pieces(
-        x, tables.AI_NEGATIVE, tables.AI_SMALL, tables.AI_LARGE, tables.AI_U, tables.AI_V)
+        x, tables.AI_NEGATIVE, tables.AI_SMALL, tables.AI_LARGE, tables.AI_U, tables.AI_V
+    )
     return fo.where(x < -6, (c * u + s * v) / quarter, fo.where(x < 2, middle, decaying / quarter))
 
 
 def _airy_ai_prime(x):
     middle, decaying, u, v, c, s, quarter = _airy_pieces(
-        x, tables.AIP_NEGATIVE, tables.AIP_SMALL, tables.AIP_LARGE, tables.AIP_U, tables.AIP_V)
-    return fo.where(x < -6, (s * u - c * v) * quarter,
-                    fo.where(x < 2, middle, decaying * quarter))
+        x, tables.AIP_NEGATIVE, tables.AIP_SMALL, tables.AIP_LARGE, tables.AIP_U, tables.AIP_V
+    )
+    return fo.where(x < -6, (s * u - c * v) * quarter, fo.where(x < 2, middle, decaying * quarter))
 
 
 def _airy_reference(which: int, formula):
     """scipy's, and the formula beyond |x| = 100, where scipy gives NaN sooner or later."""
+
     def fun(x):
         from scipy import special as sp
+
         return np.where(np.abs(x) > 100, formula(x), sp.airy(x)[which])
+
     return wide_reference(fun)
 
 
-airy_ai = special("airy_ai", _airy_ai, _airy_reference(0, _airy_ai),
-                  lambda t, out, x: mul(t, airy_ai_prime(x)))
-airy_ai_prime = special("airy_ai_prime", _airy_ai_prime, _airy_reference(1, _airy_ai_prime),
-                        lambda t, out, x: mul(t, mul(x, airy_ai(x))))
+airy_ai = special("airy_ai", _airy_ai, _airy_reference(0, _airy_ai), lambda t, out, x: mul(t, airy_ai_prime(x)))
+airy_ai_prime = special(
+    "airy_ai_prime", _airy_ai_prime, _airy_reference(1, _airy_ai_prime), lambda t, out, x: mul(t, mul(x, airy_ai(x)))
+)

@@ -1,4 +1,5 @@
 """Bitwise operations on ints and bools: and_ to not_, shifts, bit counts."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -48,12 +49,21 @@ def _shift_right_arithmetic_reference(x, y):
     return np.right_shift(_signed(x), amount).astype(x.dtype)
 
 
-shift_left = binary("shift_left", "stablehlo.shift_left", _shift_left_reference,
-                    dtypes=dt.INTEGER, what="int")
-shift_right_logical = binary("shift_right_logical", "stablehlo.shift_right_logical",
-                             _shift_right_logical_reference, dtypes=dt.INTEGER, what="int")
-shift_right_arithmetic = binary("shift_right_arithmetic", "stablehlo.shift_right_arithmetic",
-                                _shift_right_arithmetic_reference, dtypes=dt.INTEGER, what="int")
+shift_left = binary("shift_left", "stablehlo.shift_left", _shift_left_reference, dtypes=dt.INTEGER, what="int")
+shift_right_logical = binary(
+    "shift_right_logical",
+    "stablehlo.shift_right_logical",
+    _shift_right_logical_reference,
+    dtypes=dt.INTEGER,
+    what="int",
+)
+shift_right_arithmetic = binary(
+    "shift_right_arithmetic",
+    "stablehlo.shift_right_arithmetic",
+    _shift_right_arithmetic_reference,
+    dtypes=dt.INTEGER,
+    what="int",
+)
 
 # ---- counts --------------------------------------------------------------------------------------
 
@@ -68,7 +78,11 @@ def _clz_reference(x):
     return (_width(x) - np.bitwise_count(bits)).astype(x.dtype)
 
 
-population_count = unary("population_count", "stablehlo.popcnt",
-                         lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
-                         dtypes=dt.INTEGER, what="int")
+population_count = unary(
+    "population_count",
+    "stablehlo.popcnt",
+    lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
+    dtypes=dt.INTEGER,
+    what="int",
+)
 clz = unary("clz", "stablehlo.count_leading_zeros", _clz_reference, dtypes=dt.INTEGER, what="int")

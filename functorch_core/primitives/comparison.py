@@ -1,4 +1,5 @@
 """Comparison and choice: eq to ge, is_finite, select, clamp."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,26 +29,27 @@ def _to_bool(dtype: np.dtype) -> np.dtype:
 
 def _compare(direction: str):
     def rule(ctx, x, y):
-        return ctx.op("stablehlo.compare", x, y, out=x.aval.with_dtype(dt.bool_),
-                      attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+        return ctx.op(
+            "stablehlo.compare",
+            x,
+            y,
+            out=x.aval.with_dtype(dt.bool_),
+            attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>",
+        )
+
     return rule
 
 
-eq = binary("eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool",
-            out_dtype=_to_bool)
-ne = binary("ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool",
-            out_dtype=_to_bool)
-lt = binary("lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool",
-            out_dtype=_to_bool)
-le = binary("le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool",
-            out_dtype=_to_bool)
-gt = binary("gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool",
-            out_dtype=_to_bool)
-ge = binary("ge", _compare("GE"), np.greater_equal, dtypes=dt.ORDERED, what="real or bool",
-            out_dtype=_to_bool)
+eq = binary("eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool)
+ne = binary("ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool)
+lt = binary("lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
+le = binary("le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
+gt = binary("gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
+ge = binary("ge", _compare("GE"), np.greater_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
 
-is_finite = unary("is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING,
-                  what="floating", out_dtype=_to_bool)
+is_finite = unary(
+    "is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING, what="floating", out_dtype=_to_bool
+)
 
 # ---- select --------------------------------------------------------------------------------------
 
@@ -61,24 +63,32 @@ def _select_shape(pred, on_true, on_false):
     check_dtype("select", pred, {dt.bool_}, "bool")
     same_avals("select", (on_true, on_false))
     if pred.shape != on_true.shape:
-        raise TypeError(f"select takes a bool array of the operands' shape, got {pred} to choose"
-                        f" from {on_true}; broadcast it first")
+        raise TypeError(
+            f"select takes a bool array of the operands' shape, got {pred} to choose from {on_true}; broadcast it first"
+        )
     return on_true
 
 
 def _select_transpose(ct, pred, on_true, on_false):
     zero = zeros(ct.aval)
-    return (None,
-            select(pred, ct, zero) if isinstance(on_true, Linear) else None,
-            select(pred, zero, ct) if isinstance(on_false, Linear) else None)
+    return (
+        None,
+        select(pred, ct, zero) if isinstance(on_true, Linear) else None,
+        select(pred, zero, ct) if isinstance(on_false, Linear) else None,
+    )
 
 
 select_p = Primitive(
-    "select", family="elementwise", feature="elementwise",
-    shape=_select_shape, reference=np.where,
+    "select",
+    family="elementwise",
+    feature="elementwise",
+    shape=_select_shape,
+    reference=np.where,
     lower=lambda ctx, p, x, y: ctx.op("stablehlo.select", p, x, y, out=x.aval),
-    jvp=jointly_linear(select, (1, 2)), transpose=_select_transpose,
-    batch=elementwise_batch(select))
+    jvp=jointly_linear(select, (1, 2)),
+    transpose=_select_transpose,
+    batch=elementwise_batch(select),
+)
 
 # ---- clamp ---------------------------------------------------------------------------------------
 
@@ -97,10 +107,13 @@ def _clamp_shape(low, x, high):
 def _clamp_jvp(primals, tangents):
     """As PyTorch: at a bound that x touches, the derivative is x's."""
     from .arithmetic import add
+
     low, x, high = primals
-    masks = (lambda: and_(lt(x, low), lt(low, high)),
-             lambda: and_(ge(x, low), le(x, high)),
-             lambda: or_(gt(x, high), lt(high, low)))
+    masks = (
+        lambda: and_(lt(x, low), lt(low, high)),
+        lambda: and_(ge(x, low), le(x, high)),
+        lambda: or_(gt(x, high), lt(high, low)),
+    )
     total = None
     for t, mask in zip(tangents, masks):
         if t is not None:
@@ -110,8 +123,13 @@ def _clamp_jvp(primals, tangents):
 
 
 clamp_p = Primitive(
-    "clamp", family="elementwise", feature="elementwise",
+    "clamp",
+    family="elementwise",
+    feature="elementwise",
     shape=_clamp_shape,
     reference=lambda low, x, high: np.minimum(np.maximum(x, low), high),
     lower=lambda ctx, low, x, high: ctx.op("stablehlo.clamp", low, x, high, out=x.aval),
-    jvp=_clamp_jvp, transpose=NOT_LINEAR, batch=elementwise_batch(clamp))
+    jvp=_clamp_jvp,
+    transpose=NOT_LINEAR,
+    batch=elementwise_batch(clamp),
+)

@@ -1,4 +1,5 @@
 """Changing dtypes: convert, bitcast, reduced precision, and the parts of complex numbers."""
+
 from __future__ import annotations
 
 import builtins
@@ -85,8 +86,7 @@ def _saturate(x, dtype):
     x, end = np.trunc(x), float(info.max) + (dtype.itemsize < 8)  # 2.0**63 is int64's end already
     fits = (x >= info.min) & (x < end)
     inside = np.where(fits, x, 0).astype(dtype)
-    return np.where(x >= end, dtype.type(info.max),
-                    np.where(x < info.min, dtype.type(info.min), inside))
+    return np.where(x >= end, dtype.type(info.max), np.where(x < info.min, dtype.type(info.min), inside))
 
 
 _PLAIN = {dt.bool_, dt.float32, dt.float64} | {d for d in dt.INTEGER if d.kind in "iu"}
@@ -95,29 +95,34 @@ _NARROW = dt.FLOAT8 | {dt.float16, dt.bfloat16}
 # What XLA gets wrong when it makes these from float32, at magnitudes (above, up to): 496 becomes -0
 # and negative underflow NaN. They are given the right number beforehand.
 _FLOAT8_REPAIRS = {
-    dt.float8_e4m3fn: (464., np.inf, np.nan),
-    dt.float8_e4m3fnuz: (-1., 2.**-11, 0.),
-    dt.float8_e5m2fnuz: (-1., 2.**-18, 0.),
+    dt.float8_e4m3fn: (464.0, np.inf, np.nan),
+    dt.float8_e4m3fnuz: (-1.0, 2.0**-11, 0.0),
+    dt.float8_e5m2fnuz: (-1.0, 2.0**-18, 0.0),
 }
 
 
 def _repair_float8(x, *, above, up_to, instead):
     from .arithmetic import abs
+
     size = abs(x)
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
 
 def _packed(z):
     """complex64 as the bits of a complex32: those of the real part are the lower ones."""
-    low, high = [convert(bitcast(convert(part, dtype=dt.float16), dtype=dt.uint16), dtype=dt.uint32)
-                 for part in (real(z), imag(z))]
+    low, high = [
+        convert(bitcast(convert(part, dtype=dt.float16), dtype=dt.uint16), dtype=dt.uint32)
+        for part in (real(z), imag(z))
+    ]
     return or_(low, shift_left(high, 16))
 
 
 def _unpacked(bits):
     """The bits of a complex32 as complex64."""
-    parts = [convert(bitcast(convert(half, dtype=dt.uint16), dtype=dt.float16), dtype=dt.float32)
-             for half in (bits, shift_right_logical(bits, 16))]
+    parts = [
+        convert(bitcast(convert(half, dtype=dt.uint16), dtype=dt.float16), dtype=dt.float32)
+        for half in (bits, shift_right_logical(bits, 16))
+    ]
     return complex(*parts)
 
 
@@ -128,15 +133,20 @@ def _convert_lower(ctx, x, *, dtype):
     if x.aval.dtype == dt.complex32:
         return ctx.call(_unpacked, Operand(x, out.with_dtype(dt.uint32)))[0]
     if dtype == dt.bool_:
-        return ctx.op("stablehlo.compare", x, ctx.full(x.aval, 0), out=out,
-                      attrs="comparison_direction = #stablehlo<comparison_direction NE>")
+        return ctx.op(
+            "stablehlo.compare",
+            x,
+            ctx.full(x.aval, 0),
+            out=out,
+            attrs="comparison_direction = #stablehlo<comparison_direction NE>",
+        )
     if x.aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
         x = ctx.op("stablehlo.real", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
     if dtype in _NARROW and x.aval.dtype != dt.float32:
         x = ctx.op("stablehlo.convert", x, out=x.aval.with_dtype(dt.float32))
     if dtype in _FLOAT8_REPAIRS:
         above, up_to, instead = _FLOAT8_REPAIRS[dtype]
-        x, = ctx.call(_repair_float8, x, above=above, up_to=up_to, instead=instead)
+        (x,) = ctx.call(_repair_float8, x, above=above, up_to=up_to, instead=instead)
     return ctx.op("stablehlo.convert", x, out=out)
 
 
@@ -147,10 +157,16 @@ def _convert_jvp(primals, tangents, *, dtype):
 
 
 convert_p = Primitive(
-    "convert", family="convert", feature="elementwise",
-    shape=_convert_shape, reference=_convert_reference, lower=_convert_lower,
-    jvp=_convert_jvp, transpose=lambda ct, x, *, dtype: (convert(ct, dtype=x.aval.dtype),),
-    batch=elementwise_batch(convert))
+    "convert",
+    family="convert",
+    feature="elementwise",
+    shape=_convert_shape,
+    reference=_convert_reference,
+    lower=_convert_lower,
+    jvp=_convert_jvp,
+    transpose=lambda ct, x, *, dtype: (convert(ct, dtype=x.aval.dtype),),
+    batch=elementwise_batch(convert),
+)
 
 
 def by_float32(x, *, of, **params):
@@ -192,8 +208,7 @@ def _bitcast_jvp(primals, tangents, *, dtype):
     """Ints have no tangents; from floats to floats it is no differentiable function."""
     if dtype in dt.INTEGER or tangents[0] is None:
         return bitcast(primals[0], dtype=dtype), None
-    raise NotImplementedError(f"bitcast of {primals[0].aval} to {dtype} has no derivative; "
-                              "stop the gradient before it")
+    raise NotImplementedError(f"bitcast of {primals[0].aval} to {dtype} has no derivative; stop the gradient before it")
 
 
 def _bitcast_batch(axis, args, dims, *, dtype):
@@ -203,11 +218,17 @@ def _bitcast_batch(axis, args, dims, *, dtype):
 
 
 bitcast_p = Primitive(
-    "bitcast", family="convert", feature="elementwise",
-    shape=_bitcast_shape, reference=_bitcast_reference,
-    lower=lambda ctx, x, *, dtype: ctx.op("stablehlo.bitcast_convert", x,
-                                          out=_bitcast_shape(x.aval, dtype=dtype)),
-    jvp=_bitcast_jvp, transpose=NOT_LINEAR, batch=_bitcast_batch)
+    "bitcast",
+    family="convert",
+    feature="elementwise",
+    shape=_bitcast_shape,
+    reference=_bitcast_reference,
+    lower=lambda ctx, x, *, dtype: ctx.op("stablehlo.bitcast_convert", x, out=_bitcast_shape(x.aval, dtype=dtype)),
+    jvp=_bitcast_jvp,
+    transpose=NOT_LINEAR,
+    batch=_bitcast_batch,
+)
+
 
 def with_sign_of(x, y):
     """The sizes of x with the signs of y; both float32 or float64. For lowerings: no derivative."""
@@ -227,8 +248,10 @@ def reduce_precision(x, *, exponent_bits, mantissa_bits):
 def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
     check_dtype("reduce_precision", x, dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)")
     if exponent_bits < 1 or mantissa_bits < 0:
-        raise ValueError("reduce_precision takes exponent_bits of 1 or more and mantissa_bits of 0"
-                         f" or more, got {exponent_bits} and {mantissa_bits}")
+        raise ValueError(
+            "reduce_precision takes exponent_bits of 1 or more and mantissa_bits of 0"
+            f" or more, got {exponent_bits} and {mantissa_bits}"
+        )
     return x
 
 
@@ -241,19 +264,27 @@ def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
     out = rounded.view(x.dtype)
     if exponent_bits < info.nexp:
         largest, size = 2 ** (exponent_bits - 1) - 1, np.abs(out.astype(np.float64))
-        out = np.where(size >= 2. ** (largest + 1), np.copysign(np.inf, out), out).astype(x.dtype)
-        out = np.where(size < 2. ** (1 - largest), np.copysign(0, out), out).astype(x.dtype)
+        out = np.where(size >= 2.0 ** (largest + 1), np.copysign(np.inf, out), out).astype(x.dtype)
+        out = np.where(size < 2.0 ** (1 - largest), np.copysign(0, out), out).astype(x.dtype)
     return np.where(np.isnan(x), x, out)
 
 
 def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
-    out = ctx.op("stablehlo.reduce_precision", x, out=x.aval,
-                 attrs=f"exponent_bits = {exponent_bits} : i32,"
-                       f" mantissa_bits = {mantissa_bits} : i32")
+    out = ctx.op(
+        "stablehlo.reduce_precision",
+        x,
+        out=x.aval,
+        attrs=f"exponent_bits = {exponent_bits} : i32, mantissa_bits = {mantissa_bits} : i32",
+    )
     if mantissa_bits:
         return out
-    is_nan = ctx.op("stablehlo.compare", x, x, out=x.aval.with_dtype(dt.bool_),
-                    attrs="comparison_direction = #stablehlo<comparison_direction NE>")
+    is_nan = ctx.op(
+        "stablehlo.compare",
+        x,
+        x,
+        out=x.aval.with_dtype(dt.bool_),
+        attrs="comparison_direction = #stablehlo<comparison_direction NE>",
+    )
     return ctx.op("stablehlo.select", is_nan, x, out, out=x.aval)  # XLA would make NaN inf
 
 
@@ -262,10 +293,16 @@ def _reduce_precision_transpose(ct, x, **bits):
 
 
 reduce_precision_p = Primitive(
-    "reduce_precision", family="convert", feature="elementwise",
-    shape=_reduce_precision_shape, reference=_reduce_precision_reference,
-    lower=_reduce_precision_lower, jvp=jointly_linear(reduce_precision),
-    transpose=_reduce_precision_transpose, batch=elementwise_batch(reduce_precision))
+    "reduce_precision",
+    family="convert",
+    feature="elementwise",
+    shape=_reduce_precision_shape,
+    reference=_reduce_precision_reference,
+    lower=_reduce_precision_lower,
+    jvp=jointly_linear(reduce_precision),
+    transpose=_reduce_precision_transpose,
+    batch=elementwise_batch(reduce_precision),
+)
 
 # ---- parts of complex numbers --------------------------------------------------------------------
 # Transposes are linear, without conjugation: Re<ct, J t> = Re<J^T ct, t>.
@@ -273,14 +310,21 @@ reduce_precision_p = Primitive(
 
 def _part(name: str, reference, transpose):
     """Declare `real` or `imag`; its wrapper."""
+
     def apply(x):
         return bind(primitive, x)
 
     primitive = Primitive(
-        name, family="convert", feature="elementwise",
-        shape=elementwise_shape(name, dt.COMPLEX, "complex", dt.real_of), reference=reference,
-        lower=elementwise_lower(f"stablehlo.{name}", dt.real_of), jvp=jointly_linear(apply),
-        transpose=transpose, batch=elementwise_batch(apply))
+        name,
+        family="convert",
+        feature="elementwise",
+        shape=elementwise_shape(name, dt.COMPLEX, "complex", dt.real_of),
+        reference=reference,
+        lower=elementwise_lower(f"stablehlo.{name}", dt.real_of),
+        jvp=jointly_linear(apply),
+        transpose=transpose,
+        batch=elementwise_batch(apply),
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"Elementwise {name} part of complex arrays, a real array."
     return apply
@@ -292,6 +336,7 @@ def _real_transpose(ct, x):
 
 def _imag_transpose(ct, x):
     from .arithmetic import neg
+
     return (complex(zeros(ct.aval), neg(ct)),)
 
 
@@ -305,8 +350,7 @@ def _conj_lower(ctx, x):
     return ctx.op("stablehlo.complex", re, ctx.op("stablehlo.negate", im, out=part), out=x.aval)
 
 
-conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", linear=True,
-             family="convert")
+conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", linear=True, family="convert")
 
 
 def complex(re, im):
@@ -322,13 +366,20 @@ def _complex_reference(re, im):
 
 def _complex_transpose(ct, re, im):
     from .arithmetic import neg
-    return (real(ct) if isinstance(re, Linear) else None,
-            neg(imag(ct)) if isinstance(im, Linear) else None)
+
+    return (real(ct) if isinstance(re, Linear) else None, neg(imag(ct)) if isinstance(im, Linear) else None)
 
 
 complex_p = Primitive(
-    "complex", family="convert", feature="elementwise",
-    shape=elementwise_shape("complex", {dt.float16, dt.float32, dt.float64},
-                            "float16, float32 or float64", dt.complex_of),
-    reference=_complex_reference, lower=elementwise_lower("stablehlo.complex", dt.complex_of),
-    jvp=jointly_linear(complex), transpose=_complex_transpose, batch=elementwise_batch(complex))
+    "complex",
+    family="convert",
+    feature="elementwise",
+    shape=elementwise_shape(
+        "complex", {dt.float16, dt.float32, dt.float64}, "float16, float32 or float64", dt.complex_of
+    ),
+    reference=_complex_reference,
+    lower=elementwise_lower("stablehlo.complex", dt.complex_of),
+    jvp=jointly_linear(complex),
+    transpose=_complex_transpose,
+    batch=elementwise_batch(complex),
+)

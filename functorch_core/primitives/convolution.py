@@ -1,4 +1,5 @@
 """Convolution over any number of spatial dimensions, with groups, strides and both dilations."""
+
 from __future__ import annotations
 
 import math
@@ -44,8 +45,10 @@ class Conv(NamedTuple):
 
     def padded(self, x: Aval) -> tuple[int, ...]:
         """The spatial sizes of x after dilating and padding."""
-        return tuple(spread(n, d) + low + high for n, d, (low, high) in zip(
-            self.spatial(x, "lhs"), self.lhs_dilation, self.padding))
+        return tuple(
+            spread(n, d) + low + high
+            for n, d, (low, high) in zip(self.spatial(x, "lhs"), self.lhs_dilation, self.padding)
+        )
 
     def reach(self, w: Aval) -> tuple[int, ...]:
         """The spatial sizes of w with its holes."""
@@ -60,8 +63,19 @@ def spread(size: int, dilation: int) -> int:
 # ---- conv ----------------------------------------------------------------------------------------
 
 
-def conv(x, w, *, strides=None, padding=None, lhs_dilation=None, rhs_dilation=None, dims=None,
-         feature_groups=1, batch_groups=1, out_dtype=None):
+def conv(
+    x,
+    w,
+    *,
+    strides=None,
+    padding=None,
+    lhs_dilation=None,
+    rhs_dilation=None,
+    dims=None,
+    feature_groups=1,
+    batch_groups=1,
+    out_dtype=None,
+):
     """The convolution (cross-correlation) of x with the kernel w, of one dtype.
 
     `dims` is (lhs, rhs, out): for each array its dimensions in the order (batch, feature,
@@ -72,9 +86,17 @@ def conv(x, w, *, strides=None, padding=None, lhs_dilation=None, rhs_dilation=No
     ndim = aval_of(x).ndim
     lhs, rhs, out = dims or (tuple(range(ndim)),) * 3
     ones = (1,) * (ndim - 2)
-    made = Conv(tuple(strides or ones), tuple(map(tuple, padding or ((0, 0),) * (ndim - 2))),
-                tuple(lhs_dilation or ones), tuple(rhs_dilation or ones), tuple(lhs), tuple(rhs),
-                tuple(out), int(feature_groups), int(batch_groups))
+    made = Conv(
+        tuple(strides or ones),
+        tuple(map(tuple, padding or ((0, 0),) * (ndim - 2))),
+        tuple(lhs_dilation or ones),
+        tuple(rhs_dilation or ones),
+        tuple(lhs),
+        tuple(rhs),
+        tuple(out),
+        int(feature_groups),
+        int(batch_groups),
+    )
     return bind_conv(x, w, made, out_dtype)
 
 
@@ -101,23 +123,25 @@ def _check_conv(x, w, conv: Conv, out_dtype):
     if dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC:
         raise TypeError(f"{what} cannot give {out_dtype}")
     every = list(range(x.ndim))
-    if x.ndim < 2 or x.ndim != w.ndim or any(
-            sorted(spec) != every for spec in (conv.lhs, conv.rhs, conv.out)):
-        raise ValueError(f"{what}: they have a batch, a feature and the same number of spatial "
-                         f"dimensions, each named once; got {conv.lhs}, {conv.rhs}, {conv.out}")
+    if x.ndim < 2 or x.ndim != w.ndim or any(sorted(spec) != every for spec in (conv.lhs, conv.rhs, conv.out)):
+        raise ValueError(
+            f"{what}: they have a batch, a feature and the same number of spatial "
+            f"dimensions, each named once; got {conv.lhs}, {conv.rhs}, {conv.out}"
+        )
     fields = (conv.strides, conv.padding, conv.lhs_dilation, conv.rhs_dilation)
     if any(len(field) != x.ndim - 2 for field in fields):
-        raise ValueError(f"{what}: strides, padding and dilations have {x.ndim - 2} entries, one "
-                         f"for each spatial dimension; got {conv}")
-    positive = (*conv.strides, *conv.lhs_dilation, *conv.rhs_dilation,
-                conv.feature_groups, conv.batch_groups)
+        raise ValueError(
+            f"{what}: strides, padding and dilations have {x.ndim - 2} entries, one "
+            f"for each spatial dimension; got {conv}"
+        )
+    positive = (*conv.strides, *conv.lhs_dilation, *conv.rhs_dilation, conv.feature_groups, conv.batch_groups)
     if any(n < 1 for n in positive) or min(conv.feature_groups, conv.batch_groups) > 1:
-        raise ValueError(f"{what}: strides, dilations and groups are at least 1, and only one kind "
-                         f"of groups is more; got {conv}")
+        raise ValueError(
+            f"{what}: strides, dilations and groups are at least 1, and only one kind of groups is more; got {conv}"
+        )
     _check_features(what, x, w, conv)
     if any(n < 0 for n in conv.padded(x)) or 0 in conv.spatial(w, "rhs"):
-        raise ValueError(f"{what}: the kernel is empty, or the padding {conv.padding} takes away "
-                         "more than there is")
+        raise ValueError(f"{what}: the kernel is empty, or the padding {conv.padding} takes away more than there is")
 
 
 def _check_features(what, x, w, conv: Conv):
@@ -125,11 +149,15 @@ def _check_features(what, x, w, conv: Conv):
     made, taken = w.shape[conv.rhs[0]], w.shape[conv.rhs[1]]
     groups = conv.feature_groups
     if features != taken * groups:
-        raise ValueError(f"{what}: the kernel takes {taken} features for each of {groups} groups, "
-                         f"{taken * groups} in all; the array has {features}")
+        raise ValueError(
+            f"{what}: the kernel takes {taken} features for each of {groups} groups, "
+            f"{taken * groups} in all; the array has {features}"
+        )
     if made % groups or made % conv.batch_groups or batch % conv.batch_groups:
-        raise ValueError(f"{what}: {made} out features in {groups} feature groups and "
-                         f"{conv.batch_groups} batch groups, of a batch of {batch}, do not divide")
+        raise ValueError(
+            f"{what}: {made} out features in {groups} feature groups and "
+            f"{conv.batch_groups} batch groups, of a batch of {batch}, do not divide"
+        )
 
 
 def _conv_reference(x, w, *, conv, out_dtype):
@@ -138,7 +166,7 @@ def _conv_reference(x, w, *, conv, out_dtype):
     x = x.transpose(conv.lhs).astype(wide, copy=False)
     w = w.transpose(conv.rhs).astype(wide, copy=False)
     views = _kernel_views(x, w.shape[2:], conv)
-    places, n = views.shape[2:x.ndim], x.ndim - 2
+    places, n = views.shape[2 : x.ndim], x.ndim - 2
     spatial, inner = list(range(3, 3 + n)), list(range(3 + n, 3 + 2 * n))
     groups = max(conv.feature_groups, conv.batch_groups)
     if conv.batch_groups > 1:
@@ -157,10 +185,15 @@ def _conv_reference(x, w, *, conv, out_dtype):
 
 def _kernel_views(x: np.ndarray, kernel, conv: Conv) -> np.ndarray:
     """For (batch, feature, *spatial): all windows, shape (batch, feature, *places, *kernel)."""
-    window = Window((1, 1, *kernel), (1, 1, *conv.strides), ((0, 0), (0, 0), *conv.padding),
-                    (1, 1, *conv.lhs_dilation), (1, 1, *conv.rhs_dilation))
+    window = Window(
+        (1, 1, *kernel),
+        (1, 1, *conv.strides),
+        ((0, 0), (0, 0), *conv.padding),
+        (1, 1, *conv.lhs_dilation),
+        (1, 1, *conv.rhs_dilation),
+    )
     views = window_views(padded_array(x, 0, window), window)
-    return views.reshape(views.shape[:x.ndim] + tuple(kernel))
+    return views.reshape(views.shape[: x.ndim] + tuple(kernel))
 
 
 # ---- lowering
@@ -177,16 +210,18 @@ def _dims_text(spec, names) -> str:
 def _conv_op(ctx, x, w, conv: Conv, out: Aval):
     # Only here: the options for convolutions slow the other forms (depthwise 1.5 -> 8.7 ms).
     ctx.root.features.add("conv")
-    numbers = (f"{_dims_text(conv.lhs, 'bf')}x{_dims_text(conv.rhs, 'oi')}"
-               f"->{_dims_text(conv.out, 'bf')}")
-    attrs = ", ".join([
-        f"window_strides = {dims_attr(conv.strides)}",
-        f"padding = {dense_int(np.reshape(conv.padding, (-1, 2)))}",
-        f"lhs_dilation = {dims_attr(conv.lhs_dilation)}",
-        f"rhs_dilation = {dims_attr(conv.rhs_dilation)}",
-        f"dimension_numbers = #stablehlo.conv<{numbers}>",
-        f"feature_group_count = {conv.feature_groups} : i64",
-        f"batch_group_count = {conv.batch_groups} : i64"])
+    numbers = f"{_dims_text(conv.lhs, 'bf')}x{_dims_text(conv.rhs, 'oi')}->{_dims_text(conv.out, 'bf')}"
+    attrs = ", ".join(
+        [
+            f"window_strides = {dims_attr(conv.strides)}",
+            f"padding = {dense_int(np.reshape(conv.padding, (-1, 2)))}",
+            f"lhs_dilation = {dims_attr(conv.lhs_dilation)}",
+            f"rhs_dilation = {dims_attr(conv.rhs_dilation)}",
+            f"dimension_numbers = #stablehlo.conv<{numbers}>",
+            f"feature_group_count = {conv.feature_groups} : i64",
+            f"batch_group_count = {conv.batch_groups} : i64",
+        ]
+    )
     return ctx.op("stablehlo.convolution", x, w, out=out, attrs=attrs)
 
 
@@ -207,8 +242,7 @@ def _conv_cpu(ctx, x, w, *, conv, out_dtype):
     wide = sum_dtype(x.aval.dtype, out_dtype)
     x, w = convert_operand(ctx, x, wide), convert_operand(ctx, w, wide)
     form = choose_form(conv, x.aval, w.aval, math.prod(conv.spatial(out, "out")))
-    result = (ctx.call(form, x, w, conv=conv)[0] if form
-              else _conv_op(ctx, x, w, conv, out.with_dtype(wide)))
+    result = ctx.call(form, x, w, conv=conv)[0] if form else _conv_op(ctx, x, w, conv, out.with_dtype(wide))
     return convert_operand(ctx, result, out_dtype)
 
 
@@ -216,12 +250,16 @@ def _complex_parts(x, w, *, conv, out_dtype):
     """A complex convolution as four real ones."""
     from .arithmetic import add, sub
     from .convert import complex, imag, real
+
     part = dt.real_of(out_dtype)
 
     def product(a, b):
         return bind_conv(a, b, conv, part)
-    re, im = sub(product(real(x), real(w)), product(imag(x), imag(w))), add(
-        product(real(x), imag(w)), product(imag(x), real(w)))
+
+    re, im = (
+        sub(product(real(x), real(w)), product(imag(x), imag(w))),
+        add(product(real(x), imag(w)), product(imag(x), real(w))),
+    )
     return complex(re, im)
 
 
@@ -235,18 +273,20 @@ def _swapped(spec) -> tuple[int, ...]:
 def _split(x, dim: int, n: int):
     """A dimension as two, the first of size n."""
     from .structure import reshape
+
     shape = aval_of(x).shape
-    return reshape(x, shape=(*shape[:dim], n, shape[dim] // n, *shape[dim + 1:]))
+    return reshape(x, shape=(*shape[:dim], n, shape[dim] // n, *shape[dim + 1 :]))
 
 
 def _merge(x, dim: int, into: int):
     """The dimension `dim` taken out and merged, as the slower one, into what then is `into`."""
     from .structure import reshape, transpose
+
     order = [d for d in range(aval_of(x).ndim) if d != dim]
     order.insert(into, dim)
     x = transpose(x, permutation=tuple(order))
     shape = aval_of(x).shape
-    return reshape(x, shape=(*shape[:into], shape[into] * shape[into + 1], *shape[into + 2:]))
+    return reshape(x, shape=(*shape[:into], shape[into] * shape[into + 1], *shape[into + 2 :]))
 
 
 def _swap_groups(w, conv: Conv, groups: int):
@@ -257,15 +297,30 @@ def _swap_groups(w, conv: Conv, groups: int):
 def _by_x(ct, w, x: Aval, conv: Conv):
     """The cotangent of x: the cotangent, dilated by the strides, convolved with w turned round."""
     from .slicing import reverse
+
     groups = max(conv.feature_groups, conv.batch_groups)
     padding = []
     for n, m, r, s, d, (low, _) in zip(
-            conv.spatial(x, "lhs"), conv.spatial(aval_of(ct), "out"), conv.reach(aval_of(w)),
-            conv.strides, conv.lhs_dilation, conv.padding):
+        conv.spatial(x, "lhs"),
+        conv.spatial(aval_of(ct), "out"),
+        conv.reach(aval_of(w)),
+        conv.strides,
+        conv.lhs_dilation,
+        conv.padding,
+    ):
         before = r - 1 - low
         padding.append((before, spread(n, d) + r - 1 - spread(m, s) - before))
-    back = Conv(conv.lhs_dilation, tuple(padding), conv.strides, conv.rhs_dilation,
-                conv.out, _swapped(conv.rhs), conv.lhs, groups, 1)
+    back = Conv(
+        conv.lhs_dilation,
+        tuple(padding),
+        conv.strides,
+        conv.rhs_dilation,
+        conv.out,
+        _swapped(conv.rhs),
+        conv.lhs,
+        groups,
+        1,
+    )
     kernel = reverse(_swap_groups(w, conv, groups), dims=conv.rhs[2:])
     out = _conv_in(x.dtype, ct, kernel, back)
     if conv.batch_groups > 1:
@@ -277,18 +332,32 @@ def _by_w(ct, x, w: Aval, conv: Conv):
     """The cotangent of w: x convolved with the cotangent, summed over the batch."""
     padding = []
     for n, m, r, s, d, (low, _) in zip(
-            conv.spatial(aval_of(x), "lhs"), conv.spatial(aval_of(ct), "out"), conv.reach(w),
-            conv.strides, conv.lhs_dilation, conv.padding):
+        conv.spatial(aval_of(x), "lhs"),
+        conv.spatial(aval_of(ct), "out"),
+        conv.reach(w),
+        conv.strides,
+        conv.lhs_dilation,
+        conv.padding,
+    ):
         padding.append((low, spread(m, s) - spread(n, d) + r - 1 - low))
-    back = Conv(conv.rhs_dilation, tuple(padding), conv.lhs_dilation, conv.strides,
-                _swapped(conv.lhs), _swapped(conv.out), _swapped(conv.rhs),
-                conv.batch_groups, conv.feature_groups)
+    back = Conv(
+        conv.rhs_dilation,
+        tuple(padding),
+        conv.lhs_dilation,
+        conv.strides,
+        _swapped(conv.lhs),
+        _swapped(conv.out),
+        _swapped(conv.rhs),
+        conv.batch_groups,
+        conv.feature_groups,
+    )
     return _conv_in(w.dtype, x, ct, back)
 
 
 def _conv_in(dtype, x, w, conv: Conv):
     """A convolution of arrays whose dtypes may differ, with the result in `dtype`."""
     from .convert import convert
+
     wide = dt.promote(aval_of(x).dtype, aval_of(w).dtype)
     out = bind_conv(convert(x, dtype=wide), convert(w, dtype=wide), conv, wide)
     return convert(out, dtype=dtype)
@@ -297,8 +366,10 @@ def _conv_in(dtype, x, w, conv: Conv):
 def _conv_transpose(ct, x, w, *, conv, out_dtype):
     if 0 in aval_of(ct).shape:
         return None, None
-    return (_by_x(ct, w, x.aval, conv) if isinstance(x, Linear) else None,
-            _by_w(ct, x, w.aval, conv) if isinstance(w, Linear) else None)
+    return (
+        _by_x(ct, w, x.aval, conv) if isinstance(x, Linear) else None,
+        _by_w(ct, x, w.aval, conv) if isinstance(w, Linear) else None,
+    )
 
 
 # ---- batching
@@ -344,6 +415,7 @@ def _batch_w(x, w, dw, conv: Conv, out_dtype):
 def _merge_within(x, dim: int, into: int, groups: int):
     """The dimension `dim` merged into each of the groups of what then is dimension `into`."""
     from .structure import transpose
+
     order = [d for d in range(aval_of(x).ndim) if d != dim]
     x = transpose(x, permutation=(dim, *order))
     x = _split(x, into + 1, groups)  # example, ..., group, rest, ...
@@ -353,12 +425,19 @@ def _merge_within(x, dim: int, into: int, groups: int):
 def _merge_pair(x, dim: int):
     """A dimension and the next as one."""
     from .structure import reshape
+
     shape = aval_of(x).shape
-    return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2:]))
+    return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
 conv_p = Primitive(
-    "conv", family="convolution", shape=_conv_shape, reference=_conv_reference,
-    lower=_conv_lower, lower_on={"cpu": _conv_cpu},
+    "conv",
+    family="convolution",
+    shape=_conv_shape,
+    reference=_conv_reference,
+    lower=_conv_lower,
+    lower_on={"cpu": _conv_cpu},
     jvp=multilinear(lambda x, w, *, conv, out_dtype: bind_conv(x, w, conv, out_dtype)),
-    transpose=_conv_transpose, batch=_conv_batch)
+    transpose=_conv_transpose,
+    batch=_conv_batch,
+)

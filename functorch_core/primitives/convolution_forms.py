@@ -5,6 +5,7 @@ one convolution on two cores with AVX-512, float32 (jaxlib 0.10.2), XLA's own ->
 the channels last around a single convolution changes nothing (31.9 and 32.3), because XLA does that
 itself; it pays where neighbours share the layout, see engine/layout.py.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -16,8 +17,8 @@ import numpy as np
 from ..core.aval import Aval, aval_of
 from .reduce_window import Window, interleaved, pad_for, taken
 
-UNROLLED = 64      # a form may write out so many slices
-FEW_GROUPS = 8     # so many groups become convolutions of their own; compiling takes 20 ms each
+UNROLLED = 64  # a form may write out so many slices
+FEW_GROUPS = 8  # so many groups become convolutions of their own; compiling takes 20 ms each
 MANY_FEATURES = 16  # out features from which one convolution for each residue pays
 
 # ---- arrays in the order (batch, feature, *spatial) ----------------------------------------------
@@ -26,26 +27,37 @@ MANY_FEATURES = 16  # out features from which one convolution for each residue p
 def _canonical(x, w, conv):
     """x, w and the convolution with all dimensions in the canonical order."""
     from .structure import transpose
+
     order = tuple(range(len(conv.lhs)))
-    return (transpose(x, permutation=conv.lhs), transpose(w, permutation=conv.rhs),
-            conv._replace(lhs=order, rhs=order, out=order))
+    return (
+        transpose(x, permutation=conv.lhs),
+        transpose(w, permutation=conv.rhs),
+        conv._replace(lhs=order, rhs=order, out=order),
+    )
 
 
 def _in_order(out, conv):
     """A canonical result with its dimensions where the convolution wants them."""
     from .structure import transpose
+
     return transpose(out, permutation=tuple(int(i) for i in np.argsort(conv.out)))
 
 
 def _window(conv, kernel) -> Window:
     """The windows that a kernel of these spatial sizes is laid on."""
     none = ((0, 0), (0, 0))
-    return Window((1, 1, *kernel), (1, 1, *conv.strides), (*none, *conv.padding),
-                  (1, 1, *conv.lhs_dilation), (1, 1, *conv.rhs_dilation))
+    return Window(
+        (1, 1, *kernel),
+        (1, 1, *conv.strides),
+        (*none, *conv.padding),
+        (1, 1, *conv.lhs_dilation),
+        (1, 1, *conv.rhs_dilation),
+    )
 
 
 def _sum(terms):
     from .arithmetic import add
+
     total = None
     for term in terms:
         total = term if total is None else add(total, term)
@@ -59,6 +71,7 @@ def depthwise(x, w, *, conv):
     """Each feature by itself: for each element of the kernel, a shifted array times a number."""
     from .arithmetic import mul
     from .structure import broadcast_in_dim, reshape
+
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     window = _window(plain, kernel)
@@ -69,8 +82,11 @@ def depthwise(x, w, *, conv):
     def term(at, number):
         shifted = taken(x, at, inner)
         each = reshape(number, shape=shape[1:3])
-        return mul(broadcast_in_dim(shifted, shape=shape, dims=(0, 1, *range(3, len(shape)))),
-                   broadcast_in_dim(each, shape=shape, dims=(1, 2)))
+        return mul(
+            broadcast_in_dim(shifted, shape=shape, dims=(0, 1, *range(3, len(shape)))),
+            broadcast_in_dim(each, shape=shape, dims=(1, 2)),
+        )
+
     out = _sum(map(term, inner.offsets(), _kernel_elements(w)))
     return _in_order(reshape(out, shape=(batch, made, *places)), conv)
 
@@ -79,6 +95,7 @@ def _kernel_elements(w):
     """For each spatial element of a canonical kernel, row by row: (out features, in features)."""
     from .slicing import slice
     from .structure import reshape
+
     made, taken_, *kernel = aval_of(w).shape
     for at in itertools.product(*map(range, kernel)):
         element = slice(w, start=(0, 0, *at), limit=(made, taken_, *(i + 1 for i in at)))
@@ -89,6 +106,7 @@ def grouped_by_offset(x, w, *, conv):
     """For each element of the kernel, one dot of a shifted array with the groups as its batch."""
     from .dot import dot_general
     from .structure import reshape, transpose
+
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     groups, window = conv.feature_groups, _window(plain, kernel)
@@ -100,6 +118,7 @@ def grouped_by_offset(x, w, *, conv):
         shifted = reshape(shifted, shape=(groups, features // groups, batch * math.prod(places)))
         matrix = reshape(matrix, shape=(groups, made // groups, features // groups))
         return dot_general(matrix, shifted, contract=((2,), (1,)), batch=((0,), (0,)))
+
     out = _sum(map(term, inner.offsets(), _kernel_elements(w)))
     out = reshape(out, shape=(made, batch, *places))
     return _in_order(transpose(out, permutation=(1, 0, *range(2, out.ndim))), conv)
@@ -108,13 +127,13 @@ def grouped_by_offset(x, w, *, conv):
 def _shifted_to_place(x, conv, kernel):
     """For each place of the kernel, row by row: what of a canonical x it lies on."""
     from .slicing import slice
+
     shape, reach = aval_of(x).shape, _window(conv, kernel).reach
     places = _window(conv, kernel).unpadded().places(shape)[2:]
     for at in itertools.product(*map(range, places)):
         start = [i * s for i, s in zip(at, conv.strides)]
         limit = [i + r for i, r in zip(start, reach[2:])]
-        yield slice(x, start=(0, 0, *start), limit=(*shape[:2], *limit),
-                    strides=(1, 1, *conv.rhs_dilation))
+        yield slice(x, start=(0, 0, *start), limit=(*shape[:2], *limit), strides=(1, 1, *conv.rhs_dilation))
 
 
 def grouped_by_place(x, w, *, conv):
@@ -122,15 +141,17 @@ def grouped_by_place(x, w, *, conv):
     from .dot import dot_general
     from .slicing import concatenate
     from .structure import reshape, transpose
+
     x, w, plain = _canonical(x, w, conv)
     groups, (made, features, *kernel) = conv.batch_groups, aval_of(w).shape
     window = _window(plain, kernel)
     padded, batch = pad_for(x, fill=0, window=window), aval_of(x).shape[0] // groups
     inner = features * math.prod(kernel)
     matrix = reshape(w, shape=(groups, made // groups, inner))
-    columns = [dot_general(reshape(part, shape=(groups, batch, inner)), matrix,
-                           contract=((2,), (2,)), batch=((0,), (0,)))
-               for part in _shifted_to_place(padded, plain, kernel)]
+    columns = [
+        dot_general(reshape(part, shape=(groups, batch, inner)), matrix, contract=((2,), (2,)), batch=((0,), (0,)))
+        for part in _shifted_to_place(padded, plain, kernel)
+    ]
     places = window.places(aval_of(x).shape)[2:]
     stacked = concatenate(*[reshape(c, shape=(1, *c.shape)) for c in columns], dimension=0)
     out = transpose(stacked, permutation=(2, 1, 3, 0))  # batch, group, feature, place
@@ -143,6 +164,7 @@ def depthwise_by_place(x, w, *, conv):
     from .reductions import reduce_sum
     from .slicing import concatenate
     from .structure import broadcast_in_dim, reshape
+
     x, w, plain = _canonical(x, w, conv)
     groups, (made, _, *kernel) = conv.batch_groups, aval_of(w).shape
     window, times = _window(plain, kernel), made // groups
@@ -153,6 +175,7 @@ def depthwise_by_place(x, w, *, conv):
     def total(part):
         spread = broadcast_in_dim(part, shape=shape, dims=(0, *rest))
         return reshape(reduce_sum(mul(spread, w), axes=rest), shape=(1, made, 1))
+
     parts = _shifted_to_place(pad_for(x, fill=0, window=window), plain, kernel)
     out = concatenate(*map(total, parts), dimension=2)
     return _in_order(reshape(out, shape=(1, made, *places)), conv)
@@ -162,6 +185,7 @@ def by_group(x, w, *, conv):
     """A convolution for each group."""
     from .convolution import bind_conv
     from .slicing import concatenate, slice_in_dim
+
     groups = max(conv.feature_groups, conv.batch_groups)
     at = conv.lhs[1 if conv.feature_groups > 1 else 0]
     part = conv._replace(feature_groups=1, batch_groups=1)
@@ -169,8 +193,10 @@ def by_group(x, w, *, conv):
     def block(array, dim, g):
         n = aval_of(array).shape[dim] // groups
         return slice_in_dim(array, start=g * n, limit=(g + 1) * n, dimension=dim)
-    return concatenate(*[bind_conv(block(x, at, g), block(w, conv.rhs[0], g), part)
-                         for g in range(groups)], dimension=conv.out[1])
+
+    return concatenate(
+        *[bind_conv(block(x, at, g), block(w, conv.rhs[0], g), part) for g in range(groups)], dimension=conv.out[1]
+    )
 
 
 def pointwise(x, w, *, conv):
@@ -178,6 +204,7 @@ def pointwise(x, w, *, conv):
     from .dot import dot_general
     from .slicing import slice
     from .structure import reshape, transpose
+
     if conv.lhs[1] == conv.out[1] == len(conv.lhs) - 1:
         return _pointwise_last(x, w, conv)
     x, w, _ = _canonical(x, w, conv)
@@ -194,12 +221,14 @@ def _pointwise_last(x, w, conv):
     from .dot import dot_general
     from .slicing import slice
     from .structure import reshape, transpose
+
     x = transpose(x, permutation=(conv.lhs[0], *conv.lhs[2:], conv.lhs[1]))
     x = slice(x, start=(0,) * x.ndim, limit=aval_of(x).shape, strides=(1, *conv.strides, 1))
     (*places, features), made = aval_of(x).shape, aval_of(w).shape[conv.rhs[0]]
     matrix = transpose(w, permutation=(*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))
-    out = dot_general(reshape(x, shape=(math.prod(places), features)),
-                      reshape(matrix, shape=(features, made)), contract=((1,), (0,)))
+    out = dot_general(
+        reshape(x, shape=(math.prod(places), features)), reshape(matrix, shape=(features, made)), contract=((1,), (0,))
+    )
     out = reshape(out, shape=(*places, made))
     last = (conv.out[0], *conv.out[2:], conv.out[1])
     return transpose(out, permutation=tuple(int(i) for i in np.argsort(last)))
@@ -210,23 +239,25 @@ def by_residue(x, w, *, conv):
     dilation, the part of the kernel that meets elements, without holes; then interleaved."""
     from .convolution import bind_conv
     from .slicing import slice
+
     x, w, plain = _canonical(x, w, conv)
     (made, features, *kernel), batch = aval_of(w).shape, aval_of(x).shape[0]
     places = _window(plain, kernel).places(aval_of(x).shape)[2:]
     grid = [-(-n // s) for n, s in zip(places, conv.lhs_dilation)]
     parts = {}
     for residue in itertools.product(*map(range, conv.lhs_dilation)):
-        taps = [_taps(*each) for each in zip(residue, kernel, conv.lhs_dilation, conv.rhs_dilation,
-                                             conv.padding, grid, aval_of(x).shape[2:])]
+        taps = [
+            _taps(*each)
+            for each in zip(
+                residue, kernel, conv.lhs_dilation, conv.rhs_dilation, conv.padding, grid, aval_of(x).shape[2:]
+            )
+        ]
         if all(taps):
             start, limit, step, dilation, padding = zip(*taps)
-            part = slice(w, start=(0, 0, *start), limit=(made, features, *limit),
-                         strides=(1, 1, *step))
-            small = plain._replace(lhs_dilation=(1,) * len(kernel), rhs_dilation=dilation,
-                                   padding=padding)
+            part = slice(w, start=(0, 0, *start), limit=(made, features, *limit), strides=(1, 1, *step))
+            small = plain._replace(lhs_dilation=(1,) * len(kernel), rhs_dilation=dilation, padding=padding)
             parts[0, 0, *residue] = bind_conv(x, part, small)
-    out = interleaved(parts, (batch, made, *places), (batch, made, *grid),
-                      (1, 1, *conv.lhs_dilation), aval_of(x).dtype)
+    out = interleaved(parts, (batch, made, *places), (batch, made, *grid), (1, 1, *conv.lhs_dilation), aval_of(x).dtype)
     return _in_order(out, conv)
 
 
@@ -250,8 +281,7 @@ def _is_depthwise(conv, x: Aval, w: Aval, places: int) -> bool:
 
 
 def _is_depthwise_by_place(conv, x: Aval, w: Aval, places: int) -> bool:
-    return conv.batch_groups > 1 and x.shape[conv.lhs[0]] == conv.batch_groups and (
-        places <= UNROLLED)
+    return conv.batch_groups > 1 and x.shape[conv.lhs[0]] == conv.batch_groups and (places <= UNROLLED)
 
 
 def _has_few_groups(conv, x: Aval, w: Aval, places: int) -> bool:
@@ -277,8 +307,12 @@ def _is_pointwise(conv, x: Aval, w: Aval, places: int) -> bool:
 
 def _has_single_taps(conv, x: Aval, w: Aval, places: int) -> bool:
     apart = all(r <= s for r, s in zip(conv.reach(w), conv.lhs_dilation))
-    return (1 < math.prod(conv.lhs_dilation) <= UNROLLED and apart
-            and math.prod(conv.strides) == 1 and w.shape[conv.rhs[0]] >= MANY_FEATURES)
+    return (
+        1 < math.prod(conv.lhs_dilation) <= UNROLLED
+        and apart
+        and math.prod(conv.strides) == 1
+        and w.shape[conv.rhs[0]] >= MANY_FEATURES
+    )
 
 
 def _taps_of(conv, w: Aval) -> int:

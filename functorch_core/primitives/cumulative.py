@@ -1,4 +1,5 @@
 """Cumulative reductions along one axis, and the linear recurrence that differentiates them."""
+
 from __future__ import annotations
 
 import math
@@ -24,12 +25,14 @@ def _check_axis(name: str, x: Aval, axis: int):
 
 def accumulate_reference(fun):
     """The NumPy reference of a ufunc accumulated along an axis, narrow floats in float32."""
+
     def rule(x, *, axis, reverse):
         wide = x.astype(accumulator(x.dtype), copy=False)
         if reverse:
             wide = np.flip(wide, axis)
         out = fun(wide, axis)
         return np.flip(out, axis) if reverse else out
+
     return rule
 
 
@@ -38,6 +41,7 @@ def accumulate_lower(combine, identity):
 
     4096 x 1024 float32 in 4 ms; by log2(n) shifted additions it takes 264.
     """
+
     def rule(ctx, x, *, axis, reverse):
         a, wide = x.aval, accumulator(x.aval.dtype)
         if a.size == 0:
@@ -48,25 +52,32 @@ def accumulate_lower(combine, identity):
         window = [n if d == axis else 1 for d in range(a.ndim)]
         padding = [[0, 0] for _ in range(a.ndim)]
         padding[axis] = [0, n - 1] if reverse else [n - 1, 0]
-        out = ctx.op("stablehlo.reduce_window", operand, init, out=operand.aval,
-                     attrs=f"window_dimensions = {dims_attr(window)}, "
-                           f"padding = {dense_int(padding)}",
-                     regions=[ctx.region((init.aval, init.aval), combine)])
+        out = ctx.op(
+            "stablehlo.reduce_window",
+            operand,
+            init,
+            out=operand.aval,
+            attrs=f"window_dimensions = {dims_attr(window)}, padding = {dense_int(padding)}",
+            regions=[ctx.region((init.aval, init.aval), combine)],
+        )
         return convert_operand(ctx, out, a.dtype)
+
     return rule
 
 
 def _axis_batch(apply):
     """The batch rule of what works along `axis` and keeps the shape."""
+
     def rule(axis_, args, dims, *, axis, reverse):
-        d, = dims
+        (d,) = dims
         return apply(args[0], axis=axis + (axis >= d), reverse=reverse), d
+
     return rule
 
 
-def _cumulative(name: str, fun, combine, identity, *, dtypes, what: str, jvp,
-                transpose=NOT_LINEAR):
+def _cumulative(name: str, fun, combine, identity, *, dtypes, what: str, jvp, transpose=NOT_LINEAR):
     """Declare a cumulative reduction; its wrapper."""
+
     def apply(x, *, axis, reverse=False):
         return bind(primitive, x, axis=axis, reverse=bool(reverse))
 
@@ -76,9 +87,16 @@ def _cumulative(name: str, fun, combine, identity, *, dtypes, what: str, jvp,
         return x
 
     primitive = Primitive(
-        name, family="reduction", feature="cumsum", shape=shape,
-        reference=accumulate_reference(fun), lower=accumulate_lower(combine, identity), jvp=jvp,
-        transpose=transpose, batch=_axis_batch(apply))
+        name,
+        family="reduction",
+        feature="cumsum",
+        shape=shape,
+        reference=accumulate_reference(fun),
+        lower=accumulate_lower(combine, identity),
+        jvp=jvp,
+        transpose=transpose,
+        batch=_axis_batch(apply),
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"{name} of {what} arrays along `axis`, from its end if `reverse`."
     return apply
@@ -88,6 +106,7 @@ def previous(x, fill, *, axis, reverse=False):
     """What is before each element along the axis (after it if `reverse`); `fill` at the start."""
     from .slicing import pad
     from .structure import constant
+
     a = aval_of(x)
     low, high = [0] * a.ndim, [0] * a.ndim
     low[axis], high[axis] = (-1, 1) if reverse else (1, -1)
@@ -128,16 +147,15 @@ def _halving(a, b):
     from .arithmetic import add, mul
     from .slicing import concatenate, pad, slice_in_dim
     from .structure import constant, reshape
+
     n, *rest = aval_of(a).shape
     if n < 2:
         return b
     if n % 2:
         zero = constant(np.zeros((), aval_of(a).dtype))
-        longer = [pad(x, zero, low=[0] * (1 + len(rest)), high=[1] + [0] * len(rest))
-                  for x in (a, b)]
+        longer = [pad(x, zero, low=[0] * (1 + len(rest)), high=[1] + [0] * len(rest)) for x in (a, b)]
         return slice_in_dim(_halving(*longer), start=0, limit=n, dimension=0)
-    (a0, b0), (a1, b1) = ([slice_in_dim(x, start=i, limit=n, stride=2, dimension=0)
-                           for x in (a, b)] for i in (0, 1))
+    (a0, b0), (a1, b1) = ([slice_in_dim(x, start=i, limit=n, stride=2, dimension=0) for x in (a, b)] for i in (0, 1))
     odd = _halving(mul(a1, a0), add(mul(a1, b0), b1))
     even = add(mul(a0, previous(odd, 0, axis=0)), b0)
     pairs = [reshape(y, shape=(n // 2, 1, *rest)) for y in (even, odd)]
@@ -149,6 +167,7 @@ def recurrence_by_halving(a, b, *, axis, reverse):
     from .convert import convert
     from .slicing import reverse as flip
     from .structure import transpose
+
     dtype, ndim = aval_of(a).dtype, aval_of(a).ndim
     first = (axis, *(d for d in range(ndim) if d != axis))
     a, b = (transpose(convert(x, dtype=accumulator(dtype)), permutation=first) for x in (a, b))
@@ -166,6 +185,7 @@ def _recurrence_lower(ctx, a, b, *, axis, reverse):
 
 def _recurrence_jvp(primals, tangents, *, axis, reverse):
     from .arithmetic import add, mul
+
     a, b = primals
     out, (da, db) = linear_recurrence(a, b, axis=axis, reverse=reverse), tangents
     if da is not None:
@@ -181,14 +201,22 @@ def _recurrence_transpose(ct, a, b, *, axis, reverse):
 
 def _recurrence_batch(axis_, args, dims, *, axis, reverse):
     from .batching import all_at_front
+
     a, b = all_at_front(axis_, args, dims)
     return linear_recurrence(a, b, axis=axis + 1, reverse=reverse), 0
 
 
 linear_recurrence_p = Primitive(
-    "linear_recurrence", family="reduction", feature="cumsum",
-    shape=_recurrence_shape, reference=_recurrence_reference, lower=_recurrence_lower,
-    jvp=_recurrence_jvp, transpose=_recurrence_transpose, batch=_recurrence_batch)
+    "linear_recurrence",
+    family="reduction",
+    feature="cumsum",
+    shape=_recurrence_shape,
+    reference=_recurrence_reference,
+    lower=_recurrence_lower,
+    jvp=_recurrence_jvp,
+    transpose=_recurrence_transpose,
+    batch=_recurrence_batch,
+)
 
 # ---- cumsum --------------------------------------------------------------------------------------
 # By NumPy one number after the other: float32 in float64, or 10,000 of them are off by 1e-6.
@@ -197,9 +225,12 @@ cumsum = _cumulative(
     "cumsum",
     lambda x, axis: np.cumsum(x, axis, dt.float64 if x.dtype == dt.float32 else x.dtype),
     combine_by("stablehlo.add"),
-    lambda dtype: 0, dtypes=dt.NUMERIC, what="numeric",
+    lambda dtype: 0,
+    dtypes=dt.NUMERIC,
+    what="numeric",
     jvp=jointly_linear(lambda x, *, axis, reverse: cumsum(x, axis=axis, reverse=reverse)),
-    transpose=lambda ct, x, *, axis, reverse: (cumsum(ct, axis=axis, reverse=not reverse),))
+    transpose=lambda ct, x, *, axis, reverse: (cumsum(ct, axis=axis, reverse=not reverse),),
+)
 
 # ---- cumprod -------------------------------------------------------------------------------------
 
@@ -212,6 +243,7 @@ def exclusive_cumprod(x, *, axis, reverse=False):
 def _cumprod_jvp(primals, tangents, *, axis, reverse):
     """y[k] = x[k] y[k-1], so dy[k] = x[k] dy[k-1] + dx[k] y[k-1]: right at zeros."""
     from .arithmetic import mul
+
     x, t = primals[0], tangents[0]
     out = cumprod(x, axis=axis, reverse=reverse)
     own = mul(t, previous(out, 1, axis=axis, reverse=reverse))
@@ -219,8 +251,14 @@ def _cumprod_jvp(primals, tangents, *, axis, reverse):
 
 
 cumprod = _cumulative(
-    "cumprod", lambda x, axis: np.cumprod(x, axis, x.dtype), combine_by("stablehlo.multiply"),
-    lambda dtype: 1, dtypes=dt.NUMERIC, what="numeric", jvp=_cumprod_jvp)
+    "cumprod",
+    lambda x, axis: np.cumprod(x, axis, x.dtype),
+    combine_by("stablehlo.multiply"),
+    lambda dtype: 1,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    jvp=_cumprod_jvp,
+)
 
 # ---- cummax, cummin ------------------------------------------------------------------------------
 # Where several elements are the extreme so far, the latest counts, as in PyTorch.
@@ -234,6 +272,7 @@ def extreme_index(x, out, *, axis, reverse=False):
     from .bitwise import or_
     from .comparison import eq, ne, select
     from .structure import full, iota
+
     shape, n = aval_of(x).shape, aval_of(x).shape[axis]
     places = iota(shape=shape, dtype=dt.int64, dimension=axis)
     attained = or_(eq(x, out), ne(x, x))
@@ -245,22 +284,34 @@ def extreme_index(x, out, *, axis, reverse=False):
 def _extreme_jvp(apply):
     def rule(primals, tangents, *, axis, reverse):
         from .indexing import take_along_axis
+
         x, out = primals[0], apply(primals[0], axis=axis, reverse=reverse)
         if aval_of(x).dtype not in dt.INEXACT:
             return out, None
         index = extreme_index(x, out, axis=axis, reverse=reverse)
         return out, take_along_axis(tangents[0], index, axis=axis)
+
     return rule
 
 
 cummax = _cumulative(
-    "cummax", np.maximum.accumulate, combine_by("stablehlo.maximum"), lowest,
-    dtypes=dt.ORDERED, what="real or bool",
-    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummax(x, axis=axis, reverse=reverse)))
+    "cummax",
+    np.maximum.accumulate,
+    combine_by("stablehlo.maximum"),
+    lowest,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummax(x, axis=axis, reverse=reverse)),
+)
 cummin = _cumulative(
-    "cummin", np.minimum.accumulate, combine_by("stablehlo.minimum"), highest,
-    dtypes=dt.ORDERED, what="real or bool",
-    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummin(x, axis=axis, reverse=reverse)))
+    "cummin",
+    np.minimum.accumulate,
+    combine_by("stablehlo.minimum"),
+    highest,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp(lambda x, *, axis, reverse: cummin(x, axis=axis, reverse=reverse)),
+)
 
 # ---- cumlogsumexp --------------------------------------------------------------------------------
 
@@ -268,19 +319,25 @@ cummin = _cumulative(
 def _log_add_exp(ctx, a, b):
     """log(exp a + exp b) = max + log1p(exp(-|a - b|)); a + b where a - b is NaN (infinities)."""
     from .reductions import compare_operands
+
     greater = ctx.op("stablehlo.maximum", a, b, out=a.aval)
     apart = ctx.op("stablehlo.subtract", a, b, out=a.aval)
     less = ctx.op("stablehlo.negate", ctx.op("stablehlo.abs", apart, out=a.aval), out=a.aval)
-    more = ctx.op("stablehlo.log_plus_one", ctx.op("stablehlo.exponential", less, out=a.aval),
-                  out=a.aval)
+    more = ctx.op("stablehlo.log_plus_one", ctx.op("stablehlo.exponential", less, out=a.aval), out=a.aval)
     out = ctx.op("stablehlo.add", greater, more, out=a.aval)
-    return ctx.op("stablehlo.select", compare_operands(ctx, "NE", apart, apart),
-                  ctx.op("stablehlo.add", a, b, out=a.aval), out, out=a.aval)
+    return ctx.op(
+        "stablehlo.select",
+        compare_operands(ctx, "NE", apart, apart),
+        ctx.op("stablehlo.add", a, b, out=a.aval),
+        out,
+        out=a.aval,
+    )
 
 
 def _cumlogsumexp_jvp(primals, tangents, *, axis, reverse):
     """dy[k] = exp(y[k-1] - y[k]) dy[k-1] + exp(x[k] - y[k]) dx[k]; both factors are at most 1."""
     from .arithmetic import mul
+
     x, t = primals[0], tangents[0]
     out = cumlogsumexp(x, axis=axis, reverse=reverse)
     before = previous(out, -math.inf, axis=axis, reverse=reverse)
@@ -294,11 +351,18 @@ def _share(part, whole):
     from .comparison import eq, select
     from .transcendental import exp
     from .structure import zeros
+
     nothing, zero = eq(part, -math.inf), zeros(aval_of(whole))
     part, whole = select(nothing, zero, part), select(nothing, zero, whole)
     return select(nothing, zero, exp(sub(part, whole)))
 
 
 cumlogsumexp = _cumulative(
-    "cumlogsumexp", np.logaddexp.accumulate, _log_add_exp, lowest,
-    dtypes=dt.FLOATING, what="floating", jvp=_cumlogsumexp_jvp)
+    "cumlogsumexp",
+    np.logaddexp.accumulate,
+    _log_add_exp,
+    lowest,
+    dtypes=dt.FLOATING,
+    what="floating",
+    jvp=_cumlogsumexp_jvp,
+)

@@ -3,6 +3,7 @@
 Linearity and elementwise-ness are data here: a primitive says `jvp=jointly_linear(bind)` or
 `unary(...)`, and the rules follow.
 """
+
 from __future__ import annotations
 
 import functools
@@ -22,8 +23,10 @@ from .batching import elementwise_batch
 
 def jointly_linear(apply: Callable, operands: Collection[int] | None = None) -> Callable:
     """jvp of a function linear in these operands together (all by default): f(tangents)."""
+
     def rule(primals, tangents, **params):
         from .structure import zeros
+
         out = apply(*primals, **params)
         which = range(len(primals)) if operands is None else operands
         moved = list(primals)
@@ -32,27 +35,33 @@ def jointly_linear(apply: Callable, operands: Collection[int] | None = None) -> 
         if all(tangents[i] is None for i in which):
             return out, None
         return out, apply(*moved, **params)
+
     return rule
 
 
 def multilinear(apply: Callable, operands: Collection[int] = (0, 1)) -> Callable:
     """jvp of a function linear in each of these operands apart: the product rule."""
+
     def rule(primals, tangents, **params):
         from .arithmetic import add
+
         out, tangent = apply(*primals, **params), None
         for i in operands:
             if tangents[i] is not None:
                 term = apply(*[tangents[i] if j == i else p for j, p in enumerate(primals)], **params)
                 tangent = term if tangent is None else add(tangent, term)
         return out, tangent
+
     return rule
 
 
 def no_tangent(apply: Callable) -> Callable:
     """jvp of a function that is constant almost everywhere: no tangent."""
+
     def rule(primals, tangents, **params):
         out = apply(*primals, **params)
         return out, [None] * len(out) if isinstance(out, (list, tuple)) else None
+
     return rule
 
 
@@ -68,22 +77,28 @@ def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str):
 def same_avals(name: str, avals):
     """TypeError unless all operands of an elementwise primitive agree in shape and dtype."""
     if any(a is not avals[0] for a in avals):
-        raise TypeError(f"{name} (primitive) takes operands of one shape and dtype, got "
-                        + ", ".join(map(str, avals)) + "; broadcast and promote them first")
+        raise TypeError(
+            f"{name} (primitive) takes operands of one shape and dtype, got "
+            + ", ".join(map(str, avals))
+            + "; broadcast and promote them first"
+        )
 
 
 def elementwise_shape(name: str, allowed, what: str, out_dtype: Callable) -> Callable:
     """The shape rule: equal avals in, the same shape out, dtype by out_dtype(dtype)."""
+
     def rule(*avals, **params):
         same_avals(name, avals)
         check_dtype(name, avals[0], allowed, what)
         dtype = out_dtype(avals[0].dtype)
         return avals[0] if dtype == avals[0].dtype else aval(avals[0].shape, dtype)
+
     return rule
 
 
 def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
     """The lowering: one StableHLO (or CHLO) operation."""
+
     def rule(ctx, *operands):
         a = operands[0].aval
         out = a.with_dtype(out_dtype(a.dtype))
@@ -93,11 +108,13 @@ def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
         wide = [ctx.call(_converted, x, dtype=dt.float32)[0] for x in operands]
         kept = dt.float32 if out.dtype == a.dtype else out.dtype
         return ctx.call(_converted, ctx.op(hlo, *wide, out=a.with_dtype(kept)), dtype=out.dtype)[0]
+
     return rule
 
 
 def _converted(x, *, dtype):
     from .convert import convert
+
     return convert(x, dtype=dtype)
 
 
@@ -108,6 +125,7 @@ def same_dtype(dtype: np.dtype) -> np.dtype:
 
 def half_reference(fun: Callable) -> Callable:
     """A NumPy function that also takes bfloat16 and float8, computed in float32."""
+
     def rule(*arrays, **params):
         dtype = arrays[0].dtype
         if dtype.itemsize > 2 or dtype not in dt.FLOATING:  # not by kind: float8_e5m2's is 'f'
@@ -122,17 +140,29 @@ def half_reference(fun: Callable) -> Callable:
         if hasattr(fun, "specialised"):
             return fun.specialised(*avals, **params)
         return functools.partial(fun, **params) if params else fun
+
     return specialised(at)(rule)
 
 
-def unary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: str,
-          derivative: Callable | None | Reason = None, out_dtype: Callable = same_dtype,
-          linear: bool = False, family: str = "elementwise", feature: str = "elementwise"):
+def unary(
+    name: str,
+    hlo: str | Callable,
+    reference: Callable,
+    *,
+    dtypes,
+    what: str,
+    derivative: Callable | None | Reason = None,
+    out_dtype: Callable = same_dtype,
+    linear: bool = False,
+    family: str = "elementwise",
+    feature: str = "elementwise",
+):
     """Declare an elementwise primitive of one operand; its wrapper function.
 
     `derivative(t, out, x)` is the tangent of the result for the tangent t of x. `linear=True`
     instead means that the function is linear and its own transpose (neg, conj is not).
     """
+
     def apply(x):
         return bind(primitive, x)
 
@@ -142,13 +172,16 @@ def unary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: 
 
     nondifferentiable = derivative is None or isinstance(derivative, Reason)
     primitive = Primitive(
-        name, family=family, feature=feature,
+        name,
+        family=family,
+        feature=feature,
         shape=elementwise_shape(name, dtypes, what, out_dtype),
         reference=half_reference(reference),
         lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
         jvp=jointly_linear(apply) if linear else no_tangent(apply) if nondifferentiable else jvp,
         transpose=(lambda ct, x: (apply(ct),)) if linear else NOT_LINEAR,
-        batch=elementwise_batch(apply))
+        batch=elementwise_batch(apply),
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"Elementwise {name} of {what} arrays."
     return apply
@@ -158,25 +191,38 @@ def operand_like(x, like):
     """x itself, or a Python scalar as an array of the other operand's shape and dtype."""
     if isinstance(x, (bool, int, float, complex)):
         from .structure import full
+
         a = aval_of(like)
         return full(a.shape, x, a.dtype)
     return x
 
 
-def binary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what: str,
-           derivatives: tuple | None = None, transpose=NOT_LINEAR, jvp: Callable | None = None,
-           out_dtype: Callable = same_dtype, family: str = "elementwise",
-           feature: str = "elementwise"):
+def binary(
+    name: str,
+    hlo: str | Callable,
+    reference: Callable,
+    *,
+    dtypes,
+    what: str,
+    derivatives: tuple | None = None,
+    transpose=NOT_LINEAR,
+    jvp: Callable | None = None,
+    out_dtype: Callable = same_dtype,
+    family: str = "elementwise",
+    feature: str = "elementwise",
+):
     """Declare an elementwise primitive of two operands of one shape and dtype; its wrapper.
 
     `derivatives` holds, for each operand, derivative(t, out, x, y) or None (no dependence).
     The wrapper takes a Python scalar for one of the operands.
     """
+
     def apply(x, y):
         return bind(primitive, operand_like(x, y), operand_like(y, x))
 
     def derived(primals, tangents):
         from .arithmetic import add
+
         out, total = apply(*primals), None
         for t, derivative in zip(tangents, derivatives):
             if t is not None and derivative is not None:
@@ -185,19 +231,41 @@ def binary(name: str, hlo: str | Callable, reference: Callable, *, dtypes, what:
         return out, total
 
     primitive = Primitive(
-        name, family=family, feature=feature,
+        name,
+        family=family,
+        feature=feature,
         shape=elementwise_shape(name, dtypes, what, out_dtype),
         reference=half_reference(reference),
         lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
         jvp=jvp or (derived if derivatives else no_tangent(apply)),
         transpose=transpose,
-        batch=elementwise_batch(apply))
+        batch=elementwise_batch(apply),
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"Elementwise {name} of two {what} arrays of one shape and dtype."
     return apply
 
 
-__all__ = ["Linear", "NOT_DIFFERENTIABLE", "NOT_LINEAR", "Primitive", "Reason", "aval", "aval_of",
-           "bind", "binary", "check_dtype", "elementwise_batch", "elementwise_lower",
-           "elementwise_shape", "half_reference", "jointly_linear", "multilinear", "no_tangent",
-           "operand_like", "same_avals", "same_dtype", "unary"]
+__all__ = [
+    "Linear",
+    "NOT_DIFFERENTIABLE",
+    "NOT_LINEAR",
+    "Primitive",
+    "Reason",
+    "aval",
+    "aval_of",
+    "bind",
+    "binary",
+    "check_dtype",
+    "elementwise_batch",
+    "elementwise_lower",
+    "elementwise_shape",
+    "half_reference",
+    "jointly_linear",
+    "multilinear",
+    "no_tangent",
+    "operand_like",
+    "same_avals",
+    "same_dtype",
+    "unary",
+]

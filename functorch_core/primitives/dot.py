@@ -1,4 +1,5 @@
 """dot_general: the one product of arrays; matmul, einsum and linear layers are made of it."""
+
 from __future__ import annotations
 
 import math
@@ -25,8 +26,7 @@ def dot_general(x, y, *, contract=((), ()), batch=((), ()), out_dtype=None):
     default) out. 16-bit floats are summed in float32, integers wrap.
     """
     out_dtype = aval_of(x).dtype if out_dtype is None else np.dtype(out_dtype)
-    return bind(dot_general_p, x, y, contract=_pairs(contract), batch=_pairs(batch),
-                out_dtype=out_dtype)
+    return bind(dot_general_p, x, y, contract=_pairs(contract), batch=_pairs(batch), out_dtype=out_dtype)
 
 
 def _pairs(dims) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -40,28 +40,33 @@ def _free(ndim: int, contract, batch) -> tuple[int, ...]:
 
 def _dot_shape(x, y, *, contract, batch, out_dtype):
     if x.dtype != y.dtype or x.dtype not in dt.NUMERIC:
-        raise TypeError(f"dot_general takes numeric arrays of one dtype, got {x} and {y}; "
-                        "promote them first")
-    if (dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC):
+        raise TypeError(f"dot_general takes numeric arrays of one dtype, got {x} and {y}; promote them first")
+    if dt.category(out_dtype) < dt.category(x.dtype) or out_dtype not in dt.NUMERIC:
         raise TypeError(f"dot_general of {x} and {y} cannot give {out_dtype}")
     for what, (of_x, of_y) in (("contract", contract), ("batch", batch)):
         _check_pairs(what, x, y, of_x, of_y)
     if set(contract[0]) & set(batch[0]) or set(contract[1]) & set(batch[1]):
-        raise ValueError(f"dot_general of {x} and {y}: a dimension is in contract={contract} and in"
-                         f" batch={batch}; it can be in one of them")
+        raise ValueError(
+            f"dot_general of {x} and {y}: a dimension is in contract={contract} and in"
+            f" batch={batch}; it can be in one of them"
+        )
     shared = tuple(x.shape[d] for d in batch[0])
-    return aval((*shared, *(x.shape[d] for d in _free(x.ndim, contract[0], batch[0])),
-                 *(y.shape[d] for d in _free(y.ndim, contract[1], batch[1]))), out_dtype)
+    return aval(
+        (
+            *shared,
+            *(x.shape[d] for d in _free(x.ndim, contract[0], batch[0])),
+            *(y.shape[d] for d in _free(y.ndim, contract[1], batch[1])),
+        ),
+        out_dtype,
+    )
 
 
 def _check_pairs(what, x, y, of_x, of_y):
     for a, dims in ((x, of_x), (y, of_y)):
         if len(set(dims)) != len(dims) or any(not 0 <= d < a.ndim for d in dims):
-            raise ValueError(f"dot_general: {what} dimensions {dims} do not fit {a}: distinct, "
-                             f"0 to {a.ndim - 1}")
+            raise ValueError(f"dot_general: {what} dimensions {dims} do not fit {a}: distinct, 0 to {a.ndim - 1}")
     if tuple(x.shape[d] for d in of_x) != tuple(y.shape[d] for d in of_y):
-        raise ValueError(f"dot_general of {x} and {y}: the {what} dimensions {of_x} and {of_y} "
-                         "differ in size")
+        raise ValueError(f"dot_general of {x} and {y}: the {what} dimensions {of_x} and {of_y} differ in size")
 
 
 def sum_dtype(dtype: np.dtype, out_dtype: np.dtype) -> np.dtype:
@@ -75,8 +80,8 @@ def _dot_at(x, y, *, contract, batch, out_dtype):
         return None
     free_x, free_y = _free(x.ndim, contract[0], batch[0]), _free(y.ndim, contract[1], batch[1])
     shared, kept_x, kept_y, inner = (
-        tuple(a.shape[d] for d in dims) for a, dims in (
-            (x, batch[0]), (x, free_x), (y, free_y), (x, contract[0])))
+        tuple(a.shape[d] for d in dims) for a, dims in ((x, batch[0]), (x, free_x), (y, free_y), (x, contract[0]))
+    )
     n = math.prod(inner)
     left = _as_matrices(x, batch[0] + free_x + contract[0], (*shared, math.prod(kept_x), n))
     right = _as_matrices(y, batch[1] + contract[1] + free_y, (*shared, n, math.prod(kept_y)))
@@ -98,20 +103,20 @@ def _as_matrices(a: Aval, order: tuple[int, ...], shape: tuple[int, ...]) -> Cal
 def _dot_reference(x, y, *, contract, batch, out_dtype):
     wide = sum_dtype(x.dtype, out_dtype)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
-    return _dot_at(aval(x.shape, wide), aval(y.shape, wide), contract=contract, batch=batch,
-                   out_dtype=wide)(x, y)
+    return _dot_at(aval(x.shape, wide), aval(y.shape, wide), contract=contract, batch=batch, out_dtype=wide)(x, y)
 
 
 # ---- lowering
 
 
 def _dot_op(ctx, x, y, contract, batch, out: Aval):
-    numbers = (f"lhs_batching_dimensions = {list(batch[0])}, "
-               f"rhs_batching_dimensions = {list(batch[1])}, "
-               f"lhs_contracting_dimensions = {list(contract[0])}, "
-               f"rhs_contracting_dimensions = {list(contract[1])}")
-    return ctx.op("stablehlo.dot_general", x, y, out=out,
-                  attrs=f"dot_dimension_numbers = #stablehlo.dot<{numbers}>")
+    numbers = (
+        f"lhs_batching_dimensions = {list(batch[0])}, "
+        f"rhs_batching_dimensions = {list(batch[1])}, "
+        f"lhs_contracting_dimensions = {list(contract[0])}, "
+        f"rhs_contracting_dimensions = {list(contract[1])}"
+    )
+    return ctx.op("stablehlo.dot_general", x, y, out=out, attrs=f"dot_dimension_numbers = #stablehlo.dot<{numbers}>")
 
 
 def _dot_lower(ctx, x, y, *, contract, batch, out_dtype):
@@ -137,8 +142,7 @@ def _collapse_operand(ctx, x, groups):
 
 def _places(order, dims) -> tuple[int, ...]:
     """Where dimensions went, a group once."""
-    return tuple(dict.fromkeys(next(i for i, group in enumerate(order) if d in group)
-                               for d in dims))
+    return tuple(dict.fromkeys(next(i for i, group in enumerate(order) if d in group) for d in dims))
 
 
 def _collapse(ctx, operands, contract, batch):
@@ -194,6 +198,7 @@ def _by_y(ct, x, y: Aval, contract, batch):
 def _dot_in(dtype, x, y, contract, batch):
     """A dot of operands whose dtypes may differ, with the result in `dtype`."""
     from .convert import convert
+
     wide = dt.promote(aval_of(x).dtype, aval_of(y).dtype)
     x, y = convert(x, dtype=wide), convert(y, dtype=wide)
     return convert(dot_general(x, y, contract=contract, batch=batch), dtype=dtype)
@@ -202,12 +207,15 @@ def _dot_in(dtype, x, y, contract, batch):
 def _put(x, dims):
     """x, whose dimension i is dimension dims[i] of the result."""
     from .structure import transpose
+
     return transpose(x, permutation=tuple(int(i) for i in np.argsort(dims)))
 
 
 def _dot_transpose(ct, x, y, *, contract, batch, out_dtype):
-    return (_by_x(ct, y, x.aval, contract, batch) if isinstance(x, Linear) else None,
-            _by_y(ct, x, y.aval, contract, batch) if isinstance(y, Linear) else None)
+    return (
+        _by_x(ct, y, x.aval, contract, batch) if isinstance(x, Linear) else None,
+        _by_y(ct, x, y.aval, contract, batch) if isinstance(y, Linear) else None,
+    )
 
 
 def _past(dims, batch_dim):
@@ -233,6 +241,14 @@ def _dot_batch(axis, args, dims, *, contract, batch, out_dtype):
 
 
 dot_general_p = Primitive(
-    "dot_general", family="dot", feature="dot",
-    shape=_dot_shape, reference=_dot_reference, lower=_dot_lower, lower_on={"cpu": _dot_cpu},
-    jvp=multilinear(dot_general), transpose=_dot_transpose, batch=_dot_batch)
+    "dot_general",
+    family="dot",
+    feature="dot",
+    shape=_dot_shape,
+    reference=_dot_reference,
+    lower=_dot_lower,
+    lower_on={"cpu": _dot_cpu},
+    jvp=multilinear(dot_general),
+    transpose=_dot_transpose,
+    batch=_dot_batch,
+)

@@ -1,4 +1,5 @@
 """Discrete Fourier transforms over the last dimensions."""
+
 from __future__ import annotations
 
 import math
@@ -18,8 +19,7 @@ from .declare import check_dtype, jointly_linear
 # keeps the first half of the last dimension, 'irfft' takes that half, of which `lengths` says how
 # long the whole is.
 
-_REFERENCES = {"fft": np.fft.fftn, "ifft": np.fft.ifftn, "rfft": np.fft.rfftn,
-               "irfft": np.fft.irfftn}
+_REFERENCES = {"fft": np.fft.fftn, "ifft": np.fft.ifftn, "rfft": np.fft.rfftn, "irfft": np.fft.irfftn}
 
 
 def fft(x, *, kind, lengths):
@@ -40,13 +40,16 @@ def _fft_shape(x, *, kind, lengths):
         check_dtype(f"fft of kind {kind!r}", x, dt.COMPLEX, "complex")
     n = len(lengths)
     if not 1 <= n <= 3 or n > x.ndim or any(m < 1 for m in lengths):
-        raise ValueError(f"fft of {x} takes 1 to 3 lengths, all positive and no more than it has "
-                         f"dimensions; got {lengths}")
+        raise ValueError(
+            f"fft of {x} takes 1 to 3 lengths, all positive and no more than it has dimensions; got {lengths}"
+        )
     half = (*lengths[:-1], lengths[-1] // 2 + 1)
     expected = half if kind == "irfft" else lengths
     if x.shape[-n:] != expected:
-        raise ValueError(f"fft of {x} of kind {kind!r} with lengths {lengths} takes an array whose "
-                         f"last dimensions are {expected}; pad or slice it first")
+        raise ValueError(
+            f"fft of {x} of kind {kind!r} with lengths {lengths} takes an array whose "
+            f"last dimensions are {expected}; pad or slice it first"
+        )
     kept = x.shape[:-n]
     if kind == "rfft":
         return aval((*kept, *half), dt.complex_of(x.dtype))
@@ -65,9 +68,12 @@ def _fft_lower(ctx, x, *, kind, lengths):
     out = _fft_shape(x.aval, kind=kind, lengths=lengths)
     if x.aval.size == 0:
         return ctx.full(out, 0)
-    return ctx.op("stablehlo.fft", x, out=out,
-                  attrs=f"fft_type = #stablehlo<fft_type {kind.upper()}>, "
-                        f"fft_length = {dims_attr(lengths)}")
+    return ctx.op(
+        "stablehlo.fft",
+        x,
+        out=out,
+        attrs=f"fft_type = #stablehlo<fft_type {kind.upper()}>, fft_length = {dims_attr(lengths)}",
+    )
 
 
 # ---- transpose: the matrices of 'fft' and 'ifft' are symmetric
@@ -85,6 +91,7 @@ def _rfft_transpose(ct, x: Aval, lengths):
     from .convert import real
     from .slicing import pad
     from .structure import constant
+
     a = aval_of(ct)
     high = [0] * (a.ndim - 1) + [lengths[-1] - a.shape[-1]]
     whole = pad(ct, constant(np.zeros((), a.dtype)), low=[0] * a.ndim, high=high)
@@ -97,6 +104,7 @@ def _irfft_transpose(ct, x: Aval, lengths):
     from .arithmetic import mul
     from .convert import complex, conj
     from .structure import broadcast_in_dim, constant, zeros
+
     half = np.full(x.shape[-1], 2 / math.prod(lengths), dt.real_of(x.dtype))
     half[0] /= 2
     if lengths[-1] % 2 == 0:
@@ -106,6 +114,13 @@ def _irfft_transpose(ct, x: Aval, lengths):
 
 
 fft_p = Primitive(
-    "fft", family="fft", feature="fft", shape=_fft_shape, reference=_fft_reference,
-    lower=_fft_lower, jvp=jointly_linear(fft), transpose=_fft_transpose,
-    batch=front_batch(fft))
+    "fft",
+    family="fft",
+    feature="fft",
+    shape=_fft_shape,
+    reference=_fft_reference,
+    lower=_fft_lower,
+    jvp=jointly_linear(fft),
+    transpose=_fft_transpose,
+    batch=front_batch(fft),
+)

@@ -9,6 +9,7 @@ series can be differentiated by its parameters without a second formula.
 
     lower=lowered(logistic)         reference=logistic
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ def _arithmetic(name: str, swapped: bool = False):
             return NotImplemented  # the dual's reflected operator takes over
         pair = (self.like(other), self) if swapped else (self, self.like(other))
         return self.emit(f"stablehlo.{name}", *pair)
+
     return method
 
 
@@ -36,6 +38,7 @@ def _comparison(direction: str):
     def method(self, other):
         attrs = f"comparison_direction = #stablehlo<comparison_direction {direction}>"
         return self.emit("stablehlo.compare", self, self.like(other), dtype=dt.bool_, attrs=attrs)
+
     return method
 
 
@@ -101,10 +104,12 @@ def equals(x, y):
 
 def lowered(formula: Callable, compute=None) -> Callable:
     """The lowering rule that a formula gives; `compute` maps the dtype to the one computed in."""
+
     def rule(ctx, *operands, **params):
         dtype = operands[0].aval.dtype
         terms = [Term(ctx, o).astype(compute(dtype) if compute else dtype) for o in operands]
         return formula(*terms, **params).astype(dtype).operand
+
     return rule
 
 
@@ -113,6 +118,7 @@ def lowered(formula: Callable, compute=None) -> Callable:
 
 def unary_function(hlo: str, reference: Callable, derivative: Callable | None = None) -> Callable:
     """A function of arrays, terms and duals; derivative(out, x) is for the duals."""
+
     def apply(x):
         if isinstance(x, Term):
             return x.emit(hlo, x)
@@ -120,13 +126,16 @@ def unary_function(hlo: str, reference: Callable, derivative: Callable | None = 
             out = apply(x.value)
             return Dual(out, x.dot * derivative(out, x.value))
         return reference(x)
+
     return apply
 
 
 def _scipy(name: str) -> Callable:
     def reference(x):
         from scipy import special
+
         return getattr(special, name)(x)
+
     return reference
 
 
@@ -147,8 +156,7 @@ digamma = unary_function("chlo.digamma", _scipy("psi"))
 def where(condition, x, y):
     """Select elementwise; x or y may be a number."""
     if isinstance(x, Dual) or isinstance(y, Dual):
-        return Dual(where(condition, value_of(x), value_of(y)),
-                    where(condition, dot_of(x), dot_of(y)))
+        return Dual(where(condition, value_of(x), value_of(y)), where(condition, dot_of(x), dot_of(y)))
     if not isinstance(condition, Term):
         return np.where(condition, x, y)
     if not isinstance(x, Term) and not isinstance(y, Term):
@@ -218,7 +226,7 @@ def value_of(x):
 
 def dot_of(x):
     """A dual's derivative; 0 of anything else."""
-    return x.dot if isinstance(x, Dual) else 0.
+    return x.dot if isinstance(x, Dual) else 0.0
 
 
 # ---- polynomials ---------------------------------------------------------------------------------
@@ -246,7 +254,7 @@ def needed(coefficients: Sequence[float], dtype) -> tuple[float, ...]:
     |T_k| <= 1, so the tail dropped is at most its coefficients' sum: float32 takes half of them.
     """
     scale = float(dt.finfo(dtype).eps) * max(map(abs, coefficients)) / 16
-    kept, tail = len(coefficients), 0.
+    kept, tail = len(coefficients), 0.0
     while kept > 2 and tail + abs(coefficients[kept - 1]) < scale:
         tail += abs(coefficients[kept - 1])
         kept -= 1
@@ -280,6 +288,7 @@ def _flatten(state: Sequence):
     def rebuild(new):
         new = iter(new)
         return [Dual(next(new), next(new)) if isinstance(x, Dual) else next(new) for x in state]
+
     return leaves, rebuild
 
 
@@ -295,8 +304,9 @@ def _while(body, like: Term, leaves: list, rebuild: Callable, limit: int) -> lis
 
     def step(c, k, _, *values):
         count = Term(c, k)
-        spread = count.emit("stablehlo.broadcast_in_dim", count, shape=shape,
-                            attrs=f"broadcast_dimensions = {dims_attr(())}")
+        spread = count.emit(
+            "stablehlo.broadcast_in_dim", count, shape=shape, attrs=f"broadcast_dimensions = {dims_attr(())}"
+        )
         *new, busy = body(spread, *rebuild([Term(c, v) for v in values]))
         new = [spread.like(x) for x in _flatten(new)[0]]
         return [t.operand for t in (count + 1, busy, *new)]
@@ -311,7 +321,15 @@ def _any(x: Term) -> Term:
     """Whether some element of a boolean term holds: a scalar."""
     ctx = x.ctx
     start = ctx.full(aval((), dt.bool_), False)
-    body = ctx.region((start.aval, start.aval),
-                      lambda c, a, b: c.op("stablehlo.or", a, b, out=a.aval))
-    return Term(ctx, ctx.op("stablehlo.reduce", x.operand, start, out=start.aval,
-                            attrs=f"dimensions = {dims_attr(range(x.aval.ndim))}", regions=[body]))
+    body = ctx.region((start.aval, start.aval), lambda c, a, b: c.op("stablehlo.or", a, b, out=a.aval))
+    return Term(
+        ctx,
+        ctx.op(
+            "stablehlo.reduce",
+            x.operand,
+            start,
+            out=start.aval,
+            attrs=f"dimensions = {dims_attr(range(x.aval.ndim))}",
+            regions=[body],
+        ),
+    )

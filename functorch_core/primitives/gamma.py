@@ -1,4 +1,5 @@
 """The gamma function's family: log-gamma, polygamma, Hurwitz zeta, incomplete gamma and beta."""
+
 from __future__ import annotations
 
 import math
@@ -10,8 +11,17 @@ from . import special_tables as tables
 from .arithmetic import add, mul, neg, sub
 from .comparison import eq, select
 from .declare import (
-    NOT_LINEAR, Primitive, Reason, aval_of, bind, elementwise_batch, elementwise_shape,
-    operand_like, same_dtype, unary)
+    NOT_LINEAR,
+    Primitive,
+    Reason,
+    aval_of,
+    bind,
+    elementwise_batch,
+    elementwise_shape,
+    operand_like,
+    same_dtype,
+    unary,
+)
 from .special import FLOATS, at_least_float32, in_float64, scipy_reference, wide_reference
 from .structure import full
 from .transcendental import exp, log, log1p
@@ -24,6 +34,7 @@ def _several(name: str, formula, reference, derivatives):
 
     For each operand: derivative(t, out, *operands), None for "no dependence", or a Reason.
     """
+
     def apply(*operands):
         like = next(x for x in operands if not isinstance(x, (int, float)))
         return bind(primitive, *[operand_like(x, like) for x in operands])
@@ -40,14 +51,20 @@ def _several(name: str, formula, reference, derivatives):
         return out, total
 
     primitive = Primitive(
-        name, family="special", feature="transcendental",
+        name,
+        family="special",
+        feature="transcendental",
         shape=elementwise_shape(name, FLOATS, "floating (not float8)", same_dtype),
         reference=scipy_reference(reference) if isinstance(reference, str) else reference,
-        lower=fo.lowered(formula, in_float64), jvp=jvp, transpose=NOT_LINEAR,
-        batch=elementwise_batch(apply))
+        lower=fo.lowered(formula, in_float64),
+        jvp=jvp,
+        transpose=NOT_LINEAR,
+        batch=elementwise_batch(apply),
+    )
     apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = (f"Elementwise {name} of {len(derivatives)} floating arrays of one shape and "
-                     "dtype (or Python scalars).")
+    apply.__doc__ = (
+        f"Elementwise {name} of {len(derivatives)} floating arrays of one shape and dtype (or Python scalars)."
+    )
     return apply
 
 
@@ -56,28 +73,36 @@ def _several(name: str, formula, reference, derivatives):
 # then the integral and its corrections. chlo.zeta is 2e-5 off at q = -7.5, in both precisions.
 
 _BERNOULLI = (  # B(2j) / (2j)!
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000,
-    1 / 74724249600, -3617 / 10670622842880000, 43867 / 5109094217170944000,
-    -174611 / 802857662698291200000)
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+)
 _LOWEST_Q = -1e5  # that many terms at most; below it NaN
 
 
 def _zeta_step(k, s, q, total):
     active = (q <= 9) | (k <= 9)
-    total = fo.where(active, total + q**(-s), total)
+    total = fo.where(active, total + q ** (-s), total)
     q = fo.where(active, q + 1, q)
     return s, q, total, (q <= 9) | (k < 9)
 
 
 def _zeta(s, q):
     q = fo.where(q < _LOWEST_Q, math.nan, q)
-    _, q, total = fo.iterate(_zeta_step, (s, q, 0.), limit=110_000)
-    order = fo.where(s < 1000, s, 1000.)  # beyond, the correction is 0 and its factors overflow
+    _, q, total = fo.iterate(_zeta_step, (s, q, 0.0), limit=110_000)
+    order = fo.where(s < 1000, s, 1000.0)  # beyond, the correction is 0 and its factors overflow
     factor, correction = order / q, 0.5
     for j, b in enumerate(_BERNOULLI):
         correction = factor * b + correction
         factor = factor * ((order + (2 * j + 1)) / q) * ((order + (2 * j + 2)) / q)
-    total = total + q**(1 - s) / (s - 1) + q**(-s) * correction
+    total = total + q ** (1 - s) / (s - 1) + q ** (-s) * correction
     return fo.where(s < 1, math.nan, fo.where(fo.equals(s, 1), math.inf, total))
 
 
@@ -90,23 +115,27 @@ def _polygamma(n, x):
 
 def _zeta_reference(s, q):
     from scipy import special
+
     return special.zeta(s, np.where(q < _LOWEST_Q, np.nan, q))
 
 
 def _polygamma_reference(n, x):
     from scipy import special
+
     whole = np.where((n >= 0) & (np.floor(n) == n), n, np.nan)
-    higher = (-1.)**(whole + 1) * special.gamma(whole + 1) * _zeta_reference(whole + 1, x)
+    higher = (-1.0) ** (whole + 1) * special.gamma(whole + 1) * _zeta_reference(whole + 1, x)
     return np.where(whole == 0, special.psi(x), higher)
 
 
 _ORDER = Reason("the order of zeta and polygamma is a parameter; differentiate by the last operand")
 
-zeta = _several("zeta", _zeta, wide_reference(_zeta_reference),
-                (_ORDER, lambda out, s, q: neg(mul(s, zeta(add(s, 1.), q)))))
+zeta = _several(
+    "zeta", _zeta, wide_reference(_zeta_reference), (_ORDER, lambda out, s, q: neg(mul(s, zeta(add(s, 1.0), q))))
+)
 
-polygamma = _several("polygamma", _polygamma, wide_reference(_polygamma_reference),
-                     (_ORDER, lambda out, n, x: polygamma(add(n, 1.), x)))
+polygamma = _several(
+    "polygamma", _polygamma, wide_reference(_polygamma_reference), (_ORDER, lambda out, n, x: polygamma(add(n, 1.0), x))
+)
 
 # ---- lgamma, digamma -----------------------------------------------------------------------------
 
@@ -117,16 +146,31 @@ def _digamma(x):
 
 def _lgamma_reference(x):
     from scipy import special
+
     return np.where(np.isinf(x), np.inf, special.gammaln(x))  # scipy: -inf at -inf
 
 
-lgamma = unary("lgamma", fo.lowered(fo.lgamma, at_least_float32), wide_reference(_lgamma_reference),
-               dtypes=FLOATS, what="floating (not float8)", family="special",
-               feature="transcendental", derivative=lambda t, out, x: mul(t, digamma(x)))
+lgamma = unary(
+    "lgamma",
+    fo.lowered(fo.lgamma, at_least_float32),
+    wide_reference(_lgamma_reference),
+    dtypes=FLOATS,
+    what="floating (not float8)",
+    family="special",
+    feature="transcendental",
+    derivative=lambda t, out, x: mul(t, digamma(x)),
+)
 
-digamma = unary("digamma", fo.lowered(_digamma, at_least_float32), scipy_reference("psi"),
-                dtypes=FLOATS, what="floating (not float8)", family="special",
-                feature="transcendental", derivative=lambda t, out, x: mul(t, _trigamma(x)))
+digamma = unary(
+    "digamma",
+    fo.lowered(_digamma, at_least_float32),
+    scipy_reference("psi"),
+    dtypes=FLOATS,
+    what="floating (not float8)",
+    family="special",
+    feature="transcendental",
+    derivative=lambda t, out, x: mul(t, _trigamma(x)),
+)
 
 
 def _trigamma(x):
@@ -154,16 +198,16 @@ def _phi(ratio):
     """mu - log(1 + mu) for mu = ratio - 1, without cancellation near 0."""
     mu = ratio - 1
     near = abs(mu) < 0.3
-    close = mu * mu * fo.chebyshev(fo.where(near, mu, 0.) * (1 / 0.3), tables.LOG1PMX)
+    close = mu * mu * fo.chebyshev(fo.where(near, mu, 0.0) * (1 / 0.3), tables.LOG1PMX)
     return fo.where(near, close, mu - fo.log(ratio))
 
 
 def _density(a, x):
     """D = x^a e^-x / Gamma(a + 1)."""
-    small_a = fo.where(a < 10, a, 10.)
+    small_a = fo.where(a < 10, a, 10.0)
     bounded = fo.where(x < 1e4, x, 1e4)  # e^-x is 0 long before
     small = bounded**small_a * fo.exp(-bounded) / fo.exp(fo.lgamma(small_a + 1))
-    large_a = fo.where(a < 10, 10., a)
+    large_a = fo.where(a < 10, 10.0, a)
     exponent = large_a * _phi(x / large_a) + _stirling(large_a)
     large = fo.exp(-exponent) / fo.sqrt(large_a * (2 * math.pi))
     return fo.where(a < 10, small, large)
@@ -257,15 +301,14 @@ def _incomplete(a, x):
     """(P, Q) for a > 0, 0 < x < inf."""
     temme, fraction = _regions(a, x)
     density, plain = _density(a, x), ~temme & ~fraction
-    p = density * _series(fo.where(plain, a, 1.), fo.where(plain, x, 0.))
+    p = density * _series(fo.where(plain, a, 1.0), fo.where(plain, x, 0.0))
     tiny = plain & (a < 0.5) & (x <= 1)
     q = fo.where(tiny, _small_q(fo.where(tiny, a, 0.25), fo.where(tiny, x, 0.5)), 1 - p)
-    tail = density * a * _fraction(fo.where(fraction, a, 1.), fo.where(fraction, x, 2.))
+    tail = density * a * _fraction(fo.where(fraction, a, 1.0), fo.where(fraction, x, 2.0))
     p, q = fo.where(fraction, 1 - tail, p), fo.where(fraction, tail, q)
-    exponent, y, rest = _temme(fo.where(temme, a, 32.), fo.where(temme, x, 32.))
+    exponent, y, rest = _temme(fo.where(temme, a, 32.0), fo.where(temme, x, 32.0))
     rest = fo.exp(-exponent) * rest
-    return (fo.where(temme, 0.5 * fo.erfc(-y) - rest, p),
-            fo.where(temme, 0.5 * fo.erfc(y) + rest, q))
+    return (fo.where(temme, 0.5 * fo.erfc(-y) - rest, p), fo.where(temme, 0.5 * fo.erfc(y) + rest, q))
 
 
 def _guarded(a, x, out, at_zero: float, at_infinity: float):
@@ -278,31 +321,35 @@ def _guarded(a, x, out, at_zero: float, at_infinity: float):
 def _inside(a, x):
     """The operands where they are in the open domain, harmless ones elsewhere."""
     inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
-    return fo.where(inside, a, 1.), fo.where(inside, x, 1.)
+    return fo.where(inside, a, 1.0), fo.where(inside, x, 1.0)
 
 
 def _igamma(a, x):
-    return _guarded(a, x, _incomplete(*_inside(a, x))[0], 0., 1.)
+    return _guarded(a, x, _incomplete(*_inside(a, x))[0], 0.0, 1.0)
 
 
 def _igammac(a, x):
-    return _guarded(a, x, _incomplete(*_inside(a, x))[1], 1., 0.)
+    return _guarded(a, x, _incomplete(*_inside(a, x))[1], 1.0, 0.0)
 
 
 def _gamma_density(a, x):
     """x^(a-1) e^-x / Gamma(a), written with primitives; (a-1) log 0 is kept finite."""
     v = aval_of(x)
     tiny = full(v.shape, float(np.finfo(np.float32).tiny), v.dtype)
-    logarithm = log(select(eq(x, 0.), tiny, x))
-    return exp(sub(mul(sub(a, 1.), logarithm), add(x, lgamma(a))))
+    logarithm = log(select(eq(x, 0.0), tiny, x))
+    return exp(sub(mul(sub(a, 1.0), logarithm), add(x, lgamma(a))))
 
 
-igamma = _several("igamma", _igamma, "gammainc",
-                  (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x)))
+igamma = _several(
+    "igamma", _igamma, "gammainc", (lambda out, a, x: igamma_grad_a(a, x), lambda out, a, x: _gamma_density(a, x))
+)
 
-igammac = _several("igammac", _igammac, "gammaincc",
-                   (lambda out, a, x: neg(igamma_grad_a(a, x)),
-                    lambda out, a, x: neg(_gamma_density(a, x))))
+igammac = _several(
+    "igammac",
+    _igammac,
+    "gammaincc",
+    (lambda out, a, x: neg(igamma_grad_a(a, x)), lambda out, a, x: neg(_gamma_density(a, x))),
+)
 
 # ---- the derivative by a -------------------------------------------------------------------------
 # The same series, fraction and expansion, on dual numbers.
@@ -313,11 +360,11 @@ def _slope(a, x):
     temme, fraction = _regions(a, x)
     plain = ~temme & ~fraction
     log_slope = fo.log(x) - fo.digamma(a + 1)  # d log D / da
-    s = _series(_moving(fo.where(plain, a, 1.)), fo.where(plain, x, 0.))
-    f = _moving(a) * _fraction(_moving(fo.where(fraction, a, 1.)), fo.where(fraction, x, 2.))
+    s = _series(_moving(fo.where(plain, a, 1.0)), fo.where(plain, x, 0.0))
+    f = _moving(a) * _fraction(_moving(fo.where(fraction, a, 1.0)), fo.where(fraction, x, 2.0))
     out = fo.where(fraction, -(log_slope * f.value + f.dot), log_slope * s.value + s.dot)
-    a = fo.where(temme, a, 32.)
-    exponent, y, rest = _temme(_moving(a), fo.where(temme, x, 32.))
+    a = fo.where(temme, a, 32.0)
+    exponent, y, rest = _temme(_moving(a), fo.where(temme, x, 32.0))
     q = -y.dot * (1 / math.sqrt(math.pi)) - exponent.dot * rest.value + rest.dot
     return fo.where(temme, -q * fo.sqrt(a * (2 * math.pi)) * fo.exp(_stirling(a)), out)
 
@@ -329,22 +376,26 @@ def _moving(a):
 
 def _igamma_grad_a(a, x):
     inside = _inside(a, x)
-    return _guarded(a, x, _density(*inside) * _slope(*inside), 0., 0.)
+    return _guarded(a, x, _density(*inside) * _slope(*inside), 0.0, 0.0)
 
 
 def _random_gamma_grad(a, sample):
     a_in, x = _inside(a, sample)
-    return _guarded(a, sample, -x / a_in * _slope(a_in, x), 0., math.inf)
+    return _guarded(a, sample, -x / a_in * _slope(a_in, x), 0.0, math.inf)
 
 
 _SECOND = Reason("it is a first derivative already, and its own is not known in closed form")
 
 igamma_grad_a = _several(
-    "igamma_grad_a", _igamma_grad_a, wide_reference(_igamma_grad_a),
-    (_SECOND, lambda out, a, x: mul(_gamma_density(a, x), sub(log(x), digamma(a)))))
+    "igamma_grad_a",
+    _igamma_grad_a,
+    wide_reference(_igamma_grad_a),
+    (_SECOND, lambda out, a, x: mul(_gamma_density(a, x), sub(log(x), digamma(a)))),
+)
 
-random_gamma_grad = _several("random_gamma_grad", _random_gamma_grad,
-                             wide_reference(_random_gamma_grad), (_SECOND, _SECOND))
+random_gamma_grad = _several(
+    "random_gamma_grad", _random_gamma_grad, wide_reference(_random_gamma_grad), (_SECOND, _SECOND)
+)
 
 # ---- betainc -------------------------------------------------------------------------------------
 # I = W g, W = x^a (1-x)^b / B(a, b), g a continued fraction (DLMF 8.17.22), on the side of the mean
@@ -357,16 +408,20 @@ _LARGEST = 1e10
 def _log_weight(a, b, x, y):
     """log of x^a y^b / B(a, b); the large parts of the logarithms cancel in closed form."""
     low, high = fo.where(a < b, a, b), fo.where(a < b, b, a)
-    big, mid = fo.where(high < 10, 10., high), fo.where(low < 10, 10., low)
+    big, mid = fo.where(high < 10, 10.0, high), fo.where(low < 10, 10.0, low)
     powers = a * fo.log(x) + b * fo.log(y)
     small = powers + fo.lgamma(a + b) - fo.lgamma(a) - fo.lgamma(b)
     shift = _stirling(low + big) - _stirling(big)
-    mixed = (powers - fo.lgamma(low) + low * (fo.log(low + big) - 1)
-             + (big - 0.5) * fo.log1p(low / big) + shift)
+    mixed = powers - fo.lgamma(low) + low * (fo.log(low + big) - 1) + (big - 0.5) * fo.log1p(low / big) + shift
     gap = x * b - y * a
-    central = (a * fo.log1p(gap / a) + b * fo.log1p(-gap / b)
-               + 0.5 * fo.log(mid / (mid + big) * big * (0.5 / math.pi))
-               + _stirling(mid + big) - _stirling(mid) - _stirling(big))
+    central = (
+        a * fo.log1p(gap / a)
+        + b * fo.log1p(-gap / b)
+        + 0.5 * fo.log(mid / (mid + big) * big * (0.5 / math.pi))
+        + _stirling(mid + big)
+        - _stirling(mid)
+        - _stirling(big)
+    )
     return fo.where(high < 10, small, fo.where(low < 10, mixed, central))
 
 
@@ -395,7 +450,7 @@ def _beta_sides(a, b, x):
 
 def _beta_inside(a, b, x):
     inside = _beta_proper(a, b) & (x > 0) & (x < 1)
-    return fo.where(inside, a, 1.), fo.where(inside, b, 1.), fo.where(inside, x, 0.5)
+    return fo.where(inside, a, 1.0), fo.where(inside, b, 1.0), fo.where(inside, x, 0.5)
 
 
 def _beta_proper(a, b):
@@ -403,7 +458,7 @@ def _beta_proper(a, b):
 
 
 def _beta_guarded(a, b, x, out, at_one: float):
-    out = fo.where(fo.equals(x, 0), 0., fo.where(fo.equals(x, 1), at_one, out))
+    out = fo.where(fo.equals(x, 0), 0.0, fo.where(fo.equals(x, 1), at_one, out))
     return fo.where(_beta_proper(a, b) & (x >= 0) & (x <= 1), out, math.nan)
 
 
@@ -412,7 +467,7 @@ def _betainc(a, b, x):
     weight = fo.exp(_log_weight(ia, ib, ix, 1 - ix))
     swapped, *operands = _beta_sides(ia, ib, ix)
     part = weight * _beta_fraction(*operands)
-    return _beta_guarded(a, b, x, fo.where(swapped, 1 - part, part), 1.)
+    return _beta_guarded(a, b, x, fo.where(swapped, 1 - part, part), 1.0)
 
 
 def _betainc_grad_a(a, b, x):
@@ -420,20 +475,21 @@ def _betainc_grad_a(a, b, x):
     weight = fo.exp(_log_weight(ia, ib, ix, 1 - ix))
     log_slope = fo.log(ix) - fo.digamma(ia) + fo.digamma(ia + ib)
     swapped, sa, sb, sx = _beta_sides(ia, ib, ix)
-    moves = fo.where(swapped, ia * 0, 1.)
+    moves = fo.where(swapped, ia * 0, 1.0)
     g = _beta_fraction(fo.Dual(sa, moves), fo.Dual(sb, 1 - moves), fo.Dual(sx, sx * 0))
     slope = weight * (log_slope * g.value + g.dot)
-    return _beta_guarded(a, b, x, fo.where(swapped, -slope, slope), 0.)
+    return _beta_guarded(a, b, x, fo.where(swapped, -slope, slope), 0.0)
 
 
 def _betainc_reference(a, b, x):
     from scipy import special
+
     return np.where(_beta_proper(a, b), special.betainc(a, b, x), np.nan)
 
 
 def _beta_density(out, a, b, x):
     """x^(a-1) (1-x)^(b-1) / B(a, b), written with primitives."""
-    powers = add(mul(sub(a, 1.), log(x)), mul(sub(b, 1.), log1p(neg(x))))
+    powers = add(mul(sub(a, 1.0), log(x)), mul(sub(b, 1.0), log1p(neg(x))))
     return exp(add(powers, sub(lgamma(add(a, b)), add(lgamma(a), lgamma(b)))))
 
 
@@ -443,12 +499,19 @@ def _beta_grad_x(out, a, b, x):
 
 
 betainc = _several(
-    "betainc", _betainc, wide_reference(_betainc_reference),
-    (lambda out, a, b, x: betainc_grad_a(a, b, x),
-     lambda out, a, b, x: neg(betainc_grad_a(b, a, sub(1., x))), _beta_density))
+    "betainc",
+    _betainc,
+    wide_reference(_betainc_reference),
+    (
+        lambda out, a, b, x: betainc_grad_a(a, b, x),
+        lambda out, a, b, x: neg(betainc_grad_a(b, a, sub(1.0, x))),
+        _beta_density,
+    ),
+)
 
-betainc_grad_a = _several("betainc_grad_a", _betainc_grad_a, wide_reference(_betainc_grad_a),
-                          (_SECOND, _SECOND, _beta_grad_x))
+betainc_grad_a = _several(
+    "betainc_grad_a", _betainc_grad_a, wide_reference(_betainc_grad_a), (_SECOND, _SECOND, _beta_grad_x)
+)
 
 
 # ---- the derivative of a coordinate of a Dirichlet vector ----------------------------------------
@@ -459,7 +522,7 @@ def _random_dirichlet_grad(a, b, x):
     ia, ib, ix = _beta_inside(a, b, x)
     log_slope = fo.log(ix) - fo.digamma(ia) + fo.digamma(ia + ib)
     swapped, sa, sb, sx = _beta_sides(ia, ib, ix)
-    moves = fo.where(swapped, ia * 0, 1.)
+    moves = fo.where(swapped, ia * 0, 1.0)
     g = _beta_fraction(fo.Dual(sa, moves), fo.Dual(sb, 1 - moves), fo.Dual(sx, sx * 0))
     slope = ix * (log_slope * g.value + g.dot)
     at_one = (fo.digamma(ia + ib) - fo.digamma(ia)) / ib
@@ -467,5 +530,5 @@ def _random_dirichlet_grad(a, b, x):
 
 
 random_dirichlet_grad = _several(
-    "random_dirichlet_grad", _random_dirichlet_grad, wide_reference(_random_dirichlet_grad),
-    (_SECOND, _SECOND, _SECOND))
+    "random_dirichlet_grad", _random_dirichlet_grad, wide_reference(_random_dirichlet_grad), (_SECOND, _SECOND, _SECOND)
+)

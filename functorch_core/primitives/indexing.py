@@ -1,4 +1,5 @@
 """Reading at computed places: gather, and the helpers that most callers want."""
+
 from __future__ import annotations
 
 import math
@@ -13,14 +14,24 @@ from ..core.reference import specialised
 from ..core.trace import bind
 from .batching import move_batch_axis
 from .structure import expand_dims, full, zeros
-from .windows import (
-    Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices)
+from .windows import Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices
 
 # ---- gather --------------------------------------------------------------------------------------
 
 
-def gather(operand, indices, *, offset_dims, collapsed_slice_dims, start_index_map, slice_sizes,
-           operand_batching_dims=(), start_indices_batching_dims=(), mode="clip", fill_value=None):
+def gather(
+    operand,
+    indices,
+    *,
+    offset_dims,
+    collapsed_slice_dims,
+    start_index_map,
+    slice_sizes,
+    operand_batching_dims=(),
+    start_indices_batching_dims=(),
+    mode="clip",
+    fill_value=None,
+):
     """The windows of `operand` at `indices` (XLA's gather, index_vector_dim last).
 
     Windows out of bounds: moved inside ('clip'), replaced by `fill_value` ('fill'; by default NaN,
@@ -29,18 +40,41 @@ def gather(operand, indices, *, offset_dims, collapsed_slice_dims, start_index_m
     check_mode("gather", mode, ("clip", "fill", "promise_in_bounds"))
     if mode != "fill" or fill_value != fill_value:  # NaN is the default, and not equal to itself
         fill_value = None
-    return bind(gather_p, operand, indices, offset_dims=tuple(offset_dims),
-                collapsed_slice_dims=tuple(collapsed_slice_dims),
-                start_index_map=tuple(start_index_map), slice_sizes=tuple(slice_sizes),
-                operand_batching_dims=tuple(operand_batching_dims),
-                start_indices_batching_dims=tuple(start_indices_batching_dims),
-                mode=mode, fill_value=fill_value)
+    return bind(
+        gather_p,
+        operand,
+        indices,
+        offset_dims=tuple(offset_dims),
+        collapsed_slice_dims=tuple(collapsed_slice_dims),
+        start_index_map=tuple(start_index_map),
+        slice_sizes=tuple(slice_sizes),
+        operand_batching_dims=tuple(operand_batching_dims),
+        start_indices_batching_dims=tuple(start_indices_batching_dims),
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
-def _gather_windows(operand, *, offset_dims, collapsed_slice_dims, start_index_map, slice_sizes,
-                    operand_batching_dims, start_indices_batching_dims, **_) -> Windows:
-    return Windows(operand.shape, slice_sizes, start_index_map, collapsed_slice_dims, offset_dims,
-                   operand_batching_dims, start_indices_batching_dims)
+def _gather_windows(
+    operand,
+    *,
+    offset_dims,
+    collapsed_slice_dims,
+    start_index_map,
+    slice_sizes,
+    operand_batching_dims,
+    start_indices_batching_dims,
+    **_,
+) -> Windows:
+    return Windows(
+        operand.shape,
+        slice_sizes,
+        start_index_map,
+        collapsed_slice_dims,
+        offset_dims,
+        operand_batching_dims,
+        start_indices_batching_dims,
+    )
 
 
 def default_fill(dtype: np.dtype):
@@ -85,6 +119,7 @@ def _gather_at(operand, indices, *, mode, fill_value, **params):
             out[inside != starts] = np.asarray(fill).astype(operand.dtype)
         out = out.reshape(shape)
         return out if stays else out.transpose(order)
+
     return run
 
 
@@ -103,20 +138,29 @@ def _gather_lower(ctx, operand, indices, *, mode, fill_value, **params):
     w = _gather_windows(operand.aval, **params)
     out = operand.aval.with_shape(w.outer_shape(indices.aval.shape[:-1]))
     indices = wide_indices(ctx, indices)
-    numbers = (f"offset_dims = {ints(w.window_dims)}, collapsed_slice_dims = {ints(w.dropped)}, "
-               f"operand_batching_dims = {ints(w.operand_batch)}, "
-               f"start_indices_batching_dims = {ints(w.indices_batch)}, "
-               f"start_index_map = {ints(w.index_map)}, "
-               f"index_vector_dim = {indices.aval.ndim - 1}")
-    found = ctx.op("stablehlo.gather", operand, indices, out=out,
-                   attrs=f"dimension_numbers = #stablehlo.gather<{numbers}>, "
-                         f"slice_sizes = {dims_attr(w.sizes)}")
+    numbers = (
+        f"offset_dims = {ints(w.window_dims)}, collapsed_slice_dims = {ints(w.dropped)}, "
+        f"operand_batching_dims = {ints(w.operand_batch)}, "
+        f"start_indices_batching_dims = {ints(w.indices_batch)}, "
+        f"start_index_map = {ints(w.index_map)}, "
+        f"index_vector_dim = {indices.aval.ndim - 1}"
+    )
+    found = ctx.op(
+        "stablehlo.gather",
+        operand,
+        indices,
+        out=out,
+        attrs=f"dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = {dims_attr(w.sizes)}",
+    )
     if mode != "fill":
         return found
     fill = default_fill(out.dtype) if fill_value is None else fill_value
-    inside = ctx.op("stablehlo.broadcast_in_dim", inside_bounds(ctx, indices, w),
-                    out=out.with_dtype(dt.bool_),
-                    attrs=f"broadcast_dimensions = {dims_attr(w.scatter_dims(out.ndim))}")
+    inside = ctx.op(
+        "stablehlo.broadcast_in_dim",
+        inside_bounds(ctx, indices, w),
+        out=out.with_dtype(dt.bool_),
+        attrs=f"broadcast_dimensions = {dims_attr(w.scatter_dims(out.ndim))}",
+    )
     return ctx.op("stablehlo.select", inside, found, ctx.full(out, fill), out=out)
 
 
@@ -127,22 +171,50 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
     return out, gather(tangents[0], primals[1], fill_value=0, **params)
 
 
-def _gather_transpose(ct, operand, indices, *, offset_dims, collapsed_slice_dims, start_index_map,
-                      operand_batching_dims, start_indices_batching_dims, mode, **_):
+def _gather_transpose(
+    ct,
+    operand,
+    indices,
+    *,
+    offset_dims,
+    collapsed_slice_dims,
+    start_index_map,
+    operand_batching_dims,
+    start_indices_batching_dims,
+    mode,
+    **_,
+):
     from .scattering import scatter
-    return scatter(zeros(operand.aval), indices, ct, update_window_dims=offset_dims,
-                   inserted_window_dims=collapsed_slice_dims,
-                   scatter_dims_to_operand_dims=start_index_map,
-                   operand_batching_dims=operand_batching_dims,
-                   scatter_indices_batching_dims=start_indices_batching_dims,
-                   mode="drop" if mode == "fill" else mode, combine="add"), None
+
+    return scatter(
+        zeros(operand.aval),
+        indices,
+        ct,
+        update_window_dims=offset_dims,
+        inserted_window_dims=collapsed_slice_dims,
+        scatter_dims_to_operand_dims=start_index_map,
+        operand_batching_dims=operand_batching_dims,
+        scatter_indices_batching_dims=start_indices_batching_dims,
+        mode="drop" if mode == "fill" else mode,
+        combine="add",
+    ), None
 
 
-def _gather_batch(axis, args, dims, *, offset_dims, collapsed_slice_dims, start_index_map,
-                  slice_sizes, operand_batching_dims, start_indices_batching_dims, **params):
+def _gather_batch(
+    axis,
+    args,
+    dims,
+    *,
+    offset_dims,
+    collapsed_slice_dims,
+    start_index_map,
+    slice_sizes,
+    operand_batching_dims,
+    start_indices_batching_dims,
+    **params,
+):
     in_operand, in_indices = (d is not None for d in dims)
-    operand, indices = (x if d is None else move_batch_axis(axis, x, d, 0)
-                        for x, d in zip(args, dims))
+    operand, indices = (x if d is None else move_batch_axis(axis, x, d, 0) for x, d in zip(args, dims))
     offset_dims = shift(offset_dims)
     if in_operand:
         collapsed_slice_dims, start_index_map = shift(collapsed_slice_dims), shift(start_index_map)
@@ -155,22 +227,37 @@ def _gather_batch(axis, args, dims, *, offset_dims, collapsed_slice_dims, start_
     if in_operand and in_indices:
         operand_batching_dims = (0, *operand_batching_dims)
         start_indices_batching_dims = (0, *start_indices_batching_dims)
-    return gather(operand, indices, offset_dims=offset_dims,
-                  collapsed_slice_dims=collapsed_slice_dims, start_index_map=start_index_map,
-                  slice_sizes=slice_sizes, operand_batching_dims=operand_batching_dims,
-                  start_indices_batching_dims=start_indices_batching_dims, **params), 0
+    return gather(
+        operand,
+        indices,
+        offset_dims=offset_dims,
+        collapsed_slice_dims=collapsed_slice_dims,
+        start_index_map=start_index_map,
+        slice_sizes=slice_sizes,
+        operand_batching_dims=operand_batching_dims,
+        start_indices_batching_dims=start_indices_batching_dims,
+        **params,
+    ), 0
 
 
 gather_p = Primitive(
-    "gather", family="index", feature="gather",
-    shape=_gather_shape, reference=_gather_reference, lower=_gather_lower,
-    jvp=_gather_jvp, transpose=_gather_transpose, batch=_gather_batch)
+    "gather",
+    family="index",
+    feature="gather",
+    shape=_gather_shape,
+    reference=_gather_reference,
+    lower=_gather_lower,
+    jvp=_gather_jvp,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+)
 # ---- along one axis: what most callers want ------------------------------------------------------
 
 
 def wrap_negative(indices, size: int):
     """Indices that count from the end (-1 is the last of `size`) as ones that count from 0."""
     from . import add, lt, select
+
     if aval_of(indices).dtype in dt.UNSIGNED:
         return indices
     return select(lt(indices, 0), add(indices, size), indices)
@@ -184,17 +271,24 @@ def index_vectors(indices):
 def take(x, indices, *, axis, mode="clip", fill_value=None):
     """x at `indices` (of any shape) along `axis`: shape[:axis] + indices.shape + shape[axis+1:]."""
     a, i = aval_of(x), aval_of(indices)
-    shape = a.shape[:axis] + i.shape + a.shape[axis + 1:]
+    shape = a.shape[:axis] + i.shape + a.shape[axis + 1 :]
     if not a.shape[axis]:
         return _take_from_nothing("take", a.with_shape(shape), mode, fill_value)
     offset = tuple(d if d < axis else d - 1 + i.ndim for d in range(a.ndim) if d != axis)
-    return gather(x, index_vectors(indices), offset_dims=offset, collapsed_slice_dims=(axis,),
-                  start_index_map=(axis,), slice_sizes=_one_at(a.shape, axis), mode=mode,
-                  fill_value=fill_value)
+    return gather(
+        x,
+        index_vectors(indices),
+        offset_dims=offset,
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        slice_sizes=_one_at(a.shape, axis),
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 def _one_at(shape, axis) -> tuple[int, ...]:
-    return shape[:axis] + (1,) + shape[axis + 1:]
+    return shape[:axis] + (1,) + shape[axis + 1 :]
 
 
 def _take_from_nothing(name: str, out: Aval, mode: str, fill_value):
@@ -216,13 +310,23 @@ def take_along_axis(x, indices, *, axis, mode="clip", fill_value=None):
     if not a.shape[axis] or not i.size:
         return _take_from_nothing("take_along_axis", a.with_shape(i.shape), mode, fill_value)
     others = other_dims(a.ndim, axis)
-    return gather(x, index_vectors(indices), offset_dims=(), collapsed_slice_dims=(axis,),
-                  start_index_map=(axis,), slice_sizes=(1,) * a.ndim, operand_batching_dims=others,
-                  start_indices_batching_dims=others, mode=mode, fill_value=fill_value)
+    return gather(
+        x,
+        index_vectors(indices),
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        slice_sizes=(1,) * a.ndim,
+        operand_batching_dims=others,
+        start_indices_batching_dims=others,
+        mode=mode,
+        fill_value=fill_value,
+    )
 
 
 def check_along(name: str, a: Aval, indices: Aval, axis: int):
     """ValueError unless the indices agree with an aval in all dimensions but `axis`."""
     if a.ndim != indices.ndim or _one_at(a.shape, axis) != _one_at(indices.shape, axis):
-        raise ValueError(f"{name} along {axis} takes indices that agree with {a} in the other "
-                         f"dimensions, got {indices}")
+        raise ValueError(
+            f"{name} along {axis} takes indices that agree with {a} in the other dimensions, got {indices}"
+        )

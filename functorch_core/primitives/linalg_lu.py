@@ -4,6 +4,7 @@ Derivatives: de Hoog, Anderssen and Lukas, "Differentiation of matrix functional
 factorization", 2011; Giles, "Collected matrix derivative results for forward and reverse mode
 algorithmic differentiation", 2008.
 """
+
 from __future__ import annotations
 
 import math
@@ -21,9 +22,26 @@ from .convert import convert
 from .declare import no_tangent
 from .indexing import gather, index_vectors
 from .linalg_matrices import (
-    as_diagonal, check_matrix, check_stack, cuda_call, diagonal, identity, info_aval, lapack,
-    lower_triangle, matmul, per_row, resized, rows_columns, scipy_routine, stacked,
-    swapped, unless_empty, unavailable, upper_triangle)
+    as_diagonal,
+    check_matrix,
+    check_stack,
+    cuda_call,
+    diagonal,
+    identity,
+    info_aval,
+    lapack,
+    lower_triangle,
+    matmul,
+    per_row,
+    resized,
+    rows_columns,
+    scipy_routine,
+    stacked,
+    swapped,
+    unless_empty,
+    unavailable,
+    upper_triangle,
+)
 from .linalg_triangular import solve_as_columns, triangular_solve
 from .reductions import reduce_max, reduce_prod, reduce_sum
 from .slicing import dynamic_slice
@@ -39,10 +57,17 @@ def permute_rows(x, permutation):
     if not a.size:
         return x
     lead = tuple(range(a.ndim - 2))
-    return gather(x, index_vectors(permutation), offset_dims=(a.ndim - 1,),
-                  collapsed_slice_dims=(a.ndim - 2,), start_index_map=(a.ndim - 2,),
-                  slice_sizes=(*(1 for _ in lead), 1, a.shape[-1]), operand_batching_dims=lead,
-                  start_indices_batching_dims=lead, mode="clip")
+    return gather(
+        x,
+        index_vectors(permutation),
+        offset_dims=(a.ndim - 1,),
+        collapsed_slice_dims=(a.ndim - 2,),
+        start_index_map=(a.ndim - 2,),
+        slice_sizes=(*(1 for _ in lead), 1, a.shape[-1]),
+        operand_batching_dims=lead,
+        start_indices_batching_dims=lead,
+        mode="clip",
+    )
 
 
 def inverse_permutation(permutation):
@@ -65,8 +90,9 @@ def pivots_to_permutation(pivots, *, size):
 
 def _permutation_shape(pivots, *, size):
     if pivots.dtype != dt.int32 or pivots.ndim < 1 or pivots.shape[-1] > size:
-        raise ValueError(f"pivots_to_permutation takes at most {size} (`size`) int32 pivots along "
-                         f"the last dimension, got {pivots}")
+        raise ValueError(
+            f"pivots_to_permutation takes at most {size} (`size`) int32 pivots along the last dimension, got {pivots}"
+        )
     return aval((*pivots.shape[:-1], size), dt.int32)
 
 
@@ -88,9 +114,12 @@ def _exchange(i, permutation, pivots):
     place = iota(shape=a.shape, dtype=dt.int32, dimension=lead)
     here = eq(place, broadcast_in_dim(i, shape=a.shape, dims=()))
     there = eq(place, broadcast_in_dim(pivot, shape=a.shape, dims=tuple(range(a.ndim))))
-    first, second = (broadcast_in_dim(
-        reduce_sum(select(at, permutation, zeros(a)), axes=(lead,)), shape=a.shape,
-        dims=tuple(range(lead))) for at in (here, there))
+    first, second = (
+        broadcast_in_dim(
+            reduce_sum(select(at, permutation, zeros(a)), axes=(lead,)), shape=a.shape, dims=tuple(range(lead))
+        )
+        for at in (here, there)
+    )
     return select(here, second, select(there, first, permutation))
 
 
@@ -103,16 +132,22 @@ def _permutation_lower(ctx, pivots, *, size):
 
     def unfinished(c, i, permutation, pivots):
         end = c.full(number, pivots.aval.shape[-1])
-        return c.op("stablehlo.compare", i, end, out=number.with_dtype(dt.bool_),
-                    attrs="comparison_direction = #stablehlo<comparison_direction LT>")
+        return c.op(
+            "stablehlo.compare",
+            i,
+            end,
+            out=number.with_dtype(dt.bool_),
+            attrs="comparison_direction = #stablehlo<comparison_direction LT>",
+        )
 
     def step(c, i, permutation, pivots):
-        exchanged, = c.call(_exchange, i, permutation, pivots)
+        (exchanged,) = c.call(_exchange, i, permutation, pivots)
         return [c.op("stablehlo.add", i, c.full(number, 1), out=number), exchanged, pivots]
 
     avals = [o.aval for o in carried]
-    return ctx.op("stablehlo.while", *carried, out=avals,
-                  regions=[ctx.region(avals, unfinished), ctx.region(avals, step)])[1]
+    return ctx.op(
+        "stablehlo.while", *carried, out=avals, regions=[ctx.region(avals, unfinished), ctx.region(avals, step)]
+    )[1]
 
 
 def _permutation_cuda(ctx, pivots, *, size):
@@ -121,12 +156,17 @@ def _permutation_cuda(ctx, pivots, *, size):
 
 
 pivots_to_permutation_p = Primitive(
-    "pivots_to_permutation", family="linalg", feature="linalg",
-    shape=_permutation_shape, reference=_permutation_reference,
+    "pivots_to_permutation",
+    family="linalg",
+    feature="linalg",
+    shape=_permutation_shape,
+    reference=_permutation_reference,
     lower=unless_empty(_permutation_shape, _permutation_lower),
     lower_on={"cuda": unless_empty(_permutation_shape, _permutation_cuda)},
-    jvp=no_tangent(pivots_to_permutation), transpose=NOT_LINEAR,
-    batch=front_batch(pivots_to_permutation))
+    jvp=no_tangent(pivots_to_permutation),
+    transpose=NOT_LINEAR,
+    batch=front_batch(pivots_to_permutation),
+)
 
 # ---- lu ------------------------------------------------------------------------------------------
 
@@ -189,19 +229,25 @@ def _lu_jvp(primals, tangents):
     """L^-1 P dA U^-1 is L^-1 dL, strictly lower, and dU U^-1, upper."""
     factors, pivots, permutation = lu(primals[0])
     lower, upper = _square_factors(factors)
-    both = triangular_solve(lower, permute_rows(tangents[0], permutation), lower=True,
-                            unit_diagonal=True)
+    both = triangular_solve(lower, permute_rows(tangents[0], permutation), lower=True, unit_diagonal=True)
     both = triangular_solve(upper, both, left_side=False, lower=False)
     tangent = add(matmul(lower, lower_triangle(both, -1)), matmul(upper_triangle(both), upper))
     return [factors, pivots, permutation], [tangent, None, None]
 
 
 lu_p = Primitive(
-    "lu", family="linalg", feature="linalg", multiple=True,
-    shape=_lu_shape, reference=stacked(_lu_shape, _lu_one), lower=unavailable("lu"),
-    lower_on={"cpu": unless_empty(_lu_shape, _lu_cpu),
-              "cuda": unless_empty(_lu_shape, _lu_cuda)},
-    jvp=_lu_jvp, transpose=NOT_LINEAR, batch=front_batch(lu))
+    "lu",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_lu_shape,
+    reference=stacked(_lu_shape, _lu_one),
+    lower=unavailable("lu"),
+    lower_on={"cpu": unless_empty(_lu_shape, _lu_cpu), "cuda": unless_empty(_lu_shape, _lu_cuda)},
+    jvp=_lu_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(lu),
+)
 
 
 def lu_solve(factors, permutation, b, *, transpose=False, conjugate=False):
@@ -288,17 +334,25 @@ def _solve_batch(axis, args, dims, *, transpose):
 
     def apply(b):
         return _solve_factored(*args[:3], b, transpose=transpose)
+
     return solve_as_columns(axis, args[3], dims[3], apply)
 
 
 _solve_at_front = front_batch(_solve_factored)
 
 solve_p = Primitive(
-    "solve", family="linalg", feature="linalg",
-    shape=_solve_shape, reference=stacked(_solve_shape, _solve_one),
-    lower=unless_empty(_solve_shape, lambda ctx, *operands, transpose: ctx.call(
-        _solve_by_factors, *operands, transpose=transpose)[0]),
-    jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch)
+    "solve",
+    family="linalg",
+    feature="linalg",
+    shape=_solve_shape,
+    reference=stacked(_solve_shape, _solve_one),
+    lower=unless_empty(
+        _solve_shape, lambda ctx, *operands, transpose: ctx.call(_solve_by_factors, *operands, transpose=transpose)[0]
+    ),
+    jvp=_solve_jvp,
+    transpose=_solve_transpose,
+    batch=_solve_batch,
+)
 
 # ---- det, slogdet --------------------------------------------------------------------------------
 
@@ -322,8 +376,7 @@ def slogdet(a):
 def _parity(pivots, dtype):
     """1 or -1 for an even or an odd number of exchanges."""
     a = aval_of(pivots)
-    moved = convert(ne(pivots, iota(shape=a.shape, dtype=a.dtype, dimension=a.ndim - 1)),
-                    dtype=dtype)
+    moved = convert(ne(pivots, iota(shape=a.shape, dtype=a.dtype, dimension=a.ndim - 1)), dtype=dtype)
     ones = full(a.shape, 1, dtype)
     return reduce_prod(sub(ones, mul(moved, 2)), axes=(a.ndim - 1,))
 
@@ -352,9 +405,8 @@ def _without_zero_pivots(factors):
     a, d = aval_of(factors), diagonal(factors)
     size = reduce_max(abs(factors), axes=(a.ndim - 2, a.ndim - 1))
     one = full(aval_of(size).shape, 1, aval_of(size).dtype)
-    step = mul(select(eq(size, 0), one, size), float(dt.finfo(a.dtype).eps)**0.5)
-    step = broadcast_in_dim(convert(step, dtype=a.dtype), shape=aval_of(d).shape,
-                            dims=tuple(range(a.ndim - 2)))
+    step = mul(select(eq(size, 0), one, size), float(dt.finfo(a.dtype).eps) ** 0.5)
+    step = broadcast_in_dim(convert(step, dtype=a.dtype), shape=aval_of(d).shape, dims=tuple(range(a.ndim - 2)))
     return add(factors, as_diagonal(select(eq(d, 0), step, zeros(aval_of(d)))))
 
 
@@ -376,7 +428,13 @@ def _det_jvp(primals, tangents):
 
 
 det_p = Primitive(
-    "det", family="linalg", feature="linalg",
-    shape=_det_shape, reference=_det_reference,
+    "det",
+    family="linalg",
+    feature="linalg",
+    shape=_det_shape,
+    reference=_det_reference,
     lower=lambda ctx, *operands: ctx.call(_det_by_factors, *operands)[0],
-    jvp=_det_jvp, transpose=NOT_LINEAR, batch=front_batch(_det_factored))
+    jvp=_det_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(_det_factored),
+)

@@ -2,6 +2,7 @@
 
 Matrices are the last two dimensions; the leading ones are a batch everywhere.
 """
+
 from __future__ import annotations
 
 import functools
@@ -32,8 +33,7 @@ DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
 def check_matrix(name: str, a: Aval, square: bool = False):
     """TypeError or ValueError unless the aval is a stack of (square) matrices LAPACK can take."""
     if a.dtype not in DTYPES:
-        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got "
-                        f"{a}; convert it first")
+        raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; convert it first")
     if a.ndim < 2:
         raise ValueError(f"{name} takes matrices: at least 2 dimensions, got {a}")
     if square and a.shape[-1] != a.shape[-2]:
@@ -43,11 +43,9 @@ def check_matrix(name: str, a: Aval, square: bool = False):
 def check_stack(name: str, a: Aval, b: Aval):
     """TypeError or ValueError unless b is a stack like a: equal dtypes and leading dimensions."""
     if a.dtype != b.dtype:
-        raise TypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote "
-                        "them first")
+        raise TypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote them first")
     if a.shape[:-2] != b.shape[:-2]:
-        raise ValueError(f"{name} (primitive) takes equal leading dimensions, got {a} and {b}; "
-                         "broadcast them first")
+        raise ValueError(f"{name} (primitive) takes equal leading dimensions, got {a} and {b}; broadcast them first")
 
 
 def rows_columns(a) -> tuple[int, int]:
@@ -188,25 +186,37 @@ def reciprocal_off_diagonal(x):
 # ---- calls of LAPACK and cuSOLVER ----------------------------------------------------------------
 
 
-def lapack(ctx, routine: str, operands: Sequence[Operand], outs: Sequence[Aval],
-           attributes: str = "") -> list[Operand]:
+def lapack(ctx, routine: str, operands: Sequence[Operand], outs: Sequence[Aval], attributes: str = "") -> list[Operand]:
     """In a lowering for the CPU: one LAPACK routine."""
-    text, names = xla.lapack_call(routine, operands, [o.aval for o in operands], outs, attributes,
-                                  result=ctx.fresh())
+    text, names = xla.lapack_call(routine, operands, [o.aval for o in operands], outs, attributes, result=ctx.fresh())
     ctx.lines.append(text + ctx.location)
     return [Operand(n, a) for n, a in zip(names, outs, strict=True)]
 
 
-def cuda_call(ctx, target: str, operands: Sequence[Operand], outs: Sequence[Aval],
-              attributes: str = "", *, matrices: tuple[str, str]) -> list[Operand]:
+def cuda_call(
+    ctx,
+    target: str,
+    operands: Sequence[Operand],
+    outs: Sequence[Aval],
+    attributes: str = "",
+    *,
+    matrices: tuple[str, str],
+) -> list[Operand]:
     """In a lowering for CUDA: one kernel of jaxlib's plugin.
 
     `matrices` has a letter for each operand and each result: M is a column-major matrix.
     """
     takes, gives = ([letter == "M" for letter in letters] for letters in matrices)
     text, names = xla.custom_call_text(
-        target, operands, [o.aval for o in operands], outs, result=ctx.fresh(),
-        attributes=attributes, operand_matrices=takes, result_matrices=gives)
+        target,
+        operands,
+        [o.aval for o in operands],
+        outs,
+        result=ctx.fresh(),
+        attributes=attributes,
+        operand_matrices=takes,
+        result_matrices=gives,
+    )
     ctx.lines.append(text + ctx.location)
     return [Operand(n, a) for n, a in zip(names, outs, strict=True)]
 
@@ -256,6 +266,7 @@ def nan(dtype: np.dtype):
 
 def unless_empty(shape: Callable, lower: Callable) -> Callable:
     """The lowering but for stacks without elements, which LAPACK does not take."""
+
     def rule(ctx, *operands, **params):
         if all(o.aval.size for o in operands):
             return lower(ctx, *operands, **params)
@@ -263,6 +274,7 @@ def unless_empty(shape: Callable, lower: Callable) -> Callable:
         if isinstance(outs, Aval):
             return ctx.call(_of_nothing, shape=outs.shape, dtype=outs.dtype)[0]
         return [ctx.call(_of_nothing, shape=o.shape, dtype=o.dtype)[0] for o in outs]
+
     return rule
 
 
@@ -291,6 +303,7 @@ def scipy_routine(name: str, dtype: np.dtype) -> Callable:
     """SciPy's LAPACK (or BLAS) routine for a dtype: 'potrf' of float64 is dpotrf."""
     from scipy.linalg import blas
     from scipy.linalg import lapack as routines
+
     if dtype in dt.COMPLEX:
         name = {"orgqr": "ungqr", "syevd": "heevd"}.get(name, name)
     name = _PREFIXES[dtype] + name
@@ -302,6 +315,7 @@ def stacked(shape: Callable, one: Callable) -> Callable:
 
     `shape` is the shape rule. Each operand's leading dimensions are those of the first.
     """
+
     def rule(*arrays, **params):
         lead = arrays[0].shape[:-2]
         expected = shape(*map(aval_of, arrays), **params)
@@ -313,13 +327,14 @@ def stacked(shape: Callable, one: Callable) -> Callable:
         else:
             results = _loop(one, arrays, params, lead, outs)
         return results[0] if isinstance(expected, Aval) else results
+
     return rule
 
 
 def _loop(one, arrays, params, lead, outs) -> list[np.ndarray]:
     count = math.prod(lead)
-    flat = [a.reshape((count, *a.shape[len(lead):])) for a in arrays]
-    results = [np.empty((count, *o.shape[len(lead):]), o.dtype) for o in outs]
+    flat = [a.reshape((count, *a.shape[len(lead) :])) for a in arrays]
+    results = [np.empty((count, *o.shape[len(lead) :]), o.dtype) for o in outs]
     for k in range(count):
         found = one(*[a[k] for a in flat], **params)
         found = found if isinstance(found, (list, tuple)) else [found]
@@ -339,10 +354,12 @@ def _nothing(shape, dtype) -> np.ndarray:
 
 def finite_reference(shape: Callable, one: Callable) -> Callable:
     """As `on_finite`, for the reference of single matrices, one(a) -> (info, *results)."""
+
     def rule(a, **params):
         if np.isfinite(a).all():
             info, *results = one(a, **params)
             if not info:
                 return results
         return [np.full(o.shape, nan(o.dtype), o.dtype) for o in shape(aval_of(a), **params)]
+
     return stacked(shape, rule)

@@ -5,6 +5,7 @@ decomposition of tall matrices with full column rank in forward and reverse mode
 differentiation", 2012; of products of reflectors by Joffrain, Low, Quintana-Orti, van de Geijn and
 Van Zee, "Accumulating Householder transformations, revisited", 2006.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -16,9 +17,27 @@ from ..core.trace import bind
 from .arithmetic import add, neg, sub
 from .batching import front_batch
 from .linalg_matrices import (
-    adjoint, as_diagonal, check_matrix, check_stack, conjugate, cuda_call, diagonal, identity,
-    imaginary, lapack, lower_triangle, matmul, resized, rows_columns, scale_rows, scipy_routine,
-    stacked, unavailable, unless_empty, upper_triangle)
+    adjoint,
+    as_diagonal,
+    check_matrix,
+    check_stack,
+    conjugate,
+    cuda_call,
+    diagonal,
+    identity,
+    imaginary,
+    lapack,
+    lower_triangle,
+    matmul,
+    resized,
+    rows_columns,
+    scale_rows,
+    scipy_routine,
+    stacked,
+    unavailable,
+    unless_empty,
+    upper_triangle,
+)
 from .linalg_triangular import triangular_solve
 from .slicing import concatenate, slice_in_dim
 
@@ -58,12 +77,18 @@ def _geqrf_cuda(ctx, a):
 
 
 geqrf_p = Primitive(
-    "geqrf", family="linalg", feature="linalg", multiple=True,
-    shape=_geqrf_shape, reference=stacked(_geqrf_shape, _geqrf_one), lower=unavailable("geqrf"),
-    lower_on={"cpu": unless_empty(_geqrf_shape, _geqrf_cpu),
-              "cuda": unless_empty(_geqrf_shape, _geqrf_cuda)},
+    "geqrf",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_geqrf_shape,
+    reference=stacked(_geqrf_shape, _geqrf_one),
+    lower=unavailable("geqrf"),
+    lower_on={"cpu": unless_empty(_geqrf_shape, _geqrf_cpu), "cuda": unless_empty(_geqrf_shape, _geqrf_cuda)},
     jvp=Reason("the packed form is one of many for the same factorisation; differentiate qr"),
-    transpose=NOT_LINEAR, batch=front_batch(geqrf))
+    transpose=NOT_LINEAR,
+    batch=front_batch(geqrf),
+)
 
 # ---- householder_product -------------------------------------------------------------------------
 # With V the unit lower trapezoid of the vectors, D the taus and M = I + D triu(V^H V, 1), the
@@ -83,8 +108,9 @@ def _check_reflectors(name: str, a, taus):
     m, n = a.shape[-2:]
     fits = taus.dtype == a.dtype and taus.shape[:-1] == a.shape[:-2]
     if not fits or not m >= n >= taus.shape[-1]:
-        raise ValueError(f"{name} takes a [..., m, n] and taus [..., k] of one dtype with "
-                         f"m >= n >= k, got {a} and {taus}")
+        raise ValueError(
+            f"{name} takes a [..., m, n] and taus [..., k] of one dtype with m >= n >= k, got {a} and {taus}"
+        )
 
 
 def _householder_shape(a, taus):
@@ -147,12 +173,20 @@ def _householder_jvp(primals, tangents):
 
 
 householder_product_p = Primitive(
-    "householder_product", family="linalg", feature="linalg",
-    shape=_householder_shape, reference=stacked(_householder_shape, _householder_one),
+    "householder_product",
+    family="linalg",
+    feature="linalg",
+    shape=_householder_shape,
+    reference=stacked(_householder_shape, _householder_one),
     lower=unavailable("householder_product"),
-    lower_on={"cpu": unless_empty(_householder_shape, _householder_cpu),
-              "cuda": unless_empty(_householder_shape, _householder_cuda)},
-    jvp=_householder_jvp, transpose=NOT_LINEAR, batch=front_batch(householder_product))
+    lower_on={
+        "cpu": unless_empty(_householder_shape, _householder_cpu),
+        "cuda": unless_empty(_householder_shape, _householder_cuda),
+    },
+    jvp=_householder_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(householder_product),
+)
 
 
 def ormqr(a, taus, c, *, left=True, transpose=False):
@@ -164,8 +198,10 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
     _check_reflectors("ormqr", aval_of(a), aval_of(taus))
     check_stack("ormqr", aval_of(a), aval_of(c))
     if aval_of(c).shape[-2 if left else -1] != aval_of(a).shape[-2]:
-        raise ValueError(f"ormqr by the reflectors of {aval_of(a)} takes c with that many "
-                         f"{'rows' if left else 'columns'}, got {aval_of(c)}")
+        raise ValueError(
+            f"ormqr by the reflectors of {aval_of(a)} takes c with that many "
+            f"{'rows' if left else 'columns'}, got {aval_of(c)}"
+        )
     if not left:  # c Q = (Q^H c^H)^H
         return adjoint(ormqr(a, taus, adjoint(c), transpose=not transpose))
     v = _vectors(a, aval_of(taus).shape[-1])
@@ -217,15 +253,15 @@ def _qr_jvp(primals, tangents, *, full_matrices):
     if full_matrices and m > n:
         raise NotImplementedError(
             f"qr of {a.aval} with full_matrices=True has no derivative: the columns that complete "
-            "q are any orthonormal ones; use full_matrices=False")
+            "q are any orthonormal ones; use full_matrices=False"
+        )
     q, r = qr(a, full_matrices=False)
     if m >= n:
         return [q, r], _tall_qr_tangents(q, r, t)
     first = {"start": 0, "limit": m, "dimension": a.ndim - 1}
     rest = {"start": m, "limit": n, "dimension": a.ndim - 1}
     dq, dr = _tall_qr_tangents(q, slice_in_dim(r, **first), slice_in_dim(t, **first))
-    more = add(matmul(adjoint(dq), slice_in_dim(a, **rest)),
-               matmul(adjoint(q), slice_in_dim(t, **rest)))
+    more = add(matmul(adjoint(dq), slice_in_dim(a, **rest)), matmul(adjoint(q), slice_in_dim(t, **rest)))
     return [q, r], [dq, concatenate(dr, more, dimension=a.ndim - 1)]
 
 
@@ -242,11 +278,19 @@ def _tall_qr_tangents(q, r, t):
 
 
 qr_p = Primitive(
-    "qr", family="linalg", feature="linalg", multiple=True,
-    shape=_qr_shape, reference=stacked(_qr_shape, _qr_one),
-    lower=unless_empty(_qr_shape, lambda ctx, a, *, full_matrices: ctx.call(
-        _qr_by_reflectors, a, full_matrices=full_matrices)),
-    jvp=_qr_jvp, transpose=NOT_LINEAR, batch=front_batch(qr))
+    "qr",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_qr_shape,
+    reference=stacked(_qr_shape, _qr_one),
+    lower=unless_empty(
+        _qr_shape, lambda ctx, a, *, full_matrices: ctx.call(_qr_by_reflectors, a, full_matrices=full_matrices)
+    ),
+    jvp=_qr_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(qr),
+)
 
 
 def lstsq(a, b):

@@ -7,6 +7,7 @@ differentiation", 2008; Seeger, Hetzel, Dai, Meissner and Lawrence, "Auto-differ
 algebra", 2017. Where values are equal, functions of the vectors have NaN for a derivative; those of
 the values alone have theirs.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,10 +23,31 @@ from .comparison import gt, lt, select
 from .convert import complex, convert, imag, real
 from .linalg_lu import inv, solve
 from .linalg_matrices import (
-    adjoint, check_matrix, conjugate, cuda_call, diagonal, differences, finite_reference,
-    hermitian_part, imaginary, info_aval, lapack, lower_triangle, matmul, on_finite, per_column,
-    real_part, reciprocal_off_diagonal, scale_columns, scale_rows, scipy_routine, swapped,
-    unavailable, unless_empty, upper_triangle)
+    adjoint,
+    check_matrix,
+    conjugate,
+    cuda_call,
+    diagonal,
+    differences,
+    finite_reference,
+    hermitian_part,
+    imaginary,
+    info_aval,
+    lapack,
+    lower_triangle,
+    matmul,
+    on_finite,
+    per_column,
+    real_part,
+    reciprocal_off_diagonal,
+    scale_columns,
+    scale_rows,
+    scipy_routine,
+    swapped,
+    unavailable,
+    unless_empty,
+    upper_triangle,
+)
 from .reductions import reduce_sum
 from .slicing import pad
 from .structure import full, zeros
@@ -64,7 +86,7 @@ def _eigh_shape(a, *, lower, vectors):
 
 def _eigh_one(a, *, lower, vectors):
     w, v, info = scipy_routine("syevd", a.dtype)(a, compute_v=vectors, lower=lower)
-    return [info, w, v][:2 + vectors]
+    return [info, w, v][: 2 + vectors]
 
 
 def _eigh_reference(a, *, lower, vectors):
@@ -73,13 +95,16 @@ def _eigh_reference(a, *, lower, vectors):
 
 def _eigh_lower(call):
     """The lowering by call(ctx, a, outs, lower, vectors) -> v, w, info."""
+
     def rule(ctx, a, *, lower, vectors):
         outs = [a.aval, _values(a.aval, dt.real_of(a.aval.dtype)), info_aval(a.aval)]
 
         def run(a):
             v, w, info = call(ctx, a, outs, lower, vectors)
-            return [info, w, v][:2 + vectors]
+            return [info, w, v][: 2 + vectors]
+
         return on_finite(ctx, ctx.call(lower_triangle if lower else upper_triangle, a)[0], run)
+
     return unless_empty(_eigh_shape, rule)
 
 
@@ -89,8 +114,14 @@ def _syevd_cpu(ctx, a, outs, lower, vectors):
 
 
 def _syevd_cuda(ctx, a, outs, lower, vectors):
-    return cuda_call(ctx, "cusolver_syevd_ffi", [a], outs,
-                     f"lower = {str(lower).lower()}, algorithm = 0 : ui8", matrices=("M", "Mvv"))
+    return cuda_call(
+        ctx,
+        "cusolver_syevd_ffi",
+        [a],
+        outs,
+        f"lower = {str(lower).lower()}, algorithm = 0 : ui8",
+        matrices=("M", "Mvv"),
+    )
 
 
 def _eigh_jvp(primals, tangents, *, lower, vectors):
@@ -107,10 +138,18 @@ def _eigh_jvp(primals, tangents, *, lower, vectors):
 _eigh_finite = finite_reference(_eigh_shape, _eigh_one)
 
 eigh_p = Primitive(
-    "eigh", family="linalg", feature="linalg", multiple=True,
-    shape=_eigh_shape, reference=_eigh_reference, lower=unavailable("eigh"),
+    "eigh",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_eigh_shape,
+    reference=_eigh_reference,
+    lower=unavailable("eigh"),
     lower_on={"cpu": _eigh_lower(_syevd_cpu), "cuda": _eigh_lower(_syevd_cuda)},
-    jvp=_eigh_jvp, transpose=NOT_LINEAR, batch=front_batch(_eigh))
+    jvp=_eigh_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(_eigh),
+)
 
 # ---- svd -----------------------------------------------------------------------------------------
 
@@ -132,8 +171,7 @@ def _svd(a, *, full_matrices, compute_uv):
 def _svd_vectors(a: Aval, full_matrices: bool) -> tuple[Aval, Aval]:
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     k = min(m, n)
-    return (a.with_shape((*lead, m, m if full_matrices else k)),
-            a.with_shape((*lead, n if full_matrices else k, n)))
+    return (a.with_shape((*lead, m, m if full_matrices else k)), a.with_shape((*lead, n if full_matrices else k, n)))
 
 
 def _svd_shape(a, *, full_matrices, compute_uv):
@@ -146,13 +184,13 @@ def _svd_shape(a, *, full_matrices, compute_uv):
 
 
 def _svd_one(a, *, full_matrices, compute_uv):
-    u, s, vh, info = scipy_routine("gesdd", a.dtype)(
-        a, compute_uv=compute_uv, full_matrices=full_matrices)
+    u, s, vh, info = scipy_routine("gesdd", a.dtype)(a, compute_uv=compute_uv, full_matrices=full_matrices)
     return [info, u, s, vh] if compute_uv else [info, s]
 
 
 def _svd_lower(call):
     """The lowering by call(ctx, a, s, u, vh, full_matrices, compute_uv) -> s, u, vh, info."""
+
     def rule(ctx, a, *, full_matrices, compute_uv):
         u, vh = _svd_vectors(a.aval, full_matrices)
         s = _values(a.aval, dt.real_of(a.aval.dtype))
@@ -160,7 +198,9 @@ def _svd_lower(call):
         def run(a):
             found = call(ctx, a, s, u, vh, full_matrices, compute_uv)
             return [found[3], found[1], found[0], found[2]] if compute_uv else [found[3], found[0]]
+
         return on_finite(ctx, a, run)
+
     return unless_empty(_svd_shape, rule)
 
 
@@ -176,8 +216,13 @@ def _gesvd_cuda(ctx, a, s, u, vh, full_matrices, compute_uv):
     attributes = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
     first, second = (vh, u) if wide else (u, vh)
     _, s, first, second, info = cuda_call(
-        ctx, "cusolver_gesvd_ffi", [a], [a.aval, s, first, second, info_aval(a.aval)], attributes,
-        matrices=("v", "vvvvv") if wide else ("M", "MvMMv"))
+        ctx,
+        "cusolver_gesvd_ffi",
+        [a],
+        [a.aval, s, first, second, info_aval(a.aval)],
+        attributes,
+        matrices=("v", "vvvvv") if wide else ("M", "MvMMv"),
+    )
     return (s, second, first, info) if wide else (s, first, second, info)
 
 
@@ -187,7 +232,8 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv):
     if full_matrices and m != n:
         raise NotImplementedError(
             f"svd of {a.aval} with full_matrices=True has no derivative: the vectors that complete "
-            "u or vh are any orthonormal ones; use full_matrices=False or compute_uv=False")
+            "u or vh are any orthonormal ones; use full_matrices=False or compute_uv=False"
+        )
     u, s, vh = svd(a)
     inner = matmul(matmul(adjoint(u), t), adjoint(vh))
     ds = real_part(diagonal(inner))
@@ -220,10 +266,18 @@ def _singular_vector_tangents(u, s, vh, t, inner):
 
 
 svd_p = Primitive(
-    "svd", family="linalg", feature="linalg", multiple=True,
-    shape=_svd_shape, reference=finite_reference(_svd_shape, _svd_one), lower=unavailable("svd"),
+    "svd",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_svd_shape,
+    reference=finite_reference(_svd_shape, _svd_one),
+    lower=unavailable("svd"),
     lower_on={"cpu": _svd_lower(_gesdd_cpu), "cuda": _svd_lower(_gesvd_cuda)},
-    jvp=_svd_jvp, transpose=NOT_LINEAR, batch=front_batch(_svd))
+    jvp=_svd_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(_svd),
+)
 
 # ---- eig -----------------------------------------------------------------------------------------
 
@@ -269,8 +323,10 @@ def _pairs_reference(w, v):
 
 def _eig_lower(call):
     """The lowering by call(ctx, a, left, right) -> info, w, [vl], [vr]."""
+
     def rule(ctx, a, *, left, right):
         return on_finite(ctx, a, lambda a: call(ctx, a, left, right))
+
     return unless_empty(_eig_shape, rule)
 
 
@@ -278,10 +334,8 @@ def _geev_cpu(ctx, a, left, right):
     v = a.aval.with_dtype(dt.complex_of(a.aval.dtype))
     is_complex = a.aval.dtype in dt.COMPLEX
     values = [_values(a.aval, a.aval.dtype)] * (1 if is_complex else 2)
-    flags = [flag(f"compute_{side}", "V" if wanted else "N")
-             for side, wanted in (("left", left), ("right", right))]
-    *w, vl, vr, info = lapack(ctx, "geev", [a], [*values, v, v, info_aval(a.aval)],
-                              ", ".join(flags))
+    flags = [flag(f"compute_{side}", "V" if wanted else "N") for side, wanted in (("left", left), ("right", right))]
+    *w, vl, vr, info = lapack(ctx, "geev", [a], [*values, v, v, info_aval(a.aval)], ", ".join(flags))
     w = w[0] if is_complex else ctx.call(complex, *w)[0]
     return [info, w, *[vl] * left, *[vr] * right]
 
@@ -291,10 +345,15 @@ def _geev_cuda(ctx, a, left, right):
     vectors = left or right
     w = _values(a.aval, dt.complex_of(a.aval.dtype))
     _, w, _, vr, info = cuda_call(
-        ctx, "cusolver_geev_ffi", [a], [a.aval, w, a.aval, a.aval, info_aval(a.aval)],
-        f"left = false, right = {str(vectors).lower()}", matrices=("M", "MvMMv"))
+        ctx,
+        "cusolver_geev_ffi",
+        [a],
+        [a.aval, w, a.aval, a.aval, info_aval(a.aval)],
+        f"left = false, right = {str(vectors).lower()}",
+        matrices=("M", "MvMMv"),
+    )
     if vectors and a.aval.dtype not in dt.COMPLEX:
-        vr, = ctx.call(_unpacked_pairs, w, vr)
+        (vr,) = ctx.call(_unpacked_pairs, w, vr)
     vl = ctx.call(_left_of_right, vr) if left else []
     return [info, w, *vl, *[vr] * right]
 
@@ -348,10 +407,18 @@ def _eig_jvp(primals, tangents, *, left, right):
 
 
 eig_p = Primitive(
-    "eig", family="linalg", feature="linalg", multiple=True,
-    shape=_eig_shape, reference=finite_reference(_eig_shape, _eig_one), lower=unavailable("eig"),
+    "eig",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_eig_shape,
+    reference=finite_reference(_eig_shape, _eig_one),
+    lower=unavailable("eig"),
     lower_on={"cpu": _eig_lower(_geev_cpu), "cuda": _eig_lower(_geev_cuda)},
-    jvp=_eig_jvp, transpose=NOT_LINEAR, batch=front_batch(eig))
+    jvp=_eig_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(eig),
+)
 
 # ---- schur ---------------------------------------------------------------------------------------
 
@@ -382,13 +449,20 @@ def _schur_cpu(ctx, a):
     def run(a):
         t, z, *_, info = lapack(ctx, "gees", [a], outs, f"{flag('mode', 'V')}, {flag('sort', 'N')}")
         return [info, t, z]
+
     return on_finite(ctx, a, run)
 
 
 schur_p = Primitive(
-    "schur", family="linalg", feature="linalg", multiple=True,
-    shape=_schur_shape, reference=finite_reference(_schur_shape, _schur_one),
+    "schur",
+    family="linalg",
+    feature="linalg",
+    multiple=True,
+    shape=_schur_shape,
+    reference=finite_reference(_schur_shape, _schur_one),
     lower=Reason("it is LAPACK's on CPU; cuSOLVER has none"),
     lower_on={"cpu": unless_empty(_schur_shape, _schur_cpu)},
     jvp=Reason("the order of eigenvalues and the blocks are LAPACK's choice; differentiate eig"),
-    transpose=NOT_LINEAR, batch=front_batch(schur))
+    transpose=NOT_LINEAR,
+    batch=front_batch(schur),
+)

@@ -3,6 +3,7 @@
 Derivatives: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008; Murray, "Differentiation of the Cholesky decomposition", 2016.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,9 +16,23 @@ from ..xla import flag
 from .arithmetic import add, mul, neg, sub
 from .batching import front_batch, move_batch_axis
 from .linalg_matrices import (
-    check_matrix, check_stack, conjugate, cuda_call, hermitian_part, info_aval, lapack,
-    lower_triangle, matmul, nan, nan_where_failed, scipy_routine, stacked, swapped, unless_empty,
-    upper_triangle)
+    check_matrix,
+    check_stack,
+    conjugate,
+    cuda_call,
+    hermitian_part,
+    info_aval,
+    lapack,
+    lower_triangle,
+    matmul,
+    nan,
+    nan_where_failed,
+    scipy_routine,
+    stacked,
+    swapped,
+    unless_empty,
+    upper_triangle,
+)
 from .structure import reshape
 
 # ---- cholesky ------------------------------------------------------------------------------------
@@ -48,8 +63,9 @@ def _cholesky_cpu(ctx, a):
 
 
 def _cholesky_cuda(ctx, a):
-    lower, info = cuda_call(ctx, "cusolver_potrf_ffi", [a], [a.aval, info_aval(a.aval)],
-                            "lower = true", matrices=("M", "Mv"))
+    lower, info = cuda_call(
+        ctx, "cusolver_potrf_ffi", [a], [a.aval, info_aval(a.aval)], "lower = true", matrices=("M", "Mv")
+    )
     return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
 
 
@@ -62,26 +78,34 @@ def _cholesky_native(ctx, a):
 def _cholesky_jvp(primals, tangents):
     """L^-1 dA L^-H is L^-1 dL and its adjoint: dL is L times its lower half."""
     lower = cholesky(primals[0])
-    right = triangular_solve(lower, hermitian_part(tangents[0]), left_side=False, lower=True,
-                             transpose_a=True, conjugate_a=True)
+    right = triangular_solve(
+        lower, hermitian_part(tangents[0]), left_side=False, lower=True, transpose_a=True, conjugate_a=True
+    )
     both = triangular_solve(lower, right, lower=True)
     half = mul(add(lower_triangle(both), lower_triangle(both, -1)), 0.5)
     return lower, matmul(lower, half)
 
 
 cholesky_p = Primitive(
-    "cholesky", family="linalg", feature="linalg",
-    shape=_cholesky_shape, reference=stacked(_cholesky_shape, _cholesky_one),
+    "cholesky",
+    family="linalg",
+    feature="linalg",
+    shape=_cholesky_shape,
+    reference=stacked(_cholesky_shape, _cholesky_one),
     lower=unless_empty(_cholesky_shape, _cholesky_native),
-    lower_on={"cpu": unless_empty(_cholesky_shape, _cholesky_cpu),
-              "cuda": unless_empty(_cholesky_shape, _cholesky_cuda)},
-    jvp=_cholesky_jvp, transpose=NOT_LINEAR, batch=front_batch(cholesky))
+    lower_on={
+        "cpu": unless_empty(_cholesky_shape, _cholesky_cpu),
+        "cuda": unless_empty(_cholesky_shape, _cholesky_cuda),
+    },
+    jvp=_cholesky_jvp,
+    transpose=NOT_LINEAR,
+    batch=front_batch(cholesky),
+)
 
 # ---- triangular_solve ----------------------------------------------------------------------------
 
 
-def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugate_a=False,
-                     unit_diagonal=False):
+def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugate_a=False, unit_diagonal=False):
     """x with op(a) x = b, or x op(a) = b if not `left_side`, for triangular a [..., n, n].
 
     op transposes and conjugates as told. Only the triangle named by `lower` is read, without its
@@ -91,9 +115,16 @@ def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugat
         conjugate_a = False
     if conjugate_a and not transpose_a:
         a, conjugate_a = conjugate(a), False
-    return bind(triangular_solve_p, a, b, left_side=bool(left_side), lower=bool(lower),
-                transpose_a=bool(transpose_a), conjugate_a=bool(conjugate_a),
-                unit_diagonal=bool(unit_diagonal))
+    return bind(
+        triangular_solve_p,
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=bool(conjugate_a),
+        unit_diagonal=bool(unit_diagonal),
+    )
 
 
 def _triangular_shape(a, b, *, left_side, **_):
@@ -102,21 +133,25 @@ def _triangular_shape(a, b, *, left_side, **_):
     check_stack("triangular_solve", a, b)
     if b.shape[-2 if left_side else -1] != a.shape[-1]:
         side = "rows" if left_side else "columns"
-        raise ValueError(f"triangular_solve of {a} takes b with {a.shape[-1]} {side}, got {b} with "
-                         f"left_side={left_side}")
+        raise ValueError(
+            f"triangular_solve of {a} takes b with {a.shape[-1]} {side}, got {b} with left_side={left_side}"
+        )
     return b
 
 
 def _triangular_one(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     return scipy_routine("trsm", a.dtype)(
-        1, a, b, side=not left_side, lower=lower, trans_a=2 if conjugate_a else int(transpose_a),
-        diag=unit_diagonal)
+        1, a, b, side=not left_side, lower=lower, trans_a=2 if conjugate_a else int(transpose_a), diag=unit_diagonal
+    )
 
 
 def _triangular_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
-    flags = [flag("side", "L" if left_side else "R"), flag("uplo", "L" if lower else "U"),
-             flag("trans_x", "C" if conjugate_a else "T" if transpose_a else "N"),
-             flag("diag", "U" if unit_diagonal else "N")]
+    flags = [
+        flag("side", "L" if left_side else "R"),
+        flag("uplo", "L" if lower else "U"),
+        flag("trans_x", "C" if conjugate_a else "T" if transpose_a else "N"),
+        flag("diag", "U" if unit_diagonal else "N"),
+    ]
     return lapack(ctx, "trsm", [a, b], [b.aval], ", ".join(flags))[0]
 
 
@@ -124,15 +159,24 @@ def _triangular_native(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a,
     op = "ADJOINT" if conjugate_a else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     attrs = [f"{name} = {str(value).lower()}" for name, value in flags.items()]
-    return ctx.op("stablehlo.triangular_solve", a, b, out=b.aval,
-                  attrs=", ".join([*attrs, f"transpose_a = #stablehlo<transpose {op}>"]))
+    return ctx.op(
+        "stablehlo.triangular_solve",
+        a,
+        b,
+        out=b.aval,
+        attrs=", ".join([*attrs, f"transpose_a = #stablehlo<transpose {op}>"]),
+    )
 
 
-def _triangular_jvp(primals, tangents, *, left_side, lower, transpose_a, conjugate_a,
-                    unit_diagonal):
+def _triangular_jvp(primals, tangents, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     """op(a) dx = db - d(op(a)) x."""
-    params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a,
-              "conjugate_a": conjugate_a, "unit_diagonal": unit_diagonal}
+    params = {
+        "left_side": left_side,
+        "lower": lower,
+        "transpose_a": transpose_a,
+        "conjugate_a": conjugate_a,
+        "unit_diagonal": unit_diagonal,
+    }
     (a, b), (da, right) = primals, tangents
     x = triangular_solve(a, b, **params)
     if da is not None:
@@ -150,8 +194,7 @@ def _triangular_transpose(ct, a, b, *, transpose_a, conjugate_a, **params):
     """Linear in b: the solve with op(a) transposed, of which conj(a) is one case."""
     if isinstance(a, Linear):
         raise NotImplementedError("triangular_solve is not linear in the matrix a")
-    return None, triangular_solve(a, ct, transpose_a=not transpose_a,
-                                  conjugate_a=conjugate_a, **params)
+    return None, triangular_solve(a, ct, transpose_a=not transpose_a, conjugate_a=conjugate_a, **params)
 
 
 def solve_as_columns(axis, b, dim, solve, left_side=True):
@@ -160,7 +203,7 @@ def solve_as_columns(axis, b, dim, solve, left_side=True):
     at = ndim - 1 if left_side else ndim - 2
     b = move_batch_axis(axis, b, dim, at)
     shape = b.shape
-    flat = (*shape[:at - 1], shape[at - 1] * shape[at], *shape[at + 1:])
+    flat = (*shape[: at - 1], shape[at - 1] * shape[at], *shape[at + 1 :])
     return reshape(solve(reshape(b, shape=flat)), shape=shape), at
 
 
@@ -171,14 +214,21 @@ def _triangular_batch(axis, args, dims, *, left_side, **params):
 
     def solve(b):
         return triangular_solve(a, b, left_side=left_side, **params)
+
     return solve_as_columns(axis, b, dims[1], solve, left_side)
 
 
 _triangular_at_front = front_batch(triangular_solve)
 
 triangular_solve_p = Primitive(
-    "triangular_solve", family="linalg", feature="linalg",
-    shape=_triangular_shape, reference=stacked(_triangular_shape, _triangular_one),
+    "triangular_solve",
+    family="linalg",
+    feature="linalg",
+    shape=_triangular_shape,
+    reference=stacked(_triangular_shape, _triangular_one),
     lower=unless_empty(_triangular_shape, _triangular_native),
     lower_on={"cpu": unless_empty(_triangular_shape, _triangular_cpu)},
-    jvp=_triangular_jvp, transpose=_triangular_transpose, batch=_triangular_batch)
+    jvp=_triangular_jvp,
+    transpose=_triangular_transpose,
+    batch=_triangular_batch,
+)

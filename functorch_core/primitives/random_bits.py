@@ -6,6 +6,7 @@ computed alone. A key is uint32[2]; the streams of `random_bits`, `threefry_seed
 `threefry_split` and `threefry_fold_in` are those of `jax.random` (its default, partitionable
 Threefry), bit for bit.
 """
+
 from __future__ import annotations
 
 import math
@@ -58,8 +59,10 @@ def threefry2x32(k1, k2, x1, x2):
 
 def _threefry_shape(*avals):
     if any(a.dtype != dt.uint32 or a is not avals[0] for a in avals):
-        raise TypeError("threefry2x32 takes four uint32 arrays of one shape (key, key, counter, "
-                        f"counter), got {', '.join(map(str, avals))}")
+        raise TypeError(
+            "threefry2x32 takes four uint32 arrays of one shape (key, key, counter, "
+            f"counter), got {', '.join(map(str, avals))}"
+        )
     return avals[0], avals[0]
 
 
@@ -77,9 +80,17 @@ def _threefry_batch(axis, args, dims):
 
 
 threefry2x32_p = Primitive(
-    "threefry2x32", family="random", feature="elementwise", multiple=True,
-    shape=_threefry_shape, reference=_threefry_reference, lower=_threefry_lower,
-    jvp=no_tangent(threefry2x32), transpose=NOT_LINEAR, batch=_threefry_batch)
+    "threefry2x32",
+    family="random",
+    feature="elementwise",
+    multiple=True,
+    shape=_threefry_shape,
+    reference=_threefry_reference,
+    lower=_threefry_lower,
+    jvp=no_tangent(threefry2x32),
+    transpose=NOT_LINEAR,
+    batch=_threefry_batch,
+)
 
 # ---- random_bits ---------------------------------------------------------------------------------
 # Element i of a key's stream is the block of counter i (64 bits): both words for 64 bits, their xor
@@ -122,22 +133,29 @@ def _key_word(ctx, key, word: int, shape):
     """One word of each key, broadcast to (*batch, n)."""
     batch = key.aval.shape[:-1]
     part = fo.Term(ctx, _slice(ctx, key, (*[0] * len(batch), word), (*batch, word + 1)))
-    return part.emit("stablehlo.broadcast_in_dim", part, shape=shape,
-                     attrs=f"broadcast_dimensions = {dims_attr(range(len(shape)))}")
+    return part.emit(
+        "stablehlo.broadcast_in_dim", part, shape=shape, attrs=f"broadcast_dimensions = {dims_attr(range(len(shape)))}"
+    )
 
 
 def _slice(ctx, x, start, limit):
     """x[start:limit], each a tuple of one entry a dimension."""
-    return ctx.op("stablehlo.slice", x, attrs=(
-        f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, "
-        f"strides = {dims_attr([1] * len(start))}"),
-        out=aval(tuple(b - a for a, b in zip(start, limit)), x.aval.dtype))
+    return ctx.op(
+        "stablehlo.slice",
+        x,
+        attrs=(
+            f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, "
+            f"strides = {dims_attr([1] * len(start))}"
+        ),
+        out=aval(tuple(b - a for a, b in zip(start, limit)), x.aval.dtype),
+    )
 
 
 def _iota(ctx, shape, dtype):
     """0, 1, ... along the last dimension."""
-    return fo.Term(ctx, ctx.op("stablehlo.iota", out=aval(shape, dtype),
-                               attrs=f"iota_dimension = {len(shape) - 1} : i64"))
+    return fo.Term(
+        ctx, ctx.op("stablehlo.iota", out=aval(shape, dtype), attrs=f"iota_dimension = {len(shape) - 1} : i64")
+    )
 
 
 def _random_bits_lower(ctx, key, *, shape, bits):
@@ -155,9 +173,16 @@ def _random_bits_lower(ctx, key, *, shape, bits):
 
 
 random_bits_p = Primitive(
-    "random_bits", family="random", feature="elementwise",
-    shape=_random_bits_shape, reference=_random_bits_reference, lower=_random_bits_lower,
-    jvp=no_tangent(random_bits), transpose=NOT_DIFFERENTIABLE, batch=front_batch(random_bits))
+    "random_bits",
+    family="random",
+    feature="elementwise",
+    shape=_random_bits_shape,
+    reference=_random_bits_reference,
+    lower=_random_bits_lower,
+    jvp=no_tangent(random_bits),
+    transpose=NOT_DIFFERENTIABLE,
+    batch=front_batch(random_bits),
+)
 
 # ---- keys ----------------------------------------------------------------------------------------
 
@@ -223,8 +248,12 @@ def _philox_rounds(k1, k2, counter):
         if r:
             k1, k2 = k1 + _WEYL[0], k2 + _WEYL[1]
         first, second = (x.astype(np.uint64) * m for x, m in zip((a, c), _MULTIPLIERS))
-        a, b, c, d = ((second >> 32).astype(np.uint32) ^ b ^ k1, second.astype(np.uint32),
-                      (first >> 32).astype(np.uint32) ^ d ^ k2, first.astype(np.uint32))
+        a, b, c, d = (
+            (second >> 32).astype(np.uint32) ^ b ^ k1,
+            second.astype(np.uint32),
+            (first >> 32).astype(np.uint32) ^ d ^ k2,
+            first.astype(np.uint32),
+        )
     return a, b, c, d
 
 
@@ -238,8 +267,7 @@ def philox_bits(state, *, shape, bits):
 
 def _philox_shape(state, *, shape, bits):
     if state.dtype != dt.uint64 or state.shape[-1:] != (3,):
-        raise TypeError("philox_bits takes a state uint64[..., 3] (key, counter low, counter "
-                        f"high), got {state}")
+        raise TypeError(f"philox_bits takes a state uint64[..., 3] (key, counter low, counter high), got {state}")
     if bits not in UNSIGNED:
         raise ValueError(f"philox_bits: bits is 8, 16, 32 or 64, got {bits}")
     return state, aval((*state.shape[:-1], *shape), UNSIGNED[bits])
@@ -283,8 +311,9 @@ def _philox_lower(ctx, state, *, shape, bits):
     if state.aval.ndim > 1:
         return _philox_lower_batch(ctx, state, shape=shape, bits=bits)
     outs = _philox_shape(state.aval, shape=shape, bits=bits)
-    return ctx.op("stablehlo.rng_bit_generator", state, out=outs,
-                  attrs="rng_algorithm = #stablehlo<rng_algorithm PHILOX>")
+    return ctx.op(
+        "stablehlo.rng_bit_generator", state, out=outs, attrs="rng_algorithm = #stablehlo<rng_algorithm PHILOX>"
+    )
 
 
 def _philox_lower_batch(ctx, state, *, shape, bits):
@@ -292,8 +321,7 @@ def _philox_lower_batch(ctx, state, *, shape, bits):
     batch = state.aval.shape[:-1]
     out = aval((*batch, *shape), UNSIGNED[bits])
     key, low, high = (_key_word(ctx, state, i, (*batch, n)) for i in range(3))
-    columns = _philox_columns(
-        _philox_words(key, *_advance(low, high, _iota(ctx, (*batch, n), dt.uint64))), bits)
+    columns = _philox_columns(_philox_words(key, *_advance(low, high, _iota(ctx, (*batch, n), dt.uint64))), bits)
     joined = _concatenated(ctx, columns, (*batch, n, 1))
     flat = ctx.op("stablehlo.reshape", joined, out=aval((*batch, n * len(columns)), out.dtype))
     cut = _slice(ctx, flat, [0] * flat.aval.ndim, (*batch, size))
@@ -305,11 +333,23 @@ def _philox_lower_batch(ctx, state, *, shape, bits):
 def _concatenated(ctx, terms, shape):
     """The terms reshaped to `shape` and joined along its last dimension."""
     parts = [ctx.op("stablehlo.reshape", t.operand, out=aval(shape, t.dtype)) for t in terms]
-    return ctx.op("stablehlo.concatenate", *parts, attrs=f"dimension = {len(shape) - 1} : i64",
-                  out=aval((*shape[:-1], len(parts)), terms[0].dtype))
+    return ctx.op(
+        "stablehlo.concatenate",
+        *parts,
+        attrs=f"dimension = {len(shape) - 1} : i64",
+        out=aval((*shape[:-1], len(parts)), terms[0].dtype),
+    )
 
 
 philox_bits_p = Primitive(
-    "philox_bits", family="random", feature="elementwise", multiple=True,
-    shape=_philox_shape, reference=_philox_reference, lower=_philox_lower,
-    jvp=no_tangent(philox_bits), transpose=NOT_DIFFERENTIABLE, batch=front_batch(philox_bits))
+    "philox_bits",
+    family="random",
+    feature="elementwise",
+    multiple=True,
+    shape=_philox_shape,
+    reference=_philox_reference,
+    lower=_philox_lower,
+    jvp=no_tangent(philox_bits),
+    transpose=NOT_DIFFERENTIABLE,
+    batch=front_batch(philox_bits),
+)

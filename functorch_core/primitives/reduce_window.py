@@ -4,6 +4,7 @@ A window is described over all dimensions: its size, its strides, the padding (l
 array, and two dilations: of the array (`base_dilation`) and of the window. Size 1 and stride 1
 leave a dimension alone.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -19,8 +20,7 @@ from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive
 from ..core.trace import bind
 from .declare import check_dtype, jointly_linear, no_tangent
-from .reductions import (
-    accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest)
+from .reductions import accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest
 
 UNROLLED = 64  # windows of at most so many elements are written out as shifted arrays
 MOST_RESIDUES = 16  # strides of at most so many positions are taken apart by residue
@@ -49,13 +49,14 @@ class Window(NamedTuple):
 
     def padded(self, shape) -> tuple[int, ...]:
         """The shape after dilating and padding."""
-        return tuple(max(n - 1, 0) * d + min(n, 1) + low + high
-                     for n, d, (low, high) in zip(shape, self.base_dilation, self.padding))
+        return tuple(
+            max(n - 1, 0) * d + min(n, 1) + low + high
+            for n, d, (low, high) in zip(shape, self.base_dilation, self.padding)
+        )
 
     def places(self, shape) -> tuple[int, ...]:
         """How many places the window takes in each dimension of an array of `shape`."""
-        return tuple(max(0, (n - r) // s + 1)
-                     for n, r, s in zip(self.padded(shape), self.reach, self.strides))
+        return tuple(max(0, (n - r) // s + 1) for n, r, s in zip(self.padded(shape), self.reach, self.strides))
 
     def offsets(self):
         """For each element of a window, row by row: where it is in a window at the origin."""
@@ -64,10 +65,17 @@ class Window(NamedTuple):
 
     def with_batch(self, dim: int) -> Window:
         """The window of size 1 along a further dimension at `dim`."""
+
         def insert(values, new):
             return (*values[:dim], new, *values[dim:])
-        return Window(insert(self.size, 1), insert(self.strides, 1), insert(self.padding, (0, 0)),
-                      insert(self.base_dilation, 1), insert(self.window_dilation, 1))
+
+        return Window(
+            insert(self.size, 1),
+            insert(self.strides, 1),
+            insert(self.padding, (0, 0)),
+            insert(self.base_dilation, 1),
+            insert(self.window_dilation, 1),
+        )
 
     def unpadded(self) -> Window:
         """The same window over an array that is dilated and padded already."""
@@ -79,9 +87,12 @@ def make_window(ndim: int, window, strides, padding, base_dilation, window_dilat
     """A Window of canonical tuples, 1 for what is not given."""
     ones = (1,) * ndim
     return Window(
-        tuple(map(int, window)), tuple(strides or ones),
+        tuple(map(int, window)),
+        tuple(strides or ones),
         tuple((int(low), int(high)) for low, high in padding or ((0, 0),) * ndim),
-        tuple(base_dilation or ones), tuple(window_dilation or ones))
+        tuple(base_dilation or ones),
+        tuple(window_dilation or ones),
+    )
 
 
 def _check_window(name: str, x: Aval, window: Window):
@@ -89,17 +100,16 @@ def _check_window(name: str, x: Aval, window: Window):
         raise ValueError(f"{name} of {x} takes a window over all {x.ndim} dimensions, got {window}")
     positive = (window.size, window.strides, window.base_dilation, window.window_dilation)
     if any(n < 1 for field in positive for n in field):
-        raise ValueError(f"{name} of {x}: sizes, strides and dilations are at least 1, "
-                         f"got {window}")
+        raise ValueError(f"{name} of {x}: sizes, strides and dilations are at least 1, got {window}")
     if any(n < 0 for n in window.padded(x.shape)):
-        raise ValueError(f"{name} of {x}: the negative padding {window.padding} takes away more "
-                         "than there is")
+        raise ValueError(f"{name} of {x}: the negative padding {window.padding} takes away more than there is")
 
 
 def pad_for(x, *, fill, window: Window):
     """x dilated and padded as the window says, with primitives."""
     from .slicing import pad
     from .structure import constant
+
     low, high = zip(*window.padding) if window.padding else ((), ())
     fill = constant(np.asarray(fill).astype(aval_of(x).dtype))
     return pad(x, fill, low=low, high=high, interior=[d - 1 for d in window.base_dilation])
@@ -110,10 +120,10 @@ def padded_array(x: np.ndarray, fill, window: Window) -> np.ndarray:
     if window == window.unpadded():
         return x
     from .slicing import pad_p
+
     low, high = zip(*window.padding)
     interior = tuple(d - 1 for d in window.base_dilation)
-    return pad_p.reference(x, np.asarray(fill).astype(x.dtype), low=low, high=high,
-                           interior=interior)
+    return pad_p.reference(x, np.asarray(fill).astype(x.dtype), low=low, high=high, interior=interior)
 
 
 def window_views(x: np.ndarray, window: Window) -> np.ndarray:
@@ -130,17 +140,21 @@ def window_views(x: np.ndarray, window: Window) -> np.ndarray:
 
 
 def _window_attributes(window: Window) -> str:
-    return ", ".join([
-        f"window_dimensions = {dims_attr(window.size)}",
-        f"window_strides = {dims_attr(window.strides)}",
-        f"base_dilations = {dims_attr(window.base_dilation)}",
-        f"window_dilations = {dims_attr(window.window_dilation)}",
-        f"padding = {dense_int(np.reshape(window.padding, (-1, 2)))}"])
+    return ", ".join(
+        [
+            f"window_dimensions = {dims_attr(window.size)}",
+            f"window_strides = {dims_attr(window.strides)}",
+            f"base_dilations = {dims_attr(window.base_dilation)}",
+            f"window_dilations = {dims_attr(window.window_dilation)}",
+            f"padding = {dense_int(np.reshape(window.padding, (-1, 2)))}",
+        ]
+    )
 
 
 def _window_lower(combine, identity):
     """XLA's reduce_window, but padded beforehand where that is negative, and a slice where windows
     have one element: of both at once its simplifier makes a wrong shape, and aborts."""
+
     def rule(ctx, x, *, window):
         a, wide = x.aval, accumulator(x.aval.dtype)
         out = aval(window.places(a.shape), wide)
@@ -150,13 +164,19 @@ def _window_lower(combine, identity):
         if window.count == 1:
             return ctx.call(_single_elements, x, window=window, fill=identity(a.dtype))[0]
         if any(n < 0 for sides in window.padding for n in sides):
-            x, = ctx.call(pad_for, x, window=window, fill=identity(a.dtype))
+            (x,) = ctx.call(pad_for, x, window=window, fill=identity(a.dtype))
             window = window.unpadded()
         init = ctx.full(aval((), wide), fill)
-        result = ctx.op("stablehlo.reduce_window", convert_operand(ctx, x, wide), init, out=out,
-                        attrs=_window_attributes(window),
-                        regions=[ctx.region((init.aval, init.aval), combine)])
+        result = ctx.op(
+            "stablehlo.reduce_window",
+            convert_operand(ctx, x, wide),
+            init,
+            out=out,
+            attrs=_window_attributes(window),
+            regions=[ctx.region((init.aval, init.aval), combine)],
+        )
         return convert_operand(ctx, result, a.dtype)
+
     return rule
 
 
@@ -164,12 +184,11 @@ def _single_elements(x, *, window, fill):
     return taken(pad_for(x, fill=fill, window=window), (0,) * len(window.size), window.unpadded())
 
 
-def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp,
-                      transpose=NOT_LINEAR, lower_on=None):
+def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp, transpose=NOT_LINEAR, lower_on=None):
     """Declare a reduction over windows; its wrapper."""
+
     def apply(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
-        made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation,
-                           window_dilation)
+        made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
         return bind(primitive, x, window=made)
 
     def shape(x, *, window):
@@ -183,9 +202,17 @@ def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp,
         return fun(window_views(padded, window), axis=tuple(range(x.ndim, 2 * x.ndim)))
 
     primitive = Primitive(
-        name, family="reduction", feature="reduce_window", shape=shape, reference=reference,
-        lower=_window_lower(combine, identity), lower_on=lower_on, jvp=jvp, transpose=transpose,
-        batch=_window_batch(lambda x, *, window: bind(primitive, x, window=window)))
+        name,
+        family="reduction",
+        feature="reduce_window",
+        shape=shape,
+        reference=reference,
+        lower=_window_lower(combine, identity),
+        lower_on=lower_on,
+        jvp=jvp,
+        transpose=transpose,
+        batch=_window_batch(lambda x, *, window: bind(primitive, x, window=window)),
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"{name} of {what} arrays; strides, padding and dilations by dimension."
     return apply
@@ -193,11 +220,14 @@ def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp,
 
 def _window_batch(apply):
     """The batch rule: a window of size 1 along the batch dimension."""
+
     def rule(axis, args, dims, *, window, **params):
         from .batching import move_batch_axis
+
         to = next(d for d in dims if d is not None)
         args = [move_batch_axis(axis, x, d, to) for x, d in zip(args, dims)]
         return apply(*args, window=window.with_batch(to), **params), to
+
     return rule
 
 
@@ -206,18 +236,25 @@ def _sum_transpose(ct, x, *, window):
     with what was the strides and the dilation of the array exchanged."""
     shape, padded = x.aval.shape, window.padded(x.aval.shape)
     padding = []
-    for n, r, s, m, p, (low, high) in zip(padded, window.reach, window.strides,
-                                          aval_of(ct).shape, shape, window.padding):
+    for n, r, s, m, p, (low, high) in zip(
+        padded, window.reach, window.strides, aval_of(ct).shape, shape, window.padding
+    ):
         rest = n - (max(m - 1, 0) * s + min(m, 1) + r - 1)  # elements that no window reaches
         padding.append((r - 1 - low, r - 1 + rest - high))
-    return (reduce_window_sum(ct, window=window.size, strides=window.base_dilation,
-                              padding=padding, base_dilation=window.strides,
-                              window_dilation=window.window_dilation),)
+    return (
+        reduce_window_sum(
+            ct,
+            window=window.size,
+            strides=window.base_dilation,
+            padding=padding,
+            base_dilation=window.strides,
+            window_dilation=window.window_dilation,
+        ),
+    )
 
 
 def _sum_jvp(primals, tangents, *, window):
-    return jointly_linear(lambda x: bind(reduce_window_sum.primitive, x, window=window))(
-        primals, tangents)
+    return jointly_linear(lambda x: bind(reduce_window_sum.primitive, x, window=window))(primals, tangents)
 
 
 _sum_lower = _window_lower(combine_by("stablehlo.add"), lambda dtype: 0)
@@ -243,8 +280,7 @@ def _sum_by_residues(x, *, window):
     grid = tuple(-(-n // s) for n, s in zip(shape, holes))
     parts = {}
     for residue in itertools.product(*map(range, holes)):
-        dims = [_residue_window(*each) for each in zip(
-            residue, window.size, holes, window.padding, grid, a.shape)]
+        dims = [_residue_window(*each) for each in zip(residue, window.size, holes, window.padding, grid, a.shape)]
         if all(dims):
             size, padding = zip(*dims)
             parts[residue] = reduce_window_sum(x, window=size, padding=padding)
@@ -262,43 +298,63 @@ def _residue_window(residue, size, hole, padding, places, n):
 
 
 reduce_window_sum = _window_reduction(
-    "reduce_window_sum", np.sum, combine_by("stablehlo.add"), lambda dtype: 0,
-    dtypes=dt.NUMERIC, what="numeric", jvp=_sum_jvp, transpose=_sum_transpose,
-    lower_on={"cpu": _sum_cpu})
+    "reduce_window_sum",
+    np.sum,
+    combine_by("stablehlo.add"),
+    lambda dtype: 0,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    jvp=_sum_jvp,
+    transpose=_sum_transpose,
+    lower_on={"cpu": _sum_cpu},
+)
 
 
 def _extreme_jvp(name: str):
     """The tangent is that of the first element of each window that is its extreme."""
+
     def rule(primals, tangents, *, window):
         x, t = primals[0], tangents[0]
         value, index, _, _ = _EXTREMES[name]
         places = bind(index, x, window=window)
         return bind(value.primitive, x, window=window), window_gather(
-            pad_for(t, fill=0, window=window), places, window=window.unpadded())
+            pad_for(t, fill=0, window=window), places, window=window.unpadded()
+        )
+
     return rule
 
 
 reduce_window_max = _window_reduction(
-    "reduce_window_max", np.max, choose_keeping_nan("GT"), lowest,
-    dtypes=dt.ORDERED, what="real or bool", jvp=_extreme_jvp("max"))
+    "reduce_window_max",
+    np.max,
+    choose_keeping_nan("GT"),
+    lowest,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp("max"),
+)
 reduce_window_min = _window_reduction(
-    "reduce_window_min", np.min, choose_keeping_nan("LT"), highest,
-    dtypes=dt.ORDERED, what="real or bool", jvp=_extreme_jvp("min"))
+    "reduce_window_min",
+    np.min,
+    choose_keeping_nan("LT"),
+    highest,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    jvp=_extreme_jvp("min"),
+)
 
 # ---- reduce_window_argmax, reduce_window_argmin --------------------------------------------------
 # The place of an extreme is its number within the window, row by row. Padding is never extreme,
 # not even beside elements that equal it; a window of nothing but padding has place 0.
 
 
-def reduce_window_argmax(x, *, window, strides=None, padding=None, base_dilation=None,
-                         window_dilation=None):
+def reduce_window_argmax(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
     """The int32 number in each window of its greatest element, the first one; NaN is greatest."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmax_p, x, window=made)
 
 
-def reduce_window_argmin(x, *, window, strides=None, padding=None, base_dilation=None,
-                         window_dilation=None):
+def reduce_window_argmin(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
     """The int32 number in each window of its least element, the first one; NaN is least."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmin_p, x, window=made)
@@ -309,6 +365,7 @@ def _place_shape(name: str):
         check_dtype(name, x, dt.ORDERED, "real or bool")
         _check_window(name, x, window)
         return aval(window.places(x.shape), dt.int32)
+
     return rule
 
 
@@ -317,16 +374,18 @@ def _place_reference(fun, identity):
         x = x.astype(accumulator(x.dtype), copy=False)
         views = window_views(padded_array(x, identity(x.dtype), window), window)
         real = window_views(padded_array(np.ones(x.shape, bool), False, window), window)
-        flat = (*views.shape[:x.ndim], window.count)
+        flat = (*views.shape[: x.ndim], window.count)
         views, real = views.reshape(flat), real.reshape(flat)
         best = fun(views, -1, keepdims=True)
         hits = real & ((views == best) | (views != views))
         return np.argmax(hits, -1)
+
     return rule
 
 
 def _lower_place(extreme: str):
     """A short program for small windows, a reduction of pairs for large ones."""
+
     def rule(ctx, x, *, window):
         if x.aval.size == 0 or 0 in window.places(x.aval.shape):
             return ctx.full(aval(window.places(x.aval.shape), dt.int32), 0)
@@ -334,6 +393,7 @@ def _lower_place(extreme: str):
             return ctx.call(_place_by_shifts, x, window=window, extreme=extreme)[0]
         flat = _place_by_pairs(ctx, x, window, extreme)
         return ctx.call(_number_of, flat, window=window, shape=x.aval.shape)[0]
+
     return rule
 
 
@@ -342,6 +402,7 @@ def _place_by_shifts(x, *, window, extreme):
     from .bitwise import or_
     from .comparison import eq, ne, select
     from .structure import full
+
     a, (value, _, identity, _) = aval_of(x), _EXTREMES[extreme]
     best = bind(value.primitive, x, window=window)
     padded, inner = pad_for(x, fill=identity(a.dtype), window=window), window.unpadded()
@@ -360,9 +421,9 @@ def _place_by_shifts(x, *, window, extreme):
 def taken(x, at, window: Window):
     """The element at one offset of each window of a padded array."""
     from .slicing import slice
+
     shape = aval_of(x).shape
-    limits = [i + (m - 1) * s + 1
-              for i, m, s in zip(at, window.places(shape), window.strides)]
+    limits = [i + (m - 1) * s + 1 for i, m, s in zip(at, window.places(shape), window.strides)]
     return slice(x, start=at, limit=limits, strides=window.strides)
 
 
@@ -370,6 +431,7 @@ def _and_inside(hit, at, shape, window: Window):
     """`hit` where the windows' elements at this offset are no padding; None if all of them are."""
     from .bitwise import and_
     from .structure import broadcast_in_dim, constant
+
     places = window.places(shape)
     for d, (n, (low, _), hole) in enumerate(zip(shape, window.padding, window.base_dilation)):
         position = np.arange(places[d]) * window.strides[d] + at[d] - low
@@ -391,22 +453,29 @@ def _place_by_pairs(ctx, x, window: Window, extreme: str):
     starts = [ctx.full(aval((), a.dtype), identity(a.dtype)), ctx.full(aval((), dtype), a.size)]
     outs = [aval(window.places(a.shape), d) for d in (a.dtype, dtype)]
     body = ctx.region([s.aval for s in (*starts, *starts)], _choose_pair(direction))
-    return ctx.op("stablehlo.reduce_window", x, index, *starts, out=outs,
-                  attrs=_window_attributes(window), regions=[body])[1]
+    return ctx.op(
+        "stablehlo.reduce_window", x, index, *starts, out=outs, attrs=_window_attributes(window), regions=[body]
+    )[1]
 
 
 def _choose_pair(direction: str):
     """Of two (value, index): the extreme value, NaN before any, the smaller index if equal."""
+
     def body(ctx, a, i, b, j):
         def logic(op, p, q):
             return ctx.op(f"stablehlo.{op}", p, q, out=p.aval)
+
         a_nan, b_nan = (compare_operands(ctx, "NE", v, v) for v in (a, b))
         equal = logic("or", compare_operands(ctx, "EQ", a, b), logic("and", a_nan, b_nan))
         first = logic("and", equal, compare_operands(ctx, "LT", i, j))
-        above = logic("or", compare_operands(ctx, direction, a, b), logic("and", a_nan, ctx.op(
-            "stablehlo.not", b_nan, out=b_nan.aval)))
+        above = logic(
+            "or",
+            compare_operands(ctx, direction, a, b),
+            logic("and", a_nan, ctx.op("stablehlo.not", b_nan, out=b_nan.aval)),
+        )
         wins = logic("or", above, first)
         return [ctx.op("stablehlo.select", wins, p, q, out=p.aval) for p, q in ((a, b), (i, j))]
+
     return body
 
 
@@ -416,6 +485,7 @@ def _number_of(flat, *, window, shape):
     from .comparison import eq, select
     from .convert import convert
     from .structure import iota, zeros
+
     a = aval_of(flat)
     number, pitch, step = zeros(a), 1, 1
     for d in reversed(range(a.ndim)):
@@ -431,20 +501,29 @@ def _number_of(flat, *, window, shape):
 
 def _place_primitive(extreme: str, fun, apply):
     return Primitive(
-        f"reduce_window_arg{extreme}", family="reduction", feature="reduce_window",
+        f"reduce_window_arg{extreme}",
+        family="reduction",
+        feature="reduce_window",
         shape=_place_shape(f"reduce_window_arg{extreme}"),
         reference=_place_reference(fun, lowest if extreme == "max" else highest),
-        lower=_lower_place(extreme), jvp=no_tangent(apply), transpose=NOT_LINEAR,
-        batch=_window_batch(apply))
+        lower=_lower_place(extreme),
+        jvp=no_tangent(apply),
+        transpose=NOT_LINEAR,
+        batch=_window_batch(apply),
+    )
 
 
 reduce_window_argmax_p = _place_primitive(
-    "max", np.max, lambda x, *, window: bind(reduce_window_argmax_p, x, window=window))
+    "max", np.max, lambda x, *, window: bind(reduce_window_argmax_p, x, window=window)
+)
 reduce_window_argmin_p = _place_primitive(
-    "min", np.min, lambda x, *, window: bind(reduce_window_argmin_p, x, window=window))
+    "min", np.min, lambda x, *, window: bind(reduce_window_argmin_p, x, window=window)
+)
 
-_EXTREMES = {"max": (reduce_window_max, reduce_window_argmax_p, lowest, "GT"),
-             "min": (reduce_window_min, reduce_window_argmin_p, highest, "LT")}
+_EXTREMES = {
+    "max": (reduce_window_max, reduce_window_argmax_p, lowest, "GT"),
+    "min": (reduce_window_min, reduce_window_argmin_p, highest, "LT"),
+}
 
 # ---- window_gather, window_scatter ---------------------------------------------------------------
 # Of a padded array and one place in each of its windows: the element there; and the transpose,
@@ -470,14 +549,16 @@ def _check_places(name: str, shape, places: Aval, window: Window):
     if window != window.unpadded():
         raise ValueError(f"{name} takes an array that is padded already, got {window}")
     if places.shape != window.places(shape) or places.dtype != dt.int32:
-        raise TypeError(f"{name} takes int32 places of shape {window.places(shape)}, one for each "
-                        f"window of an array of shape {shape}, got {places}")
+        raise TypeError(
+            f"{name} takes int32 places of shape {window.places(shape)}, one for each "
+            f"window of an array of shape {shape}, got {places}"
+        )
 
 
 def _flat_places(places: np.ndarray, shape, window: Window) -> np.ndarray:
     """The flat index in an array of `shape` of the place in each window."""
     offsets = np.array(list(window.offsets()), np.int64).reshape(window.count, len(shape))
-    pitch = np.array([math.prod(shape[d + 1:]) for d in range(len(shape))], np.int64)
+    pitch = np.array([math.prod(shape[d + 1 :]) for d in range(len(shape))], np.int64)
     starts = np.zeros((), np.int64)
     for d, (n, s) in enumerate(zip(places.shape, window.strides)):
         at = np.arange(n) * s * pitch[d]
@@ -512,6 +593,7 @@ def _scatter_lower(ctx, ct, places, *, shape, window):
 def _gather_by_shifts(x, places, *, window):
     from .comparison import eq, select
     from .structure import zeros
+
     out = zeros(aval_of(x).with_shape(aval_of(places).shape))
     for number, at in enumerate(window.offsets()):
         out = select(eq(places, number), taken(x, at, window), out)
@@ -523,6 +605,7 @@ def _index_by_iota(places, shape, window: Window):
     from .arithmetic import add, div, mul, rem
     from .convert import convert
     from .structure import iota, zeros
+
     a = aval_of(places).with_dtype(dt.int64)
     places, flat, pitch = convert(places, dtype=dt.int64), zeros(a), 1
     for d in reversed(range(a.ndim)):
@@ -536,6 +619,7 @@ def _index_by_iota(places, shape, window: Window):
 def _gather_by_index(x, places, *, window):
     from .indexing import take
     from .structure import reshape
+
     a = aval_of(x)
     return take(reshape(x, shape=(a.size,)), _index_by_iota(places, a.shape, window), axis=0)
 
@@ -544,10 +628,10 @@ def _scatter_by_index(ct, places, *, shape, window):
     from .convert import convert
     from .scattering import scatter_axis
     from .structure import reshape, zeros
+
     a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
     index = _index_by_iota(places, shape, window)
-    out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, convert(ct, dtype=wide),
-                       axis=0, combine="add")
+    out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, convert(ct, dtype=wide), axis=0, combine="add")
     return convert(reshape(out, shape=shape), dtype=a.dtype)
 
 
@@ -561,6 +645,7 @@ def _scatter_by_shifts(ct, places, *, shape, window):
     from .comparison import eq, select
     from .convert import convert
     from .structure import zeros
+
     a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
     grid = tuple(-(-n // s) for n, s in zip(shape, window.strides))
     parts = {}
@@ -577,6 +662,7 @@ def _placed(x, start, shape):
     """x at `start` within zeros of `shape`; what sticks out is cut off."""
     from .slicing import pad
     from .structure import constant
+
     a = aval_of(x)
     high = [n - i - m for n, i, m in zip(shape, start, a.shape)]
     return pad(x, constant(np.zeros((), a.dtype)), low=start, high=high)
@@ -586,17 +672,16 @@ def interleaved(parts, shape, grid, strides, dtype):
     """The array of `shape` whose positions with each residue modulo the strides are a part."""
     from .slicing import concatenate, slice
     from .structure import reshape, transpose, zeros
+
     residues = list(itertools.product(*map(range, strides)))
     if not parts:
         return zeros(aval(shape, dtype))
     blank = zeros(aval((1, *grid), dtype))
-    stack = concatenate(*[reshape(parts[r], shape=(1, *grid)) if r in parts else blank
-                          for r in residues], dimension=0)
+    stack = concatenate(*[reshape(parts[r], shape=(1, *grid)) if r in parts else blank for r in residues], dimension=0)
     n = len(shape)
     split = reshape(stack, shape=(*strides, *grid))
     order = [d for pair in zip(range(n, 2 * n), range(n)) for d in pair]
-    whole = reshape(transpose(split, permutation=order),
-                    shape=tuple(m * s for m, s in zip(grid, strides)))
+    whole = reshape(transpose(split, permutation=order), shape=tuple(m * s for m, s in zip(grid, strides)))
     return slice(whole, start=(0,) * n, limit=shape)
 
 
@@ -609,10 +694,10 @@ def _scatter_shape(ct, places, *, shape, window):
 
 def _scatter_batch(axis, args, dims, *, shape, window):
     from .batching import move_batch_axis
+
     to = next(d for d in dims if d is not None)
     ct, places = (move_batch_axis(axis, x, d, to) for x, d in zip(args, dims))
-    return window_scatter(ct, places, shape=(*shape[:to], axis.size, *shape[to:]),
-                          window=window.with_batch(to)), to
+    return window_scatter(ct, places, shape=(*shape[:to], axis.size, *shape[to:]), window=window.with_batch(to)), to
 
 
 def _gather_transpose(ct, x, places, *, window):
@@ -624,10 +709,24 @@ def _scatter_transpose(ct, x, places, *, shape, window):
 
 
 window_gather_p = Primitive(
-    "window_gather", family="reduction", feature="reduce_window", shape=_gather_shape,
-    reference=_gather_reference, lower=_gather_lower, jvp=jointly_linear(window_gather, (0,)),
-    transpose=_gather_transpose, batch=_window_batch(window_gather))
+    "window_gather",
+    family="reduction",
+    feature="reduce_window",
+    shape=_gather_shape,
+    reference=_gather_reference,
+    lower=_gather_lower,
+    jvp=jointly_linear(window_gather, (0,)),
+    transpose=_gather_transpose,
+    batch=_window_batch(window_gather),
+)
 window_scatter_p = Primitive(
-    "window_scatter", family="reduction", feature="reduce_window", shape=_scatter_shape,
-    reference=_scatter_reference, lower=_scatter_lower, jvp=jointly_linear(window_scatter, (0,)),
-    transpose=_scatter_transpose, batch=_scatter_batch)
+    "window_scatter",
+    family="reduction",
+    feature="reduce_window",
+    shape=_scatter_shape,
+    reference=_scatter_reference,
+    lower=_scatter_lower,
+    jvp=jointly_linear(window_scatter, (0,)),
+    transpose=_scatter_transpose,
+    batch=_scatter_batch,
+)

@@ -1,4 +1,5 @@
 """Reductions over axes: sums, products, extremes, logic, and the places of extremes."""
+
 from __future__ import annotations
 
 import functools
@@ -38,7 +39,7 @@ def _extreme(dtype: np.dtype, sign: int):
     if dtype == dt.bool_:
         return np.bool_(sign > 0)
     if dtype in dt.INTEGER:
-        return (np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min)
+        return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
     infinity = np.asarray(sign * math.inf, np.float32).astype(dtype)
     if np.isinf(infinity.astype(np.float32)):
         return infinity[()]
@@ -59,10 +60,12 @@ def kept_axes(ndim: int, axes) -> tuple[int, ...]:
 
 def reduction_batch(apply):
     """The batch rule of a reduction over `axes`: they shift past the batch dimension."""
+
     def rule(axis, args, dims, *, axes, **params):
-        d, = dims
+        (d,) = dims
         shifted = tuple(a + (a >= d) for a in axes)
         return apply(args[0], axes=shifted, **params), d - sum(a < d for a in shifted)
+
     return rule
 
 
@@ -77,40 +80,74 @@ def reduce_operand(ctx, x, axes, combine, identity):
     """In a lowering: stablehlo.reduce by combine(ctx, a, b); wide accumulation is the caller's."""
     init = ctx.full(aval((), x.aval.dtype), identity)
     out = aval(tuple(n for d, n in enumerate(x.aval.shape) if d not in axes), x.aval.dtype)
-    return ctx.op("stablehlo.reduce", x, init, out=out, attrs=f"dimensions = {dims_attr(axes)}",
-                  regions=[ctx.region((init.aval, init.aval), combine)])
+    return ctx.op(
+        "stablehlo.reduce",
+        x,
+        init,
+        out=out,
+        attrs=f"dimensions = {dims_attr(axes)}",
+        regions=[ctx.region((init.aval, init.aval), combine)],
+    )
 
 
 def combine_by(hlo: str):
     """The body of a reduction by one StableHLO operation."""
+
     def body(ctx, a, b):
         return ctx.op(hlo, a, b, out=a.aval)
+
     return body
 
 
 def compare_operands(ctx, direction: str, a, b):
     """In a lowering: a bool array of a comparison, 'LT', 'EQ', ..."""
-    return ctx.op("stablehlo.compare", a, b, out=a.aval.with_dtype(dt.bool_),
-                  attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+    return ctx.op(
+        "stablehlo.compare",
+        a,
+        b,
+        out=a.aval.with_dtype(dt.bool_),
+        attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>",
+    )
 
 
-def _reduction(name: str, reference, lower, *, dtypes, what: str, jvp=None,
-               transpose=NOT_LINEAR, nonempty: bool = False, lower_on=None):
+def _reduction(
+    name: str,
+    reference,
+    lower,
+    *,
+    dtypes,
+    what: str,
+    jvp=None,
+    transpose=NOT_LINEAR,
+    nonempty: bool = False,
+    lower_on=None,
+):
     """Declare a reduction over `axes` that keeps the dtype; its wrapper."""
+
     def apply(x, *, axes):
         return bind(primitive, x, axes=tuple(axes)) if len(axes) else x
 
     def shape(x, *, axes):
         check_dtype(name, x, dtypes, what)
         if nonempty and any(x.shape[d] == 0 for d in axes if d < x.ndim):
-            raise ValueError(f"{name} of {x} over axes {axes}: an axis has no elements and the "
-                             "reduction has no identity; give it at least one element")
+            raise ValueError(
+                f"{name} of {x} over axes {axes}: an axis has no elements and the "
+                "reduction has no identity; give it at least one element"
+            )
         return aval(reduced_shape(name, x, axes), x.dtype)
 
     primitive = Primitive(
-        name, family="reduction", feature="reduce", shape=shape, reference=reference, lower=lower,
-        jvp=jvp or no_tangent(apply), transpose=transpose, batch=reduction_batch(apply),
-        lower_on=lower_on)
+        name,
+        family="reduction",
+        feature="reduce",
+        shape=shape,
+        reference=reference,
+        lower=lower,
+        jvp=jvp or no_tangent(apply),
+        transpose=transpose,
+        batch=reduction_batch(apply),
+        lower_on=lower_on,
+    )
     apply.__name__, apply.primitive = name, primitive
     apply.__doc__ = f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear."
     return apply
@@ -143,6 +180,7 @@ def _wide_reference(fun: np.ufunc):
     def rule(x, *, axes):
         wide = x.astype(accumulator(x.dtype), copy=False)
         return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes))
+
     return rule
 
 
@@ -151,6 +189,7 @@ def _wide_lower(hlo: str, identity: int):
         wide = convert_operand(ctx, x, accumulator(x.aval.dtype))
         out = reduce_operand(ctx, wide, axes, combine_by(hlo), identity)
         return convert_operand(ctx, out, x.aval.dtype)
+
     return rule
 
 
@@ -160,15 +199,20 @@ def _wide_lower(hlo: str, identity: int):
 
 def _reduce_sum_transpose(ct, x, *, axes):
     from .structure import broadcast_in_dim
+
     shape = x.aval.shape
     return (broadcast_in_dim(ct, shape=shape, dims=kept_axes(len(shape), axes)),)
 
 
 reduce_sum = _reduction(
-    "reduce_sum", _wide_reference(np.add), _wide_lower("stablehlo.add", 0),
-    dtypes=dt.NUMERIC, what="numeric",
+    "reduce_sum",
+    _wide_reference(np.add),
+    _wide_lower("stablehlo.add", 0),
+    dtypes=dt.NUMERIC,
+    what="numeric",
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
-    transpose=_reduce_sum_transpose)
+    transpose=_reduce_sum_transpose,
+)
 reduce_sum_p = reduce_sum.primitive
 
 # ---- reduce_prod ---------------------------------------------------------------------------------
@@ -179,6 +223,7 @@ reduce_sum_p = reduce_sum.primitive
 def _flatten_reduced(x, axes):
     """x with the reduced axes last and as one."""
     from .structure import reshape, transpose
+
     a = aval_of(x)
     kept = kept_axes(a.ndim, axes)
     moved = transpose(x, permutation=(*kept, *axes))
@@ -189,16 +234,21 @@ def _flatten_reduced(x, axes):
 def _reduce_prod_jvp(primals, tangents, *, axes):
     from .arithmetic import mul
     from .cumulative import exclusive_cumprod
+
     flat, t = _flatten_reduced(primals[0], axes), _flatten_reduced(tangents[0], axes)
     last = aval_of(flat).ndim - 1
-    others = mul(exclusive_cumprod(flat, axis=last),
-                 exclusive_cumprod(flat, axis=last, reverse=True))
+    others = mul(exclusive_cumprod(flat, axis=last), exclusive_cumprod(flat, axis=last, reverse=True))
     return reduce_prod(primals[0], axes=axes), reduce_sum(mul(t, others), axes=(last,))
 
 
 reduce_prod = _reduction(
-    "reduce_prod", _wide_reference(np.multiply), _wide_lower("stablehlo.multiply", 1),
-    dtypes=dt.NUMERIC, what="numeric", jvp=_reduce_prod_jvp)
+    "reduce_prod",
+    _wide_reference(np.multiply),
+    _wide_lower("stablehlo.multiply", 1),
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    jvp=_reduce_prod_jvp,
+)
 
 # ---- reduce_max, reduce_min ----------------------------------------------------------------------
 # NaN is the greatest and the least. XLA:CPU's library fusions lose it in a reduction by maximum or
@@ -208,10 +258,12 @@ reduce_prod = _reduction(
 
 def choose_keeping_nan(direction: str):
     """The body of a reduction that takes a where it compares so with b, or is NaN."""
+
     def body(ctx, a, b):
         wins, nan = compare_operands(ctx, direction, a, b), compare_operands(ctx, "NE", a, a)
         wins = ctx.op("stablehlo.or", wins, nan, out=wins.aval)
         return ctx.op("stablehlo.select", wins, a, b, out=a.aval)
+
     return body
 
 
@@ -221,11 +273,13 @@ def _extreme_lower(hlo: str, direction: str, identity, platform: str):
         explicit = platform == "cpu" and dtype in dt.FLOATING
         body = choose_keeping_nan(direction) if explicit else combine_by(hlo)
         return reduce_operand(ctx, x, axes, body, identity(dtype))
+
     return rule
 
 
 def _narrow_reference(fun: np.ufunc):
     """A choice among elements: NumPy's, by way of float32 for dtypes that are not NumPy's own."""
+
     def at(x, *, axes):
         if x.dtype.kind == "V":
             return None
@@ -236,6 +290,7 @@ def _narrow_reference(fun: np.ufunc):
         if x.dtype.kind != "V":
             return fun.reduce(x, axis=axes)
         return fun.reduce(x.astype(np.float32), axis=axes).astype(x.dtype)
+
     return rule
 
 
@@ -245,6 +300,7 @@ def _extreme_jvp(primals, tangents, *, axes, apply):
     from .comparison import eq, select
     from .convert import convert
     from .structure import broadcast_in_dim, full, zeros
+
     x, t = primals[0], tangents[0]
     a, out = aval_of(x), apply(x, axes=axes)
     ties = eq(x, broadcast_in_dim(out, shape=a.shape, dims=kept_axes(a.ndim, axes)))
@@ -256,11 +312,15 @@ def _extreme_jvp(primals, tangents, *, axes, apply):
 
 def _extreme_reduction(name: str, fun, hlo: str, direction: str, identity):
     apply = _reduction(
-        name, _narrow_reference(fun), _extreme_lower(hlo, direction, identity, ""),
-        dtypes=dt.ORDERED, what="real or bool", nonempty=True,
-        jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes,
-                                                            apply=apply),
-        lower_on={"cpu": _extreme_lower(hlo, direction, identity, "cpu")})
+        name,
+        _narrow_reference(fun),
+        _extreme_lower(hlo, direction, identity, ""),
+        dtypes=dt.ORDERED,
+        what="real or bool",
+        nonempty=True,
+        jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes, apply=apply),
+        lower_on={"cpu": _extreme_lower(hlo, direction, identity, "cpu")},
+    )
     return apply
 
 
@@ -275,8 +335,7 @@ def _bitwise(name: str, fun, hlo: str, identity: int):
     def start_of(x):
         return np.asarray(identity).astype(x.dtype)[()]
 
-    @specialised(lambda x, *, axes: functools.partial(
-        fun.reduce, axis=_at_once(x, axes), initial=start_of(x)))
+    @specialised(lambda x, *, axes: functools.partial(fun.reduce, axis=_at_once(x, axes), initial=start_of(x)))
     def reference(x, *, axes):
         return fun.reduce(x, axis=axes, initial=start_of(x))
 
@@ -284,8 +343,7 @@ def _bitwise(name: str, fun, hlo: str, identity: int):
         start = np.asarray(identity).astype(x.aval.dtype)
         return reduce_operand(ctx, x, axes, combine_by(hlo), start)
 
-    return _reduction(name, reference, lower, dtypes=dt.INTEGER | {dt.bool_},
-                      what="integer or bool")
+    return _reduction(name, reference, lower, dtypes=dt.INTEGER | {dt.bool_}, what="integer or bool")
 
 
 reduce_and = _bitwise("reduce_and", np.bitwise_and, "stablehlo.and", -1)
@@ -315,8 +373,7 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
             raise TypeError(f"{name} gives indices of an integer dtype, not {index_dtype}")
         out = reduced_shape(name, x, (axis,))
         if x.shape[axis] == 0:
-            raise ValueError(f"{name} of {x} along axis {axis}, which has no elements; "
-                             "give it at least one")
+            raise ValueError(f"{name} of {x} along axis {axis}, which has no elements; give it at least one")
         return aval(out, index_dtype)
 
     def at(x, *, axis, index_dtype):
@@ -335,27 +392,44 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
         index = a.with_dtype(counted)
         body = choose_keeping_nan(direction) if a.dtype in dt.FLOATING else combine_by(hlo)
         best = reduce_operand(ctx, x, (axis,), body, identity(a.dtype))
-        best = ctx.op("stablehlo.broadcast_in_dim", best, out=a,
-                      attrs=f"broadcast_dimensions = {dims_attr(kept_axes(a.ndim, (axis,)))}")
+        best = ctx.op(
+            "stablehlo.broadcast_in_dim",
+            best,
+            out=a,
+            attrs=f"broadcast_dimensions = {dims_attr(kept_axes(a.ndim, (axis,)))}",
+        )
         hits = compare_operands(ctx, "EQ", x, best)
         if a.dtype in dt.FLOATING:
             hits = ctx.op("stablehlo.or", hits, compare_operands(ctx, "NE", x, x), out=hits.aval)
         places = ctx.op("stablehlo.iota", out=index, attrs=f"iota_dimension = {axis} : i64")
         places = ctx.op("stablehlo.select", hits, places, ctx.full(index, a.shape[axis]), out=index)
-        first = reduce_operand(ctx, places, (axis,), combine_by("stablehlo.minimum"),
-                               a.shape[axis])
+        first = reduce_operand(ctx, places, (axis,), combine_by("stablehlo.minimum"), a.shape[axis])
         return convert_operand(ctx, first, index_dtype)
 
     def batch(axis_, args, dims, *, axis, index_dtype):
-        d, = dims
+        (d,) = dims
         moved = axis + (axis >= d)
         return apply(args[0], axis=moved, index_dtype=index_dtype), d - (moved < d)
 
-    return {"shape": shape, "reference": reference, "lower": lower, "batch": batch,
-            "jvp": no_tangent(apply), "transpose": NOT_LINEAR}
+    return {
+        "shape": shape,
+        "reference": reference,
+        "lower": lower,
+        "batch": batch,
+        "jvp": no_tangent(apply),
+        "transpose": NOT_LINEAR,
+    }
 
 
-argmax_p = Primitive("argmax", family="reduction", feature="reduce", **_index_rules(
-    "argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax))
-argmin_p = Primitive("argmin", family="reduction", feature="reduce", **_index_rules(
-    "argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin))
+argmax_p = Primitive(
+    "argmax",
+    family="reduction",
+    feature="reduce",
+    **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax),
+)
+argmin_p = Primitive(
+    "argmin",
+    family="reduction",
+    feature="reduce",
+    **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin),
+)

@@ -1,4 +1,5 @@
 """Writing at computed places: the scatter family, and the helpers that most callers want."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,9 +18,20 @@ from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift
 # One primitive for each way to combine; they share every rule but the derivative.
 
 
-def scatter(operand, indices, updates, *, update_window_dims, inserted_window_dims,
-            scatter_dims_to_operand_dims, operand_batching_dims=(),
-            scatter_indices_batching_dims=(), mode="drop", unique=False, combine="set"):
+def scatter(
+    operand,
+    indices,
+    updates,
+    *,
+    update_window_dims,
+    inserted_window_dims,
+    scatter_dims_to_operand_dims,
+    operand_batching_dims=(),
+    scatter_indices_batching_dims=(),
+    mode="drop",
+    unique=False,
+    combine="set",
+):
     """`operand` with `updates` combined into the windows at `indices` (XLA's scatter).
 
     combine: 'set' (of several updates of an element the last in index order stays), 'add', 'mul',
@@ -29,23 +41,44 @@ def scatter(operand, indices, updates, *, update_window_dims, inserted_window_di
     if combine not in SCATTERS:
         raise ValueError(f"scatter takes combine {', '.join(SCATTERS)}, got {combine!r}")
     check_mode("scatter", mode, ("drop", "clip", "promise_in_bounds"))
-    return bind(SCATTERS[combine], operand, indices, updates,
-                update_window_dims=tuple(update_window_dims),
-                inserted_window_dims=tuple(inserted_window_dims),
-                scatter_dims_to_operand_dims=tuple(scatter_dims_to_operand_dims),
-                operand_batching_dims=tuple(operand_batching_dims),
-                scatter_indices_batching_dims=tuple(scatter_indices_batching_dims),
-                mode=mode, unique=unique)
+    return bind(
+        SCATTERS[combine],
+        operand,
+        indices,
+        updates,
+        update_window_dims=tuple(update_window_dims),
+        inserted_window_dims=tuple(inserted_window_dims),
+        scatter_dims_to_operand_dims=tuple(scatter_dims_to_operand_dims),
+        operand_batching_dims=tuple(operand_batching_dims),
+        scatter_indices_batching_dims=tuple(scatter_indices_batching_dims),
+        mode=mode,
+        unique=unique,
+    )
 
 
-def _scatter_windows(operand, updates, *, update_window_dims, inserted_window_dims,
-                     scatter_dims_to_operand_dims, operand_batching_dims,
-                     scatter_indices_batching_dims, **_) -> Windows:
+def _scatter_windows(
+    operand,
+    updates,
+    *,
+    update_window_dims,
+    inserted_window_dims,
+    scatter_dims_to_operand_dims,
+    operand_batching_dims,
+    scatter_indices_batching_dims,
+    **_,
+) -> Windows:
     left_out = (*inserted_window_dims, *operand_batching_dims)
     sizes = (updates.shape[d] for d in update_window_dims if d < updates.ndim)
     sizes = tuple(1 if d in left_out else next(sizes, 0) for d in range(operand.ndim))
-    return Windows(operand.shape, sizes, scatter_dims_to_operand_dims, inserted_window_dims,
-                   update_window_dims, operand_batching_dims, scatter_indices_batching_dims)
+    return Windows(
+        operand.shape,
+        sizes,
+        scatter_dims_to_operand_dims,
+        inserted_window_dims,
+        update_window_dims,
+        operand_batching_dims,
+        scatter_indices_batching_dims,
+    )
 
 
 def _scatter_shape(name: str, allowed, what: str):
@@ -54,13 +87,17 @@ def _scatter_shape(name: str, allowed, what: str):
         w = _scatter_windows(operand, updates, **params)
         w.check(name, operand, indices)
         if updates.dtype != operand.dtype:
-            raise TypeError(f"{name} (primitive) takes operand and updates of one dtype, got "
-                            f"{operand} and {updates}; convert the updates first")
+            raise TypeError(
+                f"{name} (primitive) takes operand and updates of one dtype, got "
+                f"{operand} and {updates}; convert the updates first"
+            )
         wanted = w.outer_shape(indices.shape[:-1])
         if updates.shape != wanted:
-            raise ValueError(f"{name} into {operand} at {indices} takes updates of shape {wanted}, "
-                             f"got {updates}; got {w}")
+            raise ValueError(
+                f"{name} into {operand} at {indices} takes updates of shape {wanted}, got {updates}; got {w}"
+            )
         return operand
+
     return rule
 
 
@@ -75,6 +112,7 @@ def _scatter_reference(put):
         put(out, places.reshape(-1), updates.reshape((places.size, *rows.row)))
         out = out.reshape(rows.numbered + rows.row)
         return out.transpose(inverse(rows.order))
+
     return rule
 
 
@@ -84,51 +122,81 @@ def _scatter_lower(body):
         indices = wide_indices(ctx, indices)
         if mode == "clip":
             indices = clipped(ctx, indices, w)
-        numbers = (f"update_window_dims = {ints(w.window_dims)}, "
-                   f"inserted_window_dims = {ints(w.dropped)}, "
-                   f"input_batching_dims = {ints(w.operand_batch)}, "
-                   f"scatter_indices_batching_dims = {ints(w.indices_batch)}, "
-                   f"scatter_dims_to_operand_dims = {ints(w.index_map)}, "
-                   f"index_vector_dim = {indices.aval.ndim - 1}")
+        numbers = (
+            f"update_window_dims = {ints(w.window_dims)}, "
+            f"inserted_window_dims = {ints(w.dropped)}, "
+            f"input_batching_dims = {ints(w.operand_batch)}, "
+            f"scatter_indices_batching_dims = {ints(w.indices_batch)}, "
+            f"scatter_dims_to_operand_dims = {ints(w.index_map)}, "
+            f"index_vector_dim = {indices.aval.ndim - 1}"
+        )
         scalar = operand.aval.with_shape(())
-        return ctx.op("stablehlo.scatter", operand, indices, updates, out=operand.aval,
-                      attrs=f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
-                            f"unique_indices = {str(unique).lower()}",
-                      regions=[ctx.region((scalar, scalar), body)])
+        return ctx.op(
+            "stablehlo.scatter",
+            operand,
+            indices,
+            updates,
+            out=operand.aval,
+            attrs=f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, unique_indices = {str(unique).lower()}",
+            regions=[ctx.region((scalar, scalar), body)],
+        )
+
     return rule
 
 
 def _scatter_batch(combine: str):
-    def rule(axis, args, dims, *, update_window_dims, inserted_window_dims,
-             scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims,
-             **params):
+    def rule(
+        axis,
+        args,
+        dims,
+        *,
+        update_window_dims,
+        inserted_window_dims,
+        scatter_dims_to_operand_dims,
+        operand_batching_dims,
+        scatter_indices_batching_dims,
+        **params,
+    ):
         if dims[1] is None:
             indices = args[1]
             operand, updates = all_at_front(axis, args[::2], dims[::2])
-            update_window_dims, operand_batching_dims = (
-                (0, *shift(update_window_dims)), shift(operand_batching_dims))
+            update_window_dims, operand_batching_dims = ((0, *shift(update_window_dims)), shift(operand_batching_dims))
         else:
             operand, indices, updates = all_at_front(axis, args, dims)
             update_window_dims = shift(update_window_dims)
             operand_batching_dims = (0, *shift(operand_batching_dims))
             scatter_indices_batching_dims = (0, *shift(scatter_indices_batching_dims))
-        return scatter(operand, indices, updates, update_window_dims=update_window_dims,
-                       inserted_window_dims=shift(inserted_window_dims),
-                       scatter_dims_to_operand_dims=shift(scatter_dims_to_operand_dims),
-                       operand_batching_dims=operand_batching_dims,
-                       scatter_indices_batching_dims=scatter_indices_batching_dims,
-                       combine=combine, **params), 0
+        return scatter(
+            operand,
+            indices,
+            updates,
+            update_window_dims=update_window_dims,
+            inserted_window_dims=shift(inserted_window_dims),
+            scatter_dims_to_operand_dims=shift(scatter_dims_to_operand_dims),
+            operand_batching_dims=operand_batching_dims,
+            scatter_indices_batching_dims=scatter_indices_batching_dims,
+            combine=combine,
+            **params,
+        ), 0
+
     return rule
 
 
 def _gather_updates(operand, indices, updates: Aval, *, mode, unique, fill_value=0, **params):
     """What stands in the operand's windows, in the shape of the updates."""
     w = _scatter_windows(aval_of(operand), updates, **params)
-    return gather(operand, indices, offset_dims=w.window_dims, collapsed_slice_dims=w.dropped,
-                  start_index_map=w.index_map, slice_sizes=w.sizes,
-                  operand_batching_dims=w.operand_batch,
-                  start_indices_batching_dims=w.indices_batch,
-                  mode="fill" if mode == "drop" else mode, fill_value=fill_value)
+    return gather(
+        operand,
+        indices,
+        offset_dims=w.window_dims,
+        collapsed_slice_dims=w.dropped,
+        start_index_map=w.index_map,
+        slice_sizes=w.sizes,
+        operand_batching_dims=w.operand_batch,
+        start_indices_batching_dims=w.indices_batch,
+        mode="fill" if mode == "drop" else mode,
+        fill_value=fill_value,
+    )
 
 
 # -- set: jointly linear in operand and updates, even where updates meet, as the last one stays
@@ -150,6 +218,7 @@ def _last_ids(operand: Aval, indices, ids, **params):
 
 def _scatter_set_transpose(ct, operand, indices, updates, *, unique, **params):
     from . import eq, select
+
     update_aval = aval_of(updates) if not isinstance(updates, Linear) else updates.aval
     ct_operand = ct_updates = None
     if isinstance(operand, Linear):
@@ -159,8 +228,7 @@ def _scatter_set_transpose(ct, operand, indices, updates, *, unique, **params):
         if not unique:
             ids = _update_ids(update_aval, params["update_window_dims"])
             last = _last_ids(aval_of(ct), indices, ids, unique=False, **params)
-            stays = eq(ids, _gather_updates(last, indices, update_aval, unique=False,
-                                            fill_value=-1, **params))
+            stays = eq(ids, _gather_updates(last, indices, update_aval, unique=False, fill_value=-1, **params))
             ct_updates = select(stays, ct_updates, zeros(update_aval))
     return ct_operand, None, ct_updates
 
@@ -175,6 +243,7 @@ def _scatter_set_cuda(ctx, operand, indices, updates, *, unique, **params):
 def _scatter_last(operand, indices, updates, **params):
     """scatter 'set' as a maximum of ids, a gather by them, and a selection."""
     from . import lt, select
+
     a, window_dims = aval_of(updates), params["update_window_dims"]
     if not a.size:
         return operand
@@ -197,6 +266,7 @@ def _scatter_add_transpose(ct, operand, indices, updates, **params):
 
 def _scatter_mul_jvp(primals, tangents, **params):
     from . import mul
+
     operand, indices, updates = primals
     t_operand, _, t_updates = tangents
     out, tangent = scatter(*primals, combine="mul", **params), None
@@ -206,7 +276,8 @@ def _scatter_mul_jvp(primals, tangents, **params):
         if not params["unique"]:
             raise NotImplementedError(
                 "the derivative of scatter 'mul' by its updates needs unique=True: of several "
-                "factors of one element each one's derivative is the product of the others")
+                "factors of one element each one's derivative is the product of the others"
+            )
         factor = _gather_updates(operand, indices, aval_of(updates), **params)
         base = zeros(aval_of(operand)) if tangent is None else tangent
         tangent = scatter(base, indices, mul(factor, t_updates), combine="add", **params)
@@ -221,8 +292,10 @@ def _scatter_mul_transpose(ct, operand, indices, updates, **params):
 
 def _scatter_extremum_jvp(combine: str):
     """The tangent of each maximum (minimum) is the mean of those of the elements that attain it."""
+
     def rule(primals, tangents, **params):
         from . import div, eq, select
+
         operand, indices, updates = primals
         out = scatter(*primals, combine=combine, **params)
         here = eq(operand, out)
@@ -234,9 +307,9 @@ def _scatter_extremum_jvp(combine: str):
             return scatter(kept, indices, added, combine="add", **params)
 
         ones = (full(aval_of(x).shape, 1, aval_of(x).dtype) for x in (operand, updates))
-        moved = (zeros(aval_of(x)) if t is None else t
-                 for x, t in ((operand, tangents[0]), (updates, tangents[2])))
+        moved = (zeros(aval_of(x)) if t is None else t for x, t in ((operand, tangents[0]), (updates, tangents[2])))
         return out, div(total(*moved), total(*ones))
+
     return rule
 
 
@@ -262,11 +335,17 @@ def _scatter_primitive(combine, put, body, allowed, what, *, jvp=None, transpose
         return scatter(*args, combine=combine, **params)
 
     return Primitive(
-        name, family="index", feature="scatter",
-        shape=_scatter_shape(name, allowed, what), reference=_scatter_reference(put),
-        lower=_scatter_lower(body), lower_on=lower_on,
-        jvp=jvp or jointly_linear(apply, operands=(0, 2)), transpose=transpose,
-        batch=_scatter_batch(combine))
+        name,
+        family="index",
+        feature="scatter",
+        shape=_scatter_shape(name, allowed, what),
+        reference=_scatter_reference(put),
+        lower=_scatter_lower(body),
+        lower_on=lower_on,
+        jvp=jvp or jointly_linear(apply, operands=(0, 2)),
+        transpose=transpose,
+        batch=_scatter_batch(combine),
+    )
 
 
 def _keep_new(ctx, old, new):
@@ -276,20 +355,39 @@ def _keep_new(ctx, old, new):
 _scatter_set_lower = _scatter_lower(_keep_new)
 
 SCATTERS = {
-    "set": _scatter_primitive("set", _put, _keep_new, dt.ALL, "any",
-                              transpose=_scatter_set_transpose,
-                              lower_on={"cuda": _scatter_set_cuda}),
-    "add": _scatter_primitive("add", _at(np.add), _combine_with("stablehlo.add"), dt.ALL,
-                              "numeric or bool", transpose=_scatter_add_transpose),
-    "mul": _scatter_primitive("mul", _at(np.multiply), _combine_with("stablehlo.multiply"), dt.ALL,
-                              "numeric or bool", jvp=_scatter_mul_jvp,
-                              transpose=_scatter_mul_transpose),
-    "min": _scatter_primitive("min", _at(np.minimum), _combine_with("stablehlo.minimum"),
-                              dt.ORDERED, "real or bool", jvp=_scatter_extremum_jvp("min"),
-                              transpose=NOT_LINEAR),
-    "max": _scatter_primitive("max", _at(np.maximum), _combine_with("stablehlo.maximum"),
-                              dt.ORDERED, "real or bool", jvp=_scatter_extremum_jvp("max"),
-                              transpose=NOT_LINEAR),
+    "set": _scatter_primitive(
+        "set", _put, _keep_new, dt.ALL, "any", transpose=_scatter_set_transpose, lower_on={"cuda": _scatter_set_cuda}
+    ),
+    "add": _scatter_primitive(
+        "add", _at(np.add), _combine_with("stablehlo.add"), dt.ALL, "numeric or bool", transpose=_scatter_add_transpose
+    ),
+    "mul": _scatter_primitive(
+        "mul",
+        _at(np.multiply),
+        _combine_with("stablehlo.multiply"),
+        dt.ALL,
+        "numeric or bool",
+        jvp=_scatter_mul_jvp,
+        transpose=_scatter_mul_transpose,
+    ),
+    "min": _scatter_primitive(
+        "min",
+        _at(np.minimum),
+        _combine_with("stablehlo.minimum"),
+        dt.ORDERED,
+        "real or bool",
+        jvp=_scatter_extremum_jvp("min"),
+        transpose=NOT_LINEAR,
+    ),
+    "max": _scatter_primitive(
+        "max",
+        _at(np.maximum),
+        _combine_with("stablehlo.maximum"),
+        dt.ORDERED,
+        "real or bool",
+        jvp=_scatter_extremum_jvp("max"),
+        transpose=NOT_LINEAR,
+    ),
 }
 
 # ---- along one axis: what most callers want ------------------------------------------------------
@@ -301,9 +399,17 @@ def scatter_axis(x, indices, updates, *, axis, combine="set", mode="drop", uniqu
     if not a.shape[axis] or not aval_of(updates).size:
         return x
     window = tuple(d if d < axis else d - 1 + i.ndim for d in range(a.ndim) if d != axis)
-    return scatter(x, index_vectors(indices), updates, update_window_dims=window,
-                   inserted_window_dims=(axis,), scatter_dims_to_operand_dims=(axis,),
-                   combine=combine, mode=mode, unique=unique)
+    return scatter(
+        x,
+        index_vectors(indices),
+        updates,
+        update_window_dims=window,
+        inserted_window_dims=(axis,),
+        scatter_dims_to_operand_dims=(axis,),
+        combine=combine,
+        mode=mode,
+        unique=unique,
+    )
 
 
 def scatter_along_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):
@@ -313,7 +419,16 @@ def scatter_along_axis(x, indices, updates, *, axis, combine="set", mode="drop",
     if not a.shape[axis] or not i.size:
         return x
     others = other_dims(a.ndim, axis)
-    return scatter(x, index_vectors(indices), updates, update_window_dims=(),
-                   inserted_window_dims=(axis,), scatter_dims_to_operand_dims=(axis,),
-                   operand_batching_dims=others, scatter_indices_batching_dims=others,
-                   combine=combine, mode=mode, unique=unique)
+    return scatter(
+        x,
+        index_vectors(indices),
+        updates,
+        update_window_dims=(),
+        inserted_window_dims=(axis,),
+        scatter_dims_to_operand_dims=(axis,),
+        operand_batching_dims=others,
+        scatter_indices_batching_dims=others,
+        combine=combine,
+        mode=mode,
+        unique=unique,
+    )

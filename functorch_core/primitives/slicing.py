@@ -1,4 +1,5 @@
 """Parts of arrays: slices, padding, concatenation, reversal, slices at computed places."""
+
 from __future__ import annotations
 
 import builtins
@@ -39,34 +40,40 @@ def slice_in_dim(x, *, start, limit, stride=1, dimension):
 
 def _slice_shape(x, *, start, limit, strides):
     if not len(start) == len(limit) == len(strides) == x.ndim:
-        raise ValueError(f"slice of {x} takes {x.ndim} starts, limits and strides, got "
-                         f"start={start}, limit={limit}, strides={strides}")
+        raise ValueError(
+            f"slice of {x} takes {x.ndim} starts, limits and strides, got "
+            f"start={start}, limit={limit}, strides={strides}"
+        )
     bounds = zip(start, limit, strides, x.shape)
     if not all(0 <= b <= e <= n and s >= 1 for b, e, s, n in bounds):
-        raise ValueError(f"slice of {x} takes 0 <= start <= limit <= size and strides >= 1, got "
-                         f"start={start}, limit={limit}, strides={strides}")
+        raise ValueError(
+            f"slice of {x} takes 0 <= start <= limit <= size and strides >= 1, got "
+            f"start={start}, limit={limit}, strides={strides}"
+        )
     return aval(tuple(-(-(e - b) // s) for b, e, s in zip(start, limit, strides)), x.dtype)
 
 
 def _slice_lower(ctx, x, *, start, limit, strides):
-    return ctx.op("stablehlo.slice", x,
-                  out=_slice_shape(x.aval, start=start, limit=limit, strides=strides),
-                  attrs=f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, "
-                        f"strides = {dims_attr(strides)}")
+    return ctx.op(
+        "stablehlo.slice",
+        x,
+        out=_slice_shape(x.aval, start=start, limit=limit, strides=strides),
+        attrs=f"start_indices = {dims_attr(start)}, limit_indices = {dims_attr(limit)}, strides = {dims_attr(strides)}",
+    )
 
 
 def _slice_transpose(ct, x, *, start, limit, strides):
     x, taken = x.aval, aval_of(ct).shape
     spread = [_dilated(n, s - 1) for n, s in zip(taken, strides)]
     high = tuple(n - b - m for n, b, m in zip(x.shape, start, spread))
-    return (pad(ct, constant(np.zeros((), x.dtype)), low=start, high=high,
-                interior=tuple(s - 1 for s in strides)),)
+    return (pad(ct, constant(np.zeros((), x.dtype)), low=start, high=high, interior=tuple(s - 1 for s in strides)),)
 
 
 def _slice_batch(axis, args, dims, *, start, limit, strides):
-    d, = dims
-    return slice(args[0], start=_insert(start, d, 0), limit=_insert(limit, d, axis.size),
-                 strides=_insert(strides, d, 1)), d
+    (d,) = dims
+    return slice(
+        args[0], start=_insert(start, d, 0), limit=_insert(limit, d, axis.size), strides=_insert(strides, d, 1)
+    ), d
 
 
 def _insert(values, at, new):
@@ -83,9 +90,15 @@ def _slice_reference(x, **params):
 
 
 slice_p = Primitive(
-    "slice", family="structure",
-    shape=_slice_shape, reference=_slice_reference,
-    lower=_slice_lower, jvp=jointly_linear(slice), transpose=_slice_transpose, batch=_slice_batch)
+    "slice",
+    family="structure",
+    shape=_slice_shape,
+    reference=_slice_reference,
+    lower=_slice_lower,
+    jvp=jointly_linear(slice),
+    transpose=_slice_transpose,
+    batch=_slice_batch,
+)
 
 # ---- pad -----------------------------------------------------------------------------------------
 
@@ -111,12 +124,15 @@ def _pad_shape(x, value, *, low, high, interior):
     if value.ndim or value.dtype != x.dtype:
         raise TypeError(f"pad of {x} takes a value {x.dtype.name}[], got {value}")
     if not len(low) == len(high) == len(interior) == x.ndim or any(i < 0 for i in interior):
-        raise ValueError(f"pad of {x} takes {x.ndim} lows, highs and interiors >= 0, got "
-                         f"low={low}, high={high}, interior={interior}")
+        raise ValueError(
+            f"pad of {x} takes {x.ndim} lows, highs and interiors >= 0, got low={low}, high={high}, interior={interior}"
+        )
     shape = tuple(_dilated(n, i) + b + e for n, b, e, i in zip(x.shape, low, high, interior))
     if any(n < 0 for n in shape):
-        raise ValueError(f"pad of {x} by low={low}, high={high}, interior={interior} takes away "
-                         f"more than there is: the shape would be {shape}")
+        raise ValueError(
+            f"pad of {x} by low={low}, high={high}, interior={interior} takes away "
+            f"more than there is: the shape would be {shape}"
+        )
     return aval(shape, x.dtype)
 
 
@@ -127,7 +143,7 @@ def _pad_reference(x, value, *, low, high, interior):
     for n, m, b, i in zip(x.shape, shape, low, interior):
         step = i + 1
         first = max(0, -(b // step)) if b < 0 else 0  # the first element that is not cut off
-        last = min(n, -((b - m) // step))             # one past the last
+        last = min(n, -((b - m) // step))  # one past the last
         taken.append(builtins.slice(first, max(first, last)))
         into.append(builtins.slice(b + first * step, max(b + last * step - i, 0), step))
     if 0 not in x.shape and 0 not in shape:
@@ -136,22 +152,25 @@ def _pad_reference(x, value, *, low, high, interior):
 
 
 def _pad_lower(ctx, x, value, *, low, high, interior):
-    return ctx.op("stablehlo.pad", x, value,
-                  out=_pad_shape(x.aval, value.aval, low=low, high=high, interior=interior),
-                  attrs=f"edge_padding_low = {dims_attr(low)}, edge_padding_high = "
-                        f"{dims_attr(high)}, interior_padding = {dims_attr(interior)}")
+    return ctx.op(
+        "stablehlo.pad",
+        x,
+        value,
+        out=_pad_shape(x.aval, value.aval, low=low, high=high, interior=interior),
+        attrs=f"edge_padding_low = {dims_attr(low)}, edge_padding_high = "
+        f"{dims_attr(high)}, interior_padding = {dims_attr(interior)}",
+    )
 
 
 def _pad_transpose(ct, x, value, *, low, high, interior):
     ct_x = ct_value = None
     x_shape = (x.aval if isinstance(x, Linear) else aval_of(x)).shape
     if isinstance(x, Linear):
-        spread = pad(ct, constant(np.zeros((), aval_of(ct).dtype)), low=[-n for n in low],
-                     high=[-n for n in high])
-        ct_x = slice(spread, start=(0,) * len(low), limit=aval_of(spread).shape,
-                     strides=tuple(i + 1 for i in interior))
+        spread = pad(ct, constant(np.zeros((), aval_of(ct).dtype)), low=[-n for n in low], high=[-n for n in high])
+        ct_x = slice(spread, start=(0,) * len(low), limit=aval_of(spread).shape, strides=tuple(i + 1 for i in interior))
     if isinstance(value, Linear):
         from . import reduce_sum, select
+
         # The mask, and not sum(ct) - sum(ct_x): infinities must not meet.
         inside = _inside(x_shape, low, high, interior)
         rest = select(inside, zeros(aval_of(ct)), ct)
@@ -161,17 +180,16 @@ def _pad_transpose(ct, x, value, *, low, high, interior):
 
 def _inside(shape, low, high, interior):
     """True where a padded array has an element of the original, of `shape`."""
-    return pad(full(shape, True, dt.bool_), constant(np.False_), low=low, high=high,
-               interior=interior)
+    return pad(full(shape, True, dt.bool_), constant(np.False_), low=low, high=high, interior=interior)
 
 
 def _pad_batch(axis, args, dims, *, low, high, interior):
     from . import select
+
     x, value = args
     d, value_dim = dims
     if value_dim is None:
-        return pad(x, value, low=_insert(low, d, 0), high=_insert(high, d, 0),
-                   interior=_insert(interior, d, 0)), d
+        return pad(x, value, low=_insert(low, d, 0), high=_insert(high, d, 0), interior=_insert(interior, d, 0)), d
     low, high, interior = ((0, *p) for p in (low, high, interior))
     x = move_batch_axis(axis, x, d, 0)
     padded = pad(x, constant(np.zeros((), aval_of(x).dtype)), low=low, high=high, interior=interior)
@@ -181,9 +199,15 @@ def _pad_batch(axis, args, dims, *, low, high, interior):
 
 
 pad_p = Primitive(
-    "pad", family="structure",
-    shape=_pad_shape, reference=_pad_reference, lower=_pad_lower,
-    jvp=jointly_linear(pad), transpose=_pad_transpose, batch=_pad_batch)
+    "pad",
+    family="structure",
+    shape=_pad_shape,
+    reference=_pad_reference,
+    lower=_pad_lower,
+    jvp=jointly_linear(pad),
+    transpose=_pad_transpose,
+    batch=_pad_batch,
+)
 
 # ---- concatenate ---------------------------------------------------------------------------------
 
@@ -198,17 +222,20 @@ def _concatenate_shape(*xs, dimension):
         raise ValueError("concatenate takes at least one array, got none")
     first = xs[0]
     if any(x.dtype != first.dtype for x in xs):
-        raise TypeError("concatenate (primitive) takes arrays of one dtype, got "
-                        + ", ".join(map(str, xs)) + "; promote them first")
+        raise TypeError(
+            "concatenate (primitive) takes arrays of one dtype, got " + ", ".join(map(str, xs)) + "; promote them first"
+        )
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"concatenate: {first} has no dimension {dimension}")
 
     def others(x):
-        return x.shape[:dimension] + x.shape[dimension + 1:]
+        return x.shape[:dimension] + x.shape[dimension + 1 :]
 
     if any(x.ndim != first.ndim or others(x) != others(first) for x in xs):
-        raise ValueError(f"concatenate along {dimension} takes arrays that agree in the other "
-                         "dimensions, got " + ", ".join(map(str, xs)))
+        raise ValueError(
+            f"concatenate along {dimension} takes arrays that agree in the other "
+            "dimensions, got " + ", ".join(map(str, xs))
+        )
     return aval(_insert(others(first), dimension, sum(x.shape[dimension] for x in xs)), first.dtype)
 
 
@@ -221,8 +248,7 @@ def _concatenate_transpose(ct, *xs, dimension):
     out, at = [], 0
     for x in xs:
         size = (x.aval if isinstance(x, Linear) else aval_of(x)).shape[dimension]
-        out.append(slice_in_dim(ct, start=at, limit=at + size, dimension=dimension)
-                   if isinstance(x, Linear) else None)
+        out.append(slice_in_dim(ct, start=at, limit=at + size, dimension=dimension) if isinstance(x, Linear) else None)
         at += size
     return tuple(out)
 
@@ -232,11 +258,15 @@ def _concatenate_batch(axis, args, dims, *, dimension):
 
 
 concatenate_p = Primitive(
-    "concatenate", family="structure",
+    "concatenate",
+    family="structure",
     shape=_concatenate_shape,
     reference=lambda *xs, dimension: np.concatenate(xs, dimension),
-    lower=_concatenate_lower, jvp=jointly_linear(concatenate),
-    transpose=_concatenate_transpose, batch=_concatenate_batch)
+    lower=_concatenate_lower,
+    jvp=jointly_linear(concatenate),
+    transpose=_concatenate_transpose,
+    batch=_concatenate_batch,
+)
 
 # ---- reverse -------------------------------------------------------------------------------------
 
@@ -253,20 +283,24 @@ def _reverse_shape(x, *, dims):
 
 
 def _reverse_batch(axis, args, batch_dims, *, dims):
-    d, = batch_dims
+    (d,) = batch_dims
     return reverse(args[0], dims=tuple(i + (i >= d) for i in dims)), d
 
 
 reverse_p = Primitive(
-    "reverse", family="structure",
+    "reverse",
+    family="structure",
     shape=_reverse_shape,
-    reference=specialised(lambda x, *, dims: operator.itemgetter(tuple(
-        [builtins.slice(None, None, -1 if d in dims else 1) for d in range(x.ndim)])))(
-            lambda x, *, dims: np.flip(x, dims)),
-    lower=lambda ctx, x, *, dims: ctx.op("stablehlo.reverse", x, out=x.aval,
-                                         attrs=f"dimensions = {dims_attr(dims)}"),
+    reference=specialised(
+        lambda x, *, dims: operator.itemgetter(
+            tuple([builtins.slice(None, None, -1 if d in dims else 1) for d in range(x.ndim)])
+        )
+    )(lambda x, *, dims: np.flip(x, dims)),
+    lower=lambda ctx, x, *, dims: ctx.op("stablehlo.reverse", x, out=x.aval, attrs=f"dimensions = {dims_attr(dims)}"),
     jvp=jointly_linear(reverse),
-    transpose=lambda ct, x, *, dims: (reverse(ct, dims=dims),), batch=_reverse_batch)
+    transpose=lambda ct, x, *, dims: (reverse(ct, dims=dims),),
+    batch=_reverse_batch,
+)
 
 # ---- dynamic_slice, dynamic_update_slice ---------------------------------------------------------
 # The start of each dimension is a 0-d integer array; starts are moved so that the slice fits.
@@ -279,11 +313,9 @@ def dynamic_slice(x, *starts, sizes):
 
 def _check_starts(name: str, x, starts, sizes):
     if len(starts) != x.ndim or len(sizes) != x.ndim:
-        raise ValueError(f"{name} of {x} takes {x.ndim} starts and sizes, got {len(starts)} starts "
-                         f"and sizes {sizes}")
+        raise ValueError(f"{name} of {x} takes {x.ndim} starts and sizes, got {len(starts)} starts and sizes {sizes}")
     if any(s.ndim or s.dtype not in dt.INTEGER or s.dtype != starts[0].dtype for s in starts):
-        raise TypeError(f"{name} takes 0-d starts of one integer dtype, got "
-                        + ", ".join(map(str, starts)))
+        raise TypeError(f"{name} takes 0-d starts of one integer dtype, got " + ", ".join(map(str, starts)))
     if any(not 0 <= s <= n for s, n in zip(sizes, x.shape)):
         raise ValueError(f"{name}: sizes {sizes} do not fit into {x}")
 
@@ -295,8 +327,7 @@ def _dynamic_slice_shape(x, *starts, sizes):
 
 def _part(x, starts, sizes) -> tuple:
     """The slices that cut `sizes` out of x at the clamped starts."""
-    first = [0 if m == n else min(max(int(s), 0), n - m)
-             for s, n, m in zip(starts, x.shape, sizes)]
+    first = [0 if m == n else min(max(int(s), 0), n - m) for s, n, m in zip(starts, x.shape, sizes)]
     return tuple(builtins.slice(b, b + m) for b, m in zip(first, sizes))
 
 
@@ -309,8 +340,13 @@ def _wide_starts(ctx, starts):
 
 
 def _dynamic_slice_lower(ctx, x, *starts, sizes):
-    return ctx.op("stablehlo.dynamic_slice", x, *_wide_starts(ctx, starts),
-                  out=aval(sizes, x.aval.dtype), attrs=f"slice_sizes = {dims_attr(sizes)}")
+    return ctx.op(
+        "stablehlo.dynamic_slice",
+        x,
+        *_wide_starts(ctx, starts),
+        out=aval(sizes, x.aval.dtype),
+        attrs=f"slice_sizes = {dims_attr(sizes)}",
+    )
 
 
 def _dynamic_slice_jvp(primals, tangents, *, sizes):
@@ -327,8 +363,7 @@ def _dynamic_slice_transpose(ct, x, *starts, sizes):
 
 def _start_vectors(axis, starts, dims):
     """Batched and unbatched starts as one array of index vectors, [axis size, number of starts]."""
-    columns = [broadcast_in_dim(s, shape=(axis.size, 1), dims=() if d is None else (0,))
-               for s, d in zip(starts, dims)]
+    columns = [broadcast_in_dim(s, shape=(axis.size, 1), dims=() if d is None else (0,)) for s, d in zip(starts, dims)]
     return concatenate(*columns, dimension=1)
 
 
@@ -344,14 +379,18 @@ def _dynamic_slice_batch(axis, args, dims, *, sizes):
         starts.insert(d, _zero_start(starts))
         return dynamic_slice(x, *starts, sizes=_insert(sizes, d, axis.size)), d
     from .indexing import gather
+
     both = (0,) if d is not None else ()  # the dimension that x and the starts share
     return gather(
         x if d is None else move_batch_axis(axis, x, d, 0),
         _start_vectors(axis, starts, start_dims),
-        offset_dims=tuple(range(1, len(sizes) + 1)), collapsed_slice_dims=(),
+        offset_dims=tuple(range(1, len(sizes) + 1)),
+        collapsed_slice_dims=(),
         start_index_map=tuple(range(len(both), len(both) + len(sizes))),
         slice_sizes=(1,) * len(both) + sizes,
-        operand_batching_dims=both, start_indices_batching_dims=both), 0
+        operand_batching_dims=both,
+        start_indices_batching_dims=both,
+    ), 0
 
 
 def _dynamic_slice_at(x, *starts, sizes):
@@ -359,13 +398,14 @@ def _dynamic_slice_at(x, *starts, sizes):
     parts = [d for d, (n, m) in enumerate(zip(x.shape, sizes)) if m != n]
     if len(parts) != 1:
         return lambda x, *starts: x[_part(x, starts, sizes)]
-    d, = parts
+    (d,) = parts
     size, last, before = sizes[d], x.shape[d] - sizes[d], (builtins.slice(None),) * d
 
     def one_part(x, *starts):
         first = int(starts[d])
         first = 0 if first < 0 else min(first, last)
         return x[(*before, builtins.slice(first, first + size))]
+
     return one_part
 
 
@@ -375,11 +415,15 @@ def _dynamic_slice_reference(x, *starts, sizes):
 
 
 dynamic_slice_p = Primitive(
-    "dynamic_slice", family="structure",
+    "dynamic_slice",
+    family="structure",
     shape=_dynamic_slice_shape,
     reference=_dynamic_slice_reference,
-    lower=_dynamic_slice_lower, jvp=_dynamic_slice_jvp, transpose=_dynamic_slice_transpose,
-    batch=_dynamic_slice_batch)
+    lower=_dynamic_slice_lower,
+    jvp=_dynamic_slice_jvp,
+    transpose=_dynamic_slice_transpose,
+    batch=_dynamic_slice_batch,
+)
 
 
 def dynamic_update_slice(x, update, *starts):
@@ -389,11 +433,12 @@ def dynamic_update_slice(x, update, *starts):
 
 def _dynamic_update_slice_shape(x, update, *starts):
     if update.dtype != x.dtype:
-        raise TypeError(f"dynamic_update_slice (primitive) takes an update of dtype "
-                        f"{x.dtype.name}, as the operand's, got {update}; convert it first")
+        raise TypeError(
+            f"dynamic_update_slice (primitive) takes an update of dtype "
+            f"{x.dtype.name}, as the operand's, got {update}; convert it first"
+        )
     if update.ndim != x.ndim:
-        raise ValueError(f"dynamic_update_slice of {x} takes an update of {x.ndim} dimensions, "
-                         f"got {update}")
+        raise ValueError(f"dynamic_update_slice of {x} takes an update of {x.ndim} dimensions, got {update}")
     _check_starts("dynamic_update_slice", x, starts, update.shape)
     return x
 
@@ -405,8 +450,7 @@ def _dynamic_update_slice_reference(x, update, *starts):
 
 
 def _dynamic_update_slice_lower(ctx, x, update, *starts):
-    return ctx.op("stablehlo.dynamic_update_slice", x, update, *_wide_starts(ctx, starts),
-                  out=x.aval)
+    return ctx.op("stablehlo.dynamic_update_slice", x, update, *_wide_starts(ctx, starts), out=x.aval)
 
 
 def _dynamic_update_slice_transpose(ct, x, update, *starts):
@@ -425,16 +469,29 @@ def _dynamic_update_slice_batch(axis, args, dims):
     if all(d is None for d in start_dims):
         return dynamic_update_slice(x, update, _zero_start(starts), *starts), 0
     from .scattering import scatter
+
     windows = tuple(range(1, len(starts) + 1))
-    return scatter(x, _start_vectors(axis, starts, start_dims), update, update_window_dims=windows,
-                   inserted_window_dims=(), scatter_dims_to_operand_dims=windows,
-                   operand_batching_dims=(0,), scatter_indices_batching_dims=(0,), mode="clip",
-                   unique=True), 0
+    return scatter(
+        x,
+        _start_vectors(axis, starts, start_dims),
+        update,
+        update_window_dims=windows,
+        inserted_window_dims=(),
+        scatter_dims_to_operand_dims=windows,
+        operand_batching_dims=(0,),
+        scatter_indices_batching_dims=(0,),
+        mode="clip",
+        unique=True,
+    ), 0
 
 
 dynamic_update_slice_p = Primitive(
-    "dynamic_update_slice", family="structure",
-    shape=_dynamic_update_slice_shape, reference=_dynamic_update_slice_reference,
+    "dynamic_update_slice",
+    family="structure",
+    shape=_dynamic_update_slice_shape,
+    reference=_dynamic_update_slice_reference,
     lower=_dynamic_update_slice_lower,
     jvp=jointly_linear(dynamic_update_slice, operands=(0, 1)),
-    transpose=_dynamic_update_slice_transpose, batch=_dynamic_update_slice_batch)
+    transpose=_dynamic_update_slice_transpose,
+    batch=_dynamic_update_slice_batch,
+)

@@ -4,6 +4,7 @@ The order is NumPy's: NaN comes last (first if descending), -0.0 equals 0.0, com
 real, then imaginary part. Both NumPy and XLA sort unsigned integers that are in that order, the
 keys: neither then needs to know about NaN, and GPUs have radix sort for them.
 """
+
 from __future__ import annotations
 
 import functools
@@ -116,7 +117,7 @@ def _host_order(keys: list[np.ndarray]) -> np.ndarray:
     """
     if len(keys) > 1:
         return np.lexsort(keys[::-1], axis=-1)
-    key, = keys
+    (key,) = keys
     if key.size < 1000 or key.itemsize <= 2:  # radix sort
         return np.argsort(key, axis=-1, kind="stable")
     if key.itemsize <= 4:
@@ -147,8 +148,7 @@ def sort(*xs, dimension, num_keys=1, descending=False, stable=True):
 
     Equal elements keep their order if `stable`, also descending.
     """
-    return list(bind(sort_p, *xs, dimension=dimension, num_keys=num_keys, descending=descending,
-                     stable=stable))
+    return list(bind(sort_p, *xs, dimension=dimension, num_keys=num_keys, descending=descending, stable=stable))
 
 
 def argsort(x, *, dimension, descending=False, stable=True):
@@ -159,8 +159,7 @@ def argsort(x, *, dimension, descending=False, stable=True):
 
 def _sort_shape(*xs, dimension, num_keys, descending, stable):
     if not 1 <= num_keys <= len(xs):
-        raise ValueError(f"sort of {len(xs)} operands takes num_keys from 1 to {len(xs)}, "
-                         f"got {num_keys}")
+        raise ValueError(f"sort of {len(xs)} operands takes num_keys from 1 to {len(xs)}, got {num_keys}")
     if any(x.shape != xs[0].shape for x in xs):
         raise ValueError("sort takes operands of one shape, got " + ", ".join(map(str, xs)))
     if not 0 <= dimension < xs[0].ndim:
@@ -191,12 +190,11 @@ def _sort_lower(ctx, *xs, dimension, num_keys, descending, stable):
         return _sort_op(ctx, xs, 1, direction="GT" if descending else "LT", **params)
     keys = [k for x in xs[:num_keys] for k in ctx.call(sort_keys, x, descending=descending)]
     if len(keys) > 1:
-        return _sort_op(ctx, [*keys, *xs], len(keys), **params)[len(keys):]
+        return _sort_op(ctx, [*keys, *xs], len(keys), **params)[len(keys) :]
     if len(xs) == 1:
         return _sort_op(ctx, [*keys, *xs], 1, **params)[1:]
     # Pairs of one unsigned key and a value are what GPUs' radix sort takes.
-    index = ctx.op("stablehlo.iota", out=xs[0].aval.with_dtype(dt.int64),
-                   attrs=f"iota_dimension = {dimension} : i64")
+    index = ctx.op("stablehlo.iota", out=xs[0].aval.with_dtype(dt.int64), attrs=f"iota_dimension = {dimension} : i64")
     order = _sort_op(ctx, [*keys, index], 1, **params)[1]
     return ctx.call(_take_all, order, *xs, dimension=dimension)
 
@@ -211,8 +209,13 @@ def _sort_op(ctx, operands, num_keys, *, dimension, stable, direction="LT"):
     bool_ = aval((), dt.bool_)
 
     def compare(c, x, y, direction):
-        return c.op("stablehlo.compare", x, y, out=bool_, attrs="comparison_direction = "
-                    f"#stablehlo<comparison_direction {direction}>")
+        return c.op(
+            "stablehlo.compare",
+            x,
+            y,
+            out=bool_,
+            attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>",
+        )
 
     def comes_first(c, *pairs):
         keys = list(zip(pairs[::2], pairs[1::2]))[:num_keys]
@@ -222,9 +225,13 @@ def _sort_op(ctx, operands, num_keys, *, dimension, stable, direction="LT"):
             found = c.op("stablehlo.or", compare(c, x, y, direction), tied, out=bool_)
         return found
 
-    return ctx.op("stablehlo.sort", *operands, out=[o.aval for o in operands],
-                  attrs=f"dimension = {dimension} : i64, is_stable = {str(stable).lower()}",
-                  regions=[ctx.region(scalars, comes_first)])
+    return ctx.op(
+        "stablehlo.sort",
+        *operands,
+        out=[o.aval for o in operands],
+        attrs=f"dimension = {dimension} : i64, is_stable = {str(stable).lower()}",
+        regions=[ctx.region(scalars, comes_first)],
+    )
 
 
 def _sort_lower_cpu(ctx, *xs, **params):
@@ -236,9 +243,9 @@ def _sort_lower_cpu(ctx, *xs, **params):
 def _sort_jvp(primals, tangents, *, dimension, **params):
     index = iota(shape=aval_of(primals[0]).shape, dtype=dt.int64, dimension=dimension)
     *out, order = sort(*primals, index, dimension=dimension, **params)
-    return out, [None if t is None else
-                 take_along_axis(t, order, axis=dimension, mode="promise_in_bounds")
-                 for t in tangents]
+    return out, [
+        None if t is None else take_along_axis(t, order, axis=dimension, mode="promise_in_bounds") for t in tangents
+    ]
 
 
 def _sort_batch(axis, args, dims, *, dimension, **params):
@@ -247,10 +254,18 @@ def _sort_batch(axis, args, dims, *, dimension, **params):
 
 
 sort_p = Primitive(
-    "sort", family="sort", feature="sort", multiple=True,
-    shape=_sort_shape, reference=_sort_reference, lower=_sort_lower,
+    "sort",
+    family="sort",
+    feature="sort",
+    multiple=True,
+    shape=_sort_shape,
+    reference=_sort_reference,
+    lower=_sort_lower,
     lower_on={"cpu": _sort_lower_cpu},
-    jvp=_sort_jvp, transpose=NOT_LINEAR, batch=_sort_batch)
+    jvp=_sort_jvp,
+    transpose=NOT_LINEAR,
+    batch=_sort_batch,
+)
 
 # ---- top_k ---------------------------------------------------------------------------------------
 
@@ -272,7 +287,7 @@ def _top_k_shape(x, *, k, largest):
 
 
 def _top_k_reference(x, *, k, largest):
-    key, = _host_keys(x, largest)
+    (key,) = _host_keys(x, largest)
     n = x.shape[-1]
     if key.itemsize > 4 or 2 * k >= n:
         order = _host_order([key])[..., :k]
@@ -287,10 +302,12 @@ def _top_k_reference(x, *, k, largest):
 def _top_k_by_sort(x, *, k, largest):
     """top_k as a sort with its indices, cut off."""
     from .slicing import slice_in_dim
+
     last = aval_of(x).ndim - 1
     index = iota(shape=aval_of(x).shape, dtype=dt.int64, dimension=last)
-    return [slice_in_dim(y, start=0, limit=k, dimension=last)
-            for y in sort(x, index, dimension=last, descending=largest)]
+    return [
+        slice_in_dim(y, start=0, limit=k, dimension=last) for y in sort(x, index, dimension=last, descending=largest)
+    ]
 
 
 def _top_k_lower(ctx, x, *, k, largest):
@@ -316,7 +333,15 @@ def _top_k_batch(axis, args, dims, **params):
 
 
 top_k_p = Primitive(
-    "top_k", family="sort", feature="sort", multiple=True,
-    shape=_top_k_shape, reference=_top_k_reference, lower=_top_k_lower,
+    "top_k",
+    family="sort",
+    feature="sort",
+    multiple=True,
+    shape=_top_k_shape,
+    reference=_top_k_reference,
+    lower=_top_k_lower,
     lower_on={"cpu": _top_k_lower_cpu},
-    jvp=_top_k_jvp, transpose=NOT_LINEAR, batch=_top_k_batch)
+    jvp=_top_k_jvp,
+    transpose=NOT_LINEAR,
+    batch=_top_k_batch,
+)

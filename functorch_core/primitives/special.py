@@ -1,4 +1,5 @@
 """Special functions around the error function, and what all special functions share."""
+
 from __future__ import annotations
 
 import math
@@ -30,25 +31,36 @@ def in_float64(dtype: np.dtype) -> np.dtype:
 
 def wide_reference(fun: Callable) -> Callable:
     """A NumPy function computed in float64, whatever floats come."""
+
     def rule(*arrays):
         return fun(*[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
+
     return rule
 
 
 def scipy_reference(name: str) -> Callable:
     """scipy.special's function of this name, imported when first used."""
+
     def fun(*arrays):
         from scipy import special
+
         return np.asarray(getattr(special, name)(*arrays))
+
     return wide_reference(fun)
 
 
 def special(name: str, formula: Callable, reference: str | Callable, derivative=None):
     """Declare an elementwise special function of one operand by its formula."""
-    return unary(name, fo.lowered(formula, at_least_float32),
-                 scipy_reference(reference) if isinstance(reference, str) else reference,
-                 dtypes=FLOATS, what="floating (not float8)", derivative=derivative,
-                 family="special", feature="transcendental")
+    return unary(
+        name,
+        fo.lowered(formula, at_least_float32),
+        scipy_reference(reference) if isinstance(reference, str) else reference,
+        dtypes=FLOATS,
+        what="floating (not float8)",
+        derivative=derivative,
+        family="special",
+        feature="transcendental",
+    )
 
 
 def series(t, table):
@@ -67,11 +79,9 @@ def _gaussian(x, scale: float):
     return mul(exp(neg(mul(x, x))), scale)
 
 
-erf = special("erf", fo.erf, "erf",
-              lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)))
+erf = special("erf", fo.erf, "erf", lambda t, out, x: mul(t, _gaussian(x, TWO_OVER_SQRT_PI)))
 
-erfc = special("erfc", fo.erfc, "erfc",
-               lambda t, out, x: mul(t, _gaussian(x, -TWO_OVER_SQRT_PI)))
+erfc = special("erfc", fo.erfc, "erfc", lambda t, out, x: mul(t, _gaussian(x, -TWO_OVER_SQRT_PI)))
 
 # ---- erfcx ---------------------------------------------------------------------------------------
 # e^(x^2) erfc(x); a Chebyshev series of (1 + 2x) erfcx(x) in (x - 4)/(x + 4) for x >= 0 (the
@@ -83,10 +93,10 @@ def _exp_square(x):
 
     Not as e^u e^v, which XLA turns back into e^(u + v).
     """
-    x = fo.where(x < 27., x, 27.)  # e^729 is infinite
+    x = fo.where(x < 27.0, x, 27.0)  # e^729 is infinite
     head = fo.floor(x * 16) * 0.0625
     main, rest = fo.exp(head * head), (x - head) * (x + head)
-    return main + fo.where(rest > 0, main * fo.expm1(rest), 0.)
+    return main + fo.where(rest > 0, main * fo.expm1(rest), 0.0)
 
 
 def _erfcx_positive(x):
@@ -99,8 +109,7 @@ def _erfcx(x):
     return fo.where(x < 0, 2 * _exp_square(size) - positive, positive)
 
 
-erfcx = special("erfcx", _erfcx, "erfcx",
-                lambda t, out, x: mul(t, sub(mul(mul(x, out), 2.), TWO_OVER_SQRT_PI)))
+erfcx = special("erfcx", _erfcx, "erfcx", lambda t, out, x: mul(t, sub(mul(mul(x, out), 2.0), TWO_OVER_SQRT_PI)))
 
 # ---- erf_inv, ndtri ------------------------------------------------------------------------------
 # The quantile of the normal distribution. In the middle chlo.erf_inv, which loses digits from
@@ -122,13 +131,13 @@ def _upper_quantile(tail):
     v = fo.log(r)
     near = series(_on_interval(v, _LOG_NEAR, _LOG_6), tables.NDTRI_NEAR)
     far = series(_on_interval(v, _LOG_6, _LOG_FAR), tables.NDTRI_FAR)
-    return fo.where(fo.equals(tail, 0), math.inf, r - fo.where(r < 6., near, far))
+    return fo.where(fo.equals(tail, 0), math.inf, r - fo.where(r < 6.0, near, far))
 
 
 def _quantile(x, tail):
     """The quantile at (1 + x)/2, given min((1 + x)/2, (1 - x)/2) exactly."""
     middle = abs(x) < 0.75
-    near = _chlo_erf_inv(fo.where(middle, x, 0.)) * SQRT2
+    near = _chlo_erf_inv(fo.where(middle, x, 0.0)) * SQRT2
     far = _upper_quantile(tail)
     return fo.where(middle, near, fo.where(x < 0, -far, far))
 
@@ -158,7 +167,7 @@ ndtri = special("ndtri", _ndtri, "ndtri", _ndtri_derivative)
 def _log_ndtr(x):
     scaled = x * (1 / SQRT2)
     far = fo.log(_erfcx_positive(abs(scaled)) * 0.5) - scaled * scaled
-    return fo.where(x < -1., far, fo.log1p(fo.erfc(scaled) * -0.5))
+    return fo.where(x < -1.0, far, fo.log1p(fo.erfc(scaled) * -0.5))
 
 
 def _log_ndtr_derivative(t, out, x):

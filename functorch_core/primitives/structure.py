@@ -1,4 +1,5 @@
 """Shapes: making, broadcasting, reshaping and permuting arrays; identities."""
+
 from __future__ import annotations
 
 import operator
@@ -66,12 +67,17 @@ def _broadcast_in_dim_reference(x, *, shape, dims):
 
 
 def _broadcast_in_dim_lower(ctx, x, *, shape, dims):
-    return ctx.op("stablehlo.broadcast_in_dim", x, out=aval(shape, x.aval.dtype),
-                  attrs=f"broadcast_dimensions = {dims_attr(dims)}")
+    return ctx.op(
+        "stablehlo.broadcast_in_dim",
+        x,
+        out=aval(shape, x.aval.dtype),
+        attrs=f"broadcast_dimensions = {dims_attr(dims)}",
+    )
 
 
 def _broadcast_in_dim_transpose(ct, x, *, shape, dims):
     from .reductions import reduce_sum
+
     x = x.aval
     kept = {d: n for n, d in zip(x.shape, dims) if n != 1 or shape[d] == 1}
     summed = reduce_sum(ct, axes=tuple(d for d in range(len(shape)) if d not in kept))
@@ -80,15 +86,21 @@ def _broadcast_in_dim_transpose(ct, x, *, shape, dims):
 
 def _broadcast_in_dim_batch(axis, args, batch_dims, *, shape, dims):
     from .batching import move_batch_axis
+
     x = move_batch_axis(axis, args[0], batch_dims[0], 0)
     return broadcast_in_dim(x, shape=(axis.size, *shape), dims=(0, *(d + 1 for d in dims))), 0
 
 
 broadcast_in_dim_p = Primitive(
-    "broadcast_in_dim", family="structure",
-    shape=_broadcast_in_dim_shape, reference=_broadcast_in_dim_reference,
-    lower=_broadcast_in_dim_lower, jvp=jointly_linear(broadcast_in_dim),
-    transpose=_broadcast_in_dim_transpose, batch=_broadcast_in_dim_batch)
+    "broadcast_in_dim",
+    family="structure",
+    shape=_broadcast_in_dim_shape,
+    reference=_broadcast_in_dim_reference,
+    lower=_broadcast_in_dim_lower,
+    jvp=jointly_linear(broadcast_in_dim),
+    transpose=_broadcast_in_dim_transpose,
+    batch=_broadcast_in_dim_batch,
+)
 
 # ---- reshape -------------------------------------------------------------------------------------
 
@@ -109,18 +121,23 @@ def _reshape_shape(x, *, shape):
 
 def _reshape_batch(axis, args, batch_dims, *, shape):
     from .batching import move_batch_axis
+
     x = move_batch_axis(axis, args[0], batch_dims[0], 0)
     return reshape(x, shape=(axis.size, *shape)), 0
 
 
 reshape_p = Primitive(
-    "reshape", family="structure",
+    "reshape",
+    family="structure",
     shape=_reshape_shape,
     reference=specialised(lambda x, *, shape: operator.methodcaller("reshape", shape))(
-        lambda x, *, shape: np.reshape(x, shape)),
+        lambda x, *, shape: np.reshape(x, shape)
+    ),
     lower=lambda ctx, x, *, shape: ctx.op("stablehlo.reshape", x, out=aval(shape, x.aval.dtype)),
     jvp=jointly_linear(reshape),
-    transpose=lambda ct, x, *, shape: (reshape(ct, shape=x.aval.shape),), batch=_reshape_batch)
+    transpose=lambda ct, x, *, shape: (reshape(ct, shape=x.aval.shape),),
+    batch=_reshape_batch,
+)
 
 # ---- transpose -----------------------------------------------------------------------------------
 
@@ -139,8 +156,12 @@ def _transpose_shape(x, *, permutation):
 
 
 def _transpose_lower(ctx, x, *, permutation):
-    return ctx.op("stablehlo.transpose", x, out=_transpose_shape(x.aval, permutation=permutation),
-                  attrs=f"permutation = {dims_attr(permutation)}")
+    return ctx.op(
+        "stablehlo.transpose",
+        x,
+        out=_transpose_shape(x.aval, permutation=permutation),
+        attrs=f"permutation = {dims_attr(permutation)}",
+    )
 
 
 def _transpose_transpose(ct, x, *, permutation):
@@ -148,18 +169,23 @@ def _transpose_transpose(ct, x, *, permutation):
 
 
 def _transpose_batch(axis, args, batch_dims, *, permutation):
-    d, = batch_dims
+    (d,) = batch_dims
     moved = tuple(p + (p >= d) for p in permutation)
     return transpose(args[0], permutation=(d, *moved)), 0
 
 
 transpose_p = Primitive(
-    "transpose", family="structure",
+    "transpose",
+    family="structure",
     shape=_transpose_shape,
-    reference=specialised(lambda x, *, permutation: operator.methodcaller(
-        "transpose", permutation))(lambda x, *, permutation: np.transpose(x, permutation)),
-    lower=_transpose_lower, jvp=jointly_linear(transpose),
-    transpose=_transpose_transpose, batch=_transpose_batch)
+    reference=specialised(lambda x, *, permutation: operator.methodcaller("transpose", permutation))(
+        lambda x, *, permutation: np.transpose(x, permutation)
+    ),
+    lower=_transpose_lower,
+    jvp=jointly_linear(transpose),
+    transpose=_transpose_transpose,
+    batch=_transpose_batch,
+)
 
 
 def squeeze(x, *, dims):
@@ -204,32 +230,39 @@ def _iota_reference(*, shape, dtype, dimension):
 
 
 def _iota_lower(ctx, *, shape, dtype, dimension):
-    return ctx.op("stablehlo.iota", out=aval(shape, dtype),
-                  attrs=f"iota_dimension = {dimension} : i64")
+    return ctx.op("stablehlo.iota", out=aval(shape, dtype), attrs=f"iota_dimension = {dimension} : i64")
 
 
 iota_p = Primitive(
-    "iota", family="structure",
-    shape=_iota_shape, reference=_iota_reference, lower=_iota_lower,
-    jvp=lambda primals, tangents, **params: (iota(**params), None), transpose=NOT_LINEAR,
-    batch=lambda axis, args, dims, **params: (iota(**params), None))
+    "iota",
+    family="structure",
+    shape=_iota_shape,
+    reference=_iota_reference,
+    lower=_iota_lower,
+    jvp=lambda primals, tangents, **params: (iota(**params), None),
+    transpose=NOT_LINEAR,
+    batch=lambda axis, args, dims, **params: (iota(**params), None),
+)
 
 # ---- identities: copy, name, optimization_barrier ------------------------------------------------
 
 
 def _identity(name: str):
     """A primitive that is the identity of one operand, and its wrapper (static params free)."""
+
     def apply(x, **params):
         return bind(primitive, x, **params)
 
     primitive = Primitive(
-        name, family="structure",
+        name,
+        family="structure",
         shape=lambda x, **params: x,
         reference=lambda x, **params: np.array(x),
         lower=lambda ctx, x, **params: x,
         jvp=jointly_linear(apply),
         transpose=lambda ct, x, **params: (apply(ct, **params),),
-        batch=lambda axis, args, dims, **params: (apply(args[0], **params), dims[0]))
+        batch=lambda axis, args, dims, **params: (apply(args[0], **params), dims[0]),
+    )
     return apply, primitive
 
 
@@ -269,9 +302,13 @@ def _barrier_jvp(primals, tangents):
 
 
 optimization_barrier_p = Primitive(
-    "optimization_barrier", family="structure", multiple=True,
+    "optimization_barrier",
+    family="structure",
+    multiple=True,
     shape=lambda *xs: xs,
     reference=lambda *xs: xs,
-    lower=_barrier_lower, jvp=_barrier_jvp,
+    lower=_barrier_lower,
+    jvp=_barrier_jvp,
     transpose=lambda cts, *xs: _barrier_of_present(cts),
-    batch=lambda axis, args, dims: (optimization_barrier(*args), list(dims)))
+    batch=lambda axis, args, dims: (optimization_barrier(*args), list(dims)),
+)

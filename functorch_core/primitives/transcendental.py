@@ -3,6 +3,7 @@
 Where XLA's own expansion is inaccurate, a form written with primitives is lowered instead; the
 comment beside it says how inaccurate, in units in the last place (ulps).
 """
+
 from __future__ import annotations
 
 import math
@@ -23,9 +24,14 @@ from .structure import full
 LN2, LN10 = math.log(2), math.log(10)
 
 
-def _transcendental(name: str, hlo: str, reference: Callable, derivative: Callable,
-                    forms: Mapping[np.dtype, Callable] = MappingProxyType({}),
-                    signs: Callable | None = None):
+def _transcendental(
+    name: str,
+    hlo: str,
+    reference: Callable,
+    derivative: Callable,
+    forms: Mapping[np.dtype, Callable] = MappingProxyType({}),
+    signs: Callable | None = None,
+):
     """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes.
 
     `signs(x, out)` mends the signs of complex results, which XLA gets wrong where x has a part -0:
@@ -42,8 +48,16 @@ def _transcendental(name: str, hlo: str, reference: Callable, derivative: Callab
         out = plain(ctx, x)
         return ctx.call(signs, x, out)[0] if signs and x.aval.dtype in dt.COMPLEX else out
 
-    apply = unary(name, lower, reference, dtypes=dt.INEXACT, derivative=derivative,
-                  what="floating or complex", feature="transcendental", family="transcendental")
+    apply = unary(
+        name,
+        lower,
+        reference,
+        dtypes=dt.INEXACT,
+        derivative=derivative,
+        what="floating or complex",
+        feature="transcendental",
+        family="transcendental",
+    )
     return apply
 
 
@@ -75,7 +89,7 @@ def _scaled(z, factor):
 def _expm1_complex(z):
     """XLA's imaginary part is wrong in all digits for real parts below -16 (complex64)."""
     a, b = real(z), imag(z)
-    half = sin(mul(b, .5))
+    half = sin(mul(b, 0.5))
     re = sub(mul(expm1(a), cos(b)), mul(mul(half, half), 2))
     return complex(re, _times(exp(a), sin(b)))
 
@@ -84,7 +98,7 @@ def _exp2_real(x):
     """2**n exp(r ln 2) with x = n + r: exp(x ln 2) would lose |x| ulps."""
     n = clamp(_like(x, -2200), round(x), _like(x, 2200))
     near = select(is_finite(x), sub(x, n), x)
-    half = round(mul(n, .5))
+    half = round(mul(n, 0.5))
     return mul(mul(exp(mul(near, LN2)), _power_of_two(half)), _power_of_two(sub(n, half)))
 
 
@@ -103,11 +117,13 @@ def _exp2_complex(z):
 
 
 exp = _transcendental("exp", "stablehlo.exponential", np.exp, lambda t, out, x: mul(t, out))
-exp2 = _transcendental("exp2", "", np.exp2, lambda t, out, x: mul(t, mul(out, LN2)),
-                       _reals(_exp2_real) | _complexes(_exp2_complex))
+exp2 = _transcendental(
+    "exp2", "", np.exp2, lambda t, out, x: mul(t, mul(out, LN2)), _reals(_exp2_real) | _complexes(_exp2_complex)
+)
 # Not out + 1, which cancels: 64 ulp at -5, and the gradient of ELU with it.
-expm1 = _transcendental("expm1", "stablehlo.exponential_minus_one", np.expm1,
-                        lambda t, out, x: mul(t, exp(x)), _complexes(_expm1_complex))
+expm1 = _transcendental(
+    "expm1", "stablehlo.exponential_minus_one", np.expm1, lambda t, out, x: mul(t, exp(x)), _complexes(_expm1_complex)
+)
 
 
 def _logistic_at(x):
@@ -127,8 +143,9 @@ def _logistic_reference(x):
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
 
-logistic = _transcendental("logistic", "stablehlo.logistic", _logistic_reference,
-                           lambda t, out, x: mul(t, mul(out, sub(1, out))))
+logistic = _transcendental(
+    "logistic", "stablehlo.logistic", _logistic_reference, lambda t, out, x: mul(t, mul(out, sub(1, out)))
+)
 
 # ---- logarithms ----------------------------------------------------------------------------------
 
@@ -146,9 +163,9 @@ def _log_of_size(a, b):
     """log |a + ib|, without overflow and accurate where |a + ib| is near 1."""
     large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
     ratio = select(eq(small, large), _like(a, 1), div(small, large))
-    far = add(log(large), mul(log1p(mul(ratio, ratio)), .5))
-    near = mul(log1p(add(mul(sub(large, 1), add(large, 1)), mul(small, small))), .5)
-    return select(and_(gt(large, .5), lt(large, 1.5)), near, far)
+    far = add(log(large), mul(log1p(mul(ratio, ratio)), 0.5))
+    near = mul(log1p(add(mul(sub(large, 1), add(large, 1)), mul(small, small))), 0.5)
+    return select(and_(gt(large, 0.5), lt(large, 1.5)), near, far)
 
 
 def _log_complex(z):
@@ -160,8 +177,8 @@ def _log_complex(z):
 def _log1p_complex(z):
     a, b = real(z), imag(z)
     u = add(a, 1)
-    near = mul(log1p(add(mul(a, add(a, 2)), mul(b, b))), .5)
-    size = select(lt(max(abs(a), abs(b)), .5), near, _log_of_size(u, b))
+    near = mul(log1p(add(mul(a, add(a, 2)), mul(b, b))), 0.5)
+    size = select(lt(max(abs(a), abs(b)), 0.5), near, _log_of_size(u, b))
     return complex(size, atan2(b, u))
 
 
@@ -171,7 +188,7 @@ def _log1p_reference(x):
         return np.log1p(x)
     near = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
     far = np.log(np.hypot(x.real + 1, x.imag))
-    small = np.maximum(np.abs(x.real), np.abs(x.imag)) < .5
+    small = np.maximum(np.abs(x.real), np.abs(x.imag)) < 0.5
     out = np.empty_like(x)
     out.real, out.imag = np.where(small, near, far), np.arctan2(x.imag, x.real + 1)
     return out
@@ -181,7 +198,7 @@ def _exponent_and_log(x):
     """(n, log m) with x = 2**n m and m in [sqrt(1/2), sqrt(2)), for positive finite x."""
     info = dt.finfo(x.dtype)
     ints = np.dtype(f"int{info.bits}")
-    start = int(np.sqrt(np.asarray(.5, x.dtype)).view(ints))
+    start = int(np.sqrt(np.asarray(0.5, x.dtype)).view(ints))
     bits = bitcast(x, dtype=ints)
     n = shift_right_arithmetic(sub(bits, start), info.nmant)
     m = bitcast(sub(bits, shift_left(n, info.nmant)), dtype=x.dtype)
@@ -202,15 +219,28 @@ def _log10_real(x):
     return select(and_(gt(x, 0), is_finite(x)), value, log(x))
 
 
-log = _transcendental("log", "stablehlo.log", np.log, lambda t, out, x: div(t, x),
-                      {dt.complex128: _log_complex})
-log1p = _transcendental("log1p", "stablehlo.log_plus_one", _log1p_reference,
-                        lambda t, out, x: div(t, add(x, 1)),
-                        {dt.float64: _log1p_real} | _complexes(_log1p_complex))
-log2 = _transcendental("log2", "", np.log2, lambda t, out, x: div(t, mul(x, LN2)),
-                       _reals(_log2_real) | _complexes(lambda z: _scaled(log(z), 1 / LN2)))
-log10 = _transcendental("log10", "", np.log10, lambda t, out, x: div(t, mul(x, LN10)),
-                        _reals(_log10_real) | _complexes(lambda z: _scaled(log(z), 1 / LN10)))
+log = _transcendental("log", "stablehlo.log", np.log, lambda t, out, x: div(t, x), {dt.complex128: _log_complex})
+log1p = _transcendental(
+    "log1p",
+    "stablehlo.log_plus_one",
+    _log1p_reference,
+    lambda t, out, x: div(t, add(x, 1)),
+    {dt.float64: _log1p_real} | _complexes(_log1p_complex),
+)
+log2 = _transcendental(
+    "log2",
+    "",
+    np.log2,
+    lambda t, out, x: div(t, mul(x, LN2)),
+    _reals(_log2_real) | _complexes(lambda z: _scaled(log(z), 1 / LN2)),
+)
+log10 = _transcendental(
+    "log10",
+    "",
+    np.log10,
+    lambda t, out, x: div(t, mul(x, LN10)),
+    _reals(_log10_real) | _complexes(lambda z: _scaled(log(z), 1 / LN10)),
+)
 
 # ---- trigonometric -------------------------------------------------------------------------------
 
@@ -226,18 +256,22 @@ def _cos_complex(z):
     return complex(mul(cos(a), cosh(b)), neg(_times(sinh(b), sin(a))))
 
 
-sin = _transcendental("sin", "stablehlo.sine", np.sin, lambda t, out, x: mul(t, cos(x)),
-                      _complexes(_sin_complex))
-cos = _transcendental("cos", "stablehlo.cosine", np.cos, lambda t, out, x: mul(t, neg(sin(x))),
-                      _complexes(_cos_complex))
+sin = _transcendental("sin", "stablehlo.sine", np.sin, lambda t, out, x: mul(t, cos(x)), _complexes(_sin_complex))
+cos = _transcendental(
+    "cos", "stablehlo.cosine", np.cos, lambda t, out, x: mul(t, neg(sin(x))), _complexes(_cos_complex)
+)
+
+
 def _tan_complex(z):
     """-i tanh(iz)."""
     turned = tanh(complex(neg(imag(z)), real(z)))
     return complex(imag(turned), neg(real(turned)))
 
 
-tan = _transcendental("tan", "stablehlo.tan", np.tan,
-                      lambda t, out, x: mul(t, add(mul(out, out), 1)), _complexes(_tan_complex))
+tan = _transcendental(
+    "tan", "stablehlo.tan", np.tan, lambda t, out, x: mul(t, add(mul(out, out), 1)), _complexes(_tan_complex)
+)
+
 
 def _both_signs(z, out):
     """Odd functions: each part has the sign of the operand's."""
@@ -253,24 +287,36 @@ def _opposite_imaginary_sign(z, out):
     return complex(real(out), with_sign_of(imag(out), neg(imag(z))))
 
 
-asin = _transcendental("asin", "chlo.asin", np.arcsin,
-                       lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))),
-                       signs=_both_signs)
-acos = _transcendental("acos", "chlo.acos", np.arccos,
-                       lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))),
-                       signs=_opposite_imaginary_sign)
-atan = _transcendental("atan", "chlo.atan", np.arctan,
-                       lambda t, out, x: div(t, add(mul(x, x), 1)), signs=_both_signs)
+asin = _transcendental(
+    "asin", "chlo.asin", np.arcsin, lambda t, out, x: mul(t, rsqrt(mul(sub(1, x), add(x, 1)))), signs=_both_signs
+)
+acos = _transcendental(
+    "acos",
+    "chlo.acos",
+    np.arccos,
+    lambda t, out, x: mul(t, neg(rsqrt(mul(sub(1, x), add(x, 1))))),
+    signs=_opposite_imaginary_sign,
+)
+atan = _transcendental("atan", "chlo.atan", np.arctan, lambda t, out, x: div(t, add(mul(x, x), 1)), signs=_both_signs)
 
 
 def _atan2_factor(numerator, x, y):
     return div(numerator, add(mul(x, x), mul(y, y)))
 
 
-atan2 = binary("atan2", "stablehlo.atan2", np.arctan2, dtypes=dt.FLOATING, what="floating",
-               derivatives=(lambda t, out, y, x: mul(t, _atan2_factor(x, x, y)),
-                            lambda t, out, y, x: mul(t, _atan2_factor(neg(y), x, y))),
-               feature="transcendental", family="transcendental")
+atan2 = binary(
+    "atan2",
+    "stablehlo.atan2",
+    np.arctan2,
+    dtypes=dt.FLOATING,
+    what="floating",
+    derivatives=(
+        lambda t, out, y, x: mul(t, _atan2_factor(x, x, y)),
+        lambda t, out, y, x: mul(t, _atan2_factor(neg(y), x, y)),
+    ),
+    feature="transcendental",
+    family="transcendental",
+)
 
 # ---- hyperbolic ----------------------------------------------------------------------------------
 
@@ -278,14 +324,14 @@ atan2 = binary("atan2", "stablehlo.atan2", np.arctan2, dtypes=dt.FLOATING, what=
 def _sinh_real(x):
     """XLA's exp(x + log 1/2) is off by 24 ulps at 43 (float32), 300 at 700 (float64)."""
     size = abs(x)
-    e, half = expm1(size), exp(mul(size, .5))
-    value = select(lt(size, 20), mul(add(e, div(e, add(e, 1))), .5), mul(mul(half, .5), half))
+    e, half = expm1(size), exp(mul(size, 0.5))
+    value = select(lt(size, 20), mul(add(e, div(e, add(e, 1))), 0.5), mul(mul(half, 0.5), half))
     return select(eq(x, 0), x, mul(sign(x), value))
 
 
 def _cosh_real(x):
-    half = exp(mul(abs(x), .5))
-    return add(mul(mul(half, .5), half), div(div(_like(x, .5), half), half))
+    half = exp(mul(abs(x), 0.5))
+    return add(mul(mul(half, 0.5), half), div(div(_like(x, 0.5), half), half))
 
 
 def _sinh_complex(z):
@@ -313,20 +359,33 @@ def _tanh_complex(z):
 def _atanh_real(x):
     """From log1p; XLA's float64 is off by 118 ulps at 0.41."""
     size = abs(x)
-    return mul(sign(x), mul(log1p(div(mul(size, 2), sub(1, size))), .5))
+    return mul(sign(x), mul(log1p(div(mul(size, 2), sub(1, size))), 0.5))
 
 
-sinh = _transcendental("sinh", "", np.sinh, lambda t, out, x: mul(t, cosh(x)),
-                       _reals(_sinh_real) | _complexes(_sinh_complex))
-cosh = _transcendental("cosh", "", np.cosh, lambda t, out, x: mul(t, sinh(x)),
-                       _reals(_cosh_real) | _complexes(_cosh_complex))
-tanh = _transcendental("tanh", "stablehlo.tanh", np.tanh,
-                       lambda t, out, x: mul(t, sub(1, mul(out, out))), _complexes(_tanh_complex))
-asinh = _transcendental("asinh", "chlo.asinh", np.arcsinh,
-                        lambda t, out, x: mul(t, rsqrt(add(mul(x, x), 1))), signs=_both_signs)
-acosh = _transcendental("acosh", "chlo.acosh", np.arccosh,
-                        lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
-                        signs=_imaginary_sign)
-atanh = _transcendental("atanh", "chlo.atanh", np.arctanh,
-                        lambda t, out, x: div(t, mul(sub(1, x), add(x, 1))),
-                        {dt.float64: _atanh_real}, signs=_both_signs)
+sinh = _transcendental(
+    "sinh", "", np.sinh, lambda t, out, x: mul(t, cosh(x)), _reals(_sinh_real) | _complexes(_sinh_complex)
+)
+cosh = _transcendental(
+    "cosh", "", np.cosh, lambda t, out, x: mul(t, sinh(x)), _reals(_cosh_real) | _complexes(_cosh_complex)
+)
+tanh = _transcendental(
+    "tanh", "stablehlo.tanh", np.tanh, lambda t, out, x: mul(t, sub(1, mul(out, out))), _complexes(_tanh_complex)
+)
+asinh = _transcendental(
+    "asinh", "chlo.asinh", np.arcsinh, lambda t, out, x: mul(t, rsqrt(add(mul(x, x), 1))), signs=_both_signs
+)
+acosh = _transcendental(
+    "acosh",
+    "chlo.acosh",
+    np.arccosh,
+    lambda t, out, x: mul(t, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1)))),
+    signs=_imaginary_sign,
+)
+atanh = _transcendental(
+    "atanh",
+    "chlo.atanh",
+    np.arctanh,
+    lambda t, out, x: div(t, mul(sub(1, x), add(x, 1))),
+    {dt.float64: _atanh_real},
+    signs=_both_signs,
+)

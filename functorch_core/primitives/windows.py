@@ -3,6 +3,7 @@
 They are XLA's; the index vector is always the last dimension of the indices. A scatter is the
 mirror of a gather: its updates have the shape that a gather of the same windows would have.
 """
+
 from __future__ import annotations
 
 import functools
@@ -49,8 +50,7 @@ class Windows(NamedTuple):
         """The outer array's shape, the indices being of shape (*scatter_shape, n)."""
         window = dict(zip(self.window_dims, (self.sizes[d] for d in self.kept)))
         rest = iter(scatter_shape)
-        return tuple(window[i] if i in window else next(rest)
-                     for i in range(len(window) + len(scatter_shape)))
+        return tuple(window[i] if i in window else next(rest) for i in range(len(window) + len(scatter_shape)))
 
     def scatter_dims(self, outer_ndim: int) -> tuple[int, ...]:
         """The outer array's dimensions that are the indices'."""
@@ -67,15 +67,16 @@ class Windows(NamedTuple):
         """What does not fit, as a sentence; empty if all is well."""
         everything = (*self.dropped, *self.operand_batch)
         if not indices.ndim or indices.shape[-1] != len(self.index_map):
-            return f"the last dimension of the indices is not {len(self.index_map)}, one for each "\
-                   "dimension that is indexed"
+            return (
+                f"the last dimension of the indices is not {len(self.index_map)}, one for each "
+                "dimension that is indexed"
+            )
         for what, dims in (("indexed", self.index_map), ("left out or batched", everything)):
             if len(set(dims)) != len(dims) or any(not 0 <= d < operand.ndim for d in dims):
                 return f"the {what} dimensions are not distinct dimensions of the operand"
         if set(self.index_map) & set(self.operand_batch):
             return "a batching dimension is indexed"
-        if len(self.sizes) != operand.ndim or any(
-                not 0 <= s <= n for s, n in zip(self.sizes, operand.shape)):
+        if len(self.sizes) != operand.ndim or any(not 0 <= s <= n for s, n in zip(self.sizes, operand.shape)):
             return "the window does not fit into the operand"
         if any(self.sizes[d] != 1 for d in everything):
             return "a dimension that is left out or batched has a window size other than 1"
@@ -83,15 +84,15 @@ class Windows(NamedTuple):
 
     def _batching_problem(self, indices: Aval) -> str:
         if len(self.operand_batch) != len(self.indices_batch) or any(
-                not 0 <= i < indices.ndim - 1 or self.shape[d] != indices.shape[i]
-                for d, i in zip(self.operand_batch, self.indices_batch)):
+            not 0 <= i < indices.ndim - 1 or self.shape[d] != indices.shape[i]
+            for d, i in zip(self.operand_batch, self.indices_batch)
+        ):
             return "the batching dimensions of operand and indices do not match"
         return ""
 
     def _outer_problem(self, indices: Aval) -> str:
         outer_ndim = indices.ndim - 1 + len(self.kept)
-        if len(self.window_dims) != len(self.kept) or any(
-                not 0 <= d < outer_ndim for d in self.window_dims):
+        if len(self.window_dims) != len(self.kept) or any(not 0 <= d < outer_ndim for d in self.window_dims):
             return f"there must be {len(self.kept)} window dimensions below {outer_ndim}"
         if any(a >= b for a, b in zip(self.window_dims, self.window_dims[1:])):
             return "the window dimensions are not increasing"
@@ -113,15 +114,15 @@ class Rows(NamedTuple):
     The dimensions that every window spans make up the row; the others number the rows.
     """
 
-    order: tuple[int, ...]    # the operand's dimensions: those that number the rows, then the row's
+    order: tuple[int, ...]  # the operand's dimensions: those that number the rows, then the row's
     numbered: tuple[int, ...]  # the sizes of the former
-    row: tuple[int, ...]      # and of the latter
-    limits: np.ndarray        # the largest start within bounds, by component of an index vector
-    strides: np.ndarray       # rows from one start to the next, likewise
-    batches: tuple            # shared dimensions: (the indices' dimension, size, stride in rows)
+    row: tuple[int, ...]  # and of the latter
+    limits: np.ndarray  # the largest start within bounds, by component of an index vector
+    strides: np.ndarray  # rows from one start to the next, likewise
+    batches: tuple  # shared dimensions: (the indices' dimension, size, stride in rows)
     offsets: np.ndarray | None  # of a window's rows from its first one, unless there is just one
-    outer: tuple[int, ...]    # the outer array's dimensions: the indices', then as in `order`
-    kept: tuple[int, ...]     # the sizes of the latter
+    outer: tuple[int, ...]  # the outer array's dimensions: the indices', then as in `order`
+    kept: tuple[int, ...]  # the sizes of the latter
 
     def view(self, operand: np.ndarray) -> np.ndarray:
         """The operand as [number of rows, *row]."""
@@ -134,15 +135,13 @@ class Rows(NamedTuple):
         starts = indices.astype(np.int64, copy=False)
         inside = None if clip else ((starts >= 0) & (starts <= self.limits)).all(-1)
         starts = np.minimum(np.maximum(starts, 0), self.limits)
-        places = starts[..., 0] * self.strides[0] if len(self.strides) == 1 else (
-            starts @ self.strides)
+        places = starts[..., 0] * self.strides[0] if len(self.strides) == 1 else (starts @ self.strides)
         lines = self.lines(places.ndim)
         if lines is not None:
             places = places + lines
         if self.offsets is not None:
             places = np.add.outer(places, self.offsets)
         return np.asarray(places), inside
-
 
     def lines(self, ndim: int) -> np.ndarray | None:
         """Where the rows of each index in the shared dimensions begin; None if nothing is shared."""
@@ -159,17 +158,21 @@ def rows_of(w: Windows, indices_ndim: int) -> Rows:
     whole = [d for d, n in enumerate(w.shape) if w.sizes[d] == n and d not in w.operand_batch]
     parted = [d for d in range(len(w.shape)) if d not in whole]
     numbered = tuple(w.shape[d] for d in parted)
-    stride = {d: math.prod(numbered[i + 1:]) for i, d in enumerate(parted)}
+    stride = {d: math.prod(numbered[i + 1 :]) for i, d in enumerate(parted)}
     order = (*parted, *whole)
     outer_of = dict(zip(w.kept, w.window_dims))
     kept = [d for d in order if d in outer_of]
     return Rows(
-        order, numbered, tuple(w.shape[d] for d in whole), w.limits,
+        order,
+        numbered,
+        tuple(w.shape[d] for d in whole),
+        w.limits,
         np.array([stride.get(d, 0) for d in w.index_map], np.int64),
         tuple((i, w.shape[d], stride[d]) for d, i in zip(w.operand_batch, w.indices_batch)),
         _offsets([w.sizes[d] for d in parted], [stride[d] for d in parted]),
         w.scatter_dims(indices_ndim - 1 + len(kept)) + tuple(outer_of[d] for d in kept),
-        tuple(w.sizes[d] for d in kept))
+        tuple(w.sizes[d] for d in kept),
+    )
 
 
 def _offsets(sizes, strides) -> np.ndarray | None:
@@ -209,14 +212,19 @@ def _limits_like(ctx, indices, w: Windows):
     """The limits broadcast to the shape of the indices."""
     a = indices.aval
     limits = np.minimum(w.limits, np.iinfo(a.dtype).max).astype(a.dtype)
-    return ctx.op("stablehlo.broadcast_in_dim", ctx.dense(limits), out=a,
-                  attrs=f"broadcast_dimensions = {dims_attr([a.ndim - 1])}")
+    return ctx.op(
+        "stablehlo.broadcast_in_dim",
+        ctx.dense(limits),
+        out=a,
+        attrs=f"broadcast_dimensions = {dims_attr([a.ndim - 1])}",
+    )
 
 
 def clipped(ctx, indices, w: Windows):
     """The indices moved to the nearest ones within bounds."""
-    return ctx.op("stablehlo.clamp", ctx.full(indices.aval, 0), indices,
-                  _limits_like(ctx, indices, w), out=indices.aval)
+    return ctx.op(
+        "stablehlo.clamp", ctx.full(indices.aval, 0), indices, _limits_like(ctx, indices, w), out=indices.aval
+    )
 
 
 def inside_bounds(ctx, indices, w: Windows):
@@ -225,16 +233,30 @@ def inside_bounds(ctx, indices, w: Windows):
     bools = a.with_dtype(dt.bool_)
 
     def compare(direction, x, y):
-        return ctx.op("stablehlo.compare", x, y, out=bools,
-                      attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>")
+        return ctx.op(
+            "stablehlo.compare",
+            x,
+            y,
+            out=bools,
+            attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>",
+        )
 
-    both = ctx.op("stablehlo.and", compare("GE", indices, ctx.full(a, 0)),
-                  compare("LE", indices, _limits_like(ctx, indices, w)), out=bools)
+    both = ctx.op(
+        "stablehlo.and",
+        compare("GE", indices, ctx.full(a, 0)),
+        compare("LE", indices, _limits_like(ctx, indices, w)),
+        out=bools,
+    )
     true = ctx.full(aval((), dt.bool_), True)
-    body = ctx.region((true.aval, true.aval),
-                      lambda c, x, y: c.op("stablehlo.and", x, y, out=x.aval))
-    return ctx.op("stablehlo.reduce", both, true, out=bools.with_shape(a.shape[:-1]),
-                  attrs=f"dimensions = {dims_attr([a.ndim - 1])}", regions=[body])
+    body = ctx.region((true.aval, true.aval), lambda c, x, y: c.op("stablehlo.and", x, y, out=x.aval))
+    return ctx.op(
+        "stablehlo.reduce",
+        both,
+        true,
+        out=bools.with_shape(a.shape[:-1]),
+        attrs=f"dimensions = {dims_attr([a.ndim - 1])}",
+        regions=[body],
+    )
 
 
 def shift(dims) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
 """torch.__future__: switches of how nn.Module converts its parameters."""
+
 _overwrite = _swap = False
 
 

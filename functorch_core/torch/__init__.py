@@ -3,6 +3,7 @@
 What few programs use is imported when it is asked for (`_LAZY`); what PyTorch documents and this
 library does not have raises NotImplementedError when it is used (see `_missing`).
 """
+
 import sys as _sys
 
 from .. import aliases as _aliases
@@ -15,16 +16,39 @@ from ._parameter import Parameter as _Parameter
 from ._printing import set_printoptions
 from ._tensor_base import Tensor
 from ._types import (
-    Size, channels_last, channels_last_3d, contiguous_format, device, dtype, finfo,
-    get_default_device, get_default_dtype, iinfo, layout, memory_format, preserve_format,
-    set_default_device, set_default_dtype, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc,
-    sparse_csr, strided)
+    Size,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    dtype,
+    finfo,
+    get_default_device,
+    get_default_dtype,
+    iinfo,
+    layout,
+    memory_format,
+    preserve_format,
+    set_default_device,
+    set_default_dtype,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 from ._types import by_name as _by_name
 from ._types import unstored as _unstored_dtypes
 from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .autograd.modes import (
-    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad,
-    set_grad_enabled)
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed
 from .random import set_rng_state
 from .torch_version import TorchVersion as _TorchVersion
@@ -40,8 +64,7 @@ globals().update(_by_name)
 globals().update(_unstored_dtypes)
 _overrides.install()
 _install(globals())
-globals().update({name: getattr(_settings, name) for name in _settings.__all__
-                  if hasattr(_settings, name)})
+globals().update({name: getattr(_settings, name) for name in _settings.__all__ if hasattr(_settings, name)})
 globals().update(_ops.NAMESPACE)
 globals().update(_method_functions.NAMESPACE)
 
@@ -61,10 +84,12 @@ _public_names.name_ops()
 
 # ---- names that are imported when they are asked for ---------------------------------------------
 
-_LAZY = frozenset("""_C __config__ __future__ _dynamo _library _tensor_str _utils accelerator
+_LAZY = frozenset(
+    """_C __config__ __future__ _dynamo _library _tensor_str _utils accelerator
     amp backends classes compiler cpu cuda distributed distributions functional futures fx hub
     jit library masked mps mtia multiprocessing ops overrides profiler quasirandom random
-    serialization signal sparse storage testing torch_version types version xpu""".split())
+    serialization signal sparse storage testing torch_version types version xpu""".split()
+)
 _FROM = {
     "amp.autocast_mode": """autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
         get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
@@ -89,6 +114,7 @@ def __getattr__(name: str):
     if home is None:
         return _missing_or_error(name)
     from importlib import import_module
+
     found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
     return found
 

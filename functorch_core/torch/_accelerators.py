@@ -4,6 +4,7 @@ device.
 XLA orders the work of a device by itself, so streams are names without effect, and an event is a
 moment at which everything before it has been computed.
 """
+
 from __future__ import annotations
 
 import collections
@@ -16,10 +17,12 @@ from .. import xla
 from ..engine import flush
 from . import _types
 
-ABSENT = {"cuda": "Torch not compiled with CUDA enabled",
-          "xpu": "Torch not compiled with XPU enabled",
-          "mtia": "Torch not linked with MTIA support",
-          "mps": "Torch not compiled with MPS enabled"}
+ABSENT = {
+    "cuda": "Torch not compiled with CUDA enabled",
+    "xpu": "Torch not compiled with XPU enabled",
+    "mtia": "Torch not linked with MTIA support",
+    "mps": "Torch not compiled with MPS enabled",
+}
 
 
 class Stream:
@@ -125,8 +128,7 @@ def synchronize(device: _types.device):
 
 
 _ZERO = np.zeros((), np.float32)
-DeviceProperties = collections.namedtuple(
-    "DeviceProperties", "name major minor total_memory multi_processor_count")
+DeviceProperties = collections.namedtuple("DeviceProperties", "name major minor total_memory multi_processor_count")
 
 
 class Accelerator:
@@ -146,8 +148,9 @@ class Accelerator:
             raise AssertionError(self.absent)
         index = self.index if index is None else index
         if not 0 <= index < len(found):
-            raise RuntimeError(f"{self.kind.upper()} error: invalid device ordinal {index}: there "
-                               f"are {len(found)} devices")
+            raise RuntimeError(
+                f"{self.kind.upper()} error: invalid device ordinal {index}: there are {len(found)} devices"
+            )
         return found[index]
 
     def index_of(self, device) -> int:
@@ -209,9 +212,9 @@ class Accelerator:
         found = self.require(self.index_of(device))
         major, minor = self.get_device_capability(device)
         handle = found._handle
-        return DeviceProperties(found.kind, major, minor,
-                                found.memory_stats().get("bytes_limit", 0),
-                                getattr(handle, "core_count", 0))
+        return DeviceProperties(
+            found.kind, major, minor, found.memory_stats().get("bytes_limit", 0), getattr(handle, "core_count", 0)
+        )
 
     def get_device_capability(self, device=None) -> tuple[int, int]:
         """The compute capability, (9, 0)."""
@@ -260,11 +263,15 @@ class Accelerator:
         found = self.require(self.index_of(device)).memory_stats()
         current, peak = found.get("bytes_in_use", 0), found.get("peak_bytes_in_use", 0)
         reserved = found.get("bytes_reserved", 0) or current
-        return {"allocated_bytes.all.current": current, "allocated_bytes.all.peak": peak,
-                "reserved_bytes.all.current": reserved,
-                "reserved_bytes.all.peak": max(peak, reserved),
-                "num_alloc_retries": 0, "num_ooms": 0,
-                "allocation.all.allocated": found.get("num_allocs", 0)}
+        return {
+            "allocated_bytes.all.current": current,
+            "allocated_bytes.all.peak": peak,
+            "reserved_bytes.all.current": reserved,
+            "reserved_bytes.all.peak": max(peak, reserved),
+            "num_alloc_retries": 0,
+            "num_ooms": 0,
+            "allocation.all.allocated": found.get("num_allocs", 0),
+        }
 
     memory_stats_as_nested_dict = memory_stats
 
@@ -311,6 +318,7 @@ class Accelerator:
         """Start the generator from a seed; no effect without a device."""
         if self.is_available():
             from .random import manual_seed
+
             manual_seed(seed)
 
     manual_seed_all = manual_seed
@@ -319,6 +327,7 @@ class Accelerator:
         """Start the generator from a seed that nobody can know."""
         if self.is_available():
             from .random import seed
+
             seed()
 
     seed_all = seed
@@ -327,12 +336,14 @@ class Accelerator:
         """The seed the generator started from."""
         self.require()
         from .random import initial_seed
+
         return initial_seed()
 
     def get_rng_state(self, device=None):
         """The state of the generator."""
         self.require(self.index_of(device))
         from .random import get_rng_state
+
         return get_rng_state()
 
     def get_rng_state_all(self) -> list:
@@ -343,6 +354,7 @@ class Accelerator:
         """Let the generator go on from a state; no effect without a device."""
         if self.is_available():
             from .random import set_rng_state
+
             set_rng_state(new_state)
 
     def set_rng_state_all(self, new_states):
@@ -353,8 +365,7 @@ class Accelerator:
     def namespace(self) -> dict:
         """Everything a torch.KIND module holds."""
         hidden = {"kind", "absent", "index", "require", "index_of", "namespace"}
-        return {name: getattr(self, name) for name in dir(self)
-                if not name.startswith("_") and name not in hidden}
+        return {name: getattr(self, name) for name in dir(self) if not name.startswith("_") and name not in hidden}
 
 
 def _device_context(accelerator: Accelerator) -> type:
@@ -370,5 +381,6 @@ def _device_context(accelerator: Accelerator) -> type:
 
         def __exit__(self, *exc):
             accelerator.index = self.saved
+
     device.__module__, device.__qualname__ = f"torch.{accelerator.kind}", "device"
     return device

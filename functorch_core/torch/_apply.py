@@ -3,6 +3,7 @@
 This is where everything ends that an op, a view or a backward pass does. Tensors inside func
 transforms (batched, dual, taped) are taken one level down first: see `_levels`.
 """
+
 from __future__ import annotations
 
 import re
@@ -21,27 +22,35 @@ from .autograd.modes import state
 from .autograd.node import Node, Packed, Taped, _with_zeros, conjugate, sequence
 
 _new = object.__new__
-levels = None            # the module `_levels`, set when a transform is entered for the first time
-lay_out = None           # of `_memory_order`
-marks_births = False     # while func transforms compute, for operators; see `_captured`
+levels = None  # the module `_levels`, set when a transform is entered for the first time
+lay_out = None  # of `_memory_order`
+marks_births = False  # while func transforms compute, for operators; see `_captured`
 marks_inference = False  # set when inference mode is entered for the first time
 
-_MODIFIED = ("one of the variables needed for gradient computation has been modified by an inplace "
-             "operation: [{kind} {shape}]{what} is at version {now}; expected version "
-             "{then} instead. Hint: enable anomaly detection to find the operation that failed to "
-             "compute its gradient, with torch.autograd.set_detect_anomaly(True, "
-             "check_nan=False).")
-FREED = ("Trying to backward through the graph a second time (or directly access saved tensors "
-         "after they have already been freed). Saved intermediate values of the graph are freed "
-         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-         "backward through the graph a second time or if you need to access saved tensors after "
-         "calling backward.")
-PART = ("{name} cannot {what} here: what PyTorch computes by several nodes is one node, of which the "
-        "others are only shown. Use a hook of a tensor.")
-SAVED_INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors "
-                   "created in inference mode in computation tracked by autograd. To work around "
-                   "this, you can make a clone to get a normal tensor and use it in autograd, or "
-                   "use `torch.no_grad()` instead of `torch.inference_mode()`.")
+_MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace "
+    "operation: [{kind} {shape}]{what} is at version {now}; expected version "
+    "{then} instead. Hint: enable anomaly detection to find the operation that failed to "
+    "compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+    "check_nan=False)."
+)
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors "
+    "after they have already been freed). Saved intermediate values of the graph are freed "
+    "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    "backward through the graph a second time or if you need to access saved tensors after "
+    "calling backward."
+)
+PART = (
+    "{name} cannot {what} here: what PyTorch computes by several nodes is one node, of which the "
+    "others are only shown. Use a hook of a tensor."
+)
+SAVED_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors "
+    "created in inference mode in computation tracked by autograd. To work around "
+    "this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
 
 
 class GraphOp:
@@ -50,8 +59,7 @@ class GraphOp:
     `call` says what the arguments were, for those who look at nodes; None where there was no call.
     """
 
-    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "differentiable",
-                 "call")
+    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "differentiable", "call")
 
     def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
         self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
@@ -132,7 +140,7 @@ class OpNode(Node):
         cts = [g for g, use in zip(grads, given) if use]
         tensors = [self._saved_tensor(k, v, create_graph) for k, v in enumerate(self.saved)]
         if create_graph and taped.n_kept:
-            return apply(second_order_op(taped, given), tensors[:len(taped.saved_inputs)] + cts)
+            return apply(second_order_op(taped, given), tensors[: len(taped.saved_inputs)] + cts)
         return apply(first_order_op(taped, given), tensors + cts)
 
     def _saved_tensor(self, k: int, saved, create_graph: bool):
@@ -184,8 +192,7 @@ class OpNode(Node):
         extra = self.extra()
         if extra.chain is None:
             places = call.places
-            extra.chain = edges_of_chain(
-                call.chain, lambda name: self.edges[places[name]] if name in places else None)
+            extra.chain = edges_of_chain(call.chain, lambda name: self.edges[places[name]] if name in places else None)
         return extra.chain
 
     def show(self, edges: list):
@@ -235,8 +242,7 @@ class OpNode(Node):
             return call.static[name]
         place = call.places.get(name)
         if place not in taped.saved_inputs:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute "
-                                 f"'_saved_{name}'")
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         k = taped.saved_inputs.index(place)
         return self._saved_tensor(k, self.saved[k], True)
 
@@ -249,10 +255,14 @@ class OpNode(Node):
 def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
     """The message for a saved tensor (an output of `node`) that has been written to since."""
     node = tensor.grad_fn if node is None else node
-    what = "" if node is None else (f", which is output {tensor.output_nr} of "
-                                    f"{re.sub('Backward[0-9]*$', '', type(node).__name__)},")
-    return _MODIFIED.format(kind=class_name(tensor), shape=list(tensor.shape), what=what,
-                            now=tensor._version, then=version)
+    what = (
+        ""
+        if node is None
+        else (f", which is output {tensor.output_nr} of {re.sub('Backward[0-9]*$', '', type(node).__name__)},")
+    )
+    return _MODIFIED.format(
+        kind=class_name(tensor), shape=list(tensor.shape), what=what, now=tensor._version, then=version
+    )
 
 
 def _any_level(tensors: Sequence) -> bool:
@@ -269,8 +279,9 @@ def first_order_op(taped: Taped, given: tuple) -> GraphOp:
     op = taped.ops.get(given)
     if op is None:
         name = f"{taped.forward.name}_backward"
-        op = taped.ops[given] = GraphOp(taped.backward(given)[0], name, True,
-                                        node_class_of(backward_name(taped.node_name)))
+        op = taped.ops[given] = GraphOp(
+            taped.backward(given)[0], name, True, node_class_of(backward_name(taped.node_name))
+        )
     return op
 
 
@@ -280,8 +291,7 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
     if op is None:
         graph = _with_zeros(taped.second_order, given)
         name = f"{taped.forward.name}_backward"
-        op = taped.ops["second", given] = GraphOp(
-            graph, name, True, node_class_of(backward_name(taped.node_name)))
+        op = taped.ops["second", given] = GraphOp(graph, name, True, node_class_of(backward_name(taped.node_name)))
     return op
 
 
@@ -300,12 +310,12 @@ def node_class_of(name: str) -> type:
     camel = NODE_NAMES.get(name, name)
     if "Backward" not in camel and camel not in NODE_NAMES:
         camel = name.title().replace("_", "") + "Backward0"
-    base = (NotDifferentiable if camel == "NotImplemented" else
-            WithoutGradient if isinstance(name, NoGradient) else OpNode)
+    base = (
+        NotDifferentiable if camel == "NotImplemented" else WithoutGradient if isinstance(name, NoGradient) else OpNode
+    )
     found = _node_classes.get((camel, base))
     if found is None:
-        found = _node_classes[camel, base] = type(camel, (base,), {
-            "__slots__": (), "__module__": "torch.autograd"})
+        found = _node_classes[camel, base] = type(camel, (base,), {"__slots__": (), "__module__": "torch.autograd"})
     return found
 
 
@@ -408,12 +418,11 @@ def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
 
 def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
     """The results of a program that also gives what is kept for the backward pass."""
-    tensors = [new_tensor(v, (node, i) if m else None)
-               for i, (v, m) in enumerate(zip(outs, how.out_mask))]
+    tensors = [new_tensor(v, (node, i) if m else None) for i, (v, m) in enumerate(zip(outs, how.out_mask))]
     for i in how.saved_outputs:
         node.saved.append(outs[i])
         node.versions.append((weakref.ref(tensors[i]), 0))
-    node.saved += outs[how.n_out:]
+    node.saved += outs[how.n_out :]
     return tensors if op.multiple else tensors[0]
 
 
@@ -425,10 +434,8 @@ def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value
     for i in how.saved_inputs:
         tensor, value = (a, x) if i == 0 else (b, y)
         saved.append(value)
-        versions.append((tensor, tensor._own_version if tensor._view is None
-                         else tensor._version))
-    node = op.node_class((a._ge if in_a else None, b._ge if in_b else None), 1, op, how, saved,
-                         versions)
+        versions.append((tensor, tensor._own_version if tensor._view is None else tensor._version))
+    node = op.node_class((a._ge if in_a else None, b._ge if in_b else None), 1, op, how, saved, versions)
     tensor = _new(Tensor)
     tensor._value = record_pair(how.forward, x, y)
     tensor._ge = node, 0
@@ -443,9 +450,11 @@ def watch(node: OpNode, operands: Sequence):
                 raise RuntimeError(SAVED_INFERENCE)
     if state.anomaly:
         from .autograd.anomaly_mode import remember
+
         remember(node)
     if state.saved_hooks:
         from .autograd.saved import pack_node
+
         pack_node(node)
 
 

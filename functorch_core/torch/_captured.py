@@ -3,6 +3,7 @@
 A tensor belongs to a transform if it was made since that was entered: its node says so, or, if it
 is on no tape, the mark that new tensors get while a transform computes (`_tensor_base.births`).
 """
+
 from __future__ import annotations
 
 import sys
@@ -11,12 +12,13 @@ from . import _apply, _tensor_base
 from ._tensor_base import Tensor
 from .autograd.node import sequence
 
-CAPTURED = ("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
-            "call in-place operation (aten::{op}) that would mutate a captured Tensor. This is not "
-            "supported; please rewrite the function being transformed to explicitly accept the "
-            "mutated Tensor(s) as inputs.")
-OVERLOADS = {"add_": ".Tensor", "div_": ".Tensor", "fill_": ".Scalar", "mul_": ".Tensor",
-             "sub_": ".Tensor"}
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+    "call in-place operation (aten::{op}) that would mutate a captured Tensor. This is not "
+    "supported; please rewrite the function being transformed to explicitly accept the "
+    "mutated Tensor(s) as inputs."
+)
+OVERLOADS = {"add_": ".Tensor", "div_": ".Tensor", "fill_": ".Scalar", "mul_": ".Tensor", "sub_": ".Tensor"}
 
 _active: list[int] = []  # the depths of the transforms being computed, in all threads
 
@@ -41,6 +43,7 @@ def end(depth: int):
 def check(tensor: Tensor):
     """RuntimeError if the innermost transform has not made the tensor that is written to."""
     from ._levels import Batched, stack
+
     frame = next((f for f in reversed(stack.frames) if f.first_node is not None), None)
     if frame is None:
         return
@@ -57,6 +60,7 @@ def check(tensor: Tensor):
 def birth(tensor: Tensor) -> int:
     """The mark of a tensor, for the cell that it is about to share."""
     from ._levels import stack
+
     frame = next((f for f in reversed(stack.frames) if f.first_node is not None), None)
     is_new = frame is not None and _is_new(tensor, frame)
     return frame.depth if is_new and tensor._born < frame.depth else tensor._born

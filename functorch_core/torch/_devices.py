@@ -1,4 +1,5 @@
 """Where tensors are placed: the CPU, or a GPU through XLA."""
+
 from __future__ import annotations
 
 import os
@@ -12,6 +13,7 @@ from ._meta import META, is_meta, meta_tensor, without_data
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 from .autograd.node import Node
+
 
 class NotThere(AssertionError, RuntimeError):
     """A device that this machine, or this build, has not: PyTorch raises AssertionError."""
@@ -39,8 +41,7 @@ def _default_device() -> _types.device:
         frame = frame.f_back
     while frame.f_back is not None and frame.f_code.co_filename in PLUMBING:
         frame = frame.f_back
-    return _types.CPU if frame.f_code.co_filename.startswith(OWN) else resolve(
-        _types.defaults.device)
+    return _types.CPU if frame.f_code.co_filename.startswith(OWN) else resolve(_types.defaults.device)
 
 
 def move(value: Value, device: _types.device) -> Value:
@@ -72,6 +73,7 @@ def _inside_transforms(tensor: Tensor, device: _types.device) -> Tensor:
     computed where they are otherwise."""
     if device.type == "meta" and not is_meta(tensor):
         from ._ops.copies import _to_meta
+
         return _to_meta.compute([tensor, meta_tensor((), tensor._aval.dtype)])
     if device.type != "meta" and is_meta(tensor):
         move(tensor._value, device)  # raises

@@ -1,4 +1,5 @@
 """torch.result_type, promote_types, can_cast."""
+
 from __future__ import annotations
 
 from ..core import dtypes as dt

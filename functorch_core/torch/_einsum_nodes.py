@@ -3,6 +3,7 @@
 It gives every operand all labels as dimensions, those of the result first, sums what only one of two
 has, and multiplies them as batches of matrices.
 """
+
 from __future__ import annotations
 
 import math
@@ -20,20 +21,23 @@ class Operand(NamedTuple):
 
     def permuted(self, order) -> Operand:
         """Its dimensions in another order."""
-        return Operand(f"Permute0({self.text})", tuple(self.shape[d] for d in order),
-                       tuple(self.strides[d] for d in order))
+        return Operand(
+            f"Permute0({self.text})", tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order)
+        )
 
     def summed(self, dims) -> Operand:
         """The sum over dimensions, which stay with size 1; what is computed is contiguous."""
         if not dims:
             return self
         from ._views import contiguous_strides
+
         shape = tuple(1 if d in dims else n for d, n in enumerate(self.shape))
         return Operand(f"Sum1({self.text})", shape, contiguous_strides(shape))
 
     def reshaped(self, *sizes: int) -> str:
         """The text of its nodes and that of a reshape."""
         from ._views import contiguous_strides, is_dense, view_strides
+
         if is_dense(self.shape, self.strides, contiguous_strides(self.shape)):
             return f"View0({self.text})"
         if view_strides(self.shape, self.strides, sizes) is not None:
@@ -52,8 +56,7 @@ def einsum_chain(a) -> str | None:
     if not arrow:
         output = "".join(sorted(x for x in set(used) if used.count(x) == 1))
     labels = output + "".join(sorted(set(used) - set(output)))
-    given = [_aligned(x, term, labels, f"operands{i}")
-             for i, (x, term) in enumerate(zip(a.operands, terms))]
+    given = [_aligned(x, term, labels, f"operands{i}") for i, (x, term) in enumerate(zip(a.operands, terms))]
     summed = range(len(output), len(labels))
     if n == 1:
         return f"Sum1({given[0].text})" if summed else given[0].text
@@ -64,6 +67,7 @@ def einsum_chain(a) -> str | None:
 def _aligned(x: Tensor, term: str, labels: str, name: str) -> Operand:
     """An operand with a dimension for each label, in their order."""
     from ._views import layout_of
+
     shape, strides, _ = layout_of(x)
     found: dict[str, tuple[int, int]] = {}
     text = name

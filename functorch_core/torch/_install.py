@@ -1,4 +1,5 @@
 """From the declarations of the ops to the torch namespace and the methods of Tensor."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,8 +30,23 @@ def install(namespace: dict):
                     setattr(Tensor, f"__i{name}__", _inplace_operator(op))
 
 
-REFLECTED = frozenset({"radd", "rsub", "rmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rmatmul",
-                       "rand", "ror", "rxor", "rlshift", "rrshift"})
+REFLECTED = frozenset(
+    {
+        "radd",
+        "rsub",
+        "rmul",
+        "rtruediv",
+        "rfloordiv",
+        "rmod",
+        "rpow",
+        "rmatmul",
+        "rand",
+        "ror",
+        "rxor",
+        "rlshift",
+        "rrshift",
+    }
+)
 UNARY = frozenset({"neg", "abs", "invert", "pos", "eq", "ne", "lt", "le", "gt", "ge"})
 
 
@@ -55,6 +71,7 @@ def _method(op: TorchOp, name: str) -> Callable:
         if asked is not None and asked.applies(method, args, kwargs):
             return asked.handle(method, args, kwargs)
         return call(args, kwargs)
+
     return _named(method, op, name)
 
 
@@ -64,12 +81,14 @@ def _inplace_method(op: TorchOp, name: str) -> Callable:
         if asked is not None and asked.applies(method, (self, *args), kwargs):
             return asked.handle(method, (self, *args), kwargs)
         return inplace(op, self, args, kwargs)
+
     return _named(method, op, name)
 
 
 def _as_function(method: Callable, name: str) -> Callable:
     def function(input, *args, **kwargs):
         return method(input, *args, **kwargs)
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = method.__doc__
     return function
@@ -95,8 +114,12 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
 
     def operator(self, other):
         # The hot path: two plain tensors whose avals were seen before.
-        if other.__class__ in PLAIN and self._level is None and other._level is None and (
-                _op.overrides is None and _op.autocast is None):
+        if (
+            other.__class__ in PLAIN
+            and self._level is None
+            and other._level is None
+            and (_op.overrides is None and _op.autocast is None)
+        ):
             x = self._value if self._view is None else self._view.read_unless_permuted(self)
             y = other._value if other._view is None else other._view.read_unless_permuted(other)
             if x is None or y is None:
@@ -112,9 +135,12 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
                 found, how = taped_pairs.get((x.aval, y.aval, on_tape, other_on_tape), NOTHING)
                 if how is not None:
                     return apply_pair(found, how, self, other, x, y)
-        elif other.__class__ in SCALARS and self._level is None and not (
-                _apply.marks_inference or _apply.marks_births) and (
-                _op.overrides is None and _op.autocast is None):
+        elif (
+            other.__class__ in SCALARS
+            and self._level is None
+            and not (_apply.marks_inference or _apply.marks_births)
+            and (_op.overrides is None and _op.autocast is None)
+        ):
             x = self._value if self._view is None else self._view.read_unless_permuted(self)
             if x is None:
                 return slow(self, other)
@@ -123,12 +149,16 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
             found = numbers.get((x.aval, cls) if packed else (x.aval, cls, other))
             if found is not None:
                 if self._ge is not None and modes.enabled:
-                    return (apply_to(found, (self, other), (x, other), (True, False)) if packed
-                            else apply_to(found, (self,), (x,), (True,)))
+                    return (
+                        apply_to(found, (self, other), (x, other), (True, False))
+                        if packed
+                        else apply_to(found, (self,), (x,), (True,))
+                    )
                 tensor = _new(Tensor)
                 tensor._value = record(found.unit, (x, other) if packed else (x,), 2)
                 return tensor
         return slow(self, other)
+
     return operator
 
 
@@ -143,15 +173,19 @@ COMMUTATIVE = frozenset({"add", "bitwise_and", "bitwise_or", "bitwise_xor", "mul
 def _slow_operator(op, reflected: bool) -> Callable:
     def operator(self, other):
         if not isinstance(self, Tensor):
-            raise TypeError(f"descriptor of {op.name} for 'torch._C.TensorBase' objects doesn't "
-                            f"apply to a '{type(self).__name__}' object")
+            raise TypeError(
+                f"descriptor of {op.name} for 'torch._C.TensorBase' objects doesn't "
+                f"apply to a '{type(self).__name__}' object"
+            )
         if not isinstance(other, (Tensor, *NUMBERS)) and not (
-                hasattr(other, "__array__") or hasattr(other, "__torch_function__")):
+            hasattr(other, "__array__") or hasattr(other, "__torch_function__")
+        ):
             return NotImplemented
         other = _operand(other)
         if _op.overrides is not None and (not reflected or op.name in COMMUTATIVE):
             return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
         return op(other, self) if reflected else op(self, other)
+
     return operator
 
 
@@ -159,9 +193,11 @@ def _operand(other):
     if isinstance(other, (Tensor, *NUMBERS)) or hasattr(other, "__torch_function__"):
         return other
     import numpy as np
+
     if isinstance(other, np.generic):
         return other.item()
     from . import as_tensor
+
     return as_tensor(other)
 
 
@@ -172,4 +208,5 @@ def _inplace_operator(op: TorchOp) -> Callable:
         if _op.overrides is not None:
             return getattr(Tensor, f"{op.name}_")(self, _operand(other))
         return inplace(op, self, (_operand(other),), {})
+
     return operator

@@ -2,22 +2,32 @@
 
 Sparse tensors themselves are in `sparse`, which is imported when the first one is made.
 """
+
 from __future__ import annotations
 
 from ._missing import missing
 from ._tensor_base import Tensor
 
 NOT_SPARSE = "{name} expected sparse {what} layout but got Strided"
-_QUESTIONS = {"coalesce": "coordinate tensor", "indices": "coordinate tensor",
-              "is_coalesced": "coordinate tensor", "values": "tensor", "_indices": "tensor",
-              "_values": "tensor", "_nnz": "tensor", "crow_indices": "row compressed tensor",
-              "col_indices": "row compressed tensor", "ccol_indices": "column compressed tensor",
-              "row_indices": "column compressed tensor"}
+_QUESTIONS = {
+    "coalesce": "coordinate tensor",
+    "indices": "coordinate tensor",
+    "is_coalesced": "coordinate tensor",
+    "values": "tensor",
+    "_indices": "tensor",
+    "_values": "tensor",
+    "_nnz": "tensor",
+    "crow_indices": "row compressed tensor",
+    "col_indices": "row compressed tensor",
+    "ccol_indices": "column compressed tensor",
+    "row_indices": "column compressed tensor",
+}
 
 
 def _question(name: str, what: str):
     def method(self):
         raise RuntimeError(NOT_SPARSE.format(name=name, what=what))
+
     method.__name__, method.__doc__ = name, "Of sparse tensors only: raises RuntimeError."
     return method
 
@@ -34,6 +44,7 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
            size=(2, 2), nnz=2, layout=torch.sparse_coo)
     """
     from .sparse._functions import to_sparse
+
     return to_sparse(self, sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
 
@@ -54,6 +65,7 @@ def sparse_mask(self, mask):
     tensor([0., 1.])
     """
     from .sparse._functions import sparse_mask
+
     return sparse_mask(self, mask)
 
 

@@ -1,4 +1,5 @@
 """Views of wrappers, and writing to them: what is written goes down to what they wrap."""
+
 from __future__ import annotations
 
 from . import _captured, _views
@@ -6,11 +7,13 @@ from ._levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wr
 from ._tensor_base import Tensor
 from ._views import Alias, Cell, Lens, contiguous_strides, look, put
 
-INPLACE = ("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
-           "Tensor `other` in extra_args that has more elements than `self`. This happened due to "
-           "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try to "
-           "use out-of-place operators instead of inplace arithmetic. If said operator is being "
-           "called inside the PyTorch framework, please file a bug report instead.")
+INPLACE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
+    "Tensor `other` in extra_args that has more elements than `self`. This happened due to "
+    "`other` being vmapped over but `self` not being vmapped over in a vmap. Please try to "
+    "use out-of-place operators instead of inplace arithmetic. If said operator is being "
+    "called inside the PyTorch framework, please file a bug report instead."
+)
 
 
 def make_view(tensor: Tensor, lens: Lens) -> Tensor:
@@ -46,8 +49,9 @@ def assign(tensor: Tensor, new: Tensor) -> Tensor:
         fresh = look(alias.base, alias.chain)
         tensor._level, tensor._value, tensor._ge = fresh._level, fresh._value, fresh._ge
     else:
-        raise RuntimeError("a view without history cannot be written to with a tensor of a func "
-                           "transform; clone it first")
+        raise RuntimeError(
+            "a view without history cannot be written to with a tensor of a func transform; clone it first"
+        )
     _count(tensor, alias)
     return tensor
 
@@ -79,8 +83,7 @@ def _replace(tensor: Tensor, new: Tensor):
     if isinstance(level, Dual) and _depth(new) <= level.depth:
         theirs = at_depth(new, level.depth)
         _views.assign(level.primal, new if theirs is None else theirs.primal, captured=True)
-        new = level.primal if theirs is None else wrap(
-            Dual(level.depth, level.primal, theirs.tangent))
+        new = level.primal if theirs is None else wrap(Dual(level.depth, level.primal, theirs.tangent))
     tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
 
 

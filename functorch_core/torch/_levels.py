@@ -9,6 +9,7 @@ are treated alike. They nest without limit.
 Reverse mode needs a level of its own only inside vmap and forward mode: elsewhere the tape at the
 bottom records what happens, and gradients of gradients come from it.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -26,16 +27,22 @@ from ._apply import GraphOp, OpNode, first_order_op, second_order_op
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 
-NO_DATA = ("vmap: It looks like you're calling {what} on a Tensor. We don't support vmap over "
-           "calling {what} on a Tensor, please try to rewrite what you're doing with other "
-           "operations. If error is occurring somewhere inside PyTorch internals, please file a "
-           "bug report.")
-CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent "
-                "control flow. We don't support that yet, please file an issue at "
-                "https://github.com/pytorch/pytorch/issues .")
-RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the "
-          "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
-          "of vmap")
+NO_DATA = (
+    "vmap: It looks like you're calling {what} on a Tensor. We don't support vmap over "
+    "calling {what} on a Tensor, please try to rewrite what you're doing with other "
+    "operations. If error is occurring somewhere inside PyTorch internals, please file a "
+    "bug report."
+)
+CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
+    "control flow. We don't support that yet, please file an issue at "
+    "https://github.com/pytorch/pytorch/issues ."
+)
+RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the "
+    "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
+    "of vmap"
+)
 
 
 # ---- the levels being computed -------------------------------------------------------------------
@@ -64,12 +71,12 @@ stack = _Stack()
 class enter:
     """Context: a new level; gives its frame. `guards`: what is captured must not be written to."""
 
-    def __init__(self, kind: str, size: int | None = None, randomness: str = "error",
-                 guards: bool = False):
+    def __init__(self, kind: str, size: int | None = None, randomness: str = "error", guards: bool = False):
         self.args, self.guards = (kind, size, randomness), guards
 
     def __enter__(self) -> Frame:
         from . import _levels
+
         _apply.levels = _levels
         self.frame = Frame(*self.args)
         if self.guards:
@@ -106,7 +113,7 @@ class Batched:
     def aval(self) -> Aval:
         """The aval of one example."""
         a = self.inner._aval
-        return a.with_shape(a.shape[:self.dim] + a.shape[self.dim + 1:])
+        return a.with_shape(a.shape[: self.dim] + a.shape[self.dim + 1 :])
 
     @property
     def below(self) -> Tensor:
@@ -195,11 +202,12 @@ def refresh(x: Tensor):
     if alias is None or alias.seen == alias.cell.version or alias.base is None:
         return
     from ._views import look_recorded, root_of
+
     root = root_of(alias.base)
     if x._level is None and root._level is None:
         x._read()
         return
-    fresh = look_recorded(root, alias.chain[alias.skip:])
+    fresh = look_recorded(root, alias.chain[alias.skip :])
     x._level, x._value, x._ge = fresh._level, fresh._value, fresh._ge
     alias.seen = alias.cell.version
 
@@ -237,8 +245,7 @@ def _apply_batched(op: GraphOp, operands, level: Batched) -> list:
     batched, out_dims = found
     inner = [x if lv is None else lv.inner for x, lv in zip(operands, at)]
     outs = _apply.apply(batched, inner)
-    return [o if d is None else wrap(Batched(depth, level.size, o, d))
-            for o, d in zip(outs, out_dims)]
+    return [o if d is None else wrap(Batched(depth, level.size, o, d)) for o, d in zip(outs, out_dims)]
 
 
 def _apply_dual(op: GraphOp, operands, level: Dual) -> list:
@@ -255,9 +262,8 @@ def _apply_dual(op: GraphOp, operands, level: Dual) -> list:
         found = op.graph.memo[key] = GraphOp(graph, f"{op.name}_jvp", True), out_mask
     dual, out_mask = found
     outs = _apply.apply(dual, primals + [lv.tangent for lv, m in zip(at, mask) if m])
-    tangents = iter(outs[len(out_mask):])
-    return [wrap(Dual(depth, o, next(tangents))) if m else o
-            for o, m in zip(outs, out_mask)]
+    tangents = iter(outs[len(out_mask) :])
+    return [wrap(Dual(depth, o, next(tangents))) if m else o for o, m in zip(outs, out_mask)]
 
 
 # ---- a tape above other levels -------------------------------------------------------------------
@@ -279,11 +285,10 @@ def _apply_taped(op: GraphOp, operands, level: Taped) -> list:
     edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
     saved = [inner[i] for i in how.saved_inputs]
     saved += [outs[i] for i in how.saved_outputs]
-    saved += outs[how.n_out:]
+    saved += outs[how.n_out :]
     node = level_node_class(op.node_class)(edges, how.n_out, op, how, saved, ())
     node.depth = depth
-    return [wrap(Taped(depth, o), (node, i)) if m else o
-            for i, (o, m) in enumerate(zip(outs, how.out_mask))]
+    return [wrap(Taped(depth, o), (node, i)) if m else o for i, (o, m) in enumerate(zip(outs, how.out_mask))]
 
 
 class LevelNode(OpNode):
@@ -307,7 +312,7 @@ class LevelNode(OpNode):
             cts = [peel(g, self.depth) for g in cts]
         if create_graph and taped.n_kept:
             op = second_order_op(taped, given)
-            saved = saved[:len(taped.saved_inputs)]
+            saved = saved[: len(taped.saved_inputs)]
         else:
             op = first_order_op(taped, given)
         outs = iter(_apply.apply(op, [*saved, *cts]))
@@ -327,8 +332,7 @@ def level_node_class(cls: type) -> type:
     """The class of an op's nodes above other levels; it has the name of the ordinary one."""
     found = _level_classes.get(cls)
     if found is None:
-        found = _level_classes[cls] = type(cls.__name__, (LevelNode,), {
-            "__slots__": (), "__module__": cls.__module__})
+        found = _level_classes[cls] = type(cls.__name__, (LevelNode,), {"__slots__": (), "__module__": cls.__module__})
     return found
 
 
@@ -363,6 +367,7 @@ def untaped(x: Tensor) -> Tensor:
 def ones_like(tensor: Tensor) -> Tensor:
     """Ones in the shape of one example, batched like the tensor."""
     from ._tensor import ones_like_detached
+
     level = tensor._level
     if isinstance(level, Batched):
         return level.around(ones_like_detached(level.inner))
@@ -396,6 +401,7 @@ def describe(tensor: Tensor) -> str:
     if isinstance(level, Taped):
         return f"GradTrackingTensor(lvl={lvl}, value=\n    {inner}\n)"
     from .autograd.forward_ad import describe as describe_dual, is_dual_level
+
     if is_dual_level(level.depth):
         return describe_dual(level)
     return f"GradTrackingTensor(lvl={lvl}, value=\n    {inner}\n)"
@@ -421,8 +427,7 @@ def move_dim(x: Tensor, source: int | None, target: int, size: int) -> Tensor:
     key = ("move_dim", a, source, target, size)
     op = _moves.get(key)
     if op is None:
-        graph = trace_closed(lambda v: [move_batch_axis(Axis(size), v, source, target)], [a],
-                             "movedim")
+        graph = trace_closed(lambda v: [move_batch_axis(Axis(size), v, source, target)], [a], "movedim")
         op = _moves[key] = GraphOp(graph, "permute", False)
     return _apply.apply(op, [x])
 
@@ -454,8 +459,7 @@ def drawn(draw, shape: Sequence[int], *parameters: Tensor) -> Tensor:
     if any(f.randomness == "error" for f in frames):
         raise RuntimeError(RANDOM)
     parameters = [x.detach() for x in parameters]
-    lead = [f for f in frames if f.randomness == "different" or
-            any(has_level(x, f.depth) for x in parameters)]
+    lead = [f for f in frames if f.randomness == "different" or any(has_level(x, f.depth) for x in parameters)]
     full = [f.size for f in lead] + list(shape)
     for frame in reversed(lead):
         parameters = [batched_at(x, frame.depth, frame.size, 0) for x in parameters]
@@ -481,10 +485,12 @@ def has_level(x: Tensor, depth: int) -> bool:
 def make_view(tensor, lens):
     """A view of a wrapper; writing to it writes to the wrapper."""
     from ._level_writes import make_view as make
+
     return make(tensor, lens)
 
 
 def assign(tensor, new):
     """tensor.op_() where one of the two is a wrapper."""
     from ._level_writes import assign as write
+
     return write(tensor, new)

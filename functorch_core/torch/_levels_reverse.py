@@ -4,6 +4,7 @@ The gradient of a dual tensor is dual: its primal is the pullback of the primals
 the pullback of the outputs' tangents by the cotangents, and of the outputs by the cotangents'
 tangents. (The tape has recorded how the tangents were computed.)
 """
+
 from __future__ import annotations
 
 from ._levels import Dual, at_depth, wrap
@@ -12,8 +13,9 @@ from .autograd.backward import pull_edges
 
 def pull(outputs, roots, edges, cts, retain: bool, create_graph: bool) -> list:
     """Gradients at `edges`; dual where the outputs or cotangents are dual, None where unused."""
-    depth = max([x._level.depth for x in (*outputs, *cts) if isinstance(getattr(
-        x, "_level", None), Dual)], default=None)
+    depth = max(
+        [x._level.depth for x in (*outputs, *cts) if isinstance(getattr(x, "_level", None), Dual)], default=None
+    )
     if depth is None:
         return pull_edges(roots, edges, cts, retain, create_graph)
     lower = [_primal(y, depth) for y in outputs]
@@ -22,8 +24,7 @@ def pull(outputs, roots, edges, cts, retain: bool, create_graph: bool) -> list:
     found = pull(lower, roots, edges, primal_cts, True if tangent_roots else retain, create_graph)
     if not tangent_roots:
         return found
-    tangents = pull(tangent_roots, [y._edge() for y in tangent_roots], edges, tangent_cts, retain,
-                    create_graph)
+    tangents = pull(tangent_roots, [y._edge() for y in tangent_roots], edges, tangent_cts, retain, create_graph)
     return [_dual(depth, g, t) for g, t in zip(found, tangents)]
 
 
@@ -49,5 +50,3 @@ def _dual(depth: int, primal, tangent):
     if primal is None or tangent is None:
         return primal
     return wrap(Dual(depth, primal, tangent))
-
-

@@ -4,6 +4,7 @@ A value has no strides; a tensor tells some (`stride()`, `is_contiguous`, which 
 what `save` writes). Results are contiguous unless an operand is a view whose dimensions have
 changed places, or a tensor with strides of its own: only then is this module asked, after the op.
 """
+
 from __future__ import annotations
 
 import functools
@@ -42,8 +43,7 @@ def pointwise_strides(layouts: Sequence[tuple[tuple, tuple]], shape: tuple) -> t
 
 def _broadcast(shape: tuple, strides: tuple, target: tuple) -> tuple:
     lead = len(target) - len(shape)
-    return (0,) * lead + tuple([0 if n == 1 and m != 1 else s
-                                for n, m, s in zip(shape, target[lead:], strides)])
+    return (0,) * lead + tuple([0 if n == 1 and m != 1 else s for n, m, s in zip(shape, target[lead:], strides)])
 
 
 def by_stride(shape, operands: Sequence[tuple]) -> list[int]:
@@ -149,8 +149,9 @@ def taken(layouts, shape, static):
     at = dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
     kept = [s for d, s in enumerate(strides) if d not in dims]
     of_x = (*kept[:at], *(0,) * common, *kept[at:])
-    of_indices = [(*(0,) * at, *_broadcast(*index, shape[at:at + common]),
-                   *(0,) * (len(kept) - at)) for index in layouts[1:]]
+    of_indices = [
+        (*(0,) * at, *_broadcast(*index, shape[at : at + common]), *(0,) * (len(kept) - at)) for index in layouts[1:]
+    ]
     return packed(shape, by_stride(shape, [of_x, *of_indices]))
 
 
@@ -173,17 +174,44 @@ def by_first(layouts, shape, static):
 
 
 CONVOLUTIONS = ("conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d", "convolution")
-IMAGES = ("_batch_norm_eval", "_batch_norm_train", "_max_unpool", "_upsample",
-          "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d", "avg_pool2d",
-          "avg_pool3d", "channel_shuffle", "group_norm", "local_response_norm", "lp_pool2d",
-          "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
-          "pixel_shuffle", "pixel_unshuffle", "roll")
+IMAGES = (
+    "_batch_norm_eval",
+    "_batch_norm_train",
+    "_max_unpool",
+    "_upsample",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool2d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "channel_shuffle",
+    "group_norm",
+    "local_response_norm",
+    "lp_pool2d",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "roll",
+)
 RULES: dict = {
-    **dict.fromkeys(CONVOLUTIONS, convolved), **dict.fromkeys(IMAGES, image),
-    "_attention": attended, "_index": taken, "_normalized": by_first, "_pad": padded,
-    "_sort": preserved, "cat": joined, "flip": preserved, "glu": by_first, "prelu": preserved,
+    **dict.fromkeys(CONVOLUTIONS, convolved),
+    **dict.fromkeys(IMAGES, image),
+    "_attention": attended,
+    "_index": taken,
+    "_normalized": by_first,
+    "_pad": padded,
+    "_sort": preserved,
+    "cat": joined,
+    "flip": preserved,
+    "glu": by_first,
+    "prelu": preserved,
     # -- pointwise, and contiguous all the same --
-    "_bce_with_logits": None, "logsigmoid": None, "masked_fill": None,
+    "_bce_with_logits": None,
+    "logsigmoid": None,
+    "masked_fill": None,
     # -- told by those who call it --
     "_to_copy": None,
 }
@@ -232,8 +260,13 @@ def lay_out(op, operands: Sequence, made):
     """Give the results of an op the strides that PyTorch's have."""
     if rule_of(op) is None:
         return
-    layouts = tuple([_known(x._view) if x._view is not None else (x._value.aval.shape, None)
-                     for x in operands if isinstance(x, Tensor)])
+    layouts = tuple(
+        [
+            _known(x._view) if x._view is not None else (x._value.aval.shape, None)
+            for x in operands
+            if isinstance(x, Tensor)
+        ]
+    )
     for x in made if op.multiple else (made,):
         strides = strides_of(op, layouts, x._value.aval.shape)
         if strides is not None:
@@ -242,16 +275,14 @@ def lay_out(op, operands: Sequence, made):
 
 def _known(alias) -> tuple[tuple, tuple]:
     cell = alias.cell
-    return _layout_through(cell.shape, cell.strides, alias.chain) if alias.chain else (
-        cell.shape, cell.strides)
+    return _layout_through(cell.shape, cell.strides, alias.chain) if alias.chain else (cell.shape, cell.strides)
 
 
 @functools.lru_cache(4096)
 def _layout_through(shape, strides, chain) -> tuple[tuple, tuple]:
     offset = 0
     for lens in chain:
-        shape, strides, offset = KINDS[lens.kind].layout(shape, strides, offset, *lens.params,
-                                                         *lens.ints)
+        shape, strides, offset = KINDS[lens.kind].layout(shape, strides, offset, *lens.params, *lens.ints)
     return shape, strides
 
 
@@ -260,8 +291,7 @@ def strides_of(op, layouts: tuple, shape: tuple) -> tuple | None:
     """The strides of a result of operands with these (shape, strides or None), None if it is
     contiguous."""
     rule, call = rule_of(op), op.call
-    layouts = [(s, contiguous_strides(s) if strides is None else strides)
-               for s, strides in layouts]
+    layouts = [(s, contiguous_strides(s) if strides is None else strides) for s, strides in layouts]
     if call is not None and call.has_number and op.name not in TAKE_NUMBERS:
         layouts.append(((), ()))
     found = rule(layouts, shape, call.static if call is not None else {})
@@ -287,8 +317,12 @@ def in_memory_order(array: np.ndarray, tensor: Tensor) -> np.ndarray:
 
 def with_strides(made: Tensor, strides) -> Tensor:
     """A fresh tensor that reports these strides (None: contiguous)."""
-    if strides is not None and made._view is None and made._level is None and (
-            strides != contiguous_strides(made._value.aval.shape)):
+    if (
+        strides is not None
+        and made._view is None
+        and made._level is None
+        and (strides != contiguous_strides(made._value.aval.shape))
+    ):
         _set_strides(made, strides)
     return made
 

@@ -4,6 +4,7 @@ Such a tensor holds a value without data (`engine.value.absent`). The recorder g
 data for ops on them and records nothing, so that this module has only what PyTorch says besides:
 which devices may be mixed, and what reading raises.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,14 +22,17 @@ from .autograd.modes import state
 META = _types.device("meta")
 ELSEWHERE = "Tensor on device {found} is not on the expected device {expected}!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
-NO_NUMPY = ("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
-            "to host memory first.")
-NO_KERNEL = ("aten::{name}: attempted to run this operator with Meta tensors, but there was no "
-             "fake impl or Meta kernel registered. What it gives depends on the elements, and "
-             "tensors on the meta device have none.")
-NO_NONZERO = ("The register_meta function for torch.nonzero() raises unimplemented by default, as "
-              "a correct data-independent implementation does not exist: how many elements are "
-              "not zero depends on the elements, and tensors on the meta device have none.")
+NO_NUMPY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_KERNEL = (
+    "aten::{name}: attempted to run this operator with Meta tensors, but there was no "
+    "fake impl or Meta kernel registered. What it gives depends on the elements, and "
+    "tensors on the meta device have none."
+)
+NO_NONZERO = (
+    "The register_meta function for torch.nonzero() raises unimplemented by default, as "
+    "a correct data-independent implementation does not exist: how many elements are "
+    "not zero depends on the elements, and tensors on the meta device have none."
+)
 
 
 # ---- making them ---------------------------------------------------------------------------------
@@ -86,9 +90,11 @@ def on_device_of(tensor: Tensor, new: Tensor) -> Tensor:
 # ---- mixing devices ------------------------------------------------------------------------------
 
 # Ops on the meta device that take further operands from anywhere, as in PyTorch: indices above all.
-MIXING = frozenset("""
+MIXING = frozenset(
+    """
     _embedding _embedding_bag _gather _index _index_put _index_select _index_write _scatter _take
-    _put_somewhere bmm bucketize linear matmul mm searchsorted""".split())
+    _put_somewhere bmm bucketize linear matmul mm searchsorted""".split()
+)
 MOVING = frozenset({"CopySlices", "_copy_onto", "_to_meta"})  # the first takes what the others have
 
 
@@ -106,8 +112,7 @@ def check_devices(unit: Unit, operands: Sequence):
         return
     for value in values[1:]:
         if is_absent(value) != is_absent(first):
-            raise RuntimeError(ELSEWHERE.format(found=new_tensor(value).device,
-                                                expected=new_tensor(first).device))
+            raise RuntimeError(ELSEWHERE.format(found=new_tensor(value).device, expected=new_tensor(first).device))
 
 
 hooks.without_data = check_devices

@@ -1,4 +1,5 @@
 """Functions of torch that PyTorch has beside methods of Tensor, documented or not."""
+
 from __future__ import annotations
 
 from ._types import contiguous_format
@@ -11,6 +12,7 @@ has_mkl = has_openmp = False
 def _of_method(name: str, doc: str):
     def function(input, *args, **kwargs):
         return getattr(input, name)(*args, **kwargs)
+
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
@@ -45,36 +47,41 @@ def norm_except_dim(v, pow: int = 2, dim: int = 0):
     return v.norm(pow, dims, keepdim=True) if dims else v.abs()
 
 
-def rrelu_(input, lower=1. / 8, upper=1. / 3, training=False, generator=None):
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """rrelu in place."""
     from ._ops.nn_activation import torch_rrelu
+
     return input.copy_(torch_rrelu(input, lower, upper, training, generator))
 
 
 def _softmax_backward_data(grad_output, output, dim: int, input_dtype):
     """The cotangent of a softmax's operand."""
     from ._ops.aten import _softmax_backward_data as function
+
     return function(grad_output, output, dim, input_dtype)
 
 
 def _convert_indices_from_coo_to_csr(input, size: int, *, out_int32: bool = False):
     """Where each of `size` rows begins among sorted row indices, and the number of these."""
     import functorch_core.torch as torch
+
     dtype = torch.int32 if out_int32 else torch.int64
     ends = torch.bincount(input, minlength=size).cumsum(0)
     return torch.cat([ends.new_zeros(1), ends]).to(dtype)
 
 
-def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: bool = False,
-                                     transpose: bool = False):
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: bool = False, transpose: bool = False):
     """[rows, columns] of the elements, of where each row begins; [columns, rows] if transposed."""
     import functorch_core.torch as torch
+
     dtype = torch.int32 if out_int32 else torch.int64
     rows = torch.arange(len(crow_indices) - 1).repeat_interleave(crow_indices.diff())
     both = [col_indices, rows] if transpose else [rows, col_indices]
     return torch.stack([x.to(dtype) for x in both])
 
 
-NAMESPACE = {name: thing for name, thing in list(globals().items())
-             if name not in ("annotations", "contiguous_format", "_of_method")
-             and not name.startswith("__")}
+NAMESPACE = {
+    name: thing
+    for name, thing in list(globals().items())
+    if name not in ("annotations", "contiguous_format", "_of_method") and not name.startswith("__")
+}

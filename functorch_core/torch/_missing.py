@@ -3,6 +3,7 @@
 So `import torch.fx` and `isinstance(x, torch.fx.GraphModule)` work in a program that never traces;
 one that does is told what is missing. Names PyTorch does not have stay AttributeErrors.
 """
+
 from __future__ import annotations
 
 import functools
@@ -12,8 +13,7 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 
-MESSAGE = ("{name} is not implemented by functorch-core: it is a name of PyTorch that this library "
-           "does not have yet")
+MESSAGE = "{name} is not implemented by functorch-core: it is a name of PyTorch that this library does not have yet"
 
 
 class MissingAttribute(NotImplementedError, AttributeError):
@@ -41,6 +41,7 @@ def missing(name: str, why: str = ""):
 def _missing_function(name: str, why: str = "") -> Callable:
     def function(*args, **kwargs):
         raise NotImplementedError(MESSAGE.format(name=name) + (f": {why}" if why else ""))
+
     function.__name__ = name.rpartition(".")[2]
     function.__doc__ = "Not implemented: raises NotImplementedError."
     return function
@@ -48,8 +49,10 @@ def _missing_function(name: str, why: str = "") -> Callable:
 
 def _missing_decorator(name: str) -> Callable:
     """Applied where modules are imported: the functions raise when they are called."""
+
     def decorator(function):
         return functools.wraps(function)(_missing_function(name))
+
     return decorator
 
 
@@ -60,16 +63,21 @@ class _MissingType(type):
     def __getattr__(cls, attribute):
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise MissingAttribute(MESSAGE.format(
-            name=f"{cls.__module__}.{cls.__qualname__}.{attribute}"))
+        raise MissingAttribute(MESSAGE.format(name=f"{cls.__module__}.{cls.__qualname__}.{attribute}"))
 
 
 def _missing_class(name: str) -> type:
     def refuse(cls, **kwargs):
         raise _error(name)
-    return _MissingType(name.rpartition(".")[2], (), {
-        "__init_subclass__": classmethod(refuse),
-        "__doc__": "Not implemented: raises NotImplementedError when it is made or derived from."})
+
+    return _MissingType(
+        name.rpartition(".")[2],
+        (),
+        {
+            "__init_subclass__": classmethod(refuse),
+            "__doc__": "Not implemented: raises NotImplementedError when it is made or derived from.",
+        },
+    )
 
 
 # ---- modules -------------------------------------------------------------------------------------
@@ -112,6 +120,7 @@ def getter(module: str, lazy: tuple[str, ...] = ()) -> Callable[[str], object]:
         if f"{title}.{name}" in table():
             return importlib.import_module(f"{module}.{name}")
         raise AttributeError(f"module '{title}' has no attribute '{name}'")
+
     return __getattr__
 
 
@@ -158,7 +167,8 @@ finder = _MissingFinder()
 TENSOR_METHODS = (
     "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme refine_names align_to align_as rename rename_ smm sparse_resize_ "
-    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu")
+    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu"
+)
 
 
 def install_methods(tensor_class: type):

@@ -11,6 +11,7 @@ output. The same text is the same node. Nothing is made of it until somebody rea
 the nodes made then are there to be looked at. The pass that computes gradients goes through the
 op's own node only.
 """
+
 from __future__ import annotations
 
 import functools
@@ -58,6 +59,7 @@ def _matrix_times_batch(a):
 def flattened(x: Tensor, name: str) -> str:
     """The node of x.reshape(-1, n): a view, or a copy where it must be one."""
     from ._views import layout_of, view_strides
+
     shape, strides, _ = layout_of(x)
     flat = (-1 if 0 in shape else x.numel() // shape[-1], shape[-1])
     if view_strides(shape, strides, flat) is not None:
@@ -69,13 +71,13 @@ def batched(x: Tensor, other: Tensor, name: str) -> str:
     """The node of x.expand(batch of both, -1, -1).reshape(-1, n, m)."""
     from ._views import contiguous_strides, layout_of, view_strides
     import numpy as np
+
     batch = np.broadcast_shapes(x.shape[:-2], other.shape[:-2])
     shape, strides, _ = layout_of(x)
     lead = len(batch) + 2 - len(shape)
     strides = (0,) * lead + tuple(strides)
     sizes = (1,) * lead + tuple(shape)
-    strides = [0 if n == 1 and n != m else s for n, m, s in zip(sizes, batch, strides)
-               ] + list(strides[-2:])
+    strides = [0 if n == 1 and n != m else s for n, m, s in zip(sizes, batch, strides)] + list(strides[-2:])
     full, merged = (*batch, *shape[-2:]), (int(np.prod(batch)), *shape[-2:])
     if view_strides(full, strides, merged) is None:
         return f"UnsafeView0(Clone0(Expand0({name})))"
@@ -113,6 +115,7 @@ def _tensordot(a):
 def reshaped(x: Tensor, groups, name: str) -> str:
     """The node of x.permute(all dimensions of the groups).reshape(one dimension a group)."""
     from ._views import contiguous_strides, layout_of, view_strides
+
     shape, strides, _ = layout_of(x)
     order = [d for group in groups for d in group]
     shape, strides = tuple(shape[d] for d in order), tuple(strides[d] for d in order)
@@ -140,10 +143,11 @@ def _bilinear(a):
 
 def reduced(text, argument: str = "reduction"):
     """Of a loss: its mean, its sum, or what is not reduced."""
+
     def rule(a):
         found = text if isinstance(text, str) else text(a)
-        return {"mean": f"Mean0({found})", "sum": f"Sum0({found})"}.get(
-            getattr(a, argument), found)
+        return {"mean": f"Mean0({found})", "sum": f"Sum0({found})"}.get(getattr(a, argument), found)
+
     return rule
 
 
@@ -171,7 +175,7 @@ def _cross_entropy(a):
 
 
 def _gaussian_nll(a):
-    terms = ("Add0(Log0(Clone0(var)), Div0(Pow0(Sub0(input, target)), Clone0(var)))")
+    terms = "Add0(Log0(Clone0(var)), Div0(Pow0(Sub0(input, target)), Clone0(var)))"
     return f"Add0(Mul0({terms}, -), -)" if a.full else f"Mul0({terms}, -)"
 
 
@@ -186,8 +190,10 @@ def _poisson_nll(a):
 def _triplet(a):
     if a.swap:
         return None
+
     def distance(name):
         return f"Norm1(Add1(Sub0(anchor, {name})))"
+
     return f"ClampMin0(Sub0(Add1({distance('positive')}), {distance('negative')}))"
 
 
@@ -209,8 +215,7 @@ def _kl_div(a):
 
 def single(inner: str, ndim: int, others: str = ""):
     """An example of `ndim` dimensions gets a batch dimension, which is taken off again."""
-    return lambda a: (f"Squeeze1({inner}(Unsqueeze0(input){others}))"
-                      if a.input.ndim == ndim else None)
+    return lambda a: f"Squeeze1({inner}(Unsqueeze0(input){others}))" if a.input.ndim == ndim else None
 
 
 def _pooled(inner: str):
@@ -231,8 +236,7 @@ def _rms_norm(a):
 def _instance_norm(a):
     if a.input.ndim < 3:
         return None
-    weight, bias = ("-" if x is None else f"Repeat0({name})"
-                    for x, name in ((a.weight, "weight"), (a.bias, "bias")))
+    weight, bias = ("-" if x is None else f"Repeat0({name})" for x, name in ((a.weight, "weight"), (a.bias, "bias")))
     return f"View0(NativeBatchNorm0(View0(input), {weight}, {bias}))"
 
 
@@ -253,8 +257,13 @@ def _lp_pool(average: str):
 def _rnn(a):
     """PyTorch has one node for a layer of an LSTM in float32, and many for each step of others."""
     n, per = a.states[0].shape[0], 4 if a.has_biases else 2
-    if a.mode != "LSTM" or a.masks or len(a.params) != n * per or any(
-            x.requires_grad for x in a.states) or a.input.dtype.itemsize != 4:
+    if (
+        a.mode != "LSTM"
+        or a.masks
+        or len(a.params) != n * per
+        or any(x.requires_grad for x in a.states)
+        or a.input.dtype.itemsize != 4
+    ):
         return None
     directions = 2 if a.bidirectional else 1
     text = "Clone0(Transpose0(input))" if a.batch_first else "input"
@@ -270,6 +279,7 @@ def _rnn(a):
 def _cell(activation: str):
     def rule(a):
         return None if a.b_ih is None else f"{activation}(Add0({_gate('h')}, {_gate('i')}))"
+
     return rule
 
 
@@ -328,48 +338,77 @@ def _normalized(a):
 
 CHAINS: dict = {
     # -- pointwise --
-    "_tanhshrink": "Sub0(input, Tanh0(input))", "_where": "Where0(input, other)",
-    "div": lambda a: (None if isinstance(a.input, Tensor) or a.rounding_mode is not None
-                      else "Mul0(Reciprocal0(other), -)"),
+    "_tanhshrink": "Sub0(input, Tanh0(input))",
+    "_where": "Where0(input, other)",
+    "div": lambda a: (
+        None if isinstance(a.input, Tensor) or a.rounding_mode is not None else "Mul0(Reciprocal0(other), -)"
+    ),
     "softsign": "Div0(input, Add0(Abs0(input), -))",
     # -- products --
-    "bilinear": _bilinear, "kron": "UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))",
-    "linear": _linear, "matmul": _matmul, "matrix_power": _matrix_power,
-    "_chain": lambda a: _multi_dot(a, "matrices"), "linalg_multi_dot": _multi_dot,
-    "_einsum": einsum_chain, "_tensordot": _tensordot,
-    "outer": "Mul0(View0(input), vec2)", "_reshape_copy": "UnsafeView0(Clone0(input))",
+    "bilinear": _bilinear,
+    "kron": "UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))",
+    "linear": _linear,
+    "matmul": _matmul,
+    "matrix_power": _matrix_power,
+    "_chain": lambda a: _multi_dot(a, "matrices"),
+    "linalg_multi_dot": _multi_dot,
+    "_einsum": einsum_chain,
+    "_tensordot": _tensordot,
+    "outer": "Mul0(View0(input), vec2)",
+    "_reshape_copy": "UnsafeView0(Clone0(input))",
     # -- layers --
-    "adaptive_avg_pool1d": _average, "adaptive_max_pool1d": _pooled("AdaptiveMaxPool2D0"),
-    "avg_pool1d": _pooled("AvgPool2D0"), "max_pool1d": _pooled("MaxPool2DWithIndices0"),
+    "adaptive_avg_pool1d": _average,
+    "adaptive_max_pool1d": _pooled("AdaptiveMaxPool2D0"),
+    "avg_pool1d": _pooled("AvgPool2D0"),
+    "max_pool1d": _pooled("MaxPool2DWithIndices0"),
     "max_pool1d_with_indices": _pooled("MaxPool2DWithIndices0"),
-    **{f"conv{kind}{n}d": single("Convolution0", n + 1, ", weight, bias")
-       for kind in ("", "_transpose") for n in (1, 2, 3)},
-    "_instance_norm": _instance_norm, "local_response_norm": _response_norm,
-    "lp_pool2d": _lp_pool("AvgPool2D0"), "rms_norm": _rms_norm,
-    "_rnn": _rnn, "gru_cell": _gru_cell, "_masked_scale": "Mul0(input, -)", "rnn_relu_cell": _cell("Relu0"),
+    **{
+        f"conv{kind}{n}d": single("Convolution0", n + 1, ", weight, bias")
+        for kind in ("", "_transpose")
+        for n in (1, 2, 3)
+    },
+    "_instance_norm": _instance_norm,
+    "local_response_norm": _response_norm,
+    "lp_pool2d": _lp_pool("AvgPool2D0"),
+    "rms_norm": _rms_norm,
+    "_rnn": _rnn,
+    "gru_cell": _gru_cell,
+    "_masked_scale": "Mul0(input, -)",
+    "rnn_relu_cell": _cell("Relu0"),
     "rnn_tanh_cell": _cell("Tanh0"),
     "_fractional_max_pool": lambda a: f"FractionalMaxPool{len(a.kernel)}D0(input)",
     # -- distances and losses --
-    "cosine_similarity": _cosine_similarity, "_normalized": _normalized,
+    "cosine_similarity": _cosine_similarity,
+    "_normalized": _normalized,
     "pairwise_distance": "Norm1(Add1(Sub0(x1, x2)))",
-    "_cosine_embedding": reduced(_cosine_embedding), "_cross_entropy": _cross_entropy,
-    "_ctc": lambda a: ("Mean0(Div0(CtcLoss0(log_probs), -))"
-                       if a.reduction == "mean" and not a.zero_infinity else None),
+    "_cosine_embedding": reduced(_cosine_embedding),
+    "_cross_entropy": _cross_entropy,
+    "_ctc": lambda a: "Mean0(Div0(CtcLoss0(log_probs), -))" if a.reduction == "mean" and not a.zero_infinity else None,
     "_gaussian_nll": reduced(_gaussian_nll),
     "_hinge_embedding": reduced("Add0(Where0(ClampMin0(Sub0(-, input)), -), Where0(input, -))"),
     "_kl_div": reduced(_kl_div),
     "_l1_loss": reduced(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else None),
     "_margin_ranking": reduced("ClampMin0(Add1(Mul0(target, Sub0(input1, input2))))"),
-    "_multilabel_soft_margin": reduced(lambda a: None if a.weight is not None else (
-        "Div0(Sum1(Neg0(Add0(Mul0(target, LogSigmoid0(input)), "
-        "Mul0(-, LogSigmoid0(Neg0(input)))))), -)")),
-    "_poisson_nll": reduced(_poisson_nll), "_soft_margin": "SoftMarginLoss0(input)",
+    "_multilabel_soft_margin": reduced(
+        lambda a: (
+            None
+            if a.weight is not None
+            else ("Div0(Sum1(Neg0(Add0(Mul0(target, LogSigmoid0(input)), Mul0(-, LogSigmoid0(Neg0(input)))))), -)")
+        )
+    ),
+    "_poisson_nll": reduced(_poisson_nll),
+    "_soft_margin": "SoftMarginLoss0(input)",
     "_triplet": reduced(_triplet),
     # -- matrices, statistics --
-    "_cov": _cov, "diff": _diff, "logdet": "Where0(-, LinalgSlogdet0(input)#1)",
-    "linalg_cond": lambda a: ("Squeeze1(Div0(Slice0(LinalgSvd0(input)#1), "
-                              "Slice0(LinalgSvd0(input)#1)))" if a.order in (None, 2) else None),
-    "nanmean": "Div0(Nansum0(input), -)", "_quantile": _quantile, "trapezoid": _trapezoid,
+    "_cov": _cov,
+    "diff": _diff,
+    "logdet": "Where0(-, LinalgSlogdet0(input)#1)",
+    "linalg_cond": lambda a: (
+        "Squeeze1(Div0(Slice0(LinalgSvd0(input)#1), Slice0(LinalgSvd0(input)#1)))" if a.order in (None, 2) else None
+    ),
+    "nanmean": "Div0(Nansum0(input), -)",
+    "_quantile": _quantile,
+    "trapezoid": _trapezoid,
 }
 
 
@@ -427,6 +466,7 @@ def parsed(text: str):
         if at < len(tokens) and tokens[at] == "#":
             at, output = at + 2, int(tokens[at + 1])
         return (f"{word[:-1]}Backward{word[-1]}", tuple(children), output), at
+
     return tree(0)[0]
 
 
@@ -451,6 +491,7 @@ def _edge(tree, edge_of, made: dict):
 
 def _shown(name: str, edges: list):
     from ._apply import node_class_of
+
     cls = node_class_of(name)
     node = cls.__new__(cls)
     node.show(edges)

@@ -16,6 +16,7 @@ an operand:
 The body gets a number (Operand, Number) as a `Weak` input or, for 0, 1, -1, 2, a half, bools and
 None, as it is; `promote` and `cast` take both.
 """
+
 from __future__ import annotations
 
 import functools
@@ -54,7 +55,7 @@ PLAIN = frozenset({Tensor, Parameter})
 NUMBERS = frozenset({"Operand", "Number"})
 
 overrides = None  # set by torch.overrides while a __torch_function__ class or mode exists
-autocast = None   # set by torch.amp while autocast is on
+autocast = None  # set by torch.amp while autocast is on
 
 registry: dict[str, "TorchOp"] = {}
 
@@ -74,6 +75,7 @@ def reduce_op(op):
         return op_named, (op.name,)
     if op.__qualname__.startswith(C_CLASS):
         from ._C import _VariableFunctionsClass
+
         return getattr, (_VariableFunctionsClass, op.__qualname__.removeprefix(C_CLASS))
     return op.__qualname__
 
@@ -184,8 +186,7 @@ class TorchOp:
             cls = x.__class__
             if cls is Tensor:
                 value = x._value if x._view is None else x._view.read_unless_permuted(x)
-                if value is None or value.recording is not None or (
-                        x._ge is not None or x._level is not None):
+                if value is None or value.recording is not None or (x._ge is not None or x._level is not None):
                     return None
                 data = value.data
                 if data.__class__ is not np.ndarray:
@@ -206,8 +207,13 @@ class TorchOp:
             else:
                 return None
         op = self.seen.get(tuple(key))
-        if op is None or op.multiple or not arrays or op.unit.at_once is None or (
-                _apply.marks_inference or _apply.marks_births):
+        if (
+            op is None
+            or op.multiple
+            or not arrays
+            or op.unit.at_once is None
+            or (_apply.marks_inference or _apply.marks_births)
+        ):
             return None
         tensor = _new(Tensor)
         tensor._value = run(op.unit, arrays)
@@ -259,7 +265,7 @@ class TorchOp:
         if len(args) > self.n_positional:
             args = self._gather_varargs(args)
         bound = list(args)
-        bound += self.defaults[len(args):]
+        bound += self.defaults[len(args) :]
         for name, value in kwargs.items():
             i = self.index.get(name)
             if i is None:
@@ -269,16 +275,14 @@ class TorchOp:
             bound[i] = value
         for i, value in enumerate(bound):
             if value is _EMPTY:
-                raise TypeError(f"{self.name}() missing 1 required positional arguments: "
-                                f'"{self.names[i]}"')
+                raise TypeError(f'{self.name}() missing 1 required positional arguments: "{self.names[i]}"')
         if self.variadic is not None:
             self._collect_varargs(bound)
         return bound
 
     def _gather_varargs(self, args):
         if self.variadic is None:
-            raise TypeError(f"{self.name}() takes {self.n_positional} positional arguments but "
-                            f"{len(args)} were given")
+            raise TypeError(f"{self.name}() takes {self.n_positional} positional arguments but {len(args)} were given")
         i = self.index[self.variadic]
         return (*args[:i], tuple(args[i:]))
 
@@ -287,9 +291,19 @@ class TorchOp:
         if isinstance(bound[i], int) and not isinstance(bound[i], bool):
             bound[i] = (bound[i],)
 
-    RENAMED = {"axis": "dim", "x": "input", "keepdims": "keepdim", "self": "input",
-               "x1": "input", "x2": "other", "a": "input", "size": "shape", "shape": "size",
-               "axes": "dims", "indices_or_sections": "split_size_or_sections"}
+    RENAMED = {
+        "axis": "dim",
+        "x": "input",
+        "keepdims": "keepdim",
+        "self": "input",
+        "x1": "input",
+        "x2": "other",
+        "a": "input",
+        "size": "shape",
+        "shape": "size",
+        "axes": "dims",
+        "indices_or_sections": "split_size_or_sections",
+    }
 
     def _renamed(self, name: str) -> int:
         """NumPy's names for PyTorch's parameters: axis for dim."""
@@ -319,8 +333,7 @@ class TorchOp:
         try:
             op = self.ops.get(key)
         except TypeError:
-            raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: "
-                            f"{key}") from None
+            raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: {key}") from None
         if op is None:
             op = self.ops[key] = self._trace(bound, n_given)
             if len(operands) == 2 and not op.multiple:
@@ -361,8 +374,7 @@ class TorchOp:
         if not op.multiple:
             return result
         cls = self.forms.get("returns")
-        return tuple(result) if cls is None or cls is tuple else (
-            result if cls is list else cls(*result))
+        return tuple(result) if cls is None or cls is tuple else (result if cls is list else cls(*result))
 
     def _operand(self, kind: str, value, operands: list):
         """This argument's part of the signature; what varies is appended to `operands`."""
@@ -377,14 +389,12 @@ class TorchOp:
         cls = value.__class__
         if kind == "Tensors":
             if not isinstance(value, (list, tuple)):
-                raise TypeError(f"{self.name}(): expected a sequence of Tensors, got "
-                                f"{cls.__name__}")
+                raise TypeError(f"{self.name}(): expected a sequence of Tensors, got {cls.__name__}")
             return tuple([self._operand("Tensor", v, operands) for v in value])
         if (kind == "Operand" or kind == "Number") and is_number(value):
             value = python_number(value)
             cls = value.__class__
-            if (cls is float or cls is int) and fits(value) and not (
-                    value in LITERALS or is_literal_zero(value)):
+            if (cls is float or cls is int) and fits(value) and not (value in LITERALS or is_literal_zero(value)):
                 operands.append(value)
                 return cls
             return cls, value, math.copysign(1, value) if cls is float else 0
@@ -398,8 +408,7 @@ class TorchOp:
                 raise NoOperand(kind, type(None)).explained(self, i, n_given)
         builder = Builder(self.name)
         with builder:
-            args = [self._placeholder(builder, k, v) if k else freeze(v)
-                    for k, v in zip(self.kinds, bound)]
+            args = [self._placeholder(builder, k, v) if k else freeze(v) for k, v in zip(self.kinds, bound)]
             n = self.n_positional
             out = self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
             multiple = isinstance(out, (list, tuple))
@@ -424,8 +433,7 @@ class TorchOp:
         if isinstance(value, Tensor) or is_number(value):
             value = python_number(value.item() if isinstance(value, Tensor) else value)
             cls = value.__class__
-            if (cls is float or cls is int) and fits(value) and not (
-                    value in LITERALS or is_literal_zero(value)):
+            if (cls is float or cls is int) and fits(value) and not (value in LITERALS or is_literal_zero(value)):
                 return Weak(builder.input(SCALAR_AVALS[cls]), cls)
         return value
 
@@ -443,8 +451,9 @@ class NoOperand(TypeError):
         module = "" if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}."
         certain = i < n_given and (i == 0 or not op.forms.get("method"))
         position = f" (position {i + 1})" if certain else ""
-        return TypeError(f"{op.name}(): argument '{op.names[i]}'{position} must be "
-                         f"{EXPECTED[kind]}, not {module}{cls.__name__}")
+        return TypeError(
+            f"{op.name}(): argument '{op.names[i]}'{position} must be {EXPECTED[kind]}, not {module}{cls.__name__}"
+        )
 
 
 def _simple(how):
@@ -460,6 +469,7 @@ def ask_stranger(op, args, kwargs):
     way it costs nothing until one is used. Without one, the error being handled is raised.
     """
     from . import _overrides
+
     if overrides is not None or not _overrides.overriding_args(args, kwargs):
         _refuse_first(op, args)
         raise
@@ -472,13 +482,19 @@ def _refuse_first(op, args):
     if isinstance(sys.exc_info()[1], AttributeError) and args and op.parameters:
         name = op.parameters[0].name
         if name in FIRST and not isinstance(args[0], Tensor):
-            raise TypeError(f"{op.name}(): argument '{name}' (position 1) must be Tensor, not "
-                            f"{type(args[0]).__name__}") from None
+            raise TypeError(
+                f"{op.name}(): argument '{name}' (position 1) must be Tensor, not {type(args[0]).__name__}"
+            ) from None
 
 
 FIRST = frozenset({"A", "input", "self", "tensor", "x"})
-EXPECTED = {"Tensor": "Tensor", "MaybeTensor": "Tensor", "Operand": "Tensor",
-            "Tensors": "tuple of Tensors", "Number": "Number"}
+EXPECTED = {
+    "Tensor": "Tensor",
+    "MaybeTensor": "Tensor",
+    "Operand": "Tensor",
+    "Tensors": "tuple of Tensors",
+    "Number": "Number",
+}
 
 
 def logical_aval(tensor: Tensor):
@@ -489,13 +505,17 @@ def logical_aval(tensor: Tensor):
 def is_number(x) -> bool:
     """Whether x is a Python or NumPy scalar."""
     return isinstance(x, (bool, int, float, complex)) or (
-        hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item"))
+        hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item")
+    )
 
 
 def python_number(x):
     """A NumPy scalar as a Python number."""
-    return x if x.__class__ in (bool, int, float, complex) else (
-        x.item() if hasattr(x, "item") else x.__class__.__mro__[-2](x))
+    return (
+        x
+        if x.__class__ in (bool, int, float, complex)
+        else (x.item() if hasattr(x, "item") else x.__class__.__mro__[-2](x))
+    )
 
 
 def static_key(x):
@@ -511,11 +531,9 @@ def check_out_type(name: str, out):
     """TypeError for an `out` that is neither tensors nor None."""
     if out is None or isinstance(out, Tensor):
         return
-    if name in ONE_OUT or not isinstance(out, (tuple, list)) or (
-            not all(isinstance(x, Tensor) for x in out)):
+    if name in ONE_OUT or not isinstance(out, (tuple, list)) or (not all(isinstance(x, Tensor) for x in out)):
         module = f"{type(out).__module__}." if type(out).__module__ == "numpy" else ""
-        raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not "
-                        f"{module}{type(out).__name__}")
+        raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not {module}{type(out).__name__}")
 
 
 def check_apart(out, args):
@@ -523,14 +541,18 @@ def check_apart(out, args):
     for x in args:
         if isinstance(x, (tuple, list)):
             check_apart(out, x)
-        elif isinstance(x, Tensor) and isinstance(out, Tensor) and (x is out or (
-                x._view is not None and out._view is not None and x._view.cell is out._view.cell)):
+        elif (
+            isinstance(x, Tensor)
+            and isinstance(out, Tensor)
+            and (x is out or (x._view is not None and out._view is not None and x._view.cell is out._view.cell))
+        ):
             raise RuntimeError(SHARED_OUT)
 
 
 def write_out(name: str, out, result):
     """Give the tensors of `out=` the result; they are resized to its shape."""
     from ._inplace import check_outs, write
+
     name = name.lstrip("_")
     check_outs(name, out, result)
     if isinstance(result, Tensor):
@@ -540,24 +562,44 @@ def write_out(name: str, out, result):
     return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
 
-def torch_op(fun: Callable | None = None, *, name: str | None = None, method: bool = True,
-             inplace: bool = False, function: bool = True, aliases: Sequence[str] = (),
-             dunder: Sequence[str] = (), node: str | None = None, returns=None,
-             varargs: str | None = None):
+def torch_op(
+    fun: Callable | None = None,
+    *,
+    name: str | None = None,
+    method: bool = True,
+    inplace: bool = False,
+    function: bool = True,
+    aliases: Sequence[str] = (),
+    dunder: Sequence[str] = (),
+    node: str | None = None,
+    returns=None,
+    varargs: str | None = None,
+):
     """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
     a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads."""
+
     def declare(f: Callable) -> TorchOp:
         op_name = name or f.__name__
-        op = TorchOp(f, op_name, node, {
-            "method": method, "inplace": inplace, "function": function, "aliases": tuple(aliases),
-            "dunder": tuple(dunder), "returns": returns, "varargs": varargs})
+        op = TorchOp(
+            f,
+            op_name,
+            node,
+            {
+                "method": method,
+                "inplace": inplace,
+                "function": function,
+                "aliases": tuple(aliases),
+                "dunder": tuple(dunder),
+                "returns": returns,
+                "varargs": varargs,
+            },
+        )
         if op_name in registry:
             raise ValueError(f"op {op_name!r} is declared twice")
         registry[op_name] = op
         return op
+
     return declare if fun is None else declare(fun)
-
-
 
 
 class Composite:
@@ -603,19 +645,36 @@ class Composite:
         return made
 
 
-def composite(fun: Callable | None = None, *, name: str | None = None, method: bool = True,
-              inplace: bool = False, function: bool = True, aliases: Sequence[str] = (),
-              dunder: Sequence[str] = ()):
+def composite(
+    fun: Callable | None = None,
+    *,
+    name: str | None = None,
+    method: bool = True,
+    inplace: bool = False,
+    function: bool = True,
+    aliases: Sequence[str] = (),
+    dunder: Sequence[str] = (),
+):
     """Declare a function on tensors that is made of several ops (views, random numbers, shapes that
     depend on data). It takes `out=` itself if PyTorch's does."""
+
     def declare(f: Callable) -> Composite:
         op_name = name or f.__name__
         f.__name__ = f.__qualname__ = op_name  # what Python's own errors say
-        found = Composite(f, {"name": op_name, "method": method, "inplace": inplace,
-                              "function": function, "aliases": tuple(aliases),
-                              "dunder": tuple(dunder)})
+        found = Composite(
+            f,
+            {
+                "name": op_name,
+                "method": method,
+                "inplace": inplace,
+                "function": function,
+                "aliases": tuple(aliases),
+                "dunder": tuple(dunder),
+            },
+        )
         if op_name in registry:
             raise ValueError(f"op {op_name!r} is declared twice")
         registry[op_name] = found
         return found
+
     return declare if fun is None else declare(fun)

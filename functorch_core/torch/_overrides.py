@@ -3,6 +3,7 @@
 Ops ask `_op.overrides` before anything else. It is None until the first class or mode that
 overrides anything exists, so programs without one pay a test for None per call.
 """
+
 from __future__ import annotations
 
 import functools
@@ -14,14 +15,13 @@ from ._parameter import Buffer, Parameter
 from ._tensor_base import Tensor
 from .autograd import modes as grad_modes
 
-NO_IMPLEMENTATION = ("no implementation found for '{name}' on types that implement "
-                     "__torch_function__: {types}")
+NO_IMPLEMENTATION = "no implementation found for '{name}' on types that implement __torch_function__: {types}"
 
 
 class _State(threading.local):
-    modes: tuple = ()        # TorchFunctionModes, innermost last
-    subclasses = True        # whether Tensor subclasses override
-    everything = True        # whether anything overrides
+    modes: tuple = ()  # TorchFunctionModes, innermost last
+    subclasses = True  # whether Tensor subclasses override
+    everything = True  # whether anything overrides
 
 
 state = _State()
@@ -58,8 +58,16 @@ def _convert(result, cls: type):
 
 def nowrap_functions() -> set:
     """Functions whose results the default __torch_function__ leaves as they are."""
-    return {Tensor.dim, Tensor.numel, Tensor.size, Tensor.stride, Tensor.storage_offset,
-            Tensor._base.__get__, Tensor.grad.__get__, Tensor._version.__get__}
+    return {
+        Tensor.dim,
+        Tensor.numel,
+        Tensor.size,
+        Tensor.stride,
+        Tensor.storage_offset,
+        Tensor._base.__get__,
+        Tensor.grad.__get__,
+        Tensor._version.__get__,
+    }
 
 
 def _on_new_subclass(cls, **kwargs):
@@ -175,8 +183,13 @@ def _is_factory(func) -> bool:
     """Whether a function makes tensors on the default device: what a `with torch.device` inside of
     a mode adds to its calls before the mode sees them."""
     op = _op.registry.get(getattr(func, "name", ""))
-    return op is func and not op.forms["method"] and op.forms["function"] and any(
-        q.name == "device" for q in op.parameters) and not op.name.endswith("_like")
+    return (
+        op is func
+        and not op.forms["method"]
+        and op.forms["function"]
+        and any(q.name == "device" for q in op.parameters)
+        and not op.name.endswith("_like")
+    )
 
 
 dispatcher = _Dispatcher()
@@ -225,26 +238,105 @@ class _Living:
 living = _Living()
 
 # Methods of Tensor that are written by hand.
-MEMBERS = ("backward", "detach", "dim", "is_contiguous", "item", "numel", "numpy", "register_hook",
-           "requires_grad_", "size", "storage_offset", "stride", "tolist")
+MEMBERS = (
+    "backward",
+    "detach",
+    "dim",
+    "is_contiguous",
+    "item",
+    "numel",
+    "numpy",
+    "register_hook",
+    "requires_grad_",
+    "size",
+    "storage_offset",
+    "stride",
+    "tolist",
+)
 # These ask the users' classes only: our own (sparse tensors) have them.
-USERS_MEMBERS = ("__array__", "__bool__", "__complex__", "__contains__", "__deepcopy__", "__float__",
-                 "__format__", "__index__", "__int__", "__len__", "__reduce_ex__", "__repr__",
-                 "__reversed__", "data_ptr", "detach_", "element_size", "get_device", "is_complex",
-                 "is_floating_point", "is_inference", "is_shared", "is_signed", "nelement",
-                 "register_post_accumulate_grad_hook", "retain_grad",
-                 # operators that PyTorch does not call by the name of a method
-                 "__and__", "__eq__", "__floordiv__", "__invert__", "__lshift__", "__or__",
-                 "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__", "__rpow__",
-                 "__rrshift__", "__rshift__", "__rsub__", "__rtruediv__", "__xor__")
+USERS_MEMBERS = (
+    "__array__",
+    "__bool__",
+    "__complex__",
+    "__contains__",
+    "__deepcopy__",
+    "__float__",
+    "__format__",
+    "__index__",
+    "__int__",
+    "__len__",
+    "__reduce_ex__",
+    "__repr__",
+    "__reversed__",
+    "data_ptr",
+    "detach_",
+    "element_size",
+    "get_device",
+    "is_complex",
+    "is_floating_point",
+    "is_inference",
+    "is_shared",
+    "is_signed",
+    "nelement",
+    "register_post_accumulate_grad_hook",
+    "retain_grad",
+    # operators that PyTorch does not call by the name of a method
+    "__and__",
+    "__eq__",
+    "__floordiv__",
+    "__invert__",
+    "__lshift__",
+    "__or__",
+    "__rfloordiv__",
+    "__rlshift__",
+    "__rmatmul__",
+    "__rmod__",
+    "__rpow__",
+    "__rrshift__",
+    "__rshift__",
+    "__rsub__",
+    "__rtruediv__",
+    "__xor__",
+)
 RENAMED = {"__rtruediv__": "__rdiv__"}
 # Attributes ask in the classes that override, and while a mode is on in Tensor itself, so that those
 # of other tensors cost nothing more.
-ATTRIBUTES = ("H", "T", "_base", "_version", "data", "device", "dtype", "grad", "grad_fn", "imag",
-              "is_cpu", "is_cuda", "is_leaf", "is_meta", "is_mkldnn", "is_mps", "is_nested",
-              "is_quantized", "is_sparse", "is_sparse_csr", "is_xpu", "itemsize", "layout", "mH",
-              "mT", "name", "names", "nbytes", "ndim", "output_nr", "real", "requires_grad",
-              "retains_grad", "shape")
+ATTRIBUTES = (
+    "H",
+    "T",
+    "_base",
+    "_version",
+    "data",
+    "device",
+    "dtype",
+    "grad",
+    "grad_fn",
+    "imag",
+    "is_cpu",
+    "is_cuda",
+    "is_leaf",
+    "is_meta",
+    "is_mkldnn",
+    "is_mps",
+    "is_nested",
+    "is_quantized",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_xpu",
+    "itemsize",
+    "layout",
+    "mH",
+    "mT",
+    "name",
+    "names",
+    "nbytes",
+    "ndim",
+    "output_nr",
+    "real",
+    "requires_grad",
+    "retains_grad",
+    "shape",
+)
 
 
 def _let_attributes_ask(cls: type):
@@ -308,11 +400,15 @@ def _functions_that_ask() -> list:
     """Functions that PyTorch asks about, though they are written in Python."""
     from .. import nn
     from . import _dtype_questions, autograd, fft, linalg, special
+
     questions = [getattr(_dtype_questions, name) for name in QUESTIONS]
     found = [autograd.backward, autograd.grad, *questions, *[getattr(nn.init, name) for name in INITIALIZERS]]
     for space in (nn.functional, fft, linalg, special):
-        found += [f for name, f in vars(space).items() if f.__class__ is types.FunctionType
-                  and not name.startswith(("_", "sigmoid", "tanh", "upsample"))]
+        found += [
+            f
+            for name, f in vars(space).items()
+            if f.__class__ is types.FunctionType and not name.startswith(("_", "sigmoid", "tanh", "upsample"))
+        ]
     return found
 
 
@@ -328,8 +424,9 @@ def _let_ask(function):
     """
     if "_ask" in (function.__kwdefaults__ or ()):
         return
-    original = types.FunctionType(function.__code__, function.__globals__, function.__name__,
-                                  function.__defaults__, function.__closure__)
+    original = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
     original.__kwdefaults__, function.__wrapped__ = function.__kwdefaults__, original
 
     def ask(args, kwargs):
@@ -339,6 +436,7 @@ def _let_ask(function):
 
     def code(*args, _ask=None, **kwargs):
         return _ask(args, kwargs)
+
     # As many free variables as before, which a function cannot change: these are not used.
     function.__code__ = code.__code__.replace(co_freevars=original.__code__.co_freevars)
     function.__defaults__ = None
@@ -355,6 +453,7 @@ def _asking(method, name: str):
         if dispatcher.applies(asking, (self, *args), kwargs):
             return dispatcher.handle(asking, (self, *args), kwargs)
         return method(self, *args, **kwargs)
+
     asking.__name__ = RENAMED.get(name, name)
     asking.__qualname__ = f"Tensor.{asking.__name__}"
     return asking

@@ -1,4 +1,5 @@
 """nn.Parameter and nn.Buffer: tensors that a module registers."""
+
 from __future__ import annotations
 
 from ._tensor_base import Tensor, new_tensor
@@ -6,10 +7,12 @@ from ._views import Alias, share
 
 
 NOT_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
-LOST_CLASS = ("Creating a Parameter from an instance of type {old} requires that detach() returns an "
-              "instance of the same type, but return type {new} was found instead. To use the type "
-              "as a Parameter, please correct the detach() semantics defined by its "
-              "__torch_dispatch__() implementation.")
+LOST_CLASS = (
+    "Creating a Parameter from an instance of type {old} requires that detach() returns an "
+    "instance of the same type, but return type {new} was found instead. To use the type "
+    "as a Parameter, please correct the detach() semantics defined by its "
+    "__torch_dispatch__() implementation."
+)
 
 
 class _ParameterMeta(type(Tensor)):
@@ -17,8 +20,8 @@ class _ParameterMeta(type(Tensor)):
 
     def __instancecheck__(cls, instance):
         return type.__instancecheck__(cls, instance) or (
-            cls is Parameter and isinstance(instance, Tensor)
-            and getattr(instance, "_is_param", False))
+            cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        )
 
 
 class _BufferMeta(type(Tensor)):
@@ -55,6 +58,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             from . import empty
+
             data = empty(0)
         if type(data) not in (Tensor, Parameter):
             return _marked(data, requires_grad, _is_param=True)
@@ -90,9 +94,11 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     def __new__(cls, data=None, *, persistent=True):
         if data is None:
             from . import empty
+
             data = empty(0)
-        return _marked(data, data.requires_grad if isinstance(data, Tensor) else False,
-                       persistent=persistent, _is_buffer=True)
+        return _marked(
+            data, data.requires_grad if isinstance(data, Tensor) else False, persistent=persistent, _is_buffer=True
+        )
 
     def __init__(self, data=None, *, persistent=True):
         pass

@@ -3,6 +3,7 @@
 What x[index] shows is there without a lens; which lens it is, is found out when somebody asks: a
 write, a transform, strides.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,8 +21,7 @@ class PartAlias(Alias):
 
     __slots__ = ("_before", "_find", "_shape", "_index", "_chain")
 
-    def __init__(self, tensor: Tensor, find: Callable[[tuple, object], Lens], index,
-                 contiguous: bool):
+    def __init__(self, tensor: Tensor, find: Callable[[tuple, object], Lens], index, contiguous: bool):
         alias = tensor._view or share(tensor)
         self.cell = cell = alias.cell
         self.seen, self.untracked = cell.version, alias.untracked
@@ -44,8 +44,7 @@ class PartAlias(Alias):
 def cut(tensor: Tensor, index, find: Callable[[tuple, object], Lens]) -> Tensor | None:
     """x[index] where it is cut out by NumPy, else None: of integers, slices, None and `...`, of a
     tensor without history, while ops are computed at once."""
-    if tensor._level is not None or tensor._ge is not None or (
-            _apply.marks_inference and state.inference):
+    if tensor._level is not None or tensor._ge is not None or (_apply.marks_inference and state.inference):
         return None
     value = tensor._value if tensor._view is None else tensor._read()
     array = host_array(value)

@@ -1,4 +1,5 @@
 """Tensors to checkpoint specs and back; what copy and pickle do with tensors and storages."""
+
 from __future__ import annotations
 
 import io
@@ -22,9 +23,11 @@ from ._tensor_base import Tensor, new_tensor
 from ._views import Cell, contiguous_strides, layout_of, share
 from .autograd.modes import no_grad
 
-NO_CUDA = ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-           "False. If you are running on a CPU-only machine, please use torch.load with "
-           "map_location=torch.device('cpu') to map your storages to the CPU.")
+NO_CUDA = (
+    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+    "False. If you are running on a CPU-only machine, please use torch.load with "
+    "map_location=torch.device('cpu') to map your storages to the CPU."
+)
 
 
 # ---- tensors to specs ----------------------------------------------------------------------------
@@ -36,8 +39,7 @@ def describe(obj):
         if type(obj).__reduce_ex__ is not Tensor.__reduce_ex__:
             return None
         if type(obj) is Parameter:
-            return ParameterSpec(_tensor_spec(obj), obj.requires_grad,
-                                 attributes=attributes_of(obj))
+            return ParameterSpec(_tensor_spec(obj), obj.requires_grad, attributes=attributes_of(obj))
         return _tensor_spec(obj, **_subclass_of(obj))
     if isinstance(obj, Storage):
         dtype = str(obj.dtype) if isinstance(obj, TypedStorage) else None
@@ -46,6 +48,7 @@ def describe(obj):
         return GlobalName("torch", obj.name)
     if isinstance(obj, types.FunctionType):
         from ._public_names import name_of
+
         found = name_of(obj)
         return None if found is None else GlobalName(*found)
     return None
@@ -56,15 +59,13 @@ def _subclass_of(tensor: Tensor) -> dict:
     attributes = attributes_of(tensor)
     if type(tensor) is Tensor:
         return {"attributes": attributes, "requires_grad": tensor.requires_grad}
-    return {"attributes": attributes or {}, "requires_grad": tensor.requires_grad,
-            "tensor_type": type(tensor)}
+    return {"attributes": attributes or {}, "requires_grad": tensor.requires_grad, "tensor_type": type(tensor)}
 
 
 def _tensor_spec(tensor: Tensor, **more) -> TensorSpec:
     shape, strides, offset = layout_of(tensor)
     key, storage = (None, None) if is_meta(tensor) else _storage(tensor)
-    return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides,
-                      location=str(tensor.device), **more)
+    return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides, location=str(tensor.device), **more)
 
 
 def _storage(tensor: Tensor) -> tuple[int, np.ndarray]:
@@ -103,7 +104,7 @@ class Rebuild:
     """Makes tensors of specs; those of one storage key share their memory."""
 
     def __init__(self):
-        self._first: dict = {}               # storage key -> the first tensor made of it
+        self._first: dict = {}  # storage key -> the first tensor made of it
         self._cells: dict[object, Cell] = {}
 
     def __call__(self, spec):
@@ -119,20 +120,21 @@ class Rebuild:
 
     def _parameter(self, spec: ParameterSpec) -> Parameter:
         if not isinstance(spec.data, Tensor):
-            raise UnpicklingError(f"a parameter's data must be a tensor, the file has a "
-                                  f"{type(spec.data).__name__}")
+            raise UnpicklingError(f"a parameter's data must be a tensor, the file has a {type(spec.data).__name__}")
         return set_state(Parameter(spec.data, spec.requires_grad), None, spec.attributes)
 
     def _tensor(self, spec: TensorSpec) -> Tensor:
         key, size, stride = spec.storage_key, tuple(spec.size), tuple(spec.stride)
         if spec.storage is None:
             return on_meta(_types.by_name[_name_of(spec.dtype)], size, stride)
-        if key not in self._first and key not in self._cells and (
-                spec.offset == 0 and _covers(size, stride, spec.storage.size)):
+        if (
+            key not in self._first
+            and key not in self._cells
+            and (spec.offset == 0 and _covers(size, stride, spec.storage.size))
+        ):
             made = self._first[key] = _whole(spec, size, stride)
             return made
-        return view_of_cell(self.cell(spec), _types.by_name[_name_of(spec.dtype)], size, stride,
-                            spec.offset)
+        return view_of_cell(self.cell(spec), _types.by_name[_name_of(spec.dtype)], size, stride, spec.offset)
 
     def cell(self, spec) -> Cell:
         """The cell of a spec's storage."""
@@ -178,8 +180,7 @@ def _whole(spec: TensorSpec, size, stride) -> Tensor:
     if stride == contiguous_strides(size):
         return new_tensor(place(storage.reshape(size), spec.location))
     # np.ndarray, because as_strided does not know the dtypes of 8 bits.
-    array = np.ndarray(size, storage.dtype, storage.view(np.uint8),
-                       strides=[s * storage.itemsize for s in stride])
+    array = np.ndarray(size, storage.dtype, storage.view(np.uint8), strides=[s * storage.itemsize for s in stride])
     made = new_tensor(place(np.ascontiguousarray(array).reshape(size), spec.location))
     return with_strides(made, stride)
 
@@ -187,6 +188,7 @@ def _whole(spec: TensorSpec, size, stride) -> Tensor:
 def on_meta(dtype: _types.dtype, size, stride) -> Tensor:
     """A tensor on the meta device."""
     from . import empty_strided
+
     return empty_strided(tuple(size), tuple(stride), dtype=dtype, device=META)
 
 
@@ -204,6 +206,7 @@ def place(array: np.ndarray, location: str) -> Value:
         return value
     from . import cuda
     from ._devices import move
+
     wanted = _types.device(location)
     if wanted.type == "cuda" and not cuda.is_available():
         raise RuntimeError(NO_CUDA)
@@ -213,6 +216,7 @@ def place(array: np.ndarray, location: str) -> Value:
 def _resolved(tensor: Tensor, metadata) -> Tensor:
     """A tensor saved as a lazy conjugate or negative, computed: there are none here."""
     from . import conj_physical, neg
+
     tensor = conj_physical(tensor) if metadata.get("conj") else tensor
     return neg(tensor) if metadata.get("neg") else tensor
 
@@ -237,6 +241,7 @@ def set_state(tensor: Tensor, cls, state) -> Tensor:
 def reduce_tensor(tensor: Tensor):
     """Tensor.__reduce_ex__: a function of torch._utils, as PyTorch has it, and its arguments."""
     from . import _utils
+
     if tensor._level is not None:
         tensor._array()  # raises
     plain = type(tensor) is Tensor
@@ -244,8 +249,7 @@ def reduce_tensor(tensor: Tensor):
     if type(tensor) is Parameter:
         data = tensor.detach()
         if attributes:
-            return _utils._rebuild_parameter_with_state, (data, tensor.requires_grad,
-                                                          OrderedDict(), attributes)
+            return _utils._rebuild_parameter_with_state, (data, tensor.requires_grad, OrderedDict(), attributes)
         return _utils._rebuild_parameter, (data, tensor.requires_grad, OrderedDict())
     function, arguments = _reduce_plain(tensor)
     if plain and not attributes:
@@ -259,6 +263,7 @@ def reduce_tensor(tensor: Tensor):
 def _reduce_plain(tensor: Tensor) -> tuple:
     """The function and the arguments for the tensor without class or attributes."""
     from . import _utils
+
     shape, strides, offset = layout_of(tensor)
     sizes = tuple(shape), tuple(strides)
     if is_meta(tensor):
@@ -272,6 +277,7 @@ def _reduce_plain(tensor: Tensor) -> tuple:
 def _is_young(dtype: _types.dtype) -> bool:
     """Whether PyTorch has no storage class for the dtype."""
     from ._ops.storage import STORAGE_NAMES
+
     return dtype.name not in STORAGE_NAMES
 
 
@@ -279,6 +285,7 @@ def reduce_storage(storage: Storage):
     """Storage.__reduce__: a checkpoint of it alone, in memory."""
     from .serialization import save
     from .storage import _load_from_bytes
+
     buffer = io.BytesIO()
     save(storage, buffer)
     return _load_from_bytes, (buffer.getvalue(),)

@@ -3,6 +3,7 @@
 Their classes say torch.* as their module, which pickle could not import then: an instance is
 pickled by our own name for its class. torch.save and the shim go by torch's names.
 """
+
 from __future__ import annotations
 
 import copyreg
@@ -29,7 +30,8 @@ def register():
 
 def _needs_help(cls: type) -> bool:
     return not issubclass(cls, (Tensor, Warning, BaseException, type)) and (
-        cls.__reduce__ is object.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__)
+        cls.__reduce__ is object.__reduce__ and cls.__reduce_ex__ is object.__reduce_ex__
+    )
 
 
 def _reduce(instance):

@@ -55,12 +55,7 @@ def set_printoptions(
     tensor([1.12])
     >>> set_printoptions(profile="default")
     """
-    changes = {
-        "precision": precision,
-        "threshold": threshold,
-        "edgeitems": edgeitems,
-        "linewidth": linewidth,
-    }
+    changes = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     # An unknown profile changes nothing, as in PyTorch.
     wanted = PROFILES.get(profile, {}) | {k: v for k, v in changes.items() if v is not None}
     for name, value in wanted.items():
@@ -201,13 +196,7 @@ def _row_text(items: Sequence[str], indent: int, element_width: int) -> str:
     return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
 
 
-def _nested_text(
-    shown: list,
-    shape: tuple[int, ...],
-    indent: int,
-    summarize: bool,
-    element: ElementFormat,
-) -> str:
+def _nested_text(shown: list, shape: tuple[int, ...], indent: int, summarize: bool, element: ElementFormat) -> str:
     """Text of nested lists `shown`, the (shortened) elements of an array of `shape`."""
     text_of, width = element
     if not shape:
@@ -262,9 +251,7 @@ def _shows_size(data: np.ndarray | None, size: tuple[int, ...]) -> bool:
     return not _options.edgeitems
 
 
-def _append_suffixes(
-    text: str, suffixes: Sequence[str], indent: int, force_newline: bool = False
-) -> str:
+def _append_suffixes(text: str, suffixes: Sequence[str], indent: int, force_newline: bool = False) -> str:
     """Add `, dtype=...` and the like, each on a new line where the line would get too long."""
     # PyTorch counts two columns too many on this line, which decides some line breaks.
     column = len(text) - text.rfind("\n") + 1
@@ -279,9 +266,7 @@ def _append_suffixes(
     return text + ")"
 
 
-def _autograd_suffixes(
-    requires_grad: bool, grad_fn_name: str | None, tangent: str | None
-) -> list[str]:
+def _autograd_suffixes(requires_grad: bool, grad_fn_name: str | None, tangent: str | None) -> list[str]:
     suffixes = []
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")

@@ -4,6 +4,7 @@ Three ranks of operands: tensors with dimensions, tensors without, Python number
 matters where its category (bool < integer < floating < complex) is higher than that of all ranks
 above.
 """
+
 from __future__ import annotations
 
 import functools
@@ -30,13 +31,13 @@ def promote_dtypes(a: np.dtype, b: np.dtype) -> np.dtype:
     if not dt.FLOAT8.isdisjoint((a, b)):
         raise RuntimeError(_UNSUPPORTED.format(what="Float8 Types", a=_name(a), b=_name(b)))
     if not _BAREBONES.isdisjoint((a, b)) and dt.FLOATING.isdisjoint((a, b)):
-        raise RuntimeError(_UNSUPPORTED.format(what="uint16, uint32, uint64 types", a=_name(a),
-                                               b=_name(b)))
+        raise RuntimeError(_UNSUPPORTED.format(what="uint16, uint32, uint64 types", a=_name(a), b=_name(b)))
     return dt.promote(a, b)
 
 
 def _name(dtype: np.dtype) -> str:
     from ._inplace import scalar_name
+
     return scalar_name(dtype)
 
 
@@ -85,7 +86,7 @@ def _combined(higher, lower) -> np.dtype | None:
 
 def cast(x, dtype: np.dtype):
     """An operand as a value of this dtype; integers that do not fit wrap, as in PyTorch."""
-    if isinstance(x, int) and dtype in dt.INTEGER and -2**63 <= x < 2**63:
+    if isinstance(x, int) and dtype in dt.INTEGER and -(2**63) <= x < 2**63:
         return constant(np.asarray(x, np.int64).astype(dtype))
     return strict.cast(x, dtype)
 
@@ -98,8 +99,7 @@ def promote(*operands, to_float: bool = False, name: str = "") -> list:
     return broadcast([cast(x, dtype) for x in operands])
 
 
-BROADCAST_MESSAGE = ("The size of tensor a ({a}) must match the size of tensor b ({b}) at "
-                     "non-singleton dimension {d}")
+BROADCAST_MESSAGE = "The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {d}"
 
 
 def broadcast(values: list) -> list:

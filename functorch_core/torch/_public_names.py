@@ -4,6 +4,7 @@ Its pickles refer to functions by them, so that a module saved with torch.save t
 read by the other library. Ops are named so when this package is imported; functions when the shim
 is installed (without it nothing named torch can be imported, and plain pickles name our files).
 """
+
 from __future__ import annotations
 
 import types
@@ -14,11 +15,17 @@ from ._tensor_base import Tensor
 
 OPS = (TorchOp, Composite)
 # Functions of torch.nn.functional that PyTorch writes in C++, though not as functions of torch.
-C_NN = frozenset("""avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear logsigmoid one_hot
-    scaled_dot_product_attention softplus softshrink""".split())
-OTHER_FILES = {"lobpcg": "torch._lobpcg", "pca_lowrank": "torch._lowrank",
-               "set_printoptions": "torch._tensor_str", "svd_lowrank": "torch._lowrank",
-               "from_dlpack": "torch.utils.dlpack"}
+C_NN = frozenset(
+    """avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear logsigmoid one_hot
+    scaled_dot_product_attention softplus softshrink""".split()
+)
+OTHER_FILES = {
+    "lobpcg": "torch._lobpcg",
+    "pca_lowrank": "torch._lowrank",
+    "set_printoptions": "torch._tensor_str",
+    "svd_lowrank": "torch._lowrank",
+    "from_dlpack": "torch.utils.dlpack",
+}
 RENAMED = {"logsigmoid": "log_sigmoid"}
 
 _names: dict[int, tuple[str, str]] = {}  # id of a function -> module, qualified name
@@ -59,16 +66,26 @@ def _entries():
     """(function, its name) for the public functions; that of its first namespace counts."""
     from .. import nn, torch
     from . import autograd, fft, func, functional, linalg, special
+
     seen: set[int] = set()
-    spaces = ((func, _of_python("torch.func")), (autograd, _of_python("torch.autograd")),
-              (torch, _of_torch(frozenset(functional._NAMES))), (nn.functional, _of_nn),
-              (linalg, _of_c("linalg")), (fft, _of_c("fft")), (special, _of_c("special")))
+    spaces = (
+        (func, _of_python("torch.func")),
+        (autograd, _of_python("torch.autograd")),
+        (torch, _of_torch(frozenset(functional._NAMES))),
+        (nn.functional, _of_nn),
+        (linalg, _of_c("linalg")),
+        (fft, _of_c("fft")),
+        (special, _of_c("special")),
+    )
     for space, name_in in spaces:
         for name, thing in vars(space).items():
             if name.startswith("_") or id(thing) in seen:
                 continue
-            if isinstance(thing, OPS) or isinstance(thing, types.FunctionType) and (
-                    thing.__module__.startswith(("functorch_core.", "torch."))):
+            if (
+                isinstance(thing, OPS)
+                or isinstance(thing, types.FunctionType)
+                and (thing.__module__.startswith(("functorch_core.", "torch.")))
+            ):
                 seen.add(id(thing))
                 yield thing, name_in(name, thing)
 
@@ -82,6 +99,7 @@ def _of_torch(python: frozenset):
         module = names.torch_name(thing.__module__) or thing.__module__
         kept = module in ("torch.serialization", "torch.random")
         return module if kept else "torch", name
+
     return name_in
 
 
@@ -99,4 +117,5 @@ def _of_python(module: str):
     def name_in(name: str, thing):
         own = names.torch_name(thing.__module__) or thing.__module__
         return own if own == "torch.autograd.gradcheck" else module, name
+
     return name_in

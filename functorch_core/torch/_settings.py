@@ -1,4 +1,5 @@
 """Settings of the whole library, and small questions of the torch namespace."""
+
 from __future__ import annotations
 
 import builtins
@@ -92,8 +93,9 @@ def set_deterministic_debug_mode(debug_mode):
     names = {"default": 0, "warn": 1, "error": 2}
     found = names.get(debug_mode, debug_mode)
     if found not in (0, 1, 2):
-        raise RuntimeError("invalid value of debug_mode, expected 0, 1, 2, `default`, `warn`, "
-                           f"`error`, but got {debug_mode}")
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn`, `error`, but got {debug_mode}"
+        )
     settings.deterministic = found
 
 
@@ -105,8 +107,9 @@ def get_float32_matmul_precision() -> str:
 def set_float32_matmul_precision(precision: str):
     """Kept: on the CPU products of float32 are computed in float32 in any case."""
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the precision "
-                      "stays as it is", stacklevel=2)
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the precision stays as it is", stacklevel=2
+        )
         return
     settings.matmul_precision = precision
 
@@ -141,8 +144,7 @@ def is_storage(obj) -> bool:
 
 def _checked(name: str, x) -> Tensor:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(x).__name__}")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
     return x
 
 
@@ -191,6 +193,7 @@ def typename(obj, /) -> str:
     if name is None:
         name, module = type(obj).__qualname__, type(obj).__module__ or ""
     from ..names import torch_name
+
     module = torch_name(module) or module
     return name if module in ("", "builtins") else f"{module}.{name}"
 
@@ -208,8 +211,10 @@ def is_vulkan_available() -> bool:
 def get_device_module(device=None):
     """torch.cuda or torch.cpu, for a device or the best one there is."""
     import importlib
+
     if device is None:
         from . import cuda
+
         kind = "cuda" if cuda.is_available() else "cpu"
     else:
         kind = _types.device(device).type
@@ -223,9 +228,12 @@ def get_file_path(*path_components: str) -> str:
 
 def set_default_tensor_type(t, /):
     """Old form of set_default_dtype and set_default_device: 'torch.DoubleTensor'."""
-    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-                  "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
-                  UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
+    )
     if isinstance(t, str):
         t = _types.named(t.rpartition(".")[2])
     if not getattr(getattr(t, "dtype", None), "is_floating_point", False):

@@ -1,5 +1,6 @@
 """What a Tensor is to its user: attributes, autograd, data access. Operators and most methods come
 from the declarations of the ops (see `_install`)."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,33 +14,46 @@ from . import _printing, _types
 from ._meta import META, NO_ITEM, NO_NUMPY, class_name, is_meta, meta_tensor
 from ._memory_order import channels_last_strides, in_memory_order
 from ._tensor_base import Tensor, new_tensor
-from ._views import (
-    Alias, Cell, assign, contiguous_strides, layout_of, make_alias, share)
+from ._views import Alias, Cell, assign, contiguous_strides, layout_of, make_alias, share
 from .autograd.accumulate import AccumulateGrad, own_copy
 from .autograd.backward import backward as _backward
 from .autograd.modes import state
 from .autograd.node import Handle
 
-NON_LEAF_GRAD = ("you can only change requires_grad flags of leaf variables. If you want to use a "
-                 "computed variable in a subgraph that doesn't require differentiation use "
-                 "var_no_grad = var.detach().")
-IN_TRANSFORM = ("You are attempting to call Tensor.requires_grad_() (or perhaps using "
-                "torch.autograd.functional.* APIs) inside of a function being transformed by a "
-                "functorch transform. This is unsupported, please attempt to use the functorch "
-                "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
-                "outside of a function being transformed instead.")
-GRAD_DTYPE = ("attempting to assign a gradient with dtype '{found}' to a tensor with grad_dtype "
-              "'{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-              "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None "
-              "to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and "
-              "its gradient may break downstream systems that assume they match.")
-GRAD_DEVICE = ("attempting to assign a gradient with device type '{found}' to a tensor with device "
-               "type '{wanted}'. Please ensure that the gradient and the tensor are on the same "
-               "device")
-C_NAMES = {"float64": "double", "float32": "float", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "complex32": "c10::complex<c10::Half>",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
-ONLY_FLOATING = ("only Tensors of floating point and complex dtype can require gradients")
+NON_LEAF_GRAD = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a "
+    "computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+IN_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a "
+    "functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+    "outside of a function being transformed instead."
+)
+GRAD_DTYPE = (
+    "attempting to assign a gradient with dtype '{found}' to a tensor with grad_dtype "
+    "'{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+    "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None "
+    "to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and "
+    "its gradient may break downstream systems that assume they match."
+)
+GRAD_DEVICE = (
+    "attempting to assign a gradient with device type '{found}' to a tensor with device "
+    "type '{wanted}'. Please ensure that the gradient and the tensor are on the same "
+    "device"
+)
+C_NAMES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+ONLY_FLOATING = "only Tensors of floating point and complex dtype can require gradients"
 
 
 def _member(fun):
@@ -71,6 +85,7 @@ def ones_like_detached(tensor: Tensor) -> Tensor:
     a = tensor._read().aval
     if tensor._level is not None:
         from . import _levels
+
         return _levels.ones_like(tensor)
     if is_meta(tensor):
         return meta_tensor(a.shape, a.dtype)
@@ -99,8 +114,7 @@ Tensor.is_sparse_csr = property(lambda self: False)
 Tensor.is_meta = property(is_meta)
 Tensor.is_cpu = property(lambda self: self.device.type == "cpu")
 Tensor.is_cuda = property(lambda self: self.device.type == "cuda")
-for _backend in ("is_xpu", "is_mps", "is_ipu", "is_xla", "is_hpu", "is_mtia", "is_vulkan",
-                 "is_maia"):
+for _backend in ("is_xpu", "is_mps", "is_ipu", "is_xla", "is_hpu", "is_mtia", "is_vulkan", "is_maia"):
     setattr(Tensor, _backend, property(lambda self: False))
 Tensor.name = property(lambda self: None)
 Tensor.names = property(lambda self: (None,) * self.ndim)
@@ -162,13 +176,13 @@ def pin_memory(self, device=None):
     return self
 
 
-
 @_member
 def share_memory_(self):
     """Not there: writes of one process would not be seen by the other."""
     raise NotImplementedError(
         "Tensor.share_memory_ is not implemented: tensors are immutable values underneath, so that "
-        "what one process writes, another would not see. Send tensors through a queue or a pipe.")
+        "what one process writes, another would not see. Send tensors through a queue or a pipe."
+    )
 
 
 Tensor.get_device = lambda self: self.device.index if self.is_cuda else -1
@@ -180,8 +194,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, "
-                         f"{limit - 1}], but got {dim})")
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim % limit
 
 
@@ -203,12 +216,12 @@ def is_contiguous(self, memory_format=_types.contiguous_format) -> bool:
     """Whether the elements lie in the order of the given format without gaps."""
     shape, strides, _ = layout_of(self)
     if memory_format in (_types.channels_last, _types.channels_last_3d):
-        wanted = channels_last_strides(shape) if len(shape) == (
-            4 if memory_format is _types.channels_last else 5) else None
+        wanted = (
+            channels_last_strides(shape) if len(shape) == (4 if memory_format is _types.channels_last else 5) else None
+        )
     else:
         wanted = contiguous_strides(shape)
-    return wanted is not None and (0 in shape or all(
-        a == b for n, a, b in zip(shape, strides, wanted) if n != 1))
+    return wanted is not None and (0 in shape or all(a == b for n, a, b in zip(shape, strides, wanted) if n != 1))
 
 
 @_member
@@ -233,6 +246,7 @@ def _address_of(cell) -> int:
     buffer, copied = getattr(cell, "token", None) or (None, None)
     if copied is not cell.value:
         from ._pickling import memory
+
         found = memory(cell)
         buffer = np.empty_like(found) if buffer is None else buffer
         buffer[...] = found
@@ -257,6 +271,7 @@ def _number_of(cell) -> int:
 def _concrete(self, what: str) -> np.ndarray:
     if self._level is not None:
         from . import _levels
+
         return _levels.concrete(self, what)
     return to_numpy(self._read())
 
@@ -285,10 +300,10 @@ def tolist(self):
 def numpy(self, *, force: bool = False) -> np.ndarray:
     """The data as a NumPy array, which is a copy: see docs/differences.md."""
     if self.requires_grad and state.enabled and not force:
-        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
-                           "tensor.detach().numpy() instead.")
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.dtype.numpy.isbuiltin != 1:
         from ._inplace import scalar_name
+
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
     if is_meta(self):
         raise TypeError(NO_NUMPY)
@@ -308,6 +323,7 @@ Tensor.__array__ = __array__
 
 def __array_wrap__(self, array, context=None, return_scalar=False):
     from . import from_numpy as torch_from_numpy
+
     return torch_from_numpy(np.asarray(array))
 
 
@@ -319,8 +335,7 @@ def _truth(self) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.numel() > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    return bool(self.reshape(()).item() if is_meta(self) else
-                _concrete(self, "bool").reshape(()).item())
+    return bool(self.reshape(()).item() if is_meta(self) else _concrete(self, "bool").reshape(()).item())
 
 
 def _index(self) -> int:
@@ -365,8 +380,7 @@ def __iter__(self):
 def __contains__(self, element) -> bool:
     if isinstance(element, (Tensor, int, float, bool, complex)):
         return bool((element == self).any().item())
-    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-                       f"{type(element)}.")
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
 def __reversed__(self):
@@ -380,16 +394,22 @@ Tensor.__reversed__ = __reversed__
 def __repr__(self, *, tensor_contents=None) -> str:
     if self._level is not None:
         from . import _levels
+
         return _levels.describe(self)
     from ._parameter import Parameter
+
     node = self.grad_fn if self._ge is not None else None
     place = self.device
     return _printing.format_tensor(
-        None if is_meta(self) else _concrete(self, "repr"), dtype_name=repr(self.dtype),
-        default_dtype_name=repr(_types.defaults.dtype), requires_grad=self.requires_grad,
+        None if is_meta(self) else _concrete(self, "repr"),
+        dtype_name=repr(self.dtype),
+        default_dtype_name=repr(_types.defaults.dtype),
+        requires_grad=self.requires_grad,
         grad_fn_name=None if node is None else type(node).__name__,
         device=None if place.type == "cpu" else str(place),
-        is_parameter=isinstance(self, Parameter), size=self.shape)
+        is_parameter=isinstance(self, Parameter),
+        size=self.shape,
+    )
 
 
 Tensor.__repr__ = Tensor.__str__ = __repr__
@@ -412,10 +432,12 @@ def __deepcopy__(self, memo):
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the "
-                           "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
-                           "module, this may be because of a torch.nn.utils.weight_norm usage, see "
-                           "https://github.com/pytorch/pytorch/pull/103001")
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+            "module, this may be because of a torch.nn.utils.weight_norm usage, see "
+            "https://github.com/pytorch/pytorch/pull/103001"
+        )
     new = new_tensor(self._read())
     new.__class__ = type(self)
     new._strides = self._strides
@@ -441,6 +463,7 @@ def _copied_cell(cell: Cell, memo) -> Cell:
 
 def _copied(x, memo):
     import copy
+
     return copy.deepcopy(x, memo)
 
 
@@ -449,6 +472,7 @@ Tensor.__deepcopy__ = __deepcopy__
 
 def __reduce_ex__(self, protocol):
     from ._pickling import reduce_tensor
+
     return reduce_tensor(self)
 
 
@@ -475,15 +499,15 @@ def _set_requires_grad(self, value: bool):
         self._ge = None
     elif self._ge is None:
         if self._is_inference and not state.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside "
-                               "InferenceMode is not allowed.")
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if self._value.aval.dtype not in dt.INEXACT:
             raise RuntimeError(ONLY_FLOATING)
         self._ge = AccumulateGrad(self), 0
 
 
-Tensor.requires_grad = property(_get_requires_grad, _set_requires_grad,
-                                doc="Whether gradients are computed for this tensor.")
+Tensor.requires_grad = property(
+    _get_requires_grad, _set_requires_grad, doc="Whether gradients are computed for this tensor."
+)
 
 
 @_member
@@ -513,32 +537,37 @@ def grad_fn(self):
 def _get_grad(self):
     if self._grad is None and not self.is_leaf and not self._retains_grad:
         import warnings
-        warnings.warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. "
-                      "Its .grad attribute won't be populated during autograd.backward(). If you "
-                      "indeed want the .grad field to be populated for a non-leaf Tensor, use "
-                      ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
-                      "mistake, make sure you access the leaf Tensor instead. See "
-                      "github.com/pytorch/pytorch/pull/30531 for more informations.",
-                      UserWarning, stacklevel=2)
+
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. "
+            "Its .grad attribute won't be populated during autograd.backward(). If you "
+            "indeed want the .grad field to be populated for a non-leaf Tensor, use "
+            ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+            "mistake, make sure you access the leaf Tensor instead. See "
+            "github.com/pytorch/pytorch/pull/30531 for more informations.",
+            UserWarning,
+            stacklevel=2,
+        )
     return self._grad
 
 
 def _set_grad(self, grad):
     if grad is not None:
         if not isinstance(grad, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
-                            f"{type(grad).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
         if grad.shape != self.shape:
-            raise RuntimeError(f"attempting to assign a gradient of size '{list(grad.shape)}' to a "
-                               f"tensor of size '{list(self.shape)}'. Please ensure that the "
-                               "gradient and the tensor are the same size")
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(grad.shape)}' to a "
+                f"tensor of size '{list(self.shape)}'. Please ensure that the "
+                "gradient and the tensor are the same size"
+            )
         if grad.is_meta != self.is_meta:
             raise RuntimeError(GRAD_DEVICE.format(found=grad.device.type, wanted=self.device.type))
         if grad.dtype is not self.dtype:
             from ._inplace import scalar_name
+
             found, wanted = grad.dtype.numpy, scalar_name(self.dtype.numpy)
-            raise RuntimeError(GRAD_DTYPE.format(found=C_NAMES.get(found.name, found.name),
-                                                 wanted=wanted))
+            raise RuntimeError(GRAD_DTYPE.format(found=C_NAMES.get(found.name, found.name), wanted=wanted))
     self._grad = grad
 
 
@@ -561,8 +590,11 @@ Tensor._edge = _edge
 def _accumulate(self, grad: Tensor):
     """self += grad for a gradient nobody differentiates."""
     value = self._read()
-    total = record(unit_of_primitive(p.add.primitive, {}, (value.aval, value.aval)),
-                   [value, grad._read()]) if grad._value.aval is value.aval else None
+    total = (
+        record(unit_of_primitive(p.add.primitive, {}, (value.aval, value.aval)), [value, grad._read()])
+        if grad._value.aval is value.aval
+        else None
+    )
     if total is None or self._view is not None:
         with _NoGrad():
             assign(self, self + grad)
@@ -653,6 +685,7 @@ def detach(self) -> Tensor:
     """The same memory, without history."""
     if self._level is not None:
         from . import _levels
+
         return _levels.detach(self)
     return make_alias(self)
 
@@ -661,12 +694,14 @@ def detach(self) -> Tensor:
 def detach_(self) -> Tensor:
     """Cut the tensor off from its history."""
     if self._view is not None and self._view.base is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
-                           "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view "
-                           "is set as True, gradients are views of DDP buckets, and hence detach_() "
-                           "cannot be called on these gradients. To fix this error, please refer to "
-                           "the Optimizer.zero_grad() function in torch/optim/optimizer.py as the "
-                           "solution.")
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view "
+            "is set as True, gradients are views of DDP buckets, and hence detach_() "
+            "cannot be called on these gradients. To fix this error, please refer to "
+            "the Optimizer.zero_grad() function in torch/optim/optimizer.py as the "
+            "solution."
+        )
     self._ge = None
     return self
 
@@ -683,8 +718,9 @@ def _set_data(self, new: Tensor):
     if not isinstance(new, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
     if new.is_meta != self.is_meta:
-        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
-                           "`tensor` have incompatible tensor type.")
+        raise RuntimeError(
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+        )
     alias, version = share(new), self._version
     self._value, self._strides = new._read(), None
     self._view = Alias(alias.cell, alias.chain, None)
@@ -709,6 +745,3 @@ def _base(self):
 @_member
 def _is_view(self) -> bool:
     return self._view is not None and self._view.base is not None
-
-
-

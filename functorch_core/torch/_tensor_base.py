@@ -3,6 +3,7 @@
 What users see (methods, operators, indexing, printing) is attached by `_tensor` and by the
 declarations of the ops; this module knows nothing of them.
 """
+
 from __future__ import annotations
 
 from ..engine import Value
@@ -14,8 +15,21 @@ births = 0  # while func transforms compute: the mark of new tensors; see `_capt
 
 
 # Attributes of instances that are no business of users.
-OWN_STATE = frozenset({"_value", "_ge", "_view", "_level", "_own_version", "_grad", "_strides",
-                       "_born", "_hooks", "_retains_grad", "_is_inference"})
+OWN_STATE = frozenset(
+    {
+        "_value",
+        "_ge",
+        "_view",
+        "_level",
+        "_own_version",
+        "_grad",
+        "_strides",
+        "_born",
+        "_hooks",
+        "_retains_grad",
+        "_is_inference",
+    }
+)
 
 
 class _Instance:
@@ -27,8 +41,7 @@ def all_attributes(tensor) -> dict:
     return _dict_of(tensor)
 
 
-_dict_of, _set_dict = (getattr(_Instance.__dict__["__dict__"], name)
-                       for name in ("__get__", "__set__"))
+_dict_of, _set_dict = (getattr(_Instance.__dict__["__dict__"], name) for name in ("__get__", "__set__"))
 
 
 def swap_attributes(a, b):
@@ -81,12 +94,12 @@ class Tensor(_Instance):
 
     # Defaults of the instance attributes: a fresh result sets only `_value` (and `_ge`).
     _value: Value
-    _ge: tuple | None = None       # (node, output index) if it requires grad: the edge to the tape
-    _view = None                   # how it shares memory with others: a `_views.Alias`
-    _level = None                  # set while it is a wrapper inside a func transform
+    _ge: tuple | None = None  # (node, output index) if it requires grad: the edge to the tape
+    _view = None  # how it shares memory with others: a `_views.Alias`
+    _level = None  # set while it is a wrapper inside a func transform
     _own_version = 0
     _grad = None
-    _strides = None                # strides other than contiguous ones, of a tensor that is no view
+    _strides = None  # strides other than contiguous ones, of a tensor that is no view
     _is_inference = False
     _retains_grad = False
     _hooks = None

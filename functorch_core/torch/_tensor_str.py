@@ -1,4 +1,5 @@
 """torch._tensor_str: the text of tensors, for packages that write a repr of their own."""
+
 from . import _printing
 from ._printing import get_printoptions, printoptions, set_printoptions
 
@@ -9,8 +10,7 @@ PRINT_OPTS = _printing._options
 def _tensor_str(self, indent: int) -> str:
     """The numbers and brackets, without the `tensor(` around them."""
     tensor = self.detach().resolve_conj()
-    return _printing.format_contents(tensor.numpy(force=True), dtype_name=str(self.dtype),
-                                     indent=indent)
+    return _printing.format_contents(tensor.numpy(force=True), dtype_name=str(self.dtype), indent=indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes, indent: int, force_newline: bool = False) -> str:

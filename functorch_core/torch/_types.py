@@ -1,4 +1,5 @@
 """torch.dtype, device, layout, memory_format, Size, finfo, iinfo."""
+
 from __future__ import annotations
 
 import builtins
@@ -18,6 +19,7 @@ from ..names import pickles_name_torch
 def named(name: str):
     """The object of the torch namespace with this name; what pickles call to find it."""
     from .. import torch
+
     return getattr(torch, name)
 
 
@@ -39,8 +41,7 @@ def reduce_made(cls: type, args: tuple):
 class dtype:
     """The type of a tensor's elements: torch.float32, torch.int64, ..."""
 
-    __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize",
-                 "category")
+    __slots__ = ("name", "numpy", "is_floating_point", "is_complex", "is_signed", "itemsize", "category")
     __module__ = "torch"
 
     def __init__(self, name: str, numpy):
@@ -66,22 +67,46 @@ class dtype:
         found = dt.COMPLEX_OF.get(self.numpy)
         if found is None:
             from ._inplace import scalar_name
+
             raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(self.numpy)}")
         return of_numpy(found)
 
 
 _TABLE = {
-    "float32": dt.float32, "float64": dt.float64, "float16": dt.float16, "bfloat16": dt.bfloat16,
-    "uint8": dt.uint8, "int8": dt.int8, "int16": dt.int16, "int32": dt.int32, "int64": dt.int64,
-    "uint16": dt.uint16, "uint32": dt.uint32, "uint64": dt.uint64, "bool": dt.bool_,
-    "complex32": dt.complex32, "complex64": dt.complex64, "complex128": dt.complex128,
-    "float8_e4m3fn": dt.float8_e4m3fn, "float8_e5m2": dt.float8_e5m2,
-    "float8_e4m3fnuz": dt.float8_e4m3fnuz, "float8_e5m2fnuz": dt.float8_e5m2fnuz,
+    "float32": dt.float32,
+    "float64": dt.float64,
+    "float16": dt.float16,
+    "bfloat16": dt.bfloat16,
+    "uint8": dt.uint8,
+    "int8": dt.int8,
+    "int16": dt.int16,
+    "int32": dt.int32,
+    "int64": dt.int64,
+    "uint16": dt.uint16,
+    "uint32": dt.uint32,
+    "uint64": dt.uint64,
+    "bool": dt.bool_,
+    "complex32": dt.complex32,
+    "complex64": dt.complex64,
+    "complex128": dt.complex128,
+    "float8_e4m3fn": dt.float8_e4m3fn,
+    "float8_e5m2": dt.float8_e5m2,
+    "float8_e4m3fnuz": dt.float8_e4m3fnuz,
+    "float8_e5m2fnuz": dt.float8_e5m2fnuz,
     "float8_e8m0fnu": dt.float8_e8m0fnu,
 }
-ALIASES = {"float": "float32", "double": "float64", "half": "float16", "short": "int16",
-           "int": "int32", "long": "int64", "chalf": "complex32", "cfloat": "complex64",
-           "cdouble": "complex128"}
+ALIASES = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+
 
 class _Unstored(dtype):
     """A dtype of PyTorch that tensors cannot have here: naming it works, computing with it raises."""
@@ -113,10 +138,20 @@ class _Unstored(dtype):
 
 _Unstored.__name__ = _Unstored.__qualname__ = "dtype"
 UNSTORED = {
-    "float4_e2m1fn_x2": (1, True), "qint8": (1, None), "qint32": (4, None), "quint8": (1, None),
-    "quint4x2": (1, None), "quint2x4": (1, None), "bits8": (1, None), "bits16": (2, None),
-    "bits1x8": (1, None), "bits2x4": (1, None), "bits4x2": (1, None),
-    **{f"uint{n}": (1, False) for n in range(1, 8)}, **{f"int{n}": (1, True) for n in range(1, 8)}}
+    "float4_e2m1fn_x2": (1, True),
+    "qint8": (1, None),
+    "qint32": (4, None),
+    "quint8": (1, None),
+    "quint4x2": (1, None),
+    "quint2x4": (1, None),
+    "bits8": (1, None),
+    "bits16": (2, None),
+    "bits1x8": (1, None),
+    "bits2x4": (1, None),
+    "bits4x2": (1, None),
+    **{f"uint{n}": (1, False) for n in range(1, 8)},
+    **{f"int{n}": (1, True) for n in range(1, 8)},
+}
 unstored = {name: _Unstored(name, *what) for name, what in UNSTORED.items()}
 
 by_name: dict[str, dtype] = {name: dtype(name, numpy) for name, numpy in _TABLE.items()}
@@ -133,9 +168,11 @@ def of_numpy(numpy) -> dtype:
     if found is None:
         kind = getattr(numpy, "type", numpy)
         kind = f"numpy.{kind.__name__}" if isinstance(kind, type) else kind
-        raise TypeError(f"can't convert np.ndarray of type {kind}. The only supported types are: "
-                        "float64, float32, float16, complex64, complex128, int64, int32, int16, "
-                        "int8, uint64, uint32, uint16, uint8, and bool.")
+        raise TypeError(
+            f"can't convert np.ndarray of type {kind}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, "
+            "int8, uint64, uint32, uint16, uint8, and bool."
+        )
     return found
 
 
@@ -150,8 +187,7 @@ defaults = _Defaults()
 def set_default_dtype(d: dtype, /):
     """The dtype of floating literals and factories from now on (float16, bfloat16, 32 or 64)."""
     if not isinstance(d, dtype):
-        raise TypeError("invalid dtype object: only floating-point types are supported as the "
-                        "default type")
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     defaults.dtype = d
@@ -168,8 +204,12 @@ def numpy_dtype(d, fallback=None):
         return fallback
     if isinstance(d, dtype):
         return d.numpy
-    python = {builtins.float: dt.float64, builtins.int: dt.int64, builtins.bool: dt.bool_,
-              builtins.complex: dt.complex128}
+    python = {
+        builtins.float: dt.float64,
+        builtins.int: dt.int64,
+        builtins.bool: dt.bool_,
+        builtins.complex: dt.complex128,
+    }
     if d in python:
         return python[d]
     raise TypeError(f"dtype must be a torch.dtype, got {d!r}")
@@ -186,8 +226,10 @@ class device:
     __slots__ = ("type", "index")
     __module__ = "torch"
     KINDS = ("cpu", "cuda", "mps", "xpu", "mtia", "meta", "xla", "ipu", "hpu", "vulkan", "lazy")
-    NAMED = ("cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
-             "vulkan, mps, meta, hpu, mtia, privateuseone")  # as PyTorch says
+    NAMED = (
+        "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, "
+        "vulkan, mps, meta, hpu, mtia, privateuseone"
+    )  # as PyTorch says
 
     def __init__(self, type="cpu", index=None):
         if isinstance(type, device):
@@ -200,20 +242,19 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in self.KINDS:
-            raise RuntimeError(f"Expected one of {self.NAMED} device type at start of device "
-                               f"string: {type}")
+            raise RuntimeError(f"Expected one of {self.NAMED} device type at start of device string: {type}")
         self.type, self.index = type, index
 
     def __repr__(self):
-        return (f"device(type='{self.type}')" if self.index is None
-                else f"device(type='{self.type}', index={self.index})")
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other):
-        return (isinstance(other, device)
-                and (self.type, self.index) == (other.type, other.index))
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self):
         return hash((self.type, self.index))
@@ -267,6 +308,7 @@ class layout(_Named):
 
     def __reduce__(self):
         from .serialization import _get_layout
+
         return _get_layout, (str(self),)
 
     def __str__(self):
@@ -281,9 +323,11 @@ class memory_format(_Named):
 
 
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(
-    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
+    layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+)
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
-    memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d"))
+    memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
+)
 
 
 class Size(tuple):
@@ -296,8 +340,7 @@ class Size(tuple):
         sizes = tuple(sizes)
         for i, n in enumerate(sizes):
             if not isinstance(n, int) and not hasattr(n, "__index__"):
-                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is "
-                                f"'{type(n).__name__}')")
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
         return tuple.__new__(cls, [n if n.__class__ is int else operator.index(n) for n in sizes])
 
     def __repr__(self):
@@ -333,18 +376,21 @@ class finfo:
     def __init__(self, d: dtype | None = None):
         d = d or defaults.dtype
         if not (d.is_floating_point or d.is_complex):
-            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
-                            "to handle 'torch.finfo'")
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
+            )
         info = ml_dtypes.finfo(dt.real_of(d.numpy))
         self.dtype, self.bits = d.to_real().name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 10. ** -int(-math.log10(self.eps))
+        self.resolution = 10.0 ** -int(-math.log10(self.eps))
 
     def __repr__(self):
-        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
-                f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, "
-                f"tiny={self.tiny:g}, dtype={self.dtype})")
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, "
+            f"tiny={self.tiny:g}, dtype={self.dtype})"
+        )
 
 
 class iinfo:
@@ -356,8 +402,7 @@ class iinfo:
         if d.numpy == dt.bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if d.numpy not in dt.INTEGER:
-            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
-                            "handle 'torch.iinfo'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         info = np.iinfo(d.numpy)
         self.dtype, self.bits, self.min, self.max = d.name, info.bits, int(info.min), int(info.max)
 

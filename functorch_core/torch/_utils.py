@@ -1,5 +1,6 @@
 """torch._utils: the functions that PyTorch's pickles call to rebuild tensors, and small helpers that
 packages call by these names."""
+
 from __future__ import annotations
 
 from ._parameter import Parameter
@@ -12,14 +13,13 @@ def _rebuild_tensor(storage, storage_offset, size, stride):
     return view_of_cell(storage._cell, _dtype_of(storage), size, stride, storage_offset)
 
 
-def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks,
-                       metadata=None):
-    return _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks,
-                              _dtype_of(storage), metadata)
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    return _rebuild_tensor_v3(
+        storage, storage_offset, size, stride, requires_grad, backward_hooks, _dtype_of(storage), metadata
+    )
 
 
-def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype,
-                       metadata=None):
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     tensor = view_of_cell(storage._cell, dtype, size, stride, storage_offset)
     tensor.requires_grad = requires_grad
     return tensor
@@ -51,9 +51,11 @@ def _rebuild_sparse_tensor(layout, data):
     indices, values, size, *coalesced = data
     from . import sparse_coo_tensor
     from ._types import sparse_coo
+
     if layout is not sparse_coo:
-        raise NotImplementedError(f"a tensor of layout {layout} is not implemented by "
-                                  "functorch-core; torch.sparse_coo is")
+        raise NotImplementedError(
+            f"a tensor of layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
+        )
     return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
 
 
@@ -77,8 +79,8 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
         device = device.index
     if device is None:
         if not optional:
-            raise ValueError("Expected a torch.device with a specified index or an integer, "
-                             f"but got:{device}")
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
         from .cuda import current_device
+
         return current_device()
     return device

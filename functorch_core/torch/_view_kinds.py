@@ -1,4 +1,5 @@
 """The kinds of views: what each shows of its base, how it writes to it, what it does to strides."""
+
 from __future__ import annotations
 
 import functools
@@ -18,12 +19,17 @@ def _reshape_layout(shape, strides, offset, new_shape):
     return new_shape, strides or contiguous_strides(new_shape), offset
 
 
-view_kind("alias", get=lambda x: x, put=lambda base, new: new,
-          layout=lambda shape, strides, offset: (shape, strides, offset))
+view_kind(
+    "alias", get=lambda x: x, put=lambda base, new: new, layout=lambda shape, strides, offset: (shape, strides, offset)
+)
 
-view_kind("view", get=lambda x, shape: p.reshape(x, shape=shape),
-          put=lambda base, new, shape: p.reshape(new, shape=base.aval.shape),
-          layout=_reshape_layout, host=lambda array, shape: array.reshape(shape))
+view_kind(
+    "view",
+    get=lambda x, shape: p.reshape(x, shape=shape),
+    put=lambda base, new, shape: p.reshape(new, shape=base.aval.shape),
+    layout=_reshape_layout,
+    host=lambda array, shape: array.reshape(shape),
+)
 
 
 def without(shape, dims) -> tuple[int, ...]:
@@ -32,12 +38,14 @@ def without(shape, dims) -> tuple[int, ...]:
 
 
 # `how` is the number of PyTorch's overload, which names the node: SqueezeBackward0, 1 or 2.
-view_kind("squeeze", get=lambda x, dims, how: p.reshape(x, shape=without(x.aval.shape, dims)),
-          put=lambda base, new, dims, how: p.reshape(new, shape=base.aval.shape),
-          layout=lambda shape, strides, offset, dims, how: (
-              without(shape, dims), without(strides, dims), offset),
-          host=lambda array, dims, how: array.squeeze(dims),
-          node=lambda dims, how: f"squeeze{how}" if how else "squeeze")
+view_kind(
+    "squeeze",
+    get=lambda x, dims, how: p.reshape(x, shape=without(x.aval.shape, dims)),
+    put=lambda base, new, dims, how: p.reshape(new, shape=base.aval.shape),
+    layout=lambda shape, strides, offset, dims, how: (without(shape, dims), without(strides, dims), offset),
+    host=lambda array, dims, how: array.squeeze(dims),
+    node=lambda dims, how: f"squeeze{how}" if how else "squeeze",
+)
 
 
 def _unsqueeze_layout(shape, strides, offset, dim):
@@ -49,10 +57,13 @@ def _unsqueezed(array, dim):
     return array.reshape((*array.shape[:dim], 1, *array.shape[dim:]))
 
 
-view_kind("unsqueeze",
-          get=lambda x, dim: p.reshape(x, shape=x.aval.shape[:dim] + (1,) + x.aval.shape[dim:]),
-          put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
-          layout=_unsqueeze_layout, host=_unsqueezed)
+view_kind(
+    "unsqueeze",
+    get=lambda x, dim: p.reshape(x, shape=x.aval.shape[:dim] + (1,) + x.aval.shape[dim:]),
+    put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
+    layout=_unsqueeze_layout,
+    host=_unsqueezed,
+)
 
 # ---- the same elements in another order ----------------------------------------------------------
 
@@ -66,11 +77,17 @@ def inverse(order) -> tuple[int, ...]:
 
 
 for _name in ("permute", "transpose", "t"):
-    view_kind(_name, get=lambda x, order: p.transpose(x, permutation=order),
-              put=lambda base, new, order: p.transpose(new, permutation=inverse(order)),
-              layout=lambda shape, strides, offset, order: (
-                  tuple(shape[i] for i in order), tuple(strides[i] for i in order), offset),
-              host=np.ndarray.transpose)
+    view_kind(
+        _name,
+        get=lambda x, order: p.transpose(x, permutation=order),
+        put=lambda base, new, order: p.transpose(new, permutation=inverse(order)),
+        layout=lambda shape, strides, offset, order: (
+            tuple(shape[i] for i in order),
+            tuple(strides[i] for i in order),
+            offset,
+        ),
+        host=np.ndarray.transpose,
+    )
 
 # ---- a part of the elements: integers, slices and None -------------------------------------------
 # The spec has for each dimension of the base (start, size, step, whether the dimension stays); a
@@ -87,8 +104,7 @@ def box_get(x, spec, news, *ints):
         x = p.dynamic_slice(x, *map(_int64, starts), sizes=spans)
         starts = (0,) * len(spec)
     if any(starts) or spans != x.aval.shape or any(s != 1 for s in steps):
-        x = p.slice(x, start=tuple(starts), strides=steps,
-                    limit=tuple(s + n for s, n in zip(starts, spans)))
+        x = p.slice(x, start=tuple(starts), strides=steps, limit=tuple(s + n for s, n in zip(starts, spans)))
     return p.reshape(x, shape=_box_shape(spec, news))
 
 
@@ -129,8 +145,9 @@ def _between_old(base, new, spec, starts):
     zero = (0,) * len(spec)
     old = p.dynamic_slice(base, *starts, sizes=spans)
     spaced = p.pad(new, p.full((), 0, new.aval.dtype), low=zero, high=zero, interior=inner)
-    here = p.pad(p.full(new.aval.shape, True, dt.bool_), p.full((), False, dt.bool_),
-                 low=zero, high=zero, interior=inner)
+    here = p.pad(
+        p.full(new.aval.shape, True, dt.bool_), p.full((), False, dt.bool_), low=zero, high=zero, interior=inner
+    )
     return p.select(here, spaced, old)
 
 
@@ -167,8 +184,7 @@ for _name in ("select", "slice", "split", "split_with_sizes", "unbind"):
 
 def part_of_dim(shape, dim: int, start, size: int, step: int = 1, stays: bool = True) -> tuple:
     """The spec of a part along one dimension, whole in the others."""
-    return tuple((start, size, step, stays) if d == dim else (0, n, 1, True)
-                 for d, n in enumerate(shape))
+    return tuple((start, size, step, stays) if d == dim else (0, n, 1, True) for d, n in enumerate(shape))
 
 
 # ---- some elements several times -----------------------------------------------------------------
@@ -187,9 +203,11 @@ def _expand_layout(shape, strides, offset, new_shape):
     return new_shape, (*added[::-1], *moved), offset
 
 
-view_kind("expand", get=lambda x, shape: p.broadcast_in_dim(
-              x, shape=shape, dims=tuple(range(len(shape) - x.aval.ndim, len(shape)))),
-          layout=_expand_layout)
+view_kind(
+    "expand",
+    get=lambda x, shape: p.broadcast_in_dim(x, shape=shape, dims=tuple(range(len(shape) - x.aval.ndim, len(shape)))),
+    layout=_expand_layout,
+)
 
 
 def _unfold_get(x, dim, size, step):
@@ -197,15 +215,18 @@ def _unfold_get(x, dim, size, step):
     places = (np.arange(n) * step)[:, None] + np.arange(size)
     shape = x.aval.shape
     taken = p.take(x, p.constant(places.reshape(-1)), axis=dim, mode="promise_in_bounds")
-    taken = p.reshape(taken, shape=shape[:dim] + (n, size) + shape[dim + 1:])
+    taken = p.reshape(taken, shape=shape[:dim] + (n, size) + shape[dim + 1 :])
     order = [i for i in range(taken.aval.ndim) if i != dim + 1] + [dim + 1]
     return p.transpose(taken, permutation=tuple(order))
 
 
 def _unfold_layout(shape, strides, offset, dim, size, step):
     n = (shape[dim] - size) // step + 1
-    return (shape[:dim] + (n,) + shape[dim + 1:] + (size,),
-            strides[:dim] + (strides[dim] * step,) + strides[dim + 1:] + (strides[dim],), offset)
+    return (
+        shape[:dim] + (n,) + shape[dim + 1 :] + (size,),
+        strides[:dim] + (strides[dim] * step,) + strides[dim + 1 :] + (strides[dim],),
+        offset,
+    )
 
 
 view_kind("unfold", get=_unfold_get, layout=_unfold_layout)
@@ -242,8 +263,11 @@ def _as_strided_get(x, size, stride, offset, shape, strides, start):
     return p.reshape(taken, shape=size)
 
 
-view_kind("as_strided", get=_as_strided_get,
-          layout=lambda shape, strides, offset, size, stride, start, *base: (size, stride, start))
+view_kind(
+    "as_strided",
+    get=_as_strided_get,
+    layout=lambda shape, strides, offset, size, stride, start, *base: (size, stride, start),
+)
 
 # ---- diagonals -----------------------------------------------------------------------------------
 
@@ -257,8 +281,9 @@ def _diagonal_get(x, offset, dim1, dim2):
     flat = p.reshape(x, shape=(*lead, rows * cols))
     if n == 0:
         return p.slice_in_dim(flat, start=0, limit=0, dimension=len(lead))
-    return p.slice_in_dim(flat, start=first, limit=first + (n - 1) * (cols + 1) + 1,
-                          stride=cols + 1, dimension=len(lead))
+    return p.slice_in_dim(
+        flat, start=first, limit=first + (n - 1) * (cols + 1) + 1, stride=cols + 1, dimension=len(lead)
+    )
 
 
 def diagonal_length(rows: int, cols: int, offset: int) -> int:
@@ -271,20 +296,29 @@ def _diagonal_layout(shape, strides, start, offset, dim1, dim2):
     n = diagonal_length(shape[dim1], shape[dim2], offset)
     if n:
         start += max(offset, 0) * strides[dim2] - min(offset, 0) * strides[dim1]
-    return (tuple(shape[i] for i in rest) + (n,),
-            tuple(strides[i] for i in rest) + (strides[dim1] + strides[dim2],), start)
+    return (
+        tuple(shape[i] for i in rest) + (n,),
+        tuple(strides[i] for i in rest) + (strides[dim1] + strides[dim2],),
+        start,
+    )
 
 
 view_kind("diagonal", get=_diagonal_get, layout=_diagonal_layout)
 
 # ---- other dtypes --------------------------------------------------------------------------------
 
-view_kind("real", get=lambda x: p.real(x), put=lambda base, new: p.complex(new, p.imag(base)),
-          layout=lambda shape, strides, offset: (
-              shape, tuple(2 * s for s in strides), 2 * offset))
-view_kind("imag", get=lambda x: p.imag(x), put=lambda base, new: p.complex(p.real(base), new),
-          layout=lambda shape, strides, offset: (
-              shape, tuple(2 * s for s in strides), 2 * offset + 1))
+view_kind(
+    "real",
+    get=lambda x: p.real(x),
+    put=lambda base, new: p.complex(new, p.imag(base)),
+    layout=lambda shape, strides, offset: (shape, tuple(2 * s for s in strides), 2 * offset),
+)
+view_kind(
+    "imag",
+    get=lambda x: p.imag(x),
+    put=lambda base, new: p.complex(p.real(base), new),
+    layout=lambda shape, strides, offset: (shape, tuple(2 * s for s in strides), 2 * offset + 1),
+)
 
 
 def as_real(x):
@@ -296,17 +330,24 @@ def as_real(x):
 def as_complex(x):
     """Pairs along the last dimension as complex numbers."""
     last = x.aval.ndim - 1
-    parts = [p.reshape(p.slice_in_dim(x, start=i, limit=i + 1, dimension=last),
-                       shape=x.aval.shape[:-1]) for i in (0, 1)]
+    parts = [
+        p.reshape(p.slice_in_dim(x, start=i, limit=i + 1, dimension=last), shape=x.aval.shape[:-1]) for i in (0, 1)
+    ]
     return p.complex(*parts)
 
 
-view_kind("view_as_real", get=as_real, put=lambda base, new: as_complex(new),
-          layout=lambda shape, strides, offset: (
-              shape + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset))
-view_kind("view_as_complex", get=as_complex, put=lambda base, new: as_real(new),
-          layout=lambda shape, strides, offset: (
-              shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2))
+view_kind(
+    "view_as_real",
+    get=as_real,
+    put=lambda base, new: as_complex(new),
+    layout=lambda shape, strides, offset: (shape + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset),
+)
+view_kind(
+    "view_as_complex",
+    get=as_complex,
+    put=lambda base, new: as_real(new),
+    layout=lambda shape, strides, offset: (shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2),
+)
 
 
 def reinterpret(x, dtype: np.dtype):
@@ -341,11 +382,17 @@ def _plain(x):
 def _reinterpret_layout(shape, strides, offset, dtype, itemsize):
     if itemsize == dtype.itemsize:
         return shape, strides, offset
+
     def scaled(n):
         return n * itemsize // dtype.itemsize
+
     return (*shape[:-1], scaled(shape[-1])), (*map(scaled, strides[:-1]), 1), scaled(offset)
 
 
-view_kind("view_dtype", get=lambda x, dtype, itemsize: reinterpret(x, dtype),
-          put=lambda base, new, dtype, itemsize: reinterpret(new, base.aval.dtype),
-          layout=_reinterpret_layout, node=lambda dtype, itemsize: "view")
+view_kind(
+    "view_dtype",
+    get=lambda x, dtype, itemsize: reinterpret(x, dtype),
+    put=lambda base, new, dtype, itemsize: reinterpret(new, base.aval.dtype),
+    layout=_reinterpret_layout,
+    node=lambda dtype, itemsize: "view",
+)

@@ -4,6 +4,7 @@ A cell holds the one immutable value of a storage and counts its versions. A len
 setter, and what it does to strides. Reading a view whose cell has moved on derives it anew; writing
 to one puts the new part into the cell's value. Both are ops, so the tape sees them.
 """
+
 from __future__ import annotations
 
 import functools
@@ -27,20 +28,25 @@ from ._node_names import Call, rename
 from ._tensor_base import Tensor, new_tensor
 from .autograd.modes import state
 
-OF_SEVERAL = ("Output {i} of {name} is a view and is being modified inplace. This view is the output of "
-              "a function that returns multiple views. Such functions do not allow the output views to "
-              "be modified inplace. You should replace the inplace operation by an out-of-place one.")
-IN_NO_GRAD = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-              "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-              "your code by moving both the view and the inplace either both inside the no_grad block "
-              "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-              "to be tracked).")
+OF_SEVERAL = (
+    "Output {i} of {name} is a view and is being modified inplace. This view is the output of "
+    "a function that returns multiple views. Such functions do not allow the output views to "
+    "be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+IN_NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+    "your code by moving both the view and the inplace either both inside the no_grad block "
+    "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked)."
+)
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
-LEAF_VIEW_INPLACE = ("a view of a leaf Variable that requires grad is being used in an in-place "
-                     "operation.")
-INFERENCE_INPLACE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can "
-                     "make a clone to get a normal tensor before doing inplace update.See "
-                     "https://github.com/pytorch/rfcs/pull/17 for more details.")
+LEAF_VIEW_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+INFERENCE_INPLACE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can "
+    "make a clone to get a normal tensor before doing inplace update.See "
+    "https://github.com/pytorch/rfcs/pull/17 for more details."
+)
 
 
 class Lens(NamedTuple):
@@ -88,8 +94,15 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {}  # declared in _view_kinds
 
 
-def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | None = None,
-              node: Callable | None = None, host: Callable | None = None):
+def view_kind(
+    name: str,
+    *,
+    get: Callable,
+    layout: Callable,
+    put: Callable | None = None,
+    node: Callable | None = None,
+    host: Callable | None = None,
+):
     """Declare a kind of view."""
     KINDS[name] = Kind(get, put, layout, node, host)
 
@@ -100,8 +113,7 @@ class Cell:
     `unseen` of the versions came from writes through x.data, which autograd does not know of.
     """
 
-    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "token", "born",
-                 "__weakref__")
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "token", "born", "__weakref__")
 
     def __init__(self, value: Value, version: int, strides, born: int | None = None):
         self.born = _tensor_base.births if born is None else born
@@ -115,11 +127,23 @@ class Alias:
     through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
     writing to it while the tape is on, of a view that autograd could not follow."""
 
-    __slots__ = ("cell", "chain", "permuted", "contiguous", "seen", "base", "skip", "untracked",
-                 "refuses", "written", "earlier")
+    __slots__ = (
+        "cell",
+        "chain",
+        "permuted",
+        "contiguous",
+        "seen",
+        "base",
+        "skip",
+        "untracked",
+        "refuses",
+        "written",
+        "earlier",
+    )
 
-    def __init__(self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0,
-                 untracked: bool = False):
+    def __init__(
+        self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0, untracked: bool = False
+    ):
         self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
         self.skip = skip
         self.permuted = self.contiguous = None  # nobody knows until an op asks
@@ -146,7 +170,7 @@ class Alias:
         cell = self.cell
         if self.seen != cell.version:
             if self.base is not None:
-                fresh = look_recorded(root_of(self.base), self.chain[self.skip:])
+                fresh = look_recorded(root_of(self.base), self.chain[self.skip :])
                 tensor._value, tensor._ge = fresh._value, fresh._ge
                 rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
             elif self.chain:
@@ -172,8 +196,7 @@ class Alias:
         """(shape, strides, offset) in elements of the storage."""
         shape, strides, offset = self.cell.shape, self.cell.strides, 0
         for lens in self.chain:
-            shape, strides, offset = KINDS[lens.kind].layout(shape, strides, offset,
-                                                             *lens.params, *lens.ints)
+            shape, strides, offset = KINDS[lens.kind].layout(shape, strides, offset, *lens.params, *lens.ints)
         return shape, strides, offset
 
 
@@ -182,8 +205,11 @@ class Alias:
 
 def look(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
     """What a chain of lenses shows of a tensor, on the tape."""
-    if _tensor_base.meets_meta and is_off_tape_on_meta(base) and any(
-            lens.kind in ("as_strided", "unfold") for lens in chain):  # they write places down
+    if (
+        _tensor_base.meets_meta
+        and is_off_tape_on_meta(base)
+        and any(lens.kind in ("as_strided", "unfold") for lens in chain)
+    ):  # they write places down
         layout = layout_of(base)
         for lens in chain:
             layout = KINDS[lens.kind].layout(*layout, *lens.params, *lens.ints)
@@ -226,8 +252,7 @@ def getter(chain: tuple, a: Aval) -> GraphOp:
     """The op that reads a view from its base."""
     name = _node_name(*chain[-1]) if chain else "alias"
     ints = [INT] * sum(n for _, _, n in chain)
-    op = GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name,
-                 False)
+    op = GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name, False)
     is_box = len(chain) == 1 and chain[-1][0] == "index"
     op.call = Call.of(0, chain=chain_of_box(*chain[-1][1]) if is_box else None)
     return op
@@ -243,16 +268,27 @@ def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
     whole = all(kind in ONE_TO_ONE for kind, _, _ in chain)
-    graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints],
-                         "CopySlices")
+    graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints], "CopySlices")
     op = GraphOp(graph, "CopySlices", False)
     op.call = Call.of(0, 1)
     return op
 
 
 # Kinds that show every element once: to write to them is to write everything.
-ONE_TO_ONE = frozenset({"alias", "permute", "squeeze", "t", "transpose", "unsqueeze", "view",
-                        "view_as_complex", "view_as_real", "view_dtype"})
+ONE_TO_ONE = frozenset(
+    {
+        "alias",
+        "permute",
+        "squeeze",
+        "t",
+        "transpose",
+        "unsqueeze",
+        "view",
+        "view_as_complex",
+        "view_as_real",
+        "view_dtype",
+    }
+)
 
 
 def over(old, new, whole: bool = True):
@@ -310,9 +346,13 @@ def _put_touched(base, new, lens: Lens, rest, ints):
     touched = _put(p.full(old.aval.shape, False, BOOL), p.full(new.aval.shape, True, BOOL), rest, ints)
     places = p.constant(index_map(lens, base.aval.shape))
     places = p.select(touched, places, p.full(places.aval.shape, base.aval.size, INT.dtype))
-    out = p.scatter_axis(p.reshape(base, shape=(base.aval.size,)),
-                         p.reshape(places, shape=(places.aval.size,)),
-                         p.reshape(whole, shape=(whole.aval.size,)), axis=0, mode="drop")
+    out = p.scatter_axis(
+        p.reshape(base, shape=(base.aval.size,)),
+        p.reshape(places, shape=(places.aval.size,)),
+        p.reshape(whole, shape=(whole.aval.size,)),
+        axis=0,
+        mode="drop",
+    )
     return p.reshape(out, shape=base.aval.shape)
 
 
@@ -342,6 +382,7 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     """A view of a tensor through a further lens, on the tape like any op."""
     if tensor._level is not None:
         from . import _levels
+
         return _levels.make_view(tensor, lens)
     array = _host_view(tensor, lens) if computes_at_once() else None
     if array is not None:
@@ -410,6 +451,7 @@ def getters(lenses: tuple, a: Aval) -> GraphOp:
     def views(x, *i):
         i = iter(i)
         return [_get(x, (lens,), i) for lens in lenses]
+
     op = GraphOp(trace_closed(views, [a, *ints], name), name, True)
     op.call = Call.of(0)
     return op
@@ -480,6 +522,7 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         new = on_device_of(tensor, new)
     if tensor._level is not None or new._level is not None:
         from . import _levels
+
         return _levels.assign(tensor, new)
     alias = tensor._view
     value = new._read()
@@ -514,7 +557,7 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         return
     if base is not None:
         base = root_of(base)
-        changed = put(base, new if state.enabled else new_tensor(value), alias.chain[alias.skip:])
+        changed = put(base, new if state.enabled else new_tensor(value), alias.chain[alias.skip :])
         if alias.skip:  # the base is stale then, and derived anew
             cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
             cell.version += 1
@@ -532,8 +575,10 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     _take_edge(tensor, new)
 
 
-OVERLAP = ("unsupported operation: more than one element of the written-to tensor refers to a single "
-           "memory location. Please clone() the tensor before performing the operation.")
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
 OVERLAPPING = frozenset({"as_strided", "expand", "unfold"})
 PERMUTING = frozenset({"as_strided", "diagonal", "permute", "t", "transpose", "unfold"})
 

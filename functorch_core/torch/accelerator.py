@@ -1,15 +1,17 @@
 """torch.accelerator: the GPU, if there is one."""
+
 from __future__ import annotations
 
 from . import _missing, _types
 
 __getattr__ = _missing.getter(__name__)
 __path__: list = []
-NONE = ("Cannot access accelerator device when none is available.")
+NONE = "Cannot access accelerator device when none is available."
 
 
 def _accelerator():
     from .cuda import _accelerator
+
     if not _accelerator.is_available():
         raise RuntimeError(NONE)
     return _accelerator
@@ -18,12 +20,14 @@ def _accelerator():
 def is_available() -> bool:
     """Whether there is an accelerator."""
     from .cuda import is_available
+
     return is_available()
 
 
 def device_count() -> int:
     """How many there are."""
     from .cuda import device_count
+
     return device_count()
 
 

@@ -1,4 +1,5 @@
 """torch.classes: classes that libraries in C++ register. There are none."""
+
 from __future__ import annotations
 
 import types
@@ -13,8 +14,10 @@ class _Namespace(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         title = self.__name__.removeprefix("torch.classes.")
-        raise RuntimeError(f"Tried to instantiate class '{title}.{name}', but it does not exist! "
-                           "Ensure that it is registered via torch::class_")
+        raise RuntimeError(
+            f"Tried to instantiate class '{title}.{name}', but it does not exist! "
+            "Ensure that it is registered via torch::class_"
+        )
 
 
 def load_library(path):

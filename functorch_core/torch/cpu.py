@@ -1,4 +1,5 @@
 """torch.cpu: the functions of an accelerator, for the CPU."""
+
 from __future__ import annotations
 
 import contextlib as _contextlib
@@ -66,4 +67,5 @@ StreamContext = stream
 def get_capabilities() -> dict:
     """What is known of the processor."""
     import platform
+
     return {"architecture": platform.machine()}

@@ -1,11 +1,29 @@
 """torch.func: composable function transforms."""
+
 from ._func.derivatives import grad, grad_and_value, jvp, linearize, vjp
 from ._func.jacobians import hessian, jacfwd, jacrev
 from ._func.modules import (
-    debug_unwrap, functional_call, functionalize, replace_all_batch_norm_modules_,
-    stack_module_state)
+    debug_unwrap,
+    functional_call,
+    functionalize,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from ._func.vmap import vmap
 
-__all__ = ["debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-           "jacfwd", "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_",
-           "stack_module_state", "vjp", "vmap"]
+__all__ = [
+    "debug_unwrap",
+    "functional_call",
+    "functionalize",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "replace_all_batch_norm_modules_",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]

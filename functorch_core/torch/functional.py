@@ -1,4 +1,5 @@
 """torch.functional: functions that PyTorch writes in Python; all of them are in torch."""
+
 _NAMES = """atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_shapes
     broadcast_tensors cartesian_prod cdist chain_matmul einsum lu meshgrid norm split stft tensordot
     unique unique_consecutive unravel_index""".split()
@@ -6,6 +7,7 @@ _NAMES = """atleast_1d atleast_2d atleast_3d align_tensors block_diag broadcast_
 
 def __getattr__(name: str):
     from . import _types
+
     if name in _NAMES:
         return _types.named(name)
     raise AttributeError(f"module 'torch.functional' has no attribute {name!r}")

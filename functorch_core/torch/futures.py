@@ -1,4 +1,5 @@
 """torch.futures: results that may come later."""
+
 from __future__ import annotations
 
 import threading as _threading
@@ -48,6 +49,7 @@ class Future:
                 out.set_result(callback(future))
             except Exception as error:
                 out.set_exception(error)
+
         self.add_done_callback(run)
         return out
 
@@ -90,6 +92,7 @@ def collect_all(futures) -> Future:
             finished = left[0] == 0
         if finished:
             out.set_result(futures)
+
     for future in futures:
         future.add_done_callback(count)
     if not futures:

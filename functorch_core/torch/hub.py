@@ -1,4 +1,5 @@
 """torch.hub: models from GitHub. Nothing is downloaded here; what is on disk can be loaded."""
+
 from __future__ import annotations
 
 import os as _os
@@ -33,15 +34,16 @@ def set_dir(d):
     _dir = _os.path.expanduser(d)
 
 
-def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True,
-                             check_hash=False, file_name=None, weights_only=False):
+def load_state_dict_from_url(
+    url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None, weights_only=False
+):
     """The state dict in the file that was downloaded from a URL before, or NotImplementedError."""
     from .serialization import load as torch_load
+
     folder = model_dir or _os.path.join(get_dir(), "checkpoints")
     path = _os.path.join(folder, file_name or _os.path.basename(urlparse(url).path))
     if not _os.path.exists(path):
-        raise NotImplementedError(f"torch.hub.load_state_dict_from_url: {_NO_NETWORK}; it would be "
-                                  f"read from {path}")
+        raise NotImplementedError(f"torch.hub.load_state_dict_from_url: {_NO_NETWORK}; it would be read from {path}")
     return torch_load(path, map_location=map_location, weights_only=weights_only)
 
 
@@ -51,6 +53,7 @@ def load(repo_or_dir, model, *args, source="github", **kwargs):
         raise NotImplementedError(f"torch.hub.load(source={source!r}): {_NO_NETWORK}")
     import importlib.util
     import sys
+
     path = _os.path.join(repo_or_dir, "hubconf.py")
     spec = importlib.util.spec_from_file_location("hubconf", path)
     module = importlib.util.module_from_spec(spec)

@@ -3,6 +3,7 @@
 They are Python functions here, and are called as torch.ops.NAMESPACE.NAME; derivatives come from
 register_autograd. What registers kernels for devices that are not there is accepted.
 """
+
 from __future__ import annotations
 
 import contextlib as _contextlib
@@ -11,9 +12,20 @@ from collections.abc import Callable, Sequence
 from . import _missing
 from ._missing import MESSAGE as _MESSAGE
 
-__all__ = ["Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema",
-           "register_autocast", "register_autograd", "register_fake", "register_kernel",
-           "register_vmap"]
+__all__ = [
+    "Library",
+    "custom_op",
+    "define",
+    "get_ctx",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_vmap",
+]
 __getattr__ = _missing.getter(__name__)
 RESERVED = ("prim",)
 
@@ -33,8 +45,7 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError("Unsupported kind: ", kind)
         if ns in RESERVED and kind in ("DEF", "FRAGMENT"):
-            raise ValueError(ns, " is a reserved namespace. Please try creating a library with "
-                             "another name.")
+            raise ValueError(ns, " is a reserved namespace. Please try creating a library with another name.")
         if ns == "aten":
             raise NotImplementedError(_MESSAGE.format(name="torch.library.Library('aten')"))
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
@@ -46,16 +57,15 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags=()) -> str:
         """A new operator, by its schema; its name."""
         from . import _library
+
         name = _library.define(self.ns, schema).name.partition("::")[2]
         self._defined.append(name)
         return name
 
-    def impl(self, op_name, fn: Callable, dispatch_key: str = "", *, with_keyset=False,
-             allow_override=False):
+    def impl(self, op_name, fn: Callable, dispatch_key: str = "", *, with_keyset=False, allow_override=False):
         """The function that computes an operator, for a dispatch key."""
         if not callable(fn):
-            raise TypeError("Input function is required to be a callable but found type "
-                            f"{type(fn)}")
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         name = op_name if isinstance(op_name, str) else op_name.name()
         name = name.partition("::")[2] or name
         _operator(f"{self.ns}::{name}").kernels[dispatch_key or self.dispatch_key] = fn
@@ -63,6 +73,7 @@ class Library:
     def _destroy(self):
         """Forget the operators that were defined through this object."""
         from . import _library
+
         for name in self._defined:
             _library.operators.pop((self.ns, name), None)
         self._defined.clear()
@@ -70,6 +81,7 @@ class Library:
 
 def _operator(qualname):
     from . import _library
+
     return _library.find(qualname)
 
 
@@ -89,10 +101,10 @@ def _scoped_library(*args, **kwargs):
 def define(qualname: str, schema: str, *, lib=None, tags=()):
     """A new operator 'ns::name' with the schema '(Tensor x) -> Tensor'."""
     from . import _library
+
     namespace, _, name = qualname.partition("::")
     if not name:
-        raise ValueError("Expected qualname to be of the form 'namespace::name', got "
-                         f"{qualname!r}")
+        raise ValueError(f"Expected qualname to be of the form 'namespace::name', got {qualname!r}")
     _library.define(namespace, name + schema)
 
 
@@ -106,12 +118,14 @@ def impl(qualname, types, func=None, *, lib=None):
     def register(function):
         _operator(qualname).kernels.update(dict.fromkeys(keys, function))
         return function
+
     return register if func is None else register(func) and None
 
 
 def infer_schema(prototype_function: Callable, /, *, mutates_args, op_name: str | None = None):
     """The schema of a function, from its annotations: '(Tensor x) -> Tensor'."""
     from ._library.schemas import infer
+
     return infer(prototype_function, mutates_args, op_name)
 
 
@@ -137,6 +151,7 @@ class CustomOpDef:
     @property
     def _opoverload(self):
         from . import ops
+
         return getattr(getattr(ops, self._namespace), self._name).default
 
     def register_kernel(self, device_types, fn=None, /):
@@ -160,8 +175,9 @@ class CustomOpDef:
         return register_autocast(self, device_type, cast_inputs)
 
 
-def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args, device_types=None,
-              schema: str | None = None, tags=None):
+def custom_op(
+    name: str, fn: Callable | None = None, /, *, mutates_args, device_types=None, schema: str | None = None, tags=None
+):
     """The function as an operator that transforms do not look into; also a decorator.
 
     >>> @torch.library.custom_op("mine::sine", mutates_args=())
@@ -176,25 +192,28 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args, device_
         operator = _library.define(namespace, short + text)
         operator.kernels["default"] = function
         return CustomOpDef(name, function, operator)
+
     return declare if fn is None else declare(fn)
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
     """The function that computes an operator on some devices; also a decorator."""
-    devices: Sequence = (device_types,) if isinstance(device_types, str) else device_types or (
-        "cpu",)
+    devices: Sequence = (device_types,) if isinstance(device_types, str) else device_types or ("cpu",)
 
     def register(function):
         _operator(op).kernels.update({d: function for d in devices})
         return function
+
     return register if func is None else register(func)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=False):
     """What an operator gives for meta tensors; also a decorator."""
+
     def register(function):
         _operator(op).fake = function
         return function
+
     return register if func is None else register(func)
 
 
@@ -206,17 +225,21 @@ def register_autograd(op, backward: Callable, /, *, setup_context=None, lib=None
     setup_context(ctx, inputs, output) saves what it needs."""
     operator = _operator(op)
     if any(a.is_write for a in operator.schema.arguments):
-        raise RuntimeError(f"Cannot register autograd formula for non-functional operator {op} "
-                           f"with schema {operator.schema}. Please create a functional operator "
-                           "and register an autograd formula for that.")
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {op} "
+            f"with schema {operator.schema}. Please create a functional operator "
+            "and register an autograd formula for that."
+        )
     operator.backward, operator.setup_context = backward, setup_context
 
 
 def register_vmap(op, func=None, /, *, lib=None):
     """An operator on batched tensors: func(info, in_dims, *args) gives (outputs, out_dims)."""
+
     def register(function):
         _operator(op).vmap = function
         return function
+
     return register if func is None else register(func)
 
 
@@ -229,5 +252,7 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
 
 def get_ctx():
     """RuntimeError: there is no one-off context of sizes that depend on data."""
-    raise RuntimeError("get_ctx() can only be called inside of a fake implementation that "
-                       "allocates a size that depends on data; nothing traces these")
+    raise RuntimeError(
+        "get_ctx() can only be called inside of a fake implementation that "
+        "allocates a size that depends on data; nothing traces these"
+    )

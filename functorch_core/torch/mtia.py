@@ -1,4 +1,5 @@
 """torch.mtia: there is no such device here; functions do what PyTorch's do without one."""
+
 from . import _missing
 from ._accelerators import Accelerator as _Accelerator
 

@@ -4,6 +4,7 @@
 torch.library has defined. An overload has no rules of its own: which one is meant is seen from the
 arguments.
 """
+
 from __future__ import annotations
 
 import types
@@ -16,8 +17,10 @@ loaded_libraries: set[str] = set()
 
 def load_library(path):
     """NotImplementedError: libraries of operators are compiled for PyTorch."""
-    raise NotImplementedError(MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
-                              f"({path}) need PyTorch; write them in Python with torch.library")
+    raise NotImplementedError(
+        MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
+        f"({path}) need PyTorch; write them in Python with torch.library"
+    )
 
 
 class OpOverload:
@@ -36,8 +39,7 @@ class OpOverload:
         return self.overloadpacket(*args, **kwargs)
 
     def __repr__(self):
-        return (f"<OpOverload(op='{self.namespace}.{self._opname}', "
-                f"overload='{self._overloadname}')>")
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
 
     def __str__(self):
         return self.__qualname__
@@ -119,8 +121,7 @@ class _OpNamespace(types.ModuleType):
             raise AttributeError(op_name)
         found = _found(self.name, op_name)
         if found is None:
-            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute "
-                                 f"'{op_name}'")
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
         packet = OpOverloadPacket(self.name, op_name, *found)
         if self.name == "aten":  # others may be defined anew
             setattr(self, op_name, packet)
@@ -131,8 +132,10 @@ def _found(namespace: str, name: str):
     """(the function, the names of its overloads) of an operator; None if there is no such one."""
     if namespace == "aten":
         from ._ops.aten import find
+
         return find(name)
     from ._library import operators
+
     operator = operators.get((namespace, name))
     return None if operator is None else (operator, tuple(operator.overloads))
 

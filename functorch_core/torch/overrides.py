@@ -1,4 +1,5 @@
 """torch.overrides: how other classes take over torch functions with __torch_function__."""
+
 from __future__ import annotations
 
 import contextlib
@@ -10,10 +11,20 @@ from ._op import Composite as _Composite, TorchOp as _TorchOp
 from ._overrides import TorchFunctionMode
 from ._tensor_base import Tensor as _Tensor
 
-__all__ = ["TorchFunctionMode", "enable_reentrant_dispatch", "get_default_nowrap_functions",
-           "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
-           "handle_torch_function", "has_torch_function", "is_tensor_like",
-           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__ = [
+    "TorchFunctionMode",
+    "enable_reentrant_dispatch",
+    "get_default_nowrap_functions",
+    "get_ignored_functions",
+    "get_overridable_functions",
+    "get_testing_overrides",
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "is_tensor_method_or_property",
+    "resolve_name",
+    "wrap_torch_function",
+]
 
 _OPS = (_TorchOp, _Composite)
 
@@ -48,6 +59,7 @@ def wrap_torch_function(dispatcher):
     ... def double(a):
     ...     return a * 2
     """
+
     def wrap(func):
         @functools.wraps(func)
         def wrapped(*args, **kwargs):
@@ -55,7 +67,9 @@ def wrap_torch_function(dispatcher):
             if has_torch_function(relevant):
                 return handle_torch_function(wrapped, relevant, *args, **kwargs)
             return func(*args, **kwargs)
+
         return wrapped
+
     return wrap
 
 
@@ -73,12 +87,23 @@ def get_default_nowrap_functions() -> set:
 def _all_functions() -> dict:
     """Namespace -> its functions, in the order of their names."""
     from .. import nn, torch
-    spaces = {torch: torch, torch.nn.functional: nn.functional, torch.linalg: torch.linalg,
-              torch.fft: torch.fft, torch.special: torch.special, _Tensor: _Tensor}
-    return {space: [vars(where)[name] for name in sorted(vars(where))
-                    if not name.startswith("_") and callable(vars(where)[name])
-                    and not isinstance(vars(where)[name], type)]
-            for space, where in spaces.items()}
+
+    spaces = {
+        torch: torch,
+        torch.nn.functional: nn.functional,
+        torch.linalg: torch.linalg,
+        torch.fft: torch.fft,
+        torch.special: torch.special,
+        _Tensor: _Tensor,
+    }
+    return {
+        space: [
+            vars(where)[name]
+            for name in sorted(vars(where))
+            if not name.startswith("_") and callable(vars(where)[name]) and not isinstance(vars(where)[name], type)
+        ]
+        for space, where in spaces.items()
+    }
 
 
 def _is_overridable(function) -> bool:
@@ -87,20 +112,25 @@ def _is_overridable(function) -> bool:
 
 def get_overridable_functions() -> dict:
     """The functions that __torch_function__ can take over, by namespace."""
-    return {space: [f for f in functions if _is_overridable(f)]
-            for space, functions in _all_functions().items()}
+    return {space: [f for f in functions if _is_overridable(f)] for space, functions in _all_functions().items()}
 
 
 def get_ignored_functions() -> set:
     """Public functions that __torch_function__ cannot take over."""
-    return {f for functions in _all_functions().values() for f in functions
-            if not _is_overridable(f) and isinstance(f, types.FunctionType)}
+    return {
+        f
+        for functions in _all_functions().values()
+        for f in functions
+        if not _is_overridable(f) and isinstance(f, types.FunctionType)
+    }
 
 
 def get_testing_overrides() -> dict:
     """For each overridable function, a function of the same parameters that returns -1."""
+
     def dummy(*args, **kwargs):
         return -1
+
     return {f: dummy for functions in get_overridable_functions().values() for f in functions}
 
 
@@ -109,20 +139,30 @@ def _named() -> dict:
     """Function -> its name in the last namespace that has it; attributes by their __get__."""
     from .. import nn, torch
     from . import functional
-    found = {getattr(attribute, how): f"torch.Tensor.{name}.{how}"
-             for name, attribute in _core._attributes.items()
-             for how in ("__get__", "__set__", "__delete__")}
+
+    found = {
+        getattr(attribute, how): f"torch.Tensor.{name}.{how}"
+        for name, attribute in _core._attributes.items()
+        for how in ("__get__", "__set__", "__delete__")
+    }
     python = {n: vars(torch)[n] for n in functional._NAMES if n in vars(torch)}
-    spaces = {"torch": vars(torch), "torch.functional": python,
-              "torch.nn.functional": vars(nn.functional),
-              "torch.nn.init": {n: getattr(nn.init, n) for n in _core.INITIALIZERS},
-              "torch.Tensor": vars(_Tensor), "torch.linalg": vars(torch.linalg),
-              "torch.fft": vars(torch.fft), "torch.special": vars(torch.special)}
+    spaces = {
+        "torch": vars(torch),
+        "torch.functional": python,
+        "torch.nn.functional": vars(nn.functional),
+        "torch.nn.init": {n: getattr(nn.init, n) for n in _core.INITIALIZERS},
+        "torch.Tensor": vars(_Tensor),
+        "torch.linalg": vars(torch.linalg),
+        "torch.fft": vars(torch.fft),
+        "torch.special": vars(torch.special),
+    }
     for prefix, space in spaces.items():
         aliases_first = sorted(space.items(), key=lambda x: getattr(x[1], "__name__", "") == x[0])
-        found |= {f: f"{prefix}.{name}" for name, f in aliases_first
-                  if isinstance(f, (*_OPS, types.FunctionType))
-                  and (name[0] != "_" or prefix == "torch.Tensor")}
+        found |= {
+            f: f"{prefix}.{name}"
+            for name, f in aliases_first
+            if isinstance(f, (*_OPS, types.FunctionType)) and (name[0] != "_" or prefix == "torch.Tensor")
+        }
     return found
 
 

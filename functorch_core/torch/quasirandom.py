@@ -1,4 +1,5 @@
 """torch.quasirandom: Sobol' sequences, the numbers that PyTorch draws."""
+
 from __future__ import annotations
 
 import functools as _functools
@@ -15,7 +16,8 @@ MAXDIM = 1024  # PyTorch has 21201: the table would be 500 KB
 UNBALANCED = (
     "The balance properties of Sobol' points require n to be a power of 2. {before} points have "
     "been previously generated, then: n={before}+2**{m}={total}. If you still want to do this, "
-    "please use 'SobolEngine.draw()' instead.")
+    "please use 'SobolEngine.draw()' instead."
+)
 
 
 class SobolEngine:
@@ -34,8 +36,7 @@ class SobolEngine:
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None):
         if not 1 <= dimension <= MAXDIM:
-            raise ValueError("Supported range of dimensionality for SobolEngine is "
-                             f"[1, {MAXDIM}]")
+            raise ValueError(f"Supported range of dimensionality for SobolEngine is [1, {MAXDIM}]")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         self._directions, self._start = _directions(dimension), _np.zeros(dimension, _np.int64)
         if scramble:
@@ -50,8 +51,9 @@ class SobolEngine:
     def draw(self, n: int = 1, out=None, dtype=None):
         """The next n points: (n, dimension) of dtype, the default one if None."""
         from . import from_numpy
+
         dtype = dtype or _get_default_dtype()
-        points = self._next(n) / 2 ** MAXBIT
+        points = self._next(n) / 2**MAXBIT
         if self.num_generated == n and n:  # PyTorch computes the first point in the default dtype
             points[0] = points[0].astype(_get_default_dtype().name)
         result = from_numpy(points).to(dtype)
@@ -62,7 +64,7 @@ class SobolEngine:
 
     def draw_base2(self, m: int, out=None, dtype=None):
         """The next 2^m points: as many keep the sequence even. ValueError if they do not."""
-        n = 2 ** m
+        n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(UNBALANCED.format(before=self.num_generated, m=m, total=total))
@@ -91,6 +93,7 @@ class SobolEngine:
     def _scramble(self):
         """Multiply the directions by random triangular matrices of bits, and move the start."""
         from . import randint
+
         generator = None if self.seed is None else _Generator().manual_seed(self.seed)
         powers = 2 ** _np.arange(MAXBIT, dtype=_np.int64)
         shift = randint(2, (self.dimension, MAXBIT), generator=generator).numpy()
@@ -106,18 +109,21 @@ class SobolEngine:
     def sobolstate(self):
         """The directions, (dimension, 30) of int64."""
         from . import tensor
+
         return tensor(self._directions)
 
     @property
     def shift(self):
         """The first point, as integers."""
         from . import tensor
+
         return tensor(self._start)
 
     @property
     def quasi(self):
         """The last point drawn, as integers."""
         from . import tensor
+
         return tensor(self._point)
 
     def __repr__(self):

@@ -1,4 +1,5 @@
 """torch.random: generators and seeds. The numbers are those of PyTorch's CPU generator."""
+
 from __future__ import annotations
 
 import contextlib
@@ -11,8 +12,7 @@ from ._random import Mt19937Generator
 from ._tensor import from_array
 from ._tensor_base import Tensor
 
-__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng",
-           "thread_safe_generator"]
+__all__ = ["set_rng_state", "get_rng_state", "manual_seed", "seed", "initial_seed", "fork_rng", "thread_safe_generator"]
 
 
 class Generator:
@@ -28,8 +28,7 @@ class Generator:
     def __init__(self, device="cpu"):
         self.device = _types.device(device)
         if self.device.type not in ("cpu", "cuda"):
-            raise RuntimeError(f"Device type {self.device.type} is not supported for "
-                               "torch.Generator() api.")
+            raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.")
         self.bits = Mt19937Generator()
 
     def __repr__(self):
@@ -78,8 +77,7 @@ class Generator:
         """Another generator that goes on from the same state."""
         return Generator(self.device).set_state(self.get_state())
 
-    graphsafe_get_state, graphsafe_set_state = clone_state, lambda self, other: self.set_state(
-        other.get_state())
+    graphsafe_get_state, graphsafe_set_state = clone_state, lambda self, other: self.set_state(other.get_state())
 
 
 def _restored(device: str, state: bytes) -> Generator:
@@ -96,8 +94,7 @@ def bits_of(generator) -> Mt19937Generator:
     if generator is None:
         return default_generator.bits
     if not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not "
-                        f"{type(generator).__name__}")
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     return generator.bits
 
 
@@ -130,8 +127,7 @@ def set_rng_state(new_state: Tensor):
 
 
 @contextlib.contextmanager
-def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices",
-             device_type="cuda"):
+def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
     """Context: at its end the default generator is as it was at its beginning."""
     if not enabled:
         yield

@@ -1,4 +1,5 @@
 """The named tuples that ops with several results return: torch.return_types."""
+
 from __future__ import annotations
 
 from collections import namedtuple
@@ -12,8 +13,9 @@ def _named(name: str, *fields: str) -> type:
         parts = ",\n".join(f"{f}={getattr(self, f)!r}" for f in self._fields)
         return f"torch.return_types.{name}(\n{parts})"
 
-    return type(name, (base,), {"__slots__": (), "__module__": "torch.return_types",
-                                "__repr__": __repr__, "__str__": __repr__})
+    return type(
+        name, (base,), {"__slots__": (), "__module__": "torch.return_types", "__repr__": __repr__, "__str__": __repr__}
+    )
 
 
 aminmax = _named("aminmax", "min", "max")

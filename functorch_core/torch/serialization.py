@@ -1,4 +1,5 @@
 """torch.save and torch.load: PyTorch's checkpoint files, both directions."""
+
 from __future__ import annotations
 
 import contextlib
@@ -21,22 +22,43 @@ from ._serialization.archive import ArchiveReader
 from ._tensor_base import Tensor
 from ._utils import _rebuild_sparse_tensor
 
-__all__ = ["LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_crc32_options",
-           "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
-           "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save",
-           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options",
-           "skip_data"]
+__all__ = [
+    "LoadEndianness",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
+]
 
 DEFAULT_PROTOCOL = 2
 # For annotations.
 FILE_LIKE = str | os.PathLike | IO[bytes]
 MAP_LOCATION = Callable | _types.device | str | dict[str, str] | None
-ONLY_PICKLE = ("torch.save: pickle_module={name} is not implemented: tensors are written by this "
-               "library's own pickler. Leave pickle_module out")
+ONLY_PICKLE = (
+    "torch.save: pickle_module={name} is not implemented: tensors are written by this "
+    "library's own pickler. Leave pickle_module out"
+)
 
 
-def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL,
-         _use_new_zipfile_serialization=True, _disable_byteorder_record=False):
+def save(
+    obj,
+    f,
+    pickle_module=pickle,
+    pickle_protocol=DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization=True,
+    _disable_byteorder_record=False,
+):
     """Write an object with the tensors in it to a path or a binary file.
 
     >>> import io
@@ -49,13 +71,17 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL,
     if pickle_module is not pickle:
         raise NotImplementedError(ONLY_PICKLE.format(name=pickle_module.__name__))
     with saving():
-        engine.save(obj, f, describe=describe, pickle_protocol=pickle_protocol,
-                    legacy=not _use_new_zipfile_serialization,
-                    names_byteorder=not _disable_byteorder_record)
+        engine.save(
+            obj,
+            f,
+            describe=describe,
+            pickle_protocol=pickle_protocol,
+            legacy=not _use_new_zipfile_serialization,
+            names_byteorder=not _disable_byteorder_record,
+        )
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None,
-         **pickle_load_args):
+def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """The object that torch.save wrote, here or in PyTorch, to a path or a binary file.
 
     weights_only (the default) refuses everything but tensors, plain containers and what
@@ -70,16 +96,25 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise TypeError(f"load() got an unexpected keyword argument '{min(unknown)}'")
     rebuild = Rebuild()
     return engine.load(
-        f, rebuild=rebuild, map_location=map_location, weights_only=weights_only,
-        mmap=_mmap_by_default if mmap is None else mmap, pickle_module=pickle_module,
-        globals=_known_globals() if weights_only else _constants(), find_class=_find_class,
-        wrap_storage=rebuild.storage, encoding=pickle_load_args.pop("encoding", "utf-8"),
-        byteorder=_unmarked_byteorder())
+        f,
+        rebuild=rebuild,
+        map_location=map_location,
+        weights_only=weights_only,
+        mmap=_mmap_by_default if mmap is None else mmap,
+        pickle_module=pickle_module,
+        globals=_known_globals() if weights_only else _constants(),
+        find_class=_find_class,
+        wrap_storage=rebuild.storage,
+        encoding=pickle_load_args.pop("encoding", "utf-8"),
+        byteorder=_unmarked_byteorder(),
+    )
 
 
 def _checked_weights_only(weights_only: bool | None) -> bool:
-    forced = {name: os.environ.get(name) in ("1", "y", "yes", "true") for name in (
-        "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")}
+    forced = {
+        name: os.environ.get(name) in ("1", "y", "yes", "true")
+        for name in ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    }
     always, never = forced.values()
     if always and never:
         raise RuntimeError(f"Only one of {' or '.join(forced)} should be set, but both were set.")
@@ -139,6 +174,7 @@ def _find_class(module: str, name: str):
 
 def _in_module(module: str, name: str):
     import importlib
+
     try:
         found = importlib.import_module(module)
         for part in name.split("."):
@@ -195,6 +231,7 @@ def get_unsafe_globals_in_checkpoint(f) -> list[str]:
 def _allowed_names() -> set[str]:
     from ._serialization.rebuilding import LoadedStorages, Rebuilder, known_names
     from ._serialization.unpickling import SAFE_CONSTRUCTORS
+
     storages = LoadedStorages(lambda key: None, byteorder="little", map_location=None)
     return {*known_names(Rebuilder(storages, Rebuild()), _known_globals()), *SAFE_CONSTRUCTORS}
 
@@ -262,15 +299,19 @@ def set_crc32_options(compute_crc32: bool):
 def get_default_mmap_options() -> int:
     """MAP_PRIVATE: what is written to a mapped tensor does not reach the file."""
     import mmap
+
     return mmap.MAP_PRIVATE
 
 
 def set_default_mmap_options(flags: int):
     """Only MAP_PRIVATE is possible."""
     import mmap
+
     if flags not in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
-        raise ValueError("Invalid argument in function set_default_mmap_options, expected "
-                         f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
+        raise ValueError(
+            "Invalid argument in function set_default_mmap_options, expected "
+            f"mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}"
+        )
     if flags != get_default_mmap_options():
         raise NotImplementedError("torch.serialization.set_default_mmap_options: only MAP_PRIVATE")
 

@@ -1,17 +1,50 @@
 """torch.special: special functions under the names of SciPy."""
+
 from ._op import registry as _registry
 from ._ops.math import erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc, xlogy
 from ._ops.math import sigmoid as expit
 from ._ops.reduction import logsumexp
 from ._ops.special import (
-    airy_ai, bessel_j0, bessel_j1, bessel_y0, bessel_y1, chebyshev_polynomial_t,
-    chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w, digamma, entr, erfcx,
-    gammainc, gammaincc, hermite_polynomial_h, hermite_polynomial_he, i0, i0e, i1, i1e,
-    laguerre_polynomial_l, legendre_polynomial_p, log_ndtr, modified_bessel_i0, modified_bessel_i1,
-    modified_bessel_k0, modified_bessel_k1, ndtr, ndtri, polygamma, scaled_modified_bessel_k0,
-    scaled_modified_bessel_k1, shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u,
-    shifted_chebyshev_polynomial_v, shifted_chebyshev_polynomial_w, spherical_bessel_j0, xlog1py,
-    zeta)
+    airy_ai,
+    bessel_j0,
+    bessel_j1,
+    bessel_y0,
+    bessel_y1,
+    chebyshev_polynomial_t,
+    chebyshev_polynomial_u,
+    chebyshev_polynomial_v,
+    chebyshev_polynomial_w,
+    digamma,
+    entr,
+    erfcx,
+    gammainc,
+    gammaincc,
+    hermite_polynomial_h,
+    hermite_polynomial_he,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    laguerre_polynomial_l,
+    legendre_polynomial_p,
+    log_ndtr,
+    modified_bessel_i0,
+    modified_bessel_i1,
+    modified_bessel_k0,
+    modified_bessel_k1,
+    ndtr,
+    ndtri,
+    polygamma,
+    scaled_modified_bessel_k0,
+    scaled_modified_bessel_k1,
+    shifted_chebyshev_polynomial_t,
+    shifted_chebyshev_polynomial_u,
+    shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w,
+    spherical_bessel_j0,
+    xlog1py,
+    zeta,
+)
 from ._ops.special import digamma as psi
 from ._ops.special import lgamma as gammaln
 from ._ops.special import mvlgamma as multigammaln

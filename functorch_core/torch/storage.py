@@ -1,8 +1,8 @@
 """torch.storage: the memory behind tensors."""
+
 import io as _io
 
-from ._ops.storage import (
-    _LegacyStorage, TypedStorage, UntypedStorage, legacy_storages as _legacy_storages)
+from ._ops.storage import _LegacyStorage, TypedStorage, UntypedStorage, legacy_storages as _legacy_storages
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -12,4 +12,5 @@ globals().update(_legacy_storages)
 def _load_from_bytes(b):
     """A storage of a checkpoint in memory: what plain pickles of tensors hold."""
     from .serialization import load
+
     return load(_io.BytesIO(b), weights_only=False)

@@ -1,4 +1,5 @@
 """torch.torch_version: a version that compares by numbers."""
+
 from __future__ import annotations
 
 import re
@@ -18,7 +19,7 @@ def _parts(version) -> tuple[tuple[int, ...], bool]:
     numbers = [int(n) for n in release.group().split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
-    rest = version[release.end():].partition("+")[0]
+    rest = version[release.end() :].partition("+")[0]
     return tuple(numbers), not re.match(r"\.?(a|b|rc|dev|alpha|beta)", rest)
 
 

@@ -1,4 +1,5 @@
 """torch.types: names for annotations."""
+
 from __future__ import annotations
 
 import builtins as _builtins

@@ -1,4 +1,5 @@
 """associative_scan: all prefixes of an associative operation, in logarithmically many steps."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,8 +20,9 @@ def associative_scan(fun: Callable, xs: Sequence, *, axis: int = 0, reverse: boo
     xs = list(xs)
     lengths = {aval_of(x).shape[axis] if axis < aval_of(x).ndim else None for x in xs}
     if len(lengths) != 1 or None in lengths:
-        raise ValueError(f"associative_scan along axis {axis} takes arrays of one length there, "
-                         f"got {listed(map(aval_of, xs))}")
+        raise ValueError(
+            f"associative_scan along axis {axis} takes arrays of one length there, got {listed(map(aval_of, xs))}"
+        )
     if reverse:
         return _flipped(associative_scan(fun, _flipped(xs, axis), axis=axis), axis)
     return _prefixes(fun, xs, axis)
@@ -37,8 +39,7 @@ def _prefixes(fun: Callable, xs: list, axis: int) -> list:
         return xs
     pairs = _apply(fun, _every_other(xs, 0, n - 1, axis), _every_other(xs, 1, n, axis))
     odd = _prefixes(fun, pairs, axis)
-    before = odd if n % 2 else [slice_in_dim(x, start=0, limit=n // 2 - 1, dimension=axis)
-                                for x in odd]
+    before = odd if n % 2 else [slice_in_dim(x, start=0, limit=n // 2 - 1, dimension=axis) for x in odd]
     even = _every_other(xs, 2, n, axis)
     if n > 2:
         even = _apply(fun, before, even)
@@ -49,8 +50,9 @@ def _prefixes(fun: Callable, xs: list, axis: int) -> list:
 
 def _apply(fun: Callable, a: list, b: list) -> list:
     out = list(fun(a, b))
-    check_avals("associative_scan: what the function returns", avals_of(out), avals_of(a),
-                "It must keep shapes and dtypes.")
+    check_avals(
+        "associative_scan: what the function returns", avals_of(out), avals_of(a), "It must keep shapes and dtypes."
+    )
     return out
 
 
@@ -64,7 +66,7 @@ def _interleave(a, b, axis: int):
     both = slice_in_dim(a, start=0, limit=m, dimension=axis)
     pairs = concatenate(*(expand_dims(x, dims=(axis + 1,)) for x in (both, b)), dimension=axis + 1)
     shape = aval_of(b).shape
-    out = reshape(pairs, shape=(*shape[:axis], 2 * m, *shape[axis + 1:]))
+    out = reshape(pairs, shape=(*shape[:axis], 2 * m, *shape[axis + 1 :]))
     if n == m:
         return out
     return concatenate(out, slice_in_dim(a, start=m, limit=n, dimension=axis), dimension=axis)

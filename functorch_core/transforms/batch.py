@@ -1,4 +1,5 @@
 """Batching: a graph that does what the original does, for a whole axis of inputs at once."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -37,7 +38,8 @@ def _sees_axis(node, axis: Axis) -> bool:
     if axis.name is None:
         return False
     return node.params.get("axis_name") == axis.name or any(
-        _sees_axis(n, axis) for g in subgraphs(node) for n in g.nodes)
+        _sees_axis(n, axis) for g in subgraphs(node) for n in g.nodes
+    )
 
 
 @memoised
@@ -49,14 +51,14 @@ def batch(graph: Graph, axis: Axis, dims: tuple, out: tuple | None = None):
     """
     builder = Builder(f"batch_{graph.name}")
     with builder:
-        args = [builder.input(a if d is None else a.with_shape(
-            a.shape[:d] + (axis.size,) + a.shape[d:])) for a, d in zip(graph.in_avals, dims)]
+        args = [
+            builder.input(a if d is None else a.with_shape(a.shape[:d] + (axis.size,) + a.shape[d:]))
+            for a, d in zip(graph.in_avals, dims)
+        ]
         outs, out_dims = batch_values(graph, axis, args, dims)
         if out is not None:
-            want = [0 if w is True else (d if w is None or w is False else w)
-                    for w, d in zip(out, out_dims)]
-            outs = [x if w == d else move_batch_axis(axis, x, d, w)
-                    for x, d, w in zip(outs, out_dims, want)]
+            want = [0 if w is True else (d if w is None or w is False else w) for w, d in zip(out, out_dims)]
+            outs = [x if w == d else move_batch_axis(axis, x, d, w) for x, d, w in zip(outs, out_dims, want)]
             out_dims = want
         new = builder.finish(outs)
     return new, tuple(out_dims)

@@ -1,10 +1,11 @@
 """Leaving the program: Python functions of host arrays, and custom calls by name.
 
-    pure_callback *args -> *outs    params: fun, out_avals, vmap_method
-    debug_callback *args -> *token  params: fun, tokens
-    custom_call *args -> *outs      params: target, out_avals, backend_config, api_version,
-                                            reference
+pure_callback *args -> *outs    params: fun, out_avals, vmap_method
+debug_callback *args -> *token  params: fun, tokens
+custom_call *args -> *outs      params: target, out_avals, backend_config, api_version,
+                                        reference
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -34,33 +35,37 @@ OPAQUE = Reason("""a Python callback is opaque, it has no derivative of its own.
 # ---- lowering ------------------------------------------------------------------------------------
 
 
-def call_text(target: str, operands, out_avals, *, api_version: int = 4, backend_config: str = "",
-              has_side_effect: bool = False) -> str:
+def call_text(
+    target: str, operands, out_avals, *, api_version: int = 4, backend_config: str = "", has_side_effect: bool = False
+) -> str:
     """The text of a stablehlo.custom_call."""
     config = f", backend_config = {backend_config}" if backend_config else ""
     results = ", ".join(map(tensor_type, out_avals))
-    attributes = (f"api_version = {api_version} : i32, "
-                  f"has_side_effect = {str(has_side_effect).lower()}{config}")
-    return (f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{attributes}}} : "
-            f"({', '.join(o.type for o in operands)}) -> "
-            + (f"({results})" if len(out_avals) != 1 else results))
+    attributes = f"api_version = {api_version} : i32, has_side_effect = {str(has_side_effect).lower()}{config}"
+    return (
+        f"stablehlo.custom_call @{target}({', '.join(operands)}) {{{attributes}}} : "
+        f"({', '.join(o.type for o in operands)}) -> " + (f"({results})" if len(out_avals) != 1 else results)
+    )
 
 
 def _lower_callback(ctx, operands, fun: Callable, out_avals: Sequence[Aval], has_side_effect: bool):
     if ctx.platform not in TARGETS:
-        raise NotImplementedError(f"no Python callbacks on platform {ctx.platform!r}, only on "
-                                  + ", ".join(TARGETS))
+        raise NotImplementedError(f"no Python callbacks on platform {ctx.platform!r}, only on " + ", ".join(TARGETS))
     index = ctx.callback(fun, operands, out_avals)
-    text = call_text(TARGETS[ctx.platform], operands, out_avals, has_side_effect=has_side_effect,
-                     backend_config=f"{{index = {index} : ui64}}")
+    text = call_text(
+        TARGETS[ctx.platform],
+        operands,
+        out_avals,
+        has_side_effect=has_side_effect,
+        backend_config=f"{{index = {index} : ui64}}",
+    )
     return ctx.raw(text, tuple(out_avals))
 
 
 # ---- pure_callback -------------------------------------------------------------------------------
 
 
-def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *,
-                  vmap_method: str | None = None) -> list:
+def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *, vmap_method: str | None = None) -> list:
     """fun(*arrays) -> arrays of `out_avals`, called by the running program with host arrays.
 
     It may be called any number of times, or not at all. `vmap_method` says what vmap does: call it
@@ -70,8 +75,7 @@ def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *,
     """
     if vmap_method is not None and vmap_method not in VMAP_METHODS:
         raise ValueError(f"pure_callback: vmap_method={vmap_method!r} is not one of {VMAP_METHODS}")
-    return list(bind(pure_callback_p, *args, fun=fun, out_avals=tuple(out_avals),
-                     vmap_method=vmap_method))
+    return list(bind(pure_callback_p, *args, fun=fun, out_avals=tuple(out_avals), vmap_method=vmap_method))
 
 
 def checked_results(fun: Callable, results, out_avals: Sequence[Aval]) -> list[np.ndarray]:
@@ -79,14 +83,15 @@ def checked_results(fun: Callable, results, out_avals: Sequence[Aval]) -> list[n
     name = getattr(fun, "__name__", repr(fun))
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != len(out_avals):
-        raise ValueError(f"callback {name} returned {len(results)} arrays, its declaration has "
-                         f"{len(out_avals)}")
+        raise ValueError(f"callback {name} returned {len(results)} arrays, its declaration has {len(out_avals)}")
     arrays = [np.asarray(r) for r in results]
     for i, (array, a) in enumerate(zip(arrays, out_avals)):
         if aval_of(array) is not a:
-            raise TypeError(f"callback {name}, result {i}: expected {a}, got {aval_of(array)}\n"
-                            "    Declare what it returns in result_shape_dtypes, or convert there: "
-                            "np.asarray(y, dtype).")
+            raise TypeError(
+                f"callback {name}, result {i}: expected {a}, got {aval_of(array)}\n"
+                "    Declare what it returns in result_shape_dtypes, or convert there: "
+                "np.asarray(y, dtype)."
+            )
     return arrays
 
 
@@ -96,8 +101,9 @@ def _callback_reference(*args, fun, out_avals, vmap_method):
 
 def _callback_batch(axis, args, dims, *, fun, out_avals, vmap_method):
     if vmap_method is None:
-        raise NotImplementedError("vmap of a pure_callback without vmap_method; say "
-                                  f"vmap_method= one of {VMAP_METHODS}")
+        raise NotImplementedError(
+            f"vmap of a pure_callback without vmap_method; say vmap_method= one of {VMAP_METHODS}"
+        )
     batched = present(dims)
     args = [move_batch_axis(axis, x, d, 0) if b else x for x, d, b in zip(args, dims, batched)]
     if vmap_method.startswith("sequential"):
@@ -106,8 +112,7 @@ def _callback_batch(axis, args, dims, *, fun, out_avals, vmap_method):
     size = axis.size if vmap_method == "broadcast_all" else 1
     args = [x if b else _repeated(x, size) for x, b in zip(args, batched)]
     new = tuple(a.with_shape((axis.size, *a.shape)) for a in out_avals)
-    return bind(pure_callback_p, *args, fun=fun, out_avals=new,
-                vmap_method=vmap_method), [0] * len(out_avals)
+    return bind(pure_callback_p, *args, fun=fun, out_avals=new, vmap_method=vmap_method), [0] * len(out_avals)
 
 
 def _repeated(x, size: int):
@@ -116,19 +121,25 @@ def _repeated(x, size: int):
 
 def _one_by_one(primitive: Primitive, args, batched, params) -> list:
     """The primitive on one example after the other: a scan over the batched arguments."""
+
     def one(*slices):
         rest = iter(slices)
         return bind(primitive, *(next(rest) if b else x for x, b in zip(args, batched)), **params)
+
     return map_values(one, [x for x, b in zip(args, batched) if b])
 
 
 pure_callback_p = Primitive(
-    "pure_callback", family="callback", multiple=True,
+    "pure_callback",
+    family="callback",
+    multiple=True,
     shape=lambda *args, fun, out_avals, vmap_method: out_avals,
     reference=_callback_reference,
-    lower=lambda ctx, *args, fun, out_avals, vmap_method: _lower_callback(
-        ctx, args, fun, out_avals, False),
-    jvp=OPAQUE, transpose=NOT_LINEAR, batch=_callback_batch)
+    lower=lambda ctx, *args, fun, out_avals, vmap_method: _lower_callback(ctx, args, fun, out_avals, False),
+    jvp=OPAQUE,
+    transpose=NOT_LINEAR,
+    batch=_callback_batch,
+)
 
 # ---- debug_callback ------------------------------------------------------------------------------
 
@@ -150,7 +161,7 @@ def debug_callback(fun: Callable, args: Sequence, *, ordered: bool = False):
         return
     builder = current()
     tokens = [] if builder is None else _tokens(builder)
-    token, = bind(debug_callback_p, *args, *tokens, fun=fun, tokens=len(tokens))
+    (token,) = bind(debug_callback_p, *args, *tokens, fun=fun, tokens=len(tokens))
     if builder is not None:
         builder.ordered = (token, len(builder.nodes))
 
@@ -202,9 +213,11 @@ def _debug_shape(*args, fun, tokens):
 
 def _debug_call(fun: Callable, tokens: int | None):
     """What is called: fun of the arrays without the tokens."""
+
     def call(*arrays):
-        fun(*arrays[:len(arrays) - (tokens or 0)])
+        fun(*arrays[: len(arrays) - (tokens or 0)])
         return () if tokens is None else (np.zeros((), np.uint8),)
+
     return call
 
 
@@ -224,6 +237,7 @@ def _debug_batch(axis, args, dims, *, fun, tokens):
         rest = iter(slices)
         args_of_one = [next(rest) if b else x for x, b in zip(args, batched)]
         return bind(debug_callback_p, *args_of_one, *carry, **params), []
+
     start = [constant(np.zeros((), np.uint8))]
     xs = [x for x, b in zip(args, batched) if b]
     return scan(one, start, xs)[0], [None]
@@ -235,44 +249,74 @@ def _debug_jvp(primals, tangents, *, fun, tokens):
 
 
 debug_callback_p = Primitive(
-    "debug_callback", family="callback", multiple=True, effect=True,
-    shape=_debug_shape, reference=_debug_reference,
+    "debug_callback",
+    family="callback",
+    multiple=True,
+    effect=True,
+    shape=_debug_shape,
+    reference=_debug_reference,
     lower=lambda ctx, *args, fun, tokens: _lower_callback(
-        ctx, args, _debug_call(fun, tokens), _debug_shape(*args, fun=fun, tokens=tokens), True),
-    jvp=_debug_jvp, transpose=NOT_LINEAR, batch=_debug_batch)
+        ctx, args, _debug_call(fun, tokens), _debug_shape(*args, fun=fun, tokens=tokens), True
+    ),
+    jvp=_debug_jvp,
+    transpose=NOT_LINEAR,
+    batch=_debug_batch,
+)
 
 # ---- custom_call ---------------------------------------------------------------------------------
 
 
-def custom_call(target: str, out_avals: Sequence[Aval], args: Sequence, *, backend_config: str = "",
-                api_version: int = 4, reference: Callable | None = None) -> list:
+def custom_call(
+    target: str,
+    out_avals: Sequence[Aval],
+    args: Sequence,
+    *,
+    backend_config: str = "",
+    api_version: int = 4,
+    reference: Callable | None = None,
+) -> list:
     """A function that was registered with XLA under a name, called on arrays.
 
     The call is pure: it may be dropped or merged with an equal one. `backend_config` is the text of
     its attributes, '{lower = true}'. `reference` is what NumPy computes instead: without it the
     call only runs compiled.
     """
-    return list(bind(custom_call_p, *args, target=target, out_avals=tuple(out_avals),
-                     backend_config=backend_config, api_version=api_version, reference=reference))
+    return list(
+        bind(
+            custom_call_p,
+            *args,
+            target=target,
+            out_avals=tuple(out_avals),
+            backend_config=backend_config,
+            api_version=api_version,
+            reference=reference,
+        )
+    )
 
 
 def _custom_call_reference(*args, target, reference, **_):
     if reference is None:
-        raise NotImplementedError(f"custom call {target!r} has no NumPy reference; compile it, or "
-                                  "pass custom_call(..., reference=f)")
+        raise NotImplementedError(
+            f"custom call {target!r} has no NumPy reference; compile it, or pass custom_call(..., reference=f)"
+        )
     found = reference(*args)
     return found if isinstance(found, (tuple, list)) else (found,)
 
 
 def _custom_call_lower(ctx, *args, target, out_avals, backend_config, api_version, reference):
-    return ctx.raw(call_text(target, args, out_avals, backend_config=backend_config,
-                             api_version=api_version), out_avals)
+    return ctx.raw(
+        call_text(target, args, out_avals, backend_config=backend_config, api_version=api_version), out_avals
+    )
 
 
 custom_call_p = Primitive(
-    "custom_call", family="callback", multiple=True,
+    "custom_call",
+    family="callback",
+    multiple=True,
     shape=lambda *args, out_avals, **_: out_avals,
-    reference=_custom_call_reference, lower=_custom_call_lower,
+    reference=_custom_call_reference,
+    lower=_custom_call_lower,
     jvp=Reason("XLA knows no derivative of it; put a custom_jvp or custom_vjp rule around it"),
     transpose=NOT_LINEAR,
-    batch=Reason("its target decides what a batch is; put the call into a scan (map_values)"))
+    batch=Reason("its target decides what a batch is; put the call into a scan (map_values)"),
+)

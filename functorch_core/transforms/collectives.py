@@ -5,6 +5,7 @@
 They exist until the vmap of their axis batches them into ordinary operations. One over another
 axis passes through it.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -17,8 +18,7 @@ from ..core import dtypes as dt
 from ..core.aval import aval
 from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
-from ..primitives import (
-    broadcast_in_dim, constant, div, eq, iota, mul, reduce_max, reduce_sum, select, zeros)
+from ..primitives import broadcast_in_dim, constant, div, eq, iota, mul, reduce_max, reduce_sum, select, zeros
 from ..primitives.batching import Axis, move_batch_axis
 from ..primitives.declare import check_dtype, jointly_linear
 
@@ -69,21 +69,32 @@ def axis_size(name, what: str = "axis_size") -> int:
 
 def _unbound(name: str):
     """The reference and the lowering of a collective: too late, its axis is gone."""
+
     def rule(*args, axis_name, size, **params):
         raise NameError(UNBOUND.format(what=name, name=axis_name, bound="none here any more"))
+
     return rule
 
 
 def _collective(name: str, *, shape: Callable, jvp, transpose, over: Callable):
     """A primitive of one operand; over(axis, x, dim, **params) -> (out, dim) is its own vmap."""
+
     def batch(axis, args, dims, *, axis_name, size, **params):
         x, dim = args[0], dims[0]
         if axis_name == axis.name:
             return over(axis, x, dim, **params)
         return _past_another(primitive, x, dim, axis_name=axis_name, size=size, **params)
 
-    primitive = Primitive(name, family="collective", shape=shape, reference=_unbound(name),
-                          lower=_unbound(name), jvp=jvp, transpose=transpose, batch=batch)
+    primitive = Primitive(
+        name,
+        family="collective",
+        shape=shape,
+        reference=_unbound(name),
+        lower=_unbound(name),
+        jvp=jvp,
+        transpose=transpose,
+        batch=batch,
+    )
     return primitive
 
 
@@ -122,8 +133,13 @@ def _psum_over(axis, x, dim):
     return mul(x, broadcast_in_dim(count, shape=x.shape, dims=())), None
 
 
-psum_p = _collective("psum", shape=_psum_shape, jvp=jointly_linear(_psum),
-                     transpose=lambda ct, x, **params: (_psum(ct, **params),), over=_psum_over)
+psum_p = _collective(
+    "psum",
+    shape=_psum_shape,
+    jvp=jointly_linear(_psum),
+    transpose=lambda ct, x, **params: (_psum(ct, **params),),
+    over=_psum_over,
+)
 
 
 def pmean(x, *, axis_name):
@@ -163,8 +179,12 @@ def _pmax_jvp(primals, tangents, **params):
 
 
 pmax_p = _collective(
-    "pmax", shape=_pmax_shape, jvp=_pmax_jvp, transpose=NOT_LINEAR,
-    over=lambda axis, x, dim: (x if dim is None else reduce_max(x, axes=(dim,)), None))
+    "pmax",
+    shape=_pmax_shape,
+    jvp=_pmax_jvp,
+    transpose=NOT_LINEAR,
+    over=lambda axis, x, dim: (x if dim is None else reduce_max(x, axes=(dim,)), None),
+)
 
 # ---- all_gather ----------------------------------------------------------------------------------
 
@@ -180,8 +200,7 @@ def _all_gather(x, *, axis_name, size, at):
 
 def _all_gather_shape(x, *, axis_name, size, at):
     if not 0 <= at <= x.ndim:
-        raise ValueError(f"all_gather of {x}: at={at} is not a place for a new dimension, 0 to "
-                         f"{x.ndim}")
+        raise ValueError(f"all_gather of {x}: at={at} is not a place for a new dimension, 0 to {x.ndim}")
     return aval((*x.shape[:at], size, *x.shape[at:]), x.dtype)
 
 
@@ -189,15 +208,17 @@ def _all_gather_transpose(ct, x, *, axis_name, size, at):
     """Each example's cotangent is its own row of the sum of all."""
     summed = _psum(ct, axis_name=axis_name, size=size)
     index = bind(axis_index_p, axis_name=axis_name, size=size)
-    rows = eq(iota(shape=ct.shape, dtype=dt.int32, dimension=at),
-              broadcast_in_dim(index, shape=ct.shape, dims=()))
+    rows = eq(iota(shape=ct.shape, dtype=dt.int32, dimension=at), broadcast_in_dim(index, shape=ct.shape, dims=()))
     return (reduce_sum(select(rows, summed, zeros(ct.aval)), axes=(at,)),)
 
 
 all_gather_p = _collective(
-    "all_gather", shape=_all_gather_shape, jvp=jointly_linear(_all_gather),
+    "all_gather",
+    shape=_all_gather_shape,
+    jvp=jointly_linear(_all_gather),
     transpose=_all_gather_transpose,
-    over=lambda axis, x, dim, at: (move_batch_axis(axis, x, dim, at), None))
+    over=lambda axis, x, dim, at: (move_batch_axis(axis, x, dim, at), None),
+)
 
 # ---- axis_index ----------------------------------------------------------------------------------
 
@@ -214,7 +235,12 @@ def _axis_index_batch(axis, args, dims, *, axis_name, size):
 
 
 axis_index_p = Primitive(
-    "axis_index", family="collective",
+    "axis_index",
+    family="collective",
     shape=lambda *, axis_name, size: aval((), dt.int32),
-    reference=_unbound("axis_index"), lower=_unbound("axis_index"),
-    jvp=Reason("it has no operand"), transpose=NOT_LINEAR, batch=_axis_index_batch)
+    reference=_unbound("axis_index"),
+    lower=_unbound("axis_index"),
+    jvp=Reason("it has no operand"),
+    transpose=NOT_LINEAR,
+    batch=_axis_index_batch,
+)

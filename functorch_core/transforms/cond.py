@@ -5,6 +5,7 @@
 The index, an int32, is clamped to 0 ... n - 1. With a batched index there is no one branch to take:
 all are computed, with all effects they have, and each example selects its own.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,18 +21,7 @@ from ..primitives import broadcast_in_dim, constant, convert, eq, ge, le, select
 from .batch import batch, move_batch_axis
 from .jvp import jvp
 from .linearize import Split, partial_eval
-from .nested import (
-    check_avals,
-    either,
-    is_linear,
-    join_captures,
-    listed,
-    merge,
-    pick,
-    present,
-    spread,
-    avals_of,
-)
+from .nested import check_avals, either, is_linear, join_captures, listed, merge, pick, present, spread, avals_of
 from .custom import stop_gradient
 from .transpose import transpose
 
@@ -56,8 +46,10 @@ def switch(index, branches: Sequence[Callable], operands: Sequence) -> list:
 def cond(pred, true_fun: Callable, false_fun: Callable, operands: Sequence) -> list:
     """true_fun(*operands) where the bool scalar `pred` holds, else false_fun(*operands)."""
     if aval_of(pred) is not aval((), dt.bool_):
-        raise TypeError(f"cond takes a bool scalar as its predicate, got {aval_of(pred)}; "
-                        "compare first (x > 0), and reduce with any() or all()")
+        raise TypeError(
+            f"cond takes a bool scalar as its predicate, got {aval_of(pred)}; "
+            "compare first (x > 0), and reduce with any() or all()"
+        )
     return switch(convert(pred, dtype=dt.int32), (false_fun, true_fun), operands)
 
 
@@ -68,11 +60,18 @@ def _shape(index, *operands, branches):
     if index is not aval((), dt.int32):
         raise TypeError(f"cond takes an int32 scalar as its index, got {index}; convert it first")
     for i, branch in enumerate(branches):
-        check_avals(f"cond: branch {i} takes {listed(branch.in_avals)}", operands, branch.in_avals,
-                    "Pass every branch the same operands.")
-        check_avals(f"cond: branch {i} returns something else than branch 0", branch.out_avals,
-                    branches[0].out_avals, "Let all branches return equal shapes and dtypes: "
-                    "broadcast and convert inside them.")
+        check_avals(
+            f"cond: branch {i} takes {listed(branch.in_avals)}",
+            operands,
+            branch.in_avals,
+            "Pass every branch the same operands.",
+        )
+        check_avals(
+            f"cond: branch {i} returns something else than branch 0",
+            branch.out_avals,
+            branches[0].out_avals,
+            "Let all branches return equal shapes and dtypes: broadcast and convert inside them.",
+        )
     return branches[0].out_avals
 
 
@@ -85,8 +84,7 @@ def _lower(ctx, index, *operands, branches):
         return ctx.graph(branches[0], operands)
     # XLA takes the last branch for an index out of range on either side.
     index = ctx.op("stablehlo.maximum", index, ctx.full(index.aval, 0), out=index.aval)
-    regions = [ctx.region((), lambda c, branch=branch: c.graph(branch, operands))
-               for branch in branches]
+    regions = [ctx.region((), lambda c, branch=branch: c.graph(branch, operands)) for branch in branches]
     return ctx.op("stablehlo.case", index, out=branches[0].out_avals, regions=regions)
 
 
@@ -117,8 +115,8 @@ def _partial_eval(split, args, node):
     n = len(out_unknown) - sum(out_unknown)
     known_outs, residuals = outs[:n], outs[n:]
     unknown_outs = split.add_unknown(
-        cond_p, [index, *(known_args[i] for i in kept), *residuals, *pick(operands, unknown)],
-        branches=later)
+        cond_p, [index, *(known_args[i] for i in kept), *residuals, *pick(operands, unknown)], branches=later
+    )
     return merge(out_unknown, unknown_outs, known_outs)
 
 
@@ -144,7 +142,7 @@ def _join_residuals(splits: Sequence[Split]):
     joint, places = [], []
     for s in splits:
         free, mine = list(range(len(joint))), []
-        for a, forwarded in zip(s.known.out_avals[s.known_outs:], s.forwarded()):
+        for a, forwarded in zip(s.known.out_avals[s.known_outs :], s.forwarded()):
             place = None
             if forwarded is None:
                 place = next((i for i in free if joint[i] is a), len(joint))
@@ -157,20 +155,20 @@ def _join_residuals(splits: Sequence[Split]):
 def _known_branch(s: Split, avals, places) -> Graph:
     def fun(*known):
         outs = run(s.known, known)
-        residuals = dict(zip(places, outs[s.known_outs:]))
-        return outs[:s.known_outs] + [residuals[i] if i in residuals else zeros(a)
-                                      for i, a in enumerate(avals)]
+        residuals = dict(zip(places, outs[s.known_outs :]))
+        return outs[: s.known_outs] + [residuals[i] if i in residuals else zeros(a) for i, a in enumerate(avals)]
+
     return trace_closed(fun, s.known.in_avals, s.known.name)
 
 
 def _unknown_branch(s: Split, avals, places, kept) -> Graph:
     def fun(*args):
         passed = dict(zip(kept, args))
-        joint = args[len(kept):len(kept) + len(avals)]
+        joint = args[len(kept) : len(kept) + len(avals)]
         residuals = [passed[f] if p is None else joint[p] for f, p in zip(s.forwarded(), places)]
-        return run(s.unknown, [*residuals, *args[len(kept) + len(avals):]])
-    in_avals = [s.known.in_avals[i] for i in kept] + avals + list(
-        s.unknown.in_avals[s.residuals:])
+        return run(s.unknown, [*residuals, *args[len(kept) + len(avals) :]])
+
+    in_avals = [s.known.in_avals[i] for i in kept] + avals + list(s.unknown.in_avals[s.residuals :])
     return trace_closed(fun, in_avals, s.unknown.name)
 
 
@@ -212,8 +210,7 @@ def _select_branch(axis, index, operands, dims, branches):
         mine = [_guard(axis, taken, x, d) for x, d in zip(operands, dims)]
         mine_dims = tuple(0 if d is not None else None for d in dims)
         found = run(batch(branch, axis, mine_dims, want)[0], mine)
-        outs = found if outs is None else [
-            select(_widen(taken, x), x, other) for x, other in zip(found, outs)]
+        outs = found if outs is None else [select(_widen(taken, x), x, other) for x, other in zip(found, outs)]
     return outs, list(want)
 
 
@@ -239,6 +236,14 @@ def _guard(axis, taken, x, dim):
 
 
 cond_p = Primitive(
-    "cond", family="control", multiple=True,
-    shape=_shape, reference=_reference, lower=_lower, jvp=_jvp, partial_eval=_partial_eval,
-    transpose=_transpose, batch=_batch)
+    "cond",
+    family="control",
+    multiple=True,
+    shape=_shape,
+    reference=_reference,
+    lower=_lower,
+    jvp=_jvp,
+    partial_eval=_partial_eval,
+    transpose=_transpose,
+    batch=_batch,
+)

@@ -7,6 +7,7 @@
 A rule is a user's function, traced when a derivative first needs it and remembered. It is a
 parameter of the node and compares by identity. Batching a node batches its rule, as lazily.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -58,11 +59,15 @@ def stop_gradient(x):
 
 
 stop_gradient_p = Primitive(
-    "stop_gradient", family="structure",
-    shape=lambda x: x, reference=lambda x: x, lower=lambda ctx, x: x,
+    "stop_gradient",
+    family="structure",
+    shape=lambda x: x,
+    reference=lambda x: x,
+    lower=lambda ctx, x: x,
     jvp=lambda primals, tangents: (stop_gradient(primals[0]), None),
     transpose=Reason("its derivative is zero by definition"),
-    batch=lambda axis, args, dims: (stop_gradient(args[0]), dims[0]))
+    batch=lambda axis, args, dims: (stop_gradient(args[0]), dims[0]),
+)
 
 # ---- rules: what they share ----------------------------------------------------------------------
 
@@ -86,17 +91,20 @@ def _check_number(found: Sequence, expected: int, of: str, **about):
 
 def _pair(returned, rule: str, name: str, advice: str) -> tuple[list, list]:
     """A rule's two lists; TypeError for anything else."""
-    if not isinstance(returned, (tuple, list)) or len(returned) != 2 or not all(
-            isinstance(part, (tuple, list)) for part in returned):
-        raise TypeError(f"{rule} of `{name}` returned {type(returned).__name__}, expected a pair "
-                        f"of sequences.\n    {advice}")
+    if (
+        not isinstance(returned, (tuple, list))
+        or len(returned) != 2
+        or not all(isinstance(part, (tuple, list)) for part in returned)
+    ):
+        raise TypeError(
+            f"{rule} of `{name}` returned {type(returned).__name__}, expected a pair of sequences.\n    {advice}"
+        )
     return list(returned[0]), list(returned[1])
 
 
 def _filled(values: Sequence, avals: Sequence[Aval]) -> list:
     """The values of the differentiable avals, None replaced by zeros."""
-    return [zeros(a) if x is None else x
-            for x, a, d in zip(values, avals, differentiable(avals)) if d]
+    return [zeros(a) if x is None else x for x, a, d in zip(values, avals, differentiable(avals)) if d]
 
 
 class _Memo:
@@ -113,8 +121,9 @@ class _Memo:
 
 
 def _one_example(avals: Sequence[Aval], dims: Sequence) -> tuple[Aval, ...]:
-    return tuple(a if d is None else a.with_shape(a.shape[:d] + a.shape[d + 1:])
-                 for a, d in zip(avals, dims, strict=True))
+    return tuple(
+        a if d is None else a.with_shape(a.shape[:d] + a.shape[d + 1 :]) for a, d in zip(avals, dims, strict=True)
+    )
 
 
 # ---- custom_jvp ----------------------------------------------------------------------------------
@@ -152,9 +161,9 @@ class JvpRule(_Memo):
             _check_number(outs, len(out_avals), "output of the function", what="outputs", **about)
             _check_each(outs, out_avals, what="output", **about)
             _check_number(dots, len(out_avals), "output", what="tangents", **about)
-            _check_each(_filled(dots, out_avals), pick(out_avals, differentiable(out_avals)),
-                        what="tangent", **about)
+            _check_each(_filled(dots, out_avals), pick(out_avals, differentiable(out_avals)), what="tangent", **about)
             return [*outs, *_filled(dots, out_avals)]
+
         return trace_closed(fun, [*in_avals, *pick(in_avals, mask)], f"jvp_of_{self.name}")
 
 
@@ -167,8 +176,7 @@ class BatchedJvpRule(JvpRule):
 
     def _trace(self, in_avals, out_avals):
         with in_axis(self.axis):
-            base = self.base.dual(_one_example(in_avals, self.dims),
-                                  _one_example(out_avals, (0,) * len(out_avals)))
+            base = self.base.dual(_one_example(in_avals, self.dims), _one_example(out_avals, (0,) * len(out_avals)))
         dims = (*self.dims, *pick(self.dims, differentiable(in_avals)))
         return batch(base, self.axis, dims, (0,) * len(base.outputs))[0]
 
@@ -182,9 +190,11 @@ def custom_jvp(fun: Callable, rule: JvpRule, args: Sequence) -> list:
 def _own_graph(fun: Callable, args: Sequence, name: str):
     graph, captures = trace(fun, avals_of(args), name)
     if captures:
-        raise TypeError(f"`{name}` has a derivative of its own and closes over {captures[0]}, a "
-                        "traced value, which that derivative would not see.\n"
-                        "    Pass it as an argument instead.")
+        raise TypeError(
+            f"`{name}` has a derivative of its own and closes over {captures[0]}, a "
+            "traced value, which that derivative would not see.\n"
+            "    Pass it as an argument instead."
+        )
     return graph, captures
 
 
@@ -215,11 +225,16 @@ def _reference(*args, graph, rule):
 
 
 custom_jvp_p = Primitive(
-    "custom_jvp", family="custom", multiple=True,
+    "custom_jvp",
+    family="custom",
+    multiple=True,
     shape=lambda *avals, graph, rule: graph.out_avals,
     reference=_reference,
     lower=lambda ctx, *args, graph, rule: ctx.graph(graph, args),
-    jvp=_custom_jvp_jvp, transpose=_transpose_through, batch=_custom_batch)
+    jvp=_custom_jvp_jvp,
+    transpose=_transpose_through,
+    batch=_custom_batch,
+)
 
 # ---- custom_vjp ----------------------------------------------------------------------------------
 
@@ -261,10 +276,11 @@ class VjpRule(_Memo):
             _check_number(outs, len(out_avals), "output of the function", what="outputs", **about)
             _check_each(outs, out_avals, what="output", **about)
             return [*outs, *residuals]
+
         return trace_closed(fun, in_avals, f"fwd_of_{self.name}")
 
     def _backward(self, in_avals, out_avals):
-        residuals = self.forward(in_avals, out_avals).out_avals[len(out_avals):]
+        residuals = self.forward(in_avals, out_avals).out_avals[len(out_avals) :]
         return UserBackward(self, residuals, in_avals, out_avals)
 
 
@@ -276,8 +292,7 @@ class BatchedVjpRule(VjpRule):
         self.base, self.axis, self.dims = base, axis, dims
 
     def _example(self, in_avals, out_avals):
-        return (_one_example(in_avals, self.dims),
-                _one_example(out_avals, (0,) * len(out_avals)))
+        return (_one_example(in_avals, self.dims), _one_example(out_avals, (0,) * len(out_avals)))
 
     def _batched_forward(self, in_avals, out_avals):
         with in_axis(self.axis):
@@ -290,7 +305,7 @@ class BatchedVjpRule(VjpRule):
         return self._batched_forward(in_avals, out_avals)[0]
 
     def _backward(self, in_avals, out_avals):
-        residual_dims = self._batched_forward(in_avals, out_avals)[1][len(out_avals):]
+        residual_dims = self._batched_forward(in_avals, out_avals)[1][len(out_avals) :]
         with in_axis(self.axis):
             base = self.base.backward(*self._example(in_avals, out_avals))
         return base.batched(self.axis, residual_dims, pick(self.dims, differentiable(in_avals)))
@@ -303,8 +318,7 @@ class Backward(_Memo):
     only differentiable ones, in both.
     """
 
-    def __init__(self, name: str, residuals: Sequence[Aval], in_avals: Sequence[Aval],
-                 out_avals: Sequence[Aval]):
+    def __init__(self, name: str, residuals: Sequence[Aval], in_avals: Sequence[Aval], out_avals: Sequence[Aval]):
         super().__init__()
         self.name, self.residuals = name, tuple(residuals)
         self.in_avals, self.out_avals = tuple(in_avals), tuple(out_avals)
@@ -326,8 +340,9 @@ class UserBackward(Backward):
     """The user's backward function."""
 
     def __init__(self, rule: VjpRule, residuals, in_avals, out_avals):
-        super().__init__(rule.name, residuals, pick(in_avals, differentiable(in_avals)),
-                         pick(out_avals, differentiable(out_avals)))
+        super().__init__(
+            rule.name, residuals, pick(in_avals, differentiable(in_avals)), pick(out_avals, differentiable(out_avals))
+        )
         self.fun, self.all_in, self.all_out = rule.bwd, in_avals, out_avals
 
     def _graph(self):
@@ -338,12 +353,15 @@ class UserBackward(Backward):
             about = dict(rule="backward rule", name=self.name, advice=BWD_ADVICE)
             found = self.fun(residuals, spread(out_mask, cotangents))
             if not isinstance(found, (tuple, list)):
-                raise TypeError(f"backward rule of `{self.name}` returned {type(found).__name__}, "
-                                f"expected a sequence.\n    {BWD_ADVICE}")
+                raise TypeError(
+                    f"backward rule of `{self.name}` returned {type(found).__name__}, "
+                    f"expected a sequence.\n    {BWD_ADVICE}"
+                )
             _check_number(found, len(mask), "input", what="cotangents", **about)
             found = _filled(found, self.all_in)
             _check_each(found, self.in_avals, what="cotangent", **about)
             return found
+
         return trace_closed(fun, [*self.residuals, *self.out_avals], f"bwd_of_{self.name}")
 
 
@@ -352,12 +370,17 @@ class BatchedBackward(Backward):
 
     def __init__(self, base: Backward, axis: Axis, residual_dims, tangent_dims):
         def widen(avals, dims):
-            return [a if d is None else a.with_shape(a.shape[:d] + (axis.size,) + a.shape[d:])
-                    for a, d in zip(avals, dims, strict=True)]
+            return [
+                a if d is None else a.with_shape(a.shape[:d] + (axis.size,) + a.shape[d:])
+                for a, d in zip(avals, dims, strict=True)
+            ]
 
-        super().__init__(base.name, widen(base.residuals, residual_dims),
-                         widen(base.in_avals, tangent_dims),
-                         widen(base.out_avals, (0,) * len(base.out_avals)))
+        super().__init__(
+            base.name,
+            widen(base.residuals, residual_dims),
+            widen(base.in_avals, tangent_dims),
+            widen(base.out_avals, (0,) * len(base.out_avals)),
+        )
         self.base, self.axis = base, axis
         self.residual_dims, self.tangent_dims = residual_dims, tangent_dims
 
@@ -368,8 +391,11 @@ class BatchedBackward(Backward):
         batched = batch(base, self.axis, dims, (0,) * len(base.outputs))[0]
 
         def fun(*args):
-            return [reduce_sum(c, axes=(0,)) if d is None else move_batch_axis(self.axis, c, 0, d)
-                    for c, d in zip(run(batched, args), self.tangent_dims)]
+            return [
+                reduce_sum(c, axes=(0,)) if d is None else move_batch_axis(self.axis, c, 0, d)
+                for c, d in zip(run(batched, args), self.tangent_dims)
+            ]
+
         return trace_closed(fun, [*self.residuals, *self.out_avals], base.name)
 
 
@@ -385,16 +411,26 @@ def _custom_vjp_jvp(primals, tangents, *, graph, rule):
     outs, residuals = parts(run(forward, primals), n)
     if not any(out_mask):
         return outs, [None] * n
-    dots = bind(custom_lin_p, *residuals, *_filled(tangents, graph.in_avals),
-                backward=rule.backward(graph.in_avals, graph.out_avals))
+    dots = bind(
+        custom_lin_p,
+        *residuals,
+        *_filled(tangents, graph.in_avals),
+        backward=rule.backward(graph.in_avals, graph.out_avals),
+    )
     return outs, spread(out_mask, dots)
 
 
 custom_vjp_p = Primitive(
-    "custom_vjp", family="custom", multiple=True,
-    shape=lambda *avals, graph, rule: graph.out_avals, reference=_reference,
+    "custom_vjp",
+    family="custom",
+    multiple=True,
+    shape=lambda *avals, graph, rule: graph.out_avals,
+    reference=_reference,
     lower=lambda ctx, *args, graph, rule: ctx.graph(graph, args),
-    jvp=_custom_vjp_jvp, transpose=_transpose_through, batch=_custom_batch)
+    jvp=_custom_vjp_jvp,
+    transpose=_transpose_through,
+    batch=_custom_batch,
+)
 
 # ---- custom_lin ----------------------------------------------------------------------------------
 # The tangent of a custom_vjp: linear, with a transpose and nothing that computes it.
@@ -404,8 +440,7 @@ def _custom_lin_transpose(cotangents, *args, backward):
     residuals, tangents = parts(args, len(backward.residuals))
     cotangents = [zeros(a) if c is None else c for c, a in zip(cotangents, backward.out_avals)]
     found = run(backward.graph(), [*residuals, *cotangents])
-    return [*[None] * len(residuals),
-            *(c if lin else None for c, lin in zip(found, is_linear(tangents)))]
+    return [*[None] * len(residuals), *(c if lin else None for c, lin in zip(found, is_linear(tangents)))]
 
 
 def _custom_lin_batch(axis, args, dims, *, backward):
@@ -415,7 +450,13 @@ def _custom_lin_batch(axis, args, dims, *, backward):
 
 
 custom_lin_p = Primitive(
-    "custom_lin", family="custom", multiple=True,
+    "custom_lin",
+    family="custom",
+    multiple=True,
     shape=lambda *avals, backward: backward.out_avals,
-    reference=LINEAR_FORWARD, lower=LINEAR_FORWARD, jvp=LINEAR_FORWARD,
-    transpose=_custom_lin_transpose, batch=_custom_lin_batch)
+    reference=LINEAR_FORWARD,
+    lower=LINEAR_FORWARD,
+    jvp=LINEAR_FORWARD,
+    transpose=_custom_lin_transpose,
+    batch=_custom_lin_batch,
+)

@@ -3,6 +3,7 @@
 A tangent that is None is zero and costs nothing; nodes none of whose inputs have a tangent are
 copied as they are.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,8 +19,9 @@ def jvp_values(graph: Graph, primals: Sequence, tangents: Sequence) -> tuple[lis
     env = dict(zip(graph.inputs, primals, strict=True))
     dot = dict(zip(graph.inputs, tangents, strict=True))
     for node in graph.nodes:
-        outs, tangents_out = _node(builder, graph, node, [env[s] for s in node.inputs],
-                                   [dot.get(s) for s in node.inputs])
+        outs, tangents_out = _node(
+            builder, graph, node, [env[s] for s in node.inputs], [dot.get(s) for s in node.inputs]
+        )
         env.update(zip(node.outputs, outs, strict=True))
         dot.update(zip(node.outputs, tangents_out, strict=True))
     return [env[s] for s in graph.outputs], [dot.get(s) for s in graph.outputs]
@@ -38,15 +40,13 @@ def _node(builder: Builder, graph: Graph, node: Node, primals: list, tangents: l
 def copy_node(builder: Builder, graph: Graph, node: Node, args: Sequence) -> list:
     """The same node in another graph; its avals are known, so no shape rule runs."""
     avals = [graph.avals[s] for s in node.outputs]
-    slots = builder.append(node.primitive, tuple([builder.lift(a) for a in args]), node.params,
-                           avals, node.source)
+    slots = builder.append(node.primitive, tuple([builder.lift(a) for a in args]), node.params, avals, node.source)
     return [Traced(a, builder, s) for a, s in zip(avals, slots)]
 
 
 def instantiate(tangents: Sequence, likes: Sequence, which: Sequence[bool]) -> list:
     """Tangents with explicit zeros where `which` asks for them."""
-    return [zeros(like.aval) if t is None and w else t
-            for t, like, w in zip(tangents, likes, which, strict=True)]
+    return [zeros(like.aval) if t is None and w else t for t, like, w in zip(tangents, likes, which, strict=True)]
 
 
 @memoised
@@ -58,8 +58,7 @@ def jvp(graph: Graph, mask: tuple[bool, ...], want: tuple[bool, ...] | None = No
     builder = Builder(f"jvp_{graph.name}")
     with builder:
         primals = [builder.input(a) for a in graph.in_avals]
-        tangents = [builder.input(a) if m else None
-                    for a, m in zip(graph.in_avals, mask, strict=True)]
+        tangents = [builder.input(a) if m else None for a, m in zip(graph.in_avals, mask, strict=True)]
         outs, dots = jvp_values(graph, primals, tangents)
         if want is not None:
             dots = instantiate(dots, outs, want)

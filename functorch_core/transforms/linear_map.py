@@ -6,6 +6,7 @@
 the outs and the others, to those of the linear operands. Forward mode goes through `forward`. Gradients
 of gradients are those of the backward graph's own nodes, or with `both` the forward graph again.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -20,15 +21,13 @@ from .jvp import instantiate, jvp_values
 from .nested import avals_of, is_linear, parts
 
 
-def linear_map(forward: Callable, backward: Callable, linear: Sequence, rest: Sequence = (),
-               both: bool = False):
+def linear_map(forward: Callable, backward: Callable, linear: Sequence, rest: Sequence = (), both: bool = False):
     """forward(*linear, *rest), one value, which is transposed by backward(cotangent, *rest): a
     sequence of cotangents of the linear operands; with `both` that is transposed by forward."""
     avals, others = avals_of(linear), avals_of(rest)
     there = trace_closed(lambda *v: [forward(*v)], [*avals, *others], "linear_map")
     back = trace_closed(lambda *v: list(backward(*v)), [there.out_avals[0], *others], "transposed")
-    return bind(linear_map_p, *linear, *rest, forward=there, backward=back, n=len(avals),
-                both=both)[0]
+    return bind(linear_map_p, *linear, *rest, forward=there, backward=back, n=len(avals), both=both)[0]
 
 
 def _jvp(primals, tangents, *, forward, **params):
@@ -48,10 +47,12 @@ def _jvp(primals, tangents, *, forward, **params):
 def _transpose(cotangents, *args, forward, backward, n, both):
     cotangents = [p.zeros(a) if c is None else c for c, a in zip(cotangents, forward.out_avals)]
     rest = args[n:]
-    found = bind(linear_map_p, *cotangents, *rest, forward=backward, backward=forward,
-                 n=len(cotangents), both=True) if both else run(backward, [*cotangents, *rest])
-    return [*(c if is_in else None for c, is_in in zip(found, is_linear(args[:n]))),
-            *[None] * len(rest)]
+    found = (
+        bind(linear_map_p, *cotangents, *rest, forward=backward, backward=forward, n=len(cotangents), both=True)
+        if both
+        else run(backward, [*cotangents, *rest])
+    )
+    return [*(c if is_in else None for c, is_in in zip(found, is_linear(args[:n]))), *[None] * len(rest)]
 
 
 def _batch(axis, args, dims, *, forward, backward, n, both):
@@ -69,8 +70,13 @@ def _reference(*args, forward, **params):
 
 
 linear_map_p = Primitive(
-    "linear_map", family="custom", multiple=True,
+    "linear_map",
+    family="custom",
+    multiple=True,
     shape=lambda *avals, forward, **params: forward.out_avals,
     reference=_reference,
     lower=lambda ctx, *args, forward, **params: ctx.graph(forward, args),
-    jvp=_jvp, transpose=_transpose, batch=_batch)
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+)

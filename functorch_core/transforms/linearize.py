@@ -9,6 +9,7 @@ second graph is linear in its unknown inputs.
 A primitive that holds graphs may be split itself: its rule `partial_eval(splitter, args, node)`
 gets the `Splitter`, writes into both halves and returns the node's outputs, each in one of them.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -40,7 +41,7 @@ class Split:
     def forwarded(self) -> list[int | None]:
         """For each residual: which known input it is, None if it is computed."""
         place = {s: i for i, s in enumerate(self.known.inputs)}
-        return [place.get(s) for s in self.known.outputs[self.known_outs:]]
+        return [place.get(s) for s in self.known.outputs[self.known_outs :]]
 
 
 class Splitter:
@@ -99,13 +100,14 @@ class Splitter:
 
 
 @memoised
-def partial_eval(graph: Graph, unknown: tuple[bool, ...],
-                 force: tuple[bool, ...] | None = None) -> Split:
+def partial_eval(graph: Graph, unknown: tuple[bool, ...], force: tuple[bool, ...] | None = None) -> Split:
     """Split `graph`; outputs marked in `force` come from the unknown half in any case."""
     split = Splitter(graph)
     with split.known, split.unknown:
-        env = {slot: (split.unknown if u else split.known).input(aval)
-               for slot, aval, u in zip(graph.inputs, graph.in_avals, unknown, strict=True)}
+        env = {
+            slot: (split.unknown if u else split.known).input(aval)
+            for slot, aval, u in zip(graph.inputs, graph.in_avals, unknown, strict=True)
+        }
         for node in graph.nodes:
             env.update(zip(node.outputs, split.node(node, [env[s] for s in node.inputs])))
         outs = [env[s] for s in graph.outputs]
@@ -122,8 +124,7 @@ def residuals_first(builder: Builder, outputs) -> Graph:
     """Finish a graph with its captured inputs before its own."""
     graph = builder.finish(outputs)
     own = len(builder.inputs)
-    return Graph(graph.name, graph.inputs[own:] + graph.inputs[:own], graph.nodes, graph.outputs,
-                 graph.avals)
+    return Graph(graph.name, graph.inputs[own:] + graph.inputs[:own], graph.nodes, graph.outputs, graph.avals)
 
 
 def without_unused(graph: Graph, residuals: list) -> tuple[Graph, list]:
@@ -132,8 +133,10 @@ def without_unused(graph: Graph, residuals: list) -> tuple[Graph, list]:
     n = len(residuals)
     kept = [s in used for s in graph.inputs[:n]]
     inputs = [s for s, k in zip(graph.inputs, kept) if k] + list(graph.inputs[n:])
-    return (Graph(graph.name, inputs, graph.nodes, graph.outputs, graph.avals),
-            [x for x, k in zip(residuals, kept) if k])
+    return (
+        Graph(graph.name, inputs, graph.nodes, graph.outputs, graph.avals),
+        [x for x, k in zip(residuals, kept) if k],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,9 @@ def linearize(graph: Graph, mask: tuple[bool, ...]) -> Linearized:
     """The derivative of `graph` by the inputs in `mask`, at a point that comes later."""
     dual, out_mask = jvp(graph, mask)
     outs = len(graph.outputs)
-    split = partial_eval(dual, (False,) * len(graph.inputs) + (True,) * sum(mask),
-                         (False,) * outs + (True,) * sum(out_mask))
+    split = partial_eval(
+        dual, (False,) * len(graph.inputs) + (True,) * sum(mask), (False,) * outs + (True,) * sum(out_mask)
+    )
     if any(split.out_unknown[:outs]):
         raise AssertionError(f"{graph.name}: an output depends on a tangent")
     return Linearized(split.known, split.unknown, out_mask, split.residuals)

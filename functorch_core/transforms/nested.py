@@ -1,4 +1,5 @@
 """What the primitives that hold graphs share: masks over operands, fixpoints, graphs of graphs."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -73,8 +74,9 @@ def fixpoint(step: Callable[[Mask], Iterable[bool]], mask: Iterable[bool]) -> Ma
 
 def rearranged(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
     """The graph with its inputs (a permutation) and outputs (a choice) in this order."""
-    return Graph(graph.name, [graph.inputs[i] for i in inputs], graph.nodes,
-                 [graph.outputs[i] for i in outputs], graph.avals)
+    return Graph(
+        graph.name, [graph.inputs[i] for i in inputs], graph.nodes, [graph.outputs[i] for i in outputs], graph.avals
+    )
 
 
 def sections(*sizes: int) -> list[list[int]]:

@@ -7,6 +7,7 @@ loop or a cond inside is one such value. Once it is transposed the node is marke
 optimization barrier over its operands then keeps XLA from finding out that the forward pass has
 computed the same, and from keeping that.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -111,8 +112,10 @@ def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable)
     What the function closes over counts among its arguments.
     """
     if not callable(policy):
-        raise TypeError(f"remat takes a policy(prim, *avals, **params) -> bool, got {policy!r}; see "
-                        "fc.checkpoint_policies: everything, nothing, dots, named('a', 'b')")
+        raise TypeError(
+            f"remat takes a policy(prim, *avals, **params) -> bool, got {policy!r}; see "
+            "fc.checkpoint_policies: everything, nothing, dots, named('a', 'b')"
+        )
     graph, captures = trace(fun, avals_of(args), getattr(fun, "__name__", "function"))
     return list(bind(remat_p, *args, *captures, graph=graph, policy=policy, differentiated=False))
 
@@ -129,8 +132,7 @@ def _shape(*avals, graph, policy, differentiated):
 def _lower(ctx, *operands, graph, policy, differentiated):
     if differentiated and operands:
         ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
-        operands = ctx.op("stablehlo.optimization_barrier", *operands,
-                          out=[x.aval for x in operands])
+        operands = ctx.op("stablehlo.optimization_barrier", *operands, out=[x.aval for x in operands])
     return ctx.graph(graph, operands)
 
 
@@ -139,8 +141,14 @@ def _lower(ctx, *operands, graph, policy, differentiated):
 
 def _jvp(primals, tangents, *, graph, policy, differentiated):
     dual, out_mask = jvp(graph, present(tangents))
-    outs = bind(remat_p, *primals, *(t for t in tangents if t is not None), graph=dual,
-                policy=policy, differentiated=differentiated)
+    outs = bind(
+        remat_p,
+        *primals,
+        *(t for t in tangents if t is not None),
+        graph=dual,
+        policy=policy,
+        differentiated=differentiated,
+    )
     n = len(out_mask)
     return outs[:n], spread(out_mask, outs[n:])
 
@@ -163,8 +171,12 @@ def _partial_eval(split, args, node):
     outs = split.known.inline(known, known_args)
     n = out_unknown.count(False)
     unknown_outs = split.add_unknown(
-        node.primitive, [*pick(known_args, needed), *outs[n:], *pick(args, unknown)], graph=later,
-        policy=policy, differentiated=node.params["differentiated"])
+        node.primitive,
+        [*pick(known_args, needed), *outs[n:], *pick(args, unknown)],
+        graph=later,
+        policy=policy,
+        differentiated=node.params["differentiated"],
+    )
     return merge(out_unknown, unknown_outs, outs[:n])
 
 
@@ -177,21 +189,20 @@ def _split_graph(graph: Graph, unknown: tuple[bool, ...], policy: Callable):
     s = partial_eval(graph, unknown)
     inputs, kept, again = _walk_back(s, policy)
     needed = tuple(slot in inputs for slot in s.known.inputs)
-    known = Graph(s.known.name, s.known.inputs, s.known.nodes,
-                  [*s.known.outputs[:s.known_outs], *kept], s.known.avals)
+    known = Graph(s.known.name, s.known.inputs, s.known.nodes, [*s.known.outputs[: s.known_outs], *kept], s.known.avals)
     sources = [*pick(s.known.inputs, needed), *kept]
-    residuals = Graph("recomputed", sources, again, s.known.outputs[s.known_outs:], s.known.avals)
+    residuals = Graph("recomputed", sources, again, s.known.outputs[s.known_outs :], s.known.avals)
 
     def later(*args):
-        return run(s.unknown, [*run(residuals, args[:len(sources)]), *args[len(sources):]])
+        return run(s.unknown, [*run(residuals, args[: len(sources)]), *args[len(sources) :]])
 
-    in_avals = [*residuals.in_avals, *s.unknown.in_avals[s.residuals:]]
+    in_avals = [*residuals.in_avals, *s.unknown.in_avals[s.residuals :]]
     return dce(known), trace_closed(later, in_avals, graph.name), needed, s.out_unknown
 
 
 def _walk_back(s: Split, policy: Callable):
     """From the residuals: (known inputs they come from, slots to keep, nodes to run again)."""
-    wanted = set(s.known.outputs[s.known_outs:])
+    wanted = set(s.known.outputs[s.known_outs :])
     kept, again = [], []
     for node in reversed(s.known.nodes):
         if not wanted.intersection(node.outputs):
@@ -210,8 +221,9 @@ def _walk_back(s: Split, policy: Callable):
 def _transpose(cotangents, *args, graph, policy, differentiated):
     linear, given = is_linear(args), present(cotangents)
     back, mask = _backward(graph, linear, given)
-    outs = bind(remat_p, *unpick(args, linear), *pick(cotangents, given), graph=back, policy=policy,
-                differentiated=True)
+    outs = bind(
+        remat_p, *unpick(args, linear), *pick(cotangents, given), graph=back, policy=policy, differentiated=True
+    )
     return spread(linear, spread(mask, outs))
 
 
@@ -221,7 +233,7 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
     found = []
 
     def fun(*args):
-        values, cts = args[:linear.count(False)], args[linear.count(False):]
+        values, cts = args[: linear.count(False)], args[linear.count(False) :]
         operands = merge(linear, (Linear(a) for a in pick(graph.in_avals, linear)), values)
         out = pick(transpose_mixed(graph, operands, spread(given, cts)), linear)
         found.append(present(out))
@@ -233,6 +245,14 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
 
 
 remat_p = Primitive(
-    "remat", family="control", multiple=True,
-    shape=_shape, reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),
-    lower=_lower, jvp=_jvp, partial_eval=_partial_eval, transpose=_transpose, batch=_batch)
+    "remat",
+    family="control",
+    multiple=True,
+    shape=_shape,
+    reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),
+    lower=_lower,
+    jvp=_jvp,
+    partial_eval=_partial_eval,
+    transpose=_transpose,
+    batch=_batch,
+)

@@ -6,6 +6,7 @@
 
 `consts` are the same in every step. The ys of a reversed scan are in the order of its xs.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -44,14 +45,14 @@ from .scan_dots import Deferred, defer_dots
 from .transpose import transpose, transpose_mixed
 
 WRONG_CARRY = "scan: the body returns another carry than it takes"
-CARRY_ADVICE = ("Let it return the carry's own shapes and dtypes: convert or broadcast the initial "
-                "carry.")
+CARRY_ADVICE = "Let it return the carry's own shapes and dtypes: convert or broadcast the initial carry."
 
 # ---- wrappers ------------------------------------------------------------------------------------
 
 
-def scan(body: Callable, init: Sequence, xs: Sequence, *, length: int | None = None,
-         reverse: bool = False) -> tuple[list, list]:
+def scan(
+    body: Callable, init: Sequence, xs: Sequence, *, length: int | None = None, reverse: bool = False
+) -> tuple[list, list]:
     """(last carry, stacked ys) of body(carry, x) -> (carry, y) over the leading dimension of xs.
 
     All are sequences of values. `length` is needed only where there are no xs. What the body closes
@@ -70,29 +71,30 @@ def scan(body: Callable, init: Sequence, xs: Sequence, *, length: int | None = N
     graph, captures = trace(flat, [*carry, *slices], "body")
     own, caught = sections(n + len(xs), len(captures))
     graph = rearranged(graph, caught + own, range(len(graph.outputs)))
-    outs = bind(scan_p, *captures, *init, *xs, body=graph, n_consts=len(captures), n_carry=n,
-                length=length, reverse=reverse)
+    outs = bind(
+        scan_p, *captures, *init, *xs, body=graph, n_consts=len(captures), n_carry=n, length=length, reverse=reverse
+    )
     return list(outs[:n]), list(outs[n:])
 
 
 def _bind(operands: Sequence, body: Graph, n_consts: int, n_carry: int, **params) -> list:
     """A scan, without the operands that its body does not use."""
     body, used = _without_unused(body, n_consts, n_carry)
-    return bind(scan_p, *pick(operands, used), body=body, n_consts=sum(used[:n_consts]),
-                n_carry=n_carry, **params)
+    return bind(scan_p, *pick(operands, used), body=body, n_consts=sum(used[:n_consts]), n_carry=n_carry, **params)
 
 
 def _length(xs: Sequence, length: int | None) -> int:
     shapes = [aval_of(x).shape for x in xs]
     if any(not s for s in shapes):
-        raise ValueError(f"scan maps over leading dimensions, got a scalar among the xs: "
-                         f"{listed(map(aval_of, xs))}")
+        raise ValueError(f"scan maps over leading dimensions, got a scalar among the xs: {listed(map(aval_of, xs))}")
     found = {s[0] for s in shapes} | ({length} if length is not None else set())
     if not found:
         raise ValueError("scan needs xs or length=..., got neither")
     if len(found) > 1:
-        raise ValueError(f"scan: leading dimensions of xs and length disagree, {sorted(found)}; "
-                         f"xs are {listed(map(aval_of, xs))}, length={length}")
+        raise ValueError(
+            f"scan: leading dimensions of xs and length disagree, {sorted(found)}; "
+            f"xs are {listed(map(aval_of, xs))}, length={length}"
+        )
     return int(found.pop())
 
 
@@ -114,8 +116,12 @@ def _shape(*operands, body, n_consts, n_carry, length, reverse):
     want_consts, want_carry, want_xs = parts(body.in_avals, n_consts, n_carry)
     check_avals("scan: constants", consts, want_consts, "They are what the body takes.")
     check_avals("scan: initial carry", carry, want_carry, "It is what the body takes.")
-    check_avals("scan: xs", xs, [stacked(a, length) for a in want_xs],
-                f"They are what the body takes, with a leading dimension of {length}.")
+    check_avals(
+        "scan: xs",
+        xs,
+        [stacked(a, length) for a in want_xs],
+        f"They are what the body takes, with a leading dimension of {length}.",
+    )
     out_carry, ys = parts(body.out_avals, n_carry)
     check_avals(WRONG_CARRY, out_carry, carry, CARRY_ADVICE)
     return (*out_carry, *(stacked(a, length) for a in ys))
@@ -152,14 +158,12 @@ def _lower(ctx, *operands, body, n_consts, n_carry, length, reverse):
 
     def step(c, count, *values):
         carry, ys = parts(values, n_carry)
-        at = c.op("stablehlo.subtract", c.full(COUNTER, length - 1), count,
-                  out=COUNTER) if reverse else count
+        at = c.op("stablehlo.subtract", c.full(COUNTER, length - 1), count, out=COUNTER) if reverse else count
         outs = c.graph(body, [*consts, *carry, *(_lower_slice(c, x, at) for x in xs)])
         ys = [_lower_update(c, stack, y, at) for stack, y in zip(ys, outs[n_carry:])]
         return [c.op("stablehlo.add", count, c.full(COUNTER, 1), out=COUNTER), *outs[:n_carry], *ys]
 
-    regions = [ctx.region(avals, lambda c, count, *_: _less(c, count, length)),
-               ctx.region(avals, step)]
+    regions = [ctx.region(avals, lambda c, count, *_: _less(c, count, length)), ctx.region(avals, step)]
     return ctx.op("stablehlo.while", *state, out=avals, regions=regions)[1:]
 
 
@@ -167,13 +171,17 @@ def _lower_once(ctx, consts, carry, xs, body):
     """A loop of one step: the step."""
     slices = [ctx.op("stablehlo.reshape", x, out=x.aval.with_shape(x.aval.shape[1:])) for x in xs]
     outs = ctx.graph(body, [*consts, *carry, *slices])
-    return [*outs[:len(carry)], *(ctx.op("stablehlo.reshape", y, out=stacked(y.aval, 1))
-                                  for y in outs[len(carry):])]
+    return [*outs[: len(carry)], *(ctx.op("stablehlo.reshape", y, out=stacked(y.aval, 1)) for y in outs[len(carry) :])]
 
 
 def _less(ctx, count: Operand, length: int) -> Operand:
-    return ctx.op("stablehlo.compare", count, ctx.full(COUNTER, length), out=aval((), dt.bool_),
-                  attrs="comparison_direction = #stablehlo<comparison_direction LT>")
+    return ctx.op(
+        "stablehlo.compare",
+        count,
+        ctx.full(COUNTER, length),
+        out=aval((), dt.bool_),
+        attrs="comparison_direction = #stablehlo<comparison_direction LT>",
+    )
 
 
 def _start(ctx, array: Operand, at: Operand) -> list[Operand]:
@@ -184,16 +192,20 @@ def _start(ctx, array: Operand, at: Operand) -> list[Operand]:
 def _lower_slice(ctx, x: Operand, at: Operand) -> Operand:
     """x[at]"""
     rest = x.aval.shape[1:]
-    row = ctx.op("stablehlo.dynamic_slice", x, *_start(ctx, x, at),
-                 out=x.aval.with_shape((1, *rest)), attrs=f"slice_sizes = {dims_attr((1, *rest))}")
+    row = ctx.op(
+        "stablehlo.dynamic_slice",
+        x,
+        *_start(ctx, x, at),
+        out=x.aval.with_shape((1, *rest)),
+        attrs=f"slice_sizes = {dims_attr((1, *rest))}",
+    )
     return ctx.op("stablehlo.reshape", row, out=x.aval.with_shape(rest))
 
 
 def _lower_update(ctx, stack: Operand, y: Operand, at: Operand) -> Operand:
     """stack with y at [at]"""
     row = ctx.op("stablehlo.reshape", y, out=stacked(y.aval, 1))
-    return ctx.op("stablehlo.dynamic_update_slice", stack, row, *_start(ctx, stack, at),
-                  out=stack.aval)
+    return ctx.op("stablehlo.dynamic_update_slice", stack, row, *_start(ctx, stack, at), out=stack.aval)
 
 
 # ---- jvp -----------------------------------------------------------------------------------------
@@ -204,9 +216,19 @@ def _jvp(primals, tangents, *, body, n_consts, n_carry, length, reverse):
     tangents = [zeros(p.aval) if t is None and m else t for p, t, m in zip(primals, tangents, mask)]
     consts, carry, xs = [
         [*p, *(t for t in ts if t is not None)]
-        for p, ts in zip(parts(primals, n_consts, n_carry), parts(tangents, n_consts, n_carry))]
-    outs = bind(scan_p, *consts, *carry, *xs, body=dual, n_consts=len(consts), n_carry=len(carry),
-                length=length, reverse=reverse)
+        for p, ts in zip(parts(primals, n_consts, n_carry), parts(tangents, n_consts, n_carry))
+    ]
+    outs = bind(
+        scan_p,
+        *consts,
+        *carry,
+        *xs,
+        body=dual,
+        n_consts=len(consts),
+        n_carry=len(carry),
+        length=length,
+        reverse=reverse,
+    )
     new, new_dot, ys, ys_dot = parts(outs, n_carry, sum(carry_mask), len(y_mask))
     return [*new, *ys], spread(carry_mask + y_mask, new_dot + ys_dot)
 
@@ -215,13 +237,11 @@ def _jvp(primals, tangents, *, body, n_consts, n_carry, length, reverse):
 def _jvp_body(body: Graph, n_consts: int, n_carry: int, mask: Mask):
     """(dual body in scan's order, mask of the operands, of the carries and of the ys)."""
     consts_mask, carry_mask, xs_mask = map(tuple, parts(mask, n_consts, n_carry))
-    carry_mask = fixpoint(
-        lambda m: jvp(body, (*consts_mask, *m, *xs_mask))[1][:n_carry], carry_mask)
+    carry_mask = fixpoint(lambda m: jvp(body, (*consts_mask, *m, *xs_mask))[1][:n_carry], carry_mask)
     mask = (*consts_mask, *carry_mask, *xs_mask)
     n_ys = len(body.outputs) - n_carry
     dual, out_mask = jvp(body, mask, (*carry_mask, *(False,) * n_ys))
-    c, k, x, dc, dk, dx = sections(n_consts, n_carry, len(xs_mask), *map(sum, (
-        consts_mask, carry_mask, xs_mask)))
+    c, k, x, dc, dk, dx = sections(n_consts, n_carry, len(xs_mask), *map(sum, (consts_mask, carry_mask, xs_mask)))
     y_mask = out_mask[n_carry:]
     out_k, out_y, out_dk, out_dy = sections(n_carry, n_ys, sum(carry_mask), sum(y_mask))
     dual = rearranged(dual, c + dc + k + dk + x + dx, out_k + out_dk + out_y + out_dy)
@@ -232,20 +252,28 @@ def _jvp_body(body: Graph, n_consts: int, n_carry: int, mask: Mask):
 
 
 def _partial_eval(split, args, node):
-    body, n_consts, n_carry, length, reverse = (node.params[k] for k in (
-        "body", "n_consts", "n_carry", "length", "reverse"))
+    body, n_consts, n_carry, length, reverse = (
+        node.params[k] for k in ("body", "n_consts", "n_carry", "length", "reverse")
+    )
     halves = _split_body(body, n_consts, n_carry, tuple(not split.is_known(a) for a in args))
     unknown = halves.unknown
-    consts, carry, xs = parts(unpick(args, unknown), unknown[:n_consts].count(False),
-                              unknown[n_consts:n_consts + n_carry].count(False))
+    consts, carry, xs = parts(
+        unpick(args, unknown), unknown[:n_consts].count(False), unknown[n_consts : n_consts + n_carry].count(False)
+    )
     outs, residuals = _run_known(split, halves, consts, carry, xs, length, reverse)
     invariant, per_step = unpick(residuals, halves.stacked), pick(residuals, halves.stacked)
-    u_consts, u_carry, u_xs = (pick(a, m) for a, m in zip(
-        parts(args, n_consts, n_carry), parts(unknown, n_consts, n_carry)))
+    u_consts, u_carry, u_xs = (
+        pick(a, m) for a, m in zip(parts(args, n_consts, n_carry), parts(unknown, n_consts, n_carry))
+    )
     unknown_outs = split.add_unknown(
-        scan_p, [*invariant, *u_consts, *u_carry, *per_step, *u_xs], body=halves.later,
-        n_consts=len(invariant) + len(u_consts), n_carry=len(u_carry), length=length,
-        reverse=reverse)
+        scan_p,
+        [*invariant, *u_consts, *u_carry, *per_step, *u_xs],
+        body=halves.later,
+        n_consts=len(invariant) + len(u_consts),
+        n_carry=len(u_carry),
+        length=length,
+        reverse=reverse,
+    )
     return merge(halves.out_unknown, unknown_outs, outs)
 
 
@@ -256,9 +284,14 @@ def _run_known(split, halves: _Halves, consts, carry, xs, length, reverse):
     loop_consts = [*before[n_invariant:], *([] if halves.hoists else consts)]
     operands = [*loop_consts, *carry, *xs]
     outs = split.add_known(
-        scan_p, pick(operands, halves.used), body=halves.known,
-        n_consts=sum(halves.used[:len(loop_consts)]), n_carry=len(carry), length=length,
-        reverse=reverse)
+        scan_p,
+        pick(operands, halves.used),
+        body=halves.known,
+        n_consts=sum(halves.used[: len(loop_consts)]),
+        n_carry=len(carry),
+        length=length,
+        reverse=reverse,
+    )
     n = halves.out_unknown.count(False)
     invariant, sources = iter(before[:n_invariant]), {"in": operands, "out": outs}
     residuals = [next(invariant) if s is None else sources[s[0]][s[1]] for s in halves.sources]
@@ -297,23 +330,24 @@ def _split_body(body: Graph, n_consts: int, n_carry: int, unknown: Mask) -> _Hal
     split = partial_eval(body, unknown, (*carry, *(False,) * (len(body.outputs) - n_carry)))
     hoists, inner = _hoist(split, consts.count(False))
     loop_consts = len(inner.unknown.inputs) - carry.count(False) - xs.count(False)
-    per_step = inner.out_unknown[split.known_outs:]
-    graph, sources = _stacks(inner.unknown, split.known_outs, carry.count(False),
-                             loop_consts + carry.count(False))
+    per_step = inner.out_unknown[split.known_outs :]
+    graph, sources = _stacks(inner.unknown, split.known_outs, carry.count(False), loop_consts + carry.count(False))
     sources = merge(per_step, sources, [None] * len(per_step))
     stacked = tuple(s is not None and (s[0] == "out" or s[1] >= loop_consts) for s in sources)
     graph, used = _without_unused(graph, loop_consts, carry.count(False))
     later = _residuals_in_place(split.unknown, stacked, consts.count(True), carry.count(True))
-    return _Halves(unknown, split.out_unknown, inner.known, inner.residuals, hoists, graph, used,
-                   tuple(sources), stacked, later)
+    return _Halves(
+        unknown, split.out_unknown, inner.known, inner.residuals, hoists, graph, used, tuple(sources), stacked, later
+    )
 
 
 def _hoist(split: Split, n_consts: int) -> tuple[bool, Split]:
     """Split the known half again, at what depends on constants alone; not if it has effects."""
     hoists = not any(map(has_effect, split.known.nodes))
     rest = len(split.known.inputs) - n_consts
-    return hoists, partial_eval(split.known, (not hoists,) * n_consts + (True,) * rest,
-                                (True,) * split.known_outs + (False,) * split.residuals)
+    return hoists, partial_eval(
+        split.known, (not hoists,) * n_consts + (True,) * rest, (True,) * split.known_outs + (False,) * split.residuals
+    )
 
 
 def _stacks(graph: Graph, n_outs: int, n_carry: int, first_x: int):
@@ -339,8 +373,7 @@ def _without_unused(body: Graph, n_consts: int, n_carry: int) -> tuple[Graph, Ma
     """The body without the constants and xs that it does not use, and which inputs it keeps."""
     body = dce(body)
     used = set(body.outputs).union(*(node.inputs for node in body.nodes))
-    kept = tuple(s in used or n_consts <= i < n_consts + n_carry
-                 for i, s in enumerate(body.inputs))
+    kept = tuple(s in used or n_consts <= i < n_consts + n_carry for i, s in enumerate(body.inputs))
     return Graph(body.name, pick(body.inputs, kept), body.nodes, body.outputs, body.avals), kept
 
 
@@ -362,16 +395,16 @@ def _transpose(cotangents, *args, body, n_consts, n_carry, length, reverse):
     back = _transpose_body(body, n_consts, n_carry, linear, present(cotangents))
     values = unpick(args, linear)
     consts, xs = parts(values, linear[:n_consts].count(False))
-    xs = xs[len(xs) - linear[n_consts + n_carry:].count(False):]  # without initial carries of zero
+    xs = xs[len(xs) - linear[n_consts + n_carry :].count(False) :]  # without initial carries of zero
     ct_carry, ct_ys = parts(cotangents, n_carry)
-    avals = [a.aval for a in args[n_consts:n_consts + n_carry]]
-    ct_carry = [zeros(a) if c is None else c
-                for c, a, m in zip(ct_carry, avals, back.carry_mask) if m]
+    avals = [a.aval for a in args[n_consts : n_consts + n_carry]]
+    ct_carry = [zeros(a) if c is None else c for c, a, m in zip(ct_carry, avals, back.carry_mask) if m]
     ct_ys = [c for c in ct_ys if c is not None]
     accumulators = [zeros(a) for a in back.accumulated]
     operands = [*consts, *ct_carry, *accumulators, *xs, *ct_ys]
-    outs = _bind(operands, back.body, len(consts), len(ct_carry) + len(accumulators), length=length,
-                 reverse=not reverse)
+    outs = _bind(
+        operands, back.body, len(consts), len(ct_carry) + len(accumulators), length=length, reverse=not reverse
+    )
     ct_carry, sums, ct_xs, stacks = parts(outs, len(ct_carry), len(accumulators), sum(back.xs_mask))
     ct_consts = back.deferred.finish(sums, [*xs, *ct_ys], stacks)
     return _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs)
@@ -381,9 +414,11 @@ def _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs):
     """One cotangent, or None, for each operand."""
     of_consts, of_carry, of_xs = parts(linear, n_consts, n_carry)
     ct_carry = spread(back.carry_mask, ct_carry)
-    return [*spread(of_consts, spread(back.consts_mask, ct_consts)),
-            *(c if lin else None for c, lin in zip(ct_carry, of_carry)),
-            *spread(of_xs, spread(back.xs_mask, ct_xs))]
+    return [
+        *spread(of_consts, spread(back.consts_mask, ct_consts)),
+        *(c if lin else None for c, lin in zip(ct_carry, of_carry)),
+        *spread(of_xs, spread(back.xs_mask, ct_xs)),
+    ]
 
 
 @memoised
@@ -408,8 +443,10 @@ def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
 
     def fun(*args):
         consts = run(split.known, args[:n_consts])
-        return bind(scan_p, *consts, *args[n_consts:], body=split.unknown, n_consts=len(consts),
-                    n_carry=n_carry, **params)
+        return bind(
+            scan_p, *consts, *args[n_consts:], body=split.unknown, n_consts=len(consts), n_carry=n_carry, **params
+        )
+
     return trace_closed(fun, in_avals, "scan")
 
 
@@ -433,14 +470,12 @@ class _Backward:
 
 
 @memoised
-def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask,
-                    given: Mask) -> _Backward:
+def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask, given: Mask) -> _Backward:
     lc, _, lx = parts(linear, n_consts, n_carry)
     linear = (*lc, *(True,) * n_carry, *lx)
     given_carry, given_ys = parts(given, n_carry)
     n = sum(lc)
-    carry_mask = fixpoint(lambda m: transpose(body, linear, (*m, *given_ys))[1][n:n + n_carry],
-                          given_carry)
+    carry_mask = fixpoint(lambda m: transpose(body, linear, (*m, *given_ys))[1][n : n + n_carry], given_carry)
     want = (False,) * n + carry_mask + (False,) * sum(lx)
     back, mask = transpose(body, linear, (*carry_mask, *given_ys), want)
     consts_mask, _, xs_mask = map(tuple, parts(mask, n, n_carry))
@@ -448,7 +483,7 @@ def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask,
     carry = range(n_values + n_xs, n_values + n_xs + sum(carry_mask))
     xs = [i for i in range(n_values, len(back.inputs)) if i not in carry]
     deferred, back = defer_dots(back, n_back, xs, carry)
-    accumulated = back.out_avals[:deferred.n_accumulated]
+    accumulated = back.out_avals[: deferred.n_accumulated]
     new = _accumulating(back, n_values, n_xs, sum(carry_mask), accumulated)
     return _Backward(new, consts_mask, carry_mask, xs_mask, accumulated, deferred)
 
@@ -472,20 +507,19 @@ def _accumulating(back: Graph, n_values: int, n_xs: int, n_carry: int, accumulat
 def _batch(axis, args, dims, *, body, n_consts, n_carry, length, reverse):
     consts, carry, xs = parts(args, n_consts, n_carry)
     const_dims, carry_dims, xs_dims = parts(dims, n_consts, n_carry)
-    new, carry_mask, y_dims = _batch_body(body, n_carry, axis, tuple(const_dims),
-                                          present(carry_dims), present(xs_dims))
-    carry = [move_batch_axis(axis, x, d, 0) if m else x
-             for x, d, m in zip(carry, carry_dims, carry_mask)]
+    new, carry_mask, y_dims = _batch_body(body, n_carry, axis, tuple(const_dims), present(carry_dims), present(xs_dims))
+    carry = [move_batch_axis(axis, x, d, 0) if m else x for x, d, m in zip(carry, carry_dims, carry_mask)]
     xs = [x if d is None else move_batch_axis(axis, x, d, 1) for x, d in zip(xs, xs_dims)]
-    outs = bind(scan_p, *consts, *carry, *xs, body=new, n_consts=n_consts, n_carry=n_carry,
-                length=length, reverse=reverse)
-    return outs, [*(0 if m else None for m in carry_mask),
-                  *(None if d is None else d + 1 for d in y_dims)]
+    outs = bind(
+        scan_p, *consts, *carry, *xs, body=new, n_consts=n_consts, n_carry=n_carry, length=length, reverse=reverse
+    )
+    return outs, [*(0 if m else None for m in carry_mask), *(None if d is None else d + 1 for d in y_dims)]
 
 
 @memoised
 def _batch_body(body: Graph, n_carry: int, axis, const_dims, carry_mask: Mask, xs_mask: Mask):
     """(batched body, which carries are batched, batch dimension of each slice of the ys)."""
+
     def at_front(mask):
         return tuple(0 if m else None for m in mask)
 
@@ -499,6 +533,14 @@ def _batch_body(body: Graph, n_carry: int, axis, const_dims, carry_mask: Mask, x
 
 
 scan_p = Primitive(
-    "scan", family="control", multiple=True,
-    shape=_shape, reference=_reference, lower=_lower, jvp=_jvp, partial_eval=_partial_eval,
-    transpose=_transpose, batch=_batch)
+    "scan",
+    family="control",
+    multiple=True,
+    shape=_shape,
+    reference=_reference,
+    lower=_lower,
+    jvp=_jvp,
+    partial_eval=_partial_eval,
+    transpose=_transpose,
+    batch=_batch,
+)

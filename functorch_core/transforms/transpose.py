@@ -1,4 +1,5 @@
 """Transpose a graph that is linear in some of its inputs; and vjp, which is linearize then this."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -33,8 +34,7 @@ def _run_nonlinear(builder: Builder, graph: Graph, env: dict) -> list[Node]:
     remaining = []
     for node in graph.nodes:
         if all(s in env for s in node.inputs):
-            env.update(zip(node.outputs, copy_node(builder, graph, node,
-                                                   [env[s] for s in node.inputs])))
+            env.update(zip(node.outputs, copy_node(builder, graph, node, [env[s] for s in node.inputs])))
         else:
             remaining.append(node)
     return remaining
@@ -61,8 +61,7 @@ def accumulate(ct: dict, slot: int, c):
 
 
 @memoised
-def transpose(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...],
-              want: tuple[bool, ...] | None = None):
+def transpose(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...], want: tuple[bool, ...] | None = None):
     """(graph of non-linear inputs + given cotangents -> nonzero cotangents, mask of those).
 
     `given` says which outputs have a cotangent; the others' are zero. Linear inputs marked in
@@ -89,8 +88,7 @@ def transpose_mixed(graph: Graph, args: Sequence, cotangents: Sequence) -> list:
     split = partial_eval(graph, linear, (True,) * len(graph.outputs))
     residuals = run(split.known, [a for a, lin in zip(args, linear) if not lin])
     mask = (False,) * len(residuals) + (True,) * sum(linear)
-    found = iter(transpose_values(split.unknown, mask, [*residuals, *[None] * sum(linear)],
-                                  cotangents))
+    found = iter(transpose_values(split.unknown, mask, [*residuals, *[None] * sum(linear)], cotangents))
     return [next(found) if lin else None for lin in linear]
 
 

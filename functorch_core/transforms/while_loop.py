@@ -8,6 +8,7 @@
 It has forward mode and no reverse mode: how many steps there are to go back is not known. Loops of
 known length are scans; `bounded_while` is a scan of a loop of unknown length.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -64,8 +65,18 @@ def while_loop(cond: Callable, body: Callable, init: Sequence) -> list:
     body_graph, body_caught = trace(body, avals_of(init), "body")
     n = len(init)
     caught_first = [_captures_first(g, n) for g in (cond_graph, body_graph)]
-    return list(bind(while_p, *cond_caught, *body_caught, *init, cond=caught_first[0],
-                     body=caught_first[1], n_cond=len(cond_caught), n_body=len(body_caught)))
+    return list(
+        bind(
+            while_p,
+            *cond_caught,
+            *body_caught,
+            *init,
+            cond=caught_first[0],
+            body=caught_first[1],
+            n_cond=len(cond_caught),
+            n_body=len(body_caught),
+        )
+    )
 
 
 def _captures_first(graph: Graph, own: int) -> Graph:
@@ -78,8 +89,10 @@ def bounded_while(cond: Callable, body: Callable, init: Sequence, *, max_steps: 
 
     A scan of max_steps steps, those after the end doing nothing.
     """
+
     def step(carry, _):
         return cond_of(cond(*carry), body, lambda *same: list(same), carry), []
+
     return scan(step, init, [], length=max_steps)[0]
 
 
@@ -90,14 +103,18 @@ def fori_loop(lower, upper, body: Callable, init: Sequence) -> list:
     it a while loop. i has the dtype of the bounds, int64 for Python ints.
     """
     if isinstance(lower, int) and isinstance(upper, int):
+
         def step(carry, _):
             return [add(carry[0], 1), *body(*carry)], []
+
         start = constant(np.int64(lower))
         return scan(step, [start, *init], [], length=max(upper - lower, 0))[0][1:]
     lower, upper = _bounds(lower, upper)
-    return while_loop(lambda i, stop, *carry: lt(i, stop),
-                      lambda i, stop, *carry: [add(i, 1), stop, *body(i, *carry)],
-                      [lower, upper, *init])[2:]
+    return while_loop(
+        lambda i, stop, *carry: lt(i, stop),
+        lambda i, stop, *carry: [add(i, 1), stop, *body(i, *carry)],
+        [lower, upper, *init],
+    )[2:]
 
 
 def _bounds(lower, upper) -> list:
@@ -112,15 +129,22 @@ def _bounds(lower, upper) -> list:
 
 def _shape(*operands, cond, body, n_cond, n_body):
     cond_consts, body_consts, carry = parts(operands, n_cond, n_body)
-    check_avals("while_loop: operands of the predicate", [*cond_consts, *carry], cond.in_avals,
-                "They are what it takes.")
-    check_avals("while_loop: operands of the body", [*body_consts, *carry], body.in_avals,
-                "They are what it takes.")
-    check_avals("while_loop: the predicate", cond.out_avals, [BOOL],
-                "Let it return one bool scalar: compare, and reduce with any() or all().")
-    check_avals("while_loop: the body returns another carry than it takes", body.out_avals, carry,
-                "Let it return the carry's own shapes and dtypes: convert or broadcast the initial "
-                "carry.")
+    check_avals(
+        "while_loop: operands of the predicate", [*cond_consts, *carry], cond.in_avals, "They are what it takes."
+    )
+    check_avals("while_loop: operands of the body", [*body_consts, *carry], body.in_avals, "They are what it takes.")
+    check_avals(
+        "while_loop: the predicate",
+        cond.out_avals,
+        [BOOL],
+        "Let it return one bool scalar: compare, and reduce with any() or all().",
+    )
+    check_avals(
+        "while_loop: the body returns another carry than it takes",
+        body.out_avals,
+        carry,
+        "Let it return the carry's own shapes and dtypes: convert or broadcast the initial carry.",
+    )
     return tuple(carry)
 
 
@@ -134,8 +158,10 @@ def _reference(*operands, cond, body, n_cond, n_body):
 def _lower(ctx, *operands, cond, body, n_cond, n_body):
     cond_consts, body_consts, carry = parts(operands, n_cond, n_body)
     avals = [x.aval for x in carry]
-    regions = [ctx.region(avals, lambda c, *values: c.graph(cond, [*cond_consts, *values])),
-               ctx.region(avals, lambda c, *values: c.graph(body, [*body_consts, *values]))]
+    regions = [
+        ctx.region(avals, lambda c, *values: c.graph(cond, [*cond_consts, *values])),
+        ctx.region(avals, lambda c, *values: c.graph(body, [*body_consts, *values])),
+    ]
     return ctx.op("stablehlo.while", *carry, out=avals, regions=regions)
 
 
@@ -144,14 +170,22 @@ def _lower(ctx, *operands, cond, body, n_cond, n_body):
 
 def _jvp(primals, tangents, *, cond, body, n_cond, n_body):
     _, const_dots, carry_dots = parts(tangents, n_cond, n_body)
-    dual_cond, dual, mask = _jvp_graphs(body, cond, n_cond, n_body, present(const_dots),
-                                        present(carry_dots))
+    dual_cond, dual, mask = _jvp_graphs(body, cond, n_cond, n_body, present(const_dots), present(carry_dots))
     n = len(mask)
-    carry = primals[n_cond + n_body:]
+    carry = primals[n_cond + n_body :]
     dots = [zeros(x.aval) if t is None else t for x, t, m in zip(carry, carry_dots, mask) if m]
     consts = [t for t in const_dots if t is not None]
-    outs = bind(while_p, *primals[:n_cond + n_body], *consts, *carry, *dots, cond=dual_cond,
-                body=dual, n_cond=n_cond, n_body=n_body + len(consts))
+    outs = bind(
+        while_p,
+        *primals[: n_cond + n_body],
+        *consts,
+        *carry,
+        *dots,
+        cond=dual_cond,
+        body=dual,
+        n_cond=n_cond,
+        n_body=n_body + len(consts),
+    )
     return outs[:n], spread(mask, outs[n:])
 
 
@@ -169,8 +203,7 @@ def _jvp_graphs(body: Graph, cond: Graph, n_cond: int, n_body: int, consts: Mask
 def _ignoring(graph: Graph, more: Sequence[Aval]) -> Graph:
     """The graph with further inputs that it does not use."""
     slots = range(len(graph.avals), len(graph.avals) + len(more))
-    return Graph(graph.name, [*graph.inputs, *slots], graph.nodes, graph.outputs,
-                 [*graph.avals, *more])
+    return Graph(graph.name, [*graph.inputs, *slots], graph.nodes, graph.outputs, [*graph.avals, *more])
 
 
 # ---- partial evaluation --------------------------------------------------------------------------
@@ -192,8 +225,14 @@ def _partial_eval(split, args, node):
     cond, body, kept = _known_graphs(params["body"], params["cond"], n_cond, in_body, carry)
     cond_consts, body_consts, values = parts(args, n_cond, n_body)
     known_consts = unpick(body_consts, in_body)
-    known = split.add_known(while_p, [*cond_consts, *known_consts, *unpick(values, carry)],
-                            cond=cond, body=body, n_cond=n_cond, n_body=len(known_consts))
+    known = split.add_known(
+        while_p,
+        [*cond_consts, *known_consts, *unpick(values, carry)],
+        cond=cond,
+        body=body,
+        n_cond=n_cond,
+        n_body=len(known_consts),
+    )
     again = split.copy_unknown(node, args)
     return merge(carry, pick(again, carry), known)
 
@@ -202,8 +241,13 @@ def _partial_eval(split, args, node):
 def _known_graphs(body: Graph, cond: Graph, n_cond: int, consts: Mask, carry: Mask):
     """Predicate and body of the known carry alone."""
     split = partial_eval(body, consts + carry, carry)
-    known = Graph(split.known.name, split.known.inputs, split.known.nodes,
-                  split.known.outputs[:split.known_outs], split.known.avals)
+    known = Graph(
+        split.known.name,
+        split.known.inputs,
+        split.known.nodes,
+        split.known.outputs[: split.known_outs],
+        split.known.avals,
+    )
     known_cond = partial_eval(cond, (False,) * n_cond + carry).known
     return known_cond, known, carry
 
@@ -221,22 +265,22 @@ def _transpose(cotangents, *args, **params):
 def _batch(axis, args, dims, *, cond, body, n_cond, n_body):
     cond_consts, body_consts, carry = parts(args, n_cond, n_body)
     cond_dims, body_dims, carry_dims = map(tuple, parts(dims, n_cond, n_body))
-    mask = fixpoint(lambda m: _batched_carry(cond, body, axis, cond_dims, body_dims, m),
-                    present(carry_dims))
-    carry = [move_batch_axis(axis, x, d, 0) if m else x
-             for x, d, m in zip(carry, carry_dims, mask)]
+    mask = fixpoint(lambda m: _batched_carry(cond, body, axis, cond_dims, body_dims, m), present(carry_dims))
+    carry = [move_batch_axis(axis, x, d, 0) if m else x for x, d, m in zip(carry, carry_dims, mask)]
     at_front = tuple(0 if m else None for m in mask)
     new_cond, (pred_dim,) = batch(cond, axis, cond_dims + at_front)
     new_body, _ = batch(body, axis, body_dims + at_front, at_front)
     if pred_dim is None:
-        outs = bind(while_p, *cond_consts, *body_consts, *carry, cond=new_cond, body=new_body,
-                    n_cond=n_cond, n_body=n_body)
+        outs = bind(
+            while_p, *cond_consts, *body_consts, *carry, cond=new_cond, body=new_body, n_cond=n_cond, n_body=n_body
+        )
         return outs, list(at_front)
     new_cond, _ = batch(cond, axis, cond_dims + at_front, (0,))
-    pred, = run(new_cond, [*cond_consts, *carry])
+    (pred,) = run(new_cond, [*cond_consts, *carry])
     any_pred, step = _each_stops(new_body, new_cond, n_cond, n_body)
-    outs = bind(while_p, *cond_consts, *body_consts, pred, *carry, cond=any_pred, body=step,
-                n_cond=0, n_body=n_cond + n_body)
+    outs = bind(
+        while_p, *cond_consts, *body_consts, pred, *carry, cond=any_pred, body=step, n_cond=0, n_body=n_cond + n_body
+    )
     return outs[1:], list(at_front)
 
 
@@ -260,19 +304,26 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
     def step(*args):
         cond_consts, body_consts, going, old = parts(args, n_cond, n_body, 1)
         new = run(body, [*body_consts, *old])
-        new = [select(broadcast_in_dim(going[0], shape=x.shape, dims=(0,)), x, o)
-               for x, o in zip(new, old)]
+        new = [select(broadcast_in_dim(going[0], shape=x.shape, dims=(0,)), x, o) for x, o in zip(new, old)]
         return [and_(going[0], run(cond, [*cond_consts, *new])[0]), *new]
 
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_body]]
+
     def any_going(going, *_):
         return [reduce_or(going, axes=(0,))]
 
-    return (trace_closed(any_going, [pred, *carry], cond.name),
-            trace_closed(step, [*consts, pred, *carry], body.name))
+    return (trace_closed(any_going, [pred, *carry], cond.name), trace_closed(step, [*consts, pred, *carry], body.name))
 
 
 while_p = Primitive(
-    "while", family="control", multiple=True,
-    shape=_shape, reference=_reference, lower=_lower, jvp=_jvp, partial_eval=_partial_eval,
-    transpose=_transpose, batch=_batch)
+    "while",
+    family="control",
+    multiple=True,
+    shape=_shape,
+    reference=_reference,
+    lower=_lower,
+    jvp=_jvp,
+    partial_eval=_partial_eval,
+    transpose=_transpose,
+    batch=_batch,
+)

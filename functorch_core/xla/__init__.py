@@ -4,18 +4,7 @@ Importing it starts no client and no thread.
 """
 
 from .binding import Buffer, RuntimeFailure
-from .buffers import (
-    block,
-    copy_to,
-    delete,
-    device_of,
-    dlpack_device,
-    from_dlpack,
-    is_deleted,
-    put,
-    to_dlpack,
-    to_numpy,
-)
+from .buffers import block, copy_to, delete, device_of, dlpack_device, from_dlpack, is_deleted, put, to_dlpack, to_numpy
 from .cache import cache_stats
 from .callbacks import Callback
 from .device import (

@@ -122,9 +122,7 @@ def register_lapack() -> None:
 def copy_between_devices(buffer, device_list, sharding) -> Buffer:
     """Copy a buffer to another device of the same client."""
     reuse = _jax.ArrayCopySemantics.REUSE_INPUT
-    copies = _jax.batched_copy_array_to_devices_with_sharding(
-        [buffer], [device_list], [sharding], [reuse]
-    )
+    copies = _jax.batched_copy_array_to_devices_with_sharding([buffer], [device_list], [sharding], [reuse])
     return copies[0]
 
 

@@ -161,8 +161,9 @@ def from_dlpack(obj, *, copy: bool | None = None) -> Buffer:
         # 1 is DLPack's name for CUDA's legacy default stream.
         buffer = import_dlpack(obj.__dlpack__(stream=1), device._handle, 1)
         if not is_row_major(buffer):
-            raise ValueError(f"from_dlpack: this {type(obj).__name__} on {device} is transposed; "
-                             "make it contiguous first")
+            raise ValueError(
+                f"from_dlpack: this {type(obj).__name__} on {device} is transposed; make it contiguous first"
+            )
         return _adopt(buffer, aval, device)
     raise ValueError(f"from_dlpack: DLPack device type {kind} is neither CPU (1) nor CUDA (2)")
 

@@ -25,9 +25,7 @@ class Callback:
 
     def __init__(self, fn: Callable, outputs: Sequence, *, borrow: bool = False):
         self.fn = fn
-        self.outputs: tuple[Aval, ...] = tuple(
-            aval_of(tuple(aval.shape), aval.dtype) for aval in outputs
-        )
+        self.outputs: tuple[Aval, ...] = tuple(aval_of(tuple(aval.shape), aval.dtype) for aval in outputs)
         self.borrow = borrow
 
     def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -43,25 +41,18 @@ class Callback:
         elif not isinstance(results, (tuple, list)):
             results = (results,)
         if len(results) != len(self.outputs):
-            raise ValueError(
-                f"{self} returned {len(results)} arrays, its declaration has {len(self.outputs)}"
-            )
+            raise ValueError(f"{self} returned {len(results)} arrays, its declaration has {len(self.outputs)}")
         return tuple(
-            self._checked_one(index, result, aval)
-            for index, (result, aval) in enumerate(zip(results, self.outputs))
+            self._checked_one(index, result, aval) for index, (result, aval) in enumerate(zip(results, self.outputs))
         )
 
     def _checked_one(self, index: int, result, aval: Aval) -> np.ndarray:
         # Not np.ascontiguousarray, which makes a vector of a 0-d array.
         array = np.asarray(result, order="C")
         if array.shape != aval.shape:
-            raise ValueError(
-                f"{self}, result {index}: expected shape {aval.shape}, got {array.shape}"
-            )
+            raise ValueError(f"{self}, result {index}: expected shape {aval.shape}, got {array.shape}")
         if array.dtype != aval.element:
-            raise TypeError(
-                f"{self}, result {index}: expected dtype {aval.element}, got {array.dtype}"
-            )
+            raise TypeError(f"{self}, result {index}: expected dtype {aval.element}, got {array.dtype}")
         return array.view(aval.dtype)
 
     def __repr__(self):

@@ -35,7 +35,7 @@ _LIBRARIES = {
             "libcusparse.so.12",
             "libcusolver.so.12",
             "libcufft.so.12",
-        ),
+        )
     },
     "12": {
         "cuda_runtime": ("libcudart.so.12",),
@@ -48,11 +48,7 @@ _LIBRARIES = {
         "cufft": ("libcufft.so.11",),
     },
 }
-_SHARED_LIBRARIES = {
-    "nccl": ("libnccl.so.2",),
-    "nvshmem": ("libnvshmem_host.so.3",),
-    "cudnn": ("libcudnn.so.9",),
-}
+_SHARED_LIBRARIES = {"nccl": ("libnccl.so.2",), "nvshmem": ("libnvshmem_host.so.3",), "cudnn": ("libcudnn.so.9",)}
 # Where NVIDIA's wheels have the compiler's files (libdevice, ptxas).
 _TOOLKITS = {"13": "nvidia.cu13", "12": "nvidia.cuda_nvcc"}
 
@@ -100,9 +96,7 @@ def _check_versions(version: str) -> None:
         except importlib.metadata.PackageNotFoundError:
             continue  # unpacked by hand
         if found != jaxlib_version:
-            raise CudaUnavailable(
-                f"{package} is {found}, jaxlib is {jaxlib_version}; they must agree"
-            )
+            raise CudaUnavailable(f"{package} is {found}, jaxlib is {jaxlib_version}; they must agree")
 
 
 def _preload_libraries(version: str) -> None:
@@ -135,12 +129,8 @@ def _load_plugin():
 def _register_custom_calls(c_api, version: str) -> None:
     """cuSOLVER, threefry, cuSPARSE, ... : the handlers first, then the types, then the targets."""
     extension = importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
-    xc.register_custom_type_handler(
-        "CUDA", functools.partial(extension.register_custom_type, c_api)
-    )
-    xc.register_custom_call_handler(
-        "CUDA", functools.partial(extension.register_custom_call_target, c_api)
-    )
+    xc.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, c_api))
+    xc.register_custom_call_handler("CUDA", functools.partial(extension.register_custom_call_target, c_api))
     for name, value in extension.ffi_types().items():
         xc.register_custom_type(name, value, platform="CUDA")
     for name, value in extension.ffi_handlers().items():
@@ -216,16 +206,12 @@ class DevicelessCompiler:
 
     def __init__(self):
         # The devices do not keep the topology alive, and need it.
-        self._topology = xc.make_c_api_device_topology(
-            _load_plugin(), "H100", topology="1x1x1", target_config=_H100
-        )
+        self._topology = xc.make_c_api_device_topology(_load_plugin(), "H100", topology="1x1x1", target_config=_H100)
         devices = self._topology._make_compile_only_devices()
         self._client = devices[0].client
         self._devices = _jax.DeviceList(tuple(devices[:1]))
 
-    def compile(
-        self, module_text: str, *, options: Mapping[str, object] | None = None, callbacks=()
-    ) -> CudaProgram:
+    def compile(self, module_text: str, *, options: Mapping[str, object] | None = None, callbacks=()) -> CudaProgram:
         """Compile a StableHLO module. Raises CompileError."""
         choices = xc.CompileOptions()
         choices.env_option_overrides = list({**_NO_AUTOTUNING, **(options or {})}.items())

@@ -89,8 +89,7 @@ def _start_cpu():
     memory.keep_freed_memory()
     chosen = os.environ.get("FUNCTORCH_CPU_ASYNC", "1" if _asynchronous else "0")
     return binding.make_cpu_client(
-        asynchronous=chosen == "1",
-        num_devices=int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1")),
+        asynchronous=chosen == "1", num_devices=int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1"))
     )
 
 
@@ -182,9 +181,7 @@ def device_of_handle(handle) -> Device:
     try:
         return _by_handle[handle]
     except KeyError:
-        raise ValueError(
-            f"device {handle} belongs to a client that this library did not start"
-        ) from None
+        raise ValueError(f"device {handle} belongs to a client that this library did not start") from None
 
 
 # ---- fork ----------------------------------------------------------------------------------------

@@ -62,9 +62,7 @@ def element_type(dtype) -> str:
     try:
         return _ELEMENT_TYPES[dtype.name]
     except KeyError:
-        raise TypeError(
-            f"dtype {dtype} has no XLA type; expected one of {', '.join(_ELEMENT_TYPES)}"
-        ) from None
+        raise TypeError(f"dtype {dtype} has no XLA type; expected one of {', '.join(_ELEMENT_TYPES)}") from None
 
 
 def stored_dtype(dtype: np.dtype) -> np.dtype:

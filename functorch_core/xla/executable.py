@@ -206,18 +206,14 @@ class _Request:
     def __init__(self, text, device, options, callbacks, name):
         for callback in callbacks:
             if not isinstance(callback, Callback):
-                raise TypeError(
-                    f"compile expects each callback as Callback(fn, outputs), got {callback!r}"
-                )
+                raise TypeError(f"compile expects each callback as Callback(fn, outputs), got {callback!r}")
         self.text = text
         self.device = device
         self.callbacks = list(callbacks)
         self.name = name
         overrides = {**device.compile_overrides(), **options}
         self.options = binding.compile_options(device._handle, overrides)
-        self.key = disk.program_key(
-            text, options=options, callbacks=len(self.callbacks), device=device
-        )
+        self.key = disk.program_key(text, options=options, callbacks=len(self.callbacks), device=device)
         if device.platform == "cpu" and lapack.is_used(text):
             lapack.initialize()
 
@@ -227,9 +223,7 @@ class _Request:
         if blob is None:
             return None
         try:
-            return self.device._client.deserialize_executable(
-                blob, self.device._list, self.options, self.callbacks
-            )
+            return self.device._client.deserialize_executable(blob, self.device._list, self.options, self.callbacks)
         except RuntimeError:
             disk.discard(self.key)
             return None

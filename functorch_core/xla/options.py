@@ -32,8 +32,7 @@ _CHOICES = (
     # 1.36-1.44 with REDUCE,ELTWISE, which is not to be had: ELTWISE loses NaN (relu(NaN) is 0). The
     # emitters were chosen on three 3 x 3 convolutions of 32 x 64 x 32 x 32, forward: 84.8 ms by
     # default, 47.2 with fusions for them off, 52.5 without emitters as well.
-    ("conv", {EMITTERS: True, YNN: ",".join(_LIBRARY + k for k in ("DOT", "INDIVIDUAL_DOT",
-                                                                   "REDUCE"))}),
+    ("conv", {EMITTERS: True, YNN: ",".join(_LIBRARY + k for k in ("DOT", "INDIVIDUAL_DOT", "REDUCE"))}),
     # Results written in the place of inputs: AdamW on 20 x 256 x 256 takes 3.25 ms without emitters,
     # which then run scalar code, 0.95 with them, and 1.52 if nothing is donated.
     ("donated", {EMITTERS: True}),

@@ -1,4 +1,5 @@
 """Nested containers as flat lists of leaves: jaxlib's registry, which flattens in C++."""
+
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
@@ -12,12 +13,11 @@ DictKey, FlattenedIndexKey = _jax.pytree.DictKey, _jax.pytree.FlattenedIndexKey
 GetAttrKey, SequenceKey = _jax.pytree.GetAttrKey, _jax.pytree.SequenceKey
 
 registry = _jax.pytree.PyTreeRegistry(
-    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True,
-    enable_dict=True)
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
 
 
-def register_node(cls: type, flatten: Callable, unflatten: Callable,
-                  flatten_with_keys: Callable | None = None):
+def register_node(cls: type, flatten: Callable, unflatten: Callable, flatten_with_keys: Callable | None = None):
     """Register a container: flatten(obj) -> (children, aux); unflatten(aux, children) -> obj.
 
     flatten_with_keys(obj) -> (pairs of key and child, aux) names the children in paths.
@@ -30,15 +30,19 @@ def treedef_of_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return _jax.pytree.treedef_tuple(registry, list(treedefs))
 
 
-
-
 def _items(d) -> tuple:
     return tuple((DictKey(k), v) for k, v in d.items())
 
 
-register_node(OrderedDict, lambda d: (tuple(d.values()), tuple(d)),
-              lambda keys, values: OrderedDict(zip(keys, values)),
-              lambda d: (_items(d), tuple(d)))
-register_node(defaultdict, lambda d: (tuple(d.values()), (d.default_factory, tuple(d))),
-              lambda aux, values: defaultdict(aux[0], zip(aux[1], values)),
-              lambda d: (_items(d), (d.default_factory, tuple(d))))
+register_node(
+    OrderedDict,
+    lambda d: (tuple(d.values()), tuple(d)),
+    lambda keys, values: OrderedDict(zip(keys, values)),
+    lambda d: (_items(d), tuple(d)),
+)
+register_node(
+    defaultdict,
+    lambda d: (tuple(d.values()), (d.default_factory, tuple(d))),
+    lambda aux, values: defaultdict(aux[0], zip(aux[1], values)),
+    lambda d: (_items(d), (d.default_factory, tuple(d))),
+)

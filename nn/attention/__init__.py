@@ -1,4 +1,5 @@
 """torch.nn.attention: kinds of attention, and what computes it."""
+
 from __future__ import annotations
 
 import contextlib
@@ -35,8 +36,10 @@ def sdpa_kernel(backends, set_priority: bool = False):
     torch.Size([1, 1, 2, 4])
     """
     if not isinstance(backends, (list, SDPBackend)):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
-                             f"instances, got {type(backends).__name__}")
+        raise AssertionError(
+            "Backend must be an instance of SDPBackend or a list of SDPBackend "
+            f"instances, got {type(backends).__name__}"
+        )
     backends = [backends] if isinstance(backends, SDPBackend) else list(dict.fromkeys(backends))
     _allowed.append(backends)
     try:

@@ -1,4 +1,5 @@
 """Causal masks of attention between sequences of two lengths."""
+
 from __future__ import annotations
 
 import enum
@@ -9,7 +10,7 @@ from ...torch._types import bool_
 from ...torch._tensor_base import Tensor, new_tensor
 from .._names import publish
 
-NANS = ("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!")
+NANS = "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!"
 
 
 class CausalVariant(enum.IntEnum):

@@ -1,4 +1,5 @@
 """Masks of attention by blocks: which blocks of (queries, keys) are computed at all."""
+
 from __future__ import annotations
 
 import itertools
@@ -49,11 +50,13 @@ def as_blocks(mask, size: tuple[int, int], separate_full: bool):
 
 def expanded_blocks(block_mask: BlockMask, mask):
     """Where (B, H, Q, KV) is computed: all of the full blocks, what `mask` allows of the others."""
+
     def expand(counts, columns):
         dense = dense_of(counts, columns).to(_types.bool_)
         dense = dense.repeat_interleave(block_mask.BLOCK_SIZE[0], dim=-2)
         dense = dense.repeat_interleave(block_mask.BLOCK_SIZE[1], dim=-1)
-        return dense[..., :mask.shape[-2], :mask.shape[-1]]
+        return dense[..., : mask.shape[-2], : mask.shape[-1]]
+
     allowed = expand(block_mask.kv_num_blocks, block_mask.kv_indices) & mask
     if block_mask.full_kv_num_blocks is None:
         return allowed
@@ -74,37 +77,62 @@ class BlockMask:
     """
 
     __module__ = "torch.nn.attention.flex_attention"
-    _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices",
-                "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices")
+    _TENSORS = (
+        "kv_num_blocks",
+        "kv_indices",
+        "full_kv_num_blocks",
+        "full_kv_indices",
+        "q_num_blocks",
+        "q_indices",
+        "full_q_num_blocks",
+        "full_q_indices",
+    )
 
-    def __init__(self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices,
-                 q_num_blocks, q_indices, full_q_num_blocks, full_q_indices,
-                 BLOCK_SIZE=(BLOCK, BLOCK), mask_mod=None):
+    def __init__(
+        self,
+        seq_lengths,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks,
+        full_kv_indices,
+        q_num_blocks,
+        q_indices,
+        full_q_num_blocks,
+        full_q_indices,
+        BLOCK_SIZE=(BLOCK, BLOCK),
+        mask_mod=None,
+    ):
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
-        for name, a, b in (("kv", full_kv_num_blocks, full_kv_indices),
-                           ("q", full_q_num_blocks, full_q_indices)):
+        for name, a, b in (("kv", full_kv_num_blocks, full_kv_indices), ("q", full_q_num_blocks, full_q_indices)):
             if (a is None) != (b is None):
-                raise AssertionError(f"full_{name}_num_blocks and full_{name}_indices must be both "
-                                     "provided or omitted")
+                raise AssertionError(f"full_{name}_num_blocks and full_{name}_indices must be both provided or omitted")
         self.seq_lengths, self.BLOCK_SIZE = tuple(seq_lengths), BLOCK_SIZE
         self.kv_num_blocks, self.kv_indices = kv_num_blocks, kv_indices
         self.full_kv_num_blocks, self.full_kv_indices = full_kv_num_blocks, full_kv_indices
         self.q_num_blocks, self.q_indices = q_num_blocks, q_indices
         self.full_q_num_blocks, self.full_q_indices = full_q_num_blocks, full_q_indices
         from .flex_attention import noop_mask
+
         self.mask_mod = noop_mask if mask_mod is None else mask_mod
 
     @classmethod
-    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None,
-                       full_kv_indices=None, BLOCK_SIZE=BLOCK, mask_mod=None, seq_lengths=None,
-                       compute_q_blocks: bool = True):
+    def from_kv_blocks(
+        cls,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks=None,
+        full_kv_indices=None,
+        BLOCK_SIZE=BLOCK,
+        mask_mod=None,
+        seq_lengths=None,
+        compute_q_blocks: bool = True,
+    ):
         """A BlockMask from the blocks of each row."""
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
-            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or "
-                                 "omitted")
+            raise AssertionError("full_kv_num_blocks and full_kv_indices must be both provided or omitted")
         q = full_q = (None, None)
         if compute_q_blocks:
             q = _transposed(kv_num_blocks, kv_indices)
@@ -113,8 +141,17 @@ class BlockMask:
         size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
         if seq_lengths is None:
             seq_lengths = tuple(n * s for n, s in zip(kv_indices.shape[-2:], size))
-        return cls(seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *q,
-                   *full_q, BLOCK_SIZE=size, mask_mod=mask_mod)
+        return cls(
+            seq_lengths,
+            kv_num_blocks,
+            kv_indices,
+            full_kv_num_blocks,
+            full_kv_indices,
+            *q,
+            *full_q,
+            BLOCK_SIZE=size,
+            mask_mod=mask_mod,
+        )
 
     def as_tuple(self, flatten: bool = True) -> tuple:
         """All attributes; lengths and block sizes as single numbers if `flatten`."""
@@ -149,8 +186,7 @@ class BlockMask:
         """The mask on another device."""
         tensors = {name: getattr(self, name) for name in self._TENSORS}
         moved = {name: x if x is None else x.to(device) for name, x in tensors.items()}
-        return BlockMask(self.seq_lengths, **moved, BLOCK_SIZE=self.BLOCK_SIZE,
-                         mask_mod=self.mask_mod)
+        return BlockMask(self.seq_lengths, **moved, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod)
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
         """The mask of the first queries and keys alone."""
@@ -160,32 +196,42 @@ class BlockMask:
             if counts is None:
                 return None, None
             return ordered(dense_of(counts, columns_of_rows)[..., :rows, :columns])
+
         return BlockMask.from_kv_blocks(
             *cropped(self.kv_num_blocks, self.kv_indices),
-            *cropped(self.full_kv_num_blocks, self.full_kv_indices), BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=self.mask_mod, seq_lengths=(new_q_len, new_kv_len))
+            *cropped(self.full_kv_num_blocks, self.full_kv_indices),
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
+            seq_lengths=(new_q_len, new_kv_len),
+        )
 
     def __getitem__(self, index) -> BlockMask:
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index)
         parts = [getattr(self, name) for name in self._TENSORS[:4]]
         return BlockMask.from_kv_blocks(
-            *(x if x is None else x[index] for x in parts), BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=_sliced_mask_mod_error, seq_lengths=self.seq_lengths,
-            compute_q_blocks=self.q_indices is not None)
+            *(x if x is None else x[index] for x in parts),
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=_sliced_mask_mod_error,
+            seq_lengths=self.seq_lengths,
+            compute_q_blocks=self.q_indices is not None,
+        )
 
     def __repr__(self):
         def shown(name):
             x = getattr(self, name)
             return f"    {name}={None if x is None else x.shape},\n"
-        return ("BlockMask(\n" + "".join(map(shown, self._TENSORS))
-                + f"    BLOCK_SIZE={self.BLOCK_SIZE},\n    shape={self.shape},\n"
-                f"    sparsity={self.sparsity():.2f}%,\n    mask_mod="
-                f"{getattr(self.mask_mod, '__name__', self.mask_mod)}\n)")
+
+        return (
+            "BlockMask(\n"
+            + "".join(map(shown, self._TENSORS))
+            + f"    BLOCK_SIZE={self.BLOCK_SIZE},\n    shape={self.shape},\n"
+            f"    sparsity={self.sparsity():.2f}%,\n    mask_mod="
+            f"{getattr(self.mask_mod, '__name__', self.mask_mod)}\n)"
+        )
 
     def __str__(self):
-        return (f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n"
-                f"{self.to_string().strip()}\n)")
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string().strip()}\n)"
 
     def to_string(self, grid_size=(20, 20), limit: int = 4) -> str:
         """A picture of the blocks: full, shaded or empty, for the first `limit` heads."""
@@ -199,9 +245,11 @@ class BlockMask:
         pictures = []
         for i, place in enumerate(itertools.product(*map(range, lead))):
             if i == limit:
-                pictures += ["...", "To print out more, set BlockMask.to_string(limit=N)",
-                             "You can also index (BlockMask[batch, head]) to choose a specific "
-                             "batch or head"]
+                pictures += [
+                    "...",
+                    "To print out more, set BlockMask.to_string(limit=N)",
+                    "You can also index (BlockMask[batch, head]) to choose a specific batch or head",
+                ]
                 break
             pictures.append(f"{place}\n" + _picture(dense[place], *steps))
         return "\n".join(pictures)
@@ -210,7 +258,6 @@ class BlockMask:
 def _picture(blocks, row_step: int, column_step: int) -> str:
     lines = []
     for r in range(0, blocks.shape[0], row_step):
-        shares = [blocks[r:r + row_step, c:c + column_step].mean()
-                  for c in range(0, blocks.shape[1], column_step)]
+        shares = [blocks[r : r + row_step, c : c + column_step].mean() for c in range(0, blocks.shape[1], column_step)]
         lines.append("".join(2 * ("█" if s == 1 else " " if s == 0 else "░") for s in shares))
     return "\n".join(lines) + "\n"

@@ -1,4 +1,5 @@
 """Attention with scores and masks that are functions of positions."""
+
 from __future__ import annotations
 
 import math
@@ -12,18 +13,24 @@ from ...torch._func.vmap import vmap
 from .._names import publish
 from .block_mask import BLOCK, BlockMask, as_blocks, expanded_blocks, ordered
 
-WRONG_LENGTH = ("block_mask was created for block_mask.shape={shape} but got q_len={q} and "
-                "kv_len={kv}. As the block mask was created for a {kind} length than you're using "
-                "it for, you likely need to create a new block mask.")
-HEADS = ("Expect query and key/value to have the same number of heads but got Hq={} and Hkv={}. "
-         "Try setting enable_gqa=True for GQA.")
-GROUPS = ("Expect number of query heads to be a multiple of kv heads for GQA but got Hq={} and "
-          "Hkv={}.")
-BATCHES = ("Expect query and key/value to have the same batch size, or non-none block_mask, but "
-           "got block_mask=None, Bq={}, and Bkv={}.")
+WRONG_LENGTH = (
+    "block_mask was created for block_mask.shape={shape} but got q_len={q} and "
+    "kv_len={kv}. As the block mask was created for a {kind} length than you're using "
+    "it for, you likely need to create a new block mask."
+)
+HEADS = (
+    "Expect query and key/value to have the same number of heads but got Hq={} and Hkv={}. "
+    "Try setting enable_gqa=True for GQA."
+)
+GROUPS = "Expect number of query heads to be a multiple of kv heads for GQA but got Hq={} and Hkv={}."
+BATCHES = (
+    "Expect query and key/value to have the same batch size, or non-none block_mask, but "
+    "got block_mask=None, Bq={}, and Bkv={}."
+)
 _DEFAULT_SPARSE_BLOCK_SIZE = BLOCK
-DEPRECATED = ("return_lse is deprecated and will be removed in v2.10. Please use "
-              "return_aux=AuxRequest(lse=True) instead.")
+DEPRECATED = (
+    "return_lse is deprecated and will be removed in v2.10. Please use return_aux=AuxRequest(lse=True) instead."
+)
 
 
 class AuxRequest(NamedTuple):
@@ -70,6 +77,7 @@ def _combined(mask_mods, join: Callable, start: bool) -> Callable:
         for mask in mask_mods:
             result = join(result, mask(b, h, q_idx, kv_idx))
         return result
+
     combined.__name__ = "and_mask" if start else "or_mask"
     return combined
 
@@ -77,8 +85,7 @@ def _combined(mask_mods, join: Callable, start: bool) -> Callable:
 def _over_positions(fun: Callable, with_score: bool) -> Callable:
     """A function of (score,) b, h, q, kv mapped over all positions: (B, H, Q, KV)."""
     score = (0,) if with_score else ()
-    for dims in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None),
-                 (0, None, None, None)):
+    for dims in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None)):
         fun = vmap(fun, in_dims=(*score, *dims))
     return fun
 
@@ -90,16 +97,15 @@ def _positions(*sizes: int, device=None) -> list:
 def _takes_score(mod_fn: Callable) -> bool:
     """Whether a function is a score_mod, of five arguments, rather than a mask_mod, of four."""
     import inspect
+
     parameters = inspect.signature(mod_fn).parameters.values()
-    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-                for p in parameters)
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
     if count not in (4, 5):
         raise AssertionError(f"Expected 4 or 5 positional args, got {count}")
     return count == 5
 
 
-def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
-                device=None):
+def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device=None):
     """The mask (B, H, Q_LEN, KV_LEN) of a mask_mod, or of where a score_mod is not -inf.
 
     >>> from functorch_core.nn.attention.flex_attention import create_mask
@@ -115,27 +121,50 @@ def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_L
     return _over_positions(mod_fn, False)(*positions).expand(sizes)
 
 
-def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
-                      device=None, BLOCK_SIZE=BLOCK, _compile: bool = False,
-                      separate_full_blocks: bool = True, compute_dq_write_order: bool = False,
-                      dq_kv_order: bool = True) -> BlockMask:
+def create_block_mask(
+    mask_mod: Callable,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device=None,
+    BLOCK_SIZE=BLOCK,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
+    dq_kv_order: bool = True,
+) -> BlockMask:
     """The blocks of which a mask_mod is True somewhere, and those where it is True everywhere."""
     if _takes_score(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     partial, full = as_blocks(mask, size, separate_full_blocks)
-    return BlockMask.from_kv_blocks(*ordered(partial), *(
-        (None, None) if full is None else ordered(full)), BLOCK_SIZE=size, mask_mod=mask_mod,
-        seq_lengths=(Q_LEN, KV_LEN))
+    return BlockMask.from_kv_blocks(
+        *ordered(partial),
+        *((None, None) if full is None else ordered(full)),
+        BLOCK_SIZE=size,
+        mask_mod=mask_mod,
+        seq_lengths=(Q_LEN, KV_LEN),
+    )
 
 
 # ---- attention -----------------------------------------------------------------------------------
 
 
-def flex_attention(query, key, value, score_mod=None, block_mask=None, scale: float | None = None,
-                   enable_gqa: bool = False, return_lse: bool = False, kernel_options=None, *,
-                   return_aux: AuxRequest | None = None):
+def flex_attention(
+    query,
+    key,
+    value,
+    score_mod=None,
+    block_mask=None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options=None,
+    *,
+    return_aux: AuxRequest | None = None,
+):
     """softmax(score_mod(query @ key.T * scale)) @ value, where the block mask allows it.
 
     query is (B, Hq, L, E), key (B, Hkv, S, E), value (B, Hkv, S, Ev). score_mod(score, b, h, q, kv)
@@ -144,13 +173,15 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale: fl
     _check(query, key, value, block_mask, enable_gqa)
     if return_lse:
         if return_aux is not None:
-            raise ValueError("Cannot specify both return_lse and return_aux. return_lse is "
-                             "deprecated, please use return_aux=AuxRequest(lse=True) instead.")
+            raise ValueError(
+                "Cannot specify both return_lse and return_aux. return_lse is "
+                "deprecated, please use return_aux=AuxRequest(lse=True) instead."
+            )
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
     scores = _scores(query, key, score_mod, block_mask, scale)
     lse = logsumexp(scores, -1)
     nothing = isneginf(lse).unsqueeze(-1)
-    weights = softmax(scores.masked_fill(nothing, 0.), -1).masked_fill(nothing, 0.)
+    weights = softmax(scores.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
     out = weights.to(value.dtype) @ _for_heads(value, query.shape[1])
     out = out.to(query.dtype)
     if return_aux is not None:
@@ -163,7 +194,7 @@ def _scores(query, key, score_mod, block_mask, scale):
     """(B, Hq, L, S), -inf where the mask forbids."""
     batch, heads, length, width = query.shape
     exact = query.dtype if query.dtype is _types.float64 else _types.float32
-    scale = 1. / math.sqrt(width) if scale is None else scale
+    scale = 1.0 / math.sqrt(width) if scale is None else scale
     scores = (query @ _for_heads(key, heads).transpose(-2, -1)).to(exact) * scale
     positions = _positions(scores.shape[0], heads, length, key.shape[-2], device=query.device)
     if score_mod is not None:
@@ -184,8 +215,10 @@ def _check(query, key, value, block_mask, enable_gqa: bool):
     if not query.dim() == key.dim() == value.dim() == 4:
         raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
     if query.shape[-1] != key.shape[-1]:
-        raise ValueError("Expect query and key/value to have the same embedding dimension but got "
-                         f"E={query.shape[-1]} and E={key.shape[-1]}.")
+        raise ValueError(
+            "Expect query and key/value to have the same embedding dimension but got "
+            f"E={query.shape[-1]} and E={key.shape[-1]}."
+        )
     heads = query.shape[1], key.shape[1]
     if not enable_gqa and heads[0] != heads[1]:
         raise ValueError(HEADS.format(*heads))
@@ -202,7 +235,17 @@ def _check(query, key, value, block_mask, enable_gqa: bool):
         raise ValueError(WRONG_LENGTH.format(shape=block_mask.shape, q=q, kv=kv, kind=kind))
 
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks",
-           "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
+__all__ = [
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "FlexKernelOptions",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]
 
 publish()

@@ -1,2 +1,3 @@
 """torch.nn.backends: kept for old pickles."""
+
 from . import thnn

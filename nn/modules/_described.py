@@ -1,4 +1,5 @@
 """The base of layers that keep their arguments as attributes and show them in their repr."""
+
 from __future__ import annotations
 
 from .module import Module

@@ -1,4 +1,5 @@
 """The masks of attention, in the form that is added to scores."""
+
 from __future__ import annotations
 
 import warnings
@@ -6,8 +7,7 @@ import warnings
 from ...torch import _types
 
 WRONG_MASK = "only bool and floating types of {name} are supported"
-MISMATCH = ("Support for mismatched {name} and {other} is deprecated. Use same type for both "
-            "instead.")
+MISMATCH = "Support for mismatched {name} and {other} is deprecated. Use same type for both instead."
 
 
 def canonical_mask(mask, name: str, other, other_name: str, dtype):

@@ -1,4 +1,5 @@
 """Small things that modules share: names of types, the arguments of `to`."""
+
 from __future__ import annotations
 
 from ...torch import _types
@@ -20,7 +21,8 @@ _TAIL = {"non_blocking": (bool,), "copy": (bool,), "memory_format": (_types.memo
 _FORMS = (
     {"device": (*_DEVICES, type(None)), "dtype": (_types.dtype, type(None)), **_TAIL},
     {"dtype": (_types.dtype,), **_TAIL},
-    {"tensor": (Tensor,), **_TAIL})
+    {"tensor": (Tensor,), **_TAIL},
+)
 BAD_TO = """to() received an invalid combination of arguments - got ({given}), but expected one of:
  * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, \
 bool copy = False, *, torch.memory_format memory_format = None)
@@ -45,10 +47,13 @@ def parse_to(*args, **kwargs):
     if found.get("copy"):
         raise RuntimeError(".to() does not accept copy argument")
     other = found.get("tensor")
-    device, dtype = (found.get("device"), found.get("dtype")) if other is None else (
-        other.device, other.dtype)
-    return (None if device is None else _types.device(device), dtype,
-            found.get("non_blocking", False), found.get("memory_format"))
+    device, dtype = (found.get("device"), found.get("dtype")) if other is None else (other.device, other.dtype)
+    return (
+        None if device is None else _types.device(device),
+        dtype,
+        found.get("non_blocking", False),
+        found.get("memory_format"),
+    )
 
 
 def _is_one(x, kinds: tuple) -> bool:
@@ -58,5 +63,10 @@ def _is_one(x, kinds: tuple) -> bool:
 
 def _kind(x) -> str:
     cls = type(x)
-    return "Tensor" if cls is Tensor else cls.__name__ if cls.__module__ == "builtins" else (
-        f"torch.{cls.__name__}" if isinstance(x, (_types.dtype, _types.device)) else cls.__name__)
+    return (
+        "Tensor"
+        if cls is Tensor
+        else cls.__name__
+        if cls.__module__ == "builtins"
+        else (f"torch.{cls.__name__}" if isinstance(x, (_types.dtype, _types.device)) else cls.__name__)
+    )

@@ -1,4 +1,5 @@
 """The former names of reductions."""
+
 from __future__ import annotations
 
 import warnings
@@ -9,6 +10,7 @@ def legacy_reduction(size_average, reduce) -> str:
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = "none" if not reduce else "mean" if size_average else "sum"
-    warnings.warn("size_average and reduce args will be deprecated, please use "
-                  f"reduction='{reduction}' instead.", stacklevel=4)
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
+    )
     return reduction

@@ -1,4 +1,5 @@
 """Loading a state dict into a module."""
+
 from __future__ import annotations
 
 import warnings
@@ -9,16 +10,24 @@ from ...torch.autograd.modes import no_grad
 from ..parameter import Parameter, is_lazy
 
 EXTRA_STATE = "_extra_state"
-NOT_A_TENSOR = ('While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
-                "object from checkpoint but received {kind}")
-WRONG_SHAPE = ("size mismatch for {key}: copying a param with shape {found} from checkpoint, the "
-               "shape in current model is {wanted}.")
-COPY_FAILED = ('While copying the parameter named "{key}", whose dimensions in the model are '
-               "{wanted} and whose dimensions in the checkpoint are {found}, an exception occurred "
-               ": {why}.")
-HOOK_RETURNED = ("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
-                 "return new values, if incompatible_keys need to be modified, it should be done "
-                 "inplace.")
+NOT_A_TENSOR = (
+    'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
+    "object from checkpoint but received {kind}"
+)
+WRONG_SHAPE = (
+    "size mismatch for {key}: copying a param with shape {found} from checkpoint, the "
+    "shape in current model is {wanted}."
+)
+COPY_FAILED = (
+    'While copying the parameter named "{key}", whose dimensions in the model are '
+    "{wanted} and whose dimensions in the checkpoint are {found}, an exception occurred "
+    ": {why}."
+)
+HOOK_RETURNED = (
+    "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
+    "return new values, if incompatible_keys need to be modified, it should be done "
+    "inplace."
+)
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -46,8 +55,7 @@ class Loading:
         local = {} if self.metadata is None else self.metadata.get(prefix[:-1], {})
         if self.assign:
             local["assign_to_params_buffers"] = True
-        module._load_from_state_dict(state, prefix, local, True, self.missing, self.unexpected,
-                                     self.errors)
+        module._load_from_state_dict(state, prefix, local, True, self.missing, self.unexpected, self.errors)
         for name, child in module._modules.items():
             if child is not None:
                 below = f"{prefix}{name}."
@@ -65,15 +73,18 @@ class Loading:
                     listed = ", ".join(f'"{k}"' for k in keys)
                     self.errors.insert(0, f"{what} key(s) in state_dict: {listed}. ")
         if self.errors:
-            raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(
-                type(module).__name__, "\n\t".join(self.errors)))
+            raise RuntimeError(
+                "Error(s) in loading state_dict for {}:\n\t{}".format(type(module).__name__, "\n\t".join(self.errors))
+            )
         return _IncompatibleKeys(self.missing, self.unexpected)
 
 
-NO_OP = ("for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
-         "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items "
-         "in the state dictionary to their corresponding key in the module instead of copying them "
-         "in place?)")
+NO_OP = (
+    "for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in "
+    "the current model, which is a no-op. (Did you mean to pass `assign=True` to assign items "
+    "in the state dictionary to their corresponding key in the module instead of copying them "
+    "in place?)"
+)
 
 
 def load_member(module, name: str, key: str, value, assign: bool, errors: list):
@@ -95,8 +106,7 @@ def load_member(module, name: str, key: str, value, assign: bool, errors: list):
         with no_grad():
             _put(module, name, member, value, assign)
     except Exception as error:
-        errors.append(COPY_FAILED.format(key=key, wanted=member.size(), found=value.size(),
-                                         why=error.args))
+        errors.append(COPY_FAILED.format(key=key, wanted=member.size(), found=value.size(), why=error.args))
 
 
 def _put(module, name: str, member, value, assign: bool):
@@ -116,6 +126,6 @@ def note_unexpected(module, state: dict, prefix: str, known: set, unexpected: li
     for key in state:
         if not key.startswith(prefix) or key == prefix + EXTRA_STATE:
             continue
-        first, dot, _ = key[len(prefix):].partition(".")
+        first, dot, _ = key[len(prefix) :].partition(".")
         if first not in (module._modules if dot else known):
             unexpected.append(key)

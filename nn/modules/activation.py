@@ -1,4 +1,5 @@
 """Activation functions."""
+
 from __future__ import annotations
 
 import warnings
@@ -73,8 +74,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.dim() not in (3, 4):
-            raise ValueError("Softmax2d: expected input to be 3D or 4D, got "
-                             f"{input.dim()}D instead")
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3)
 
 
@@ -198,7 +198,7 @@ class RReLU(_Activation):
 
     _shown = "lower={lower}, upper={upper}"
 
-    def __init__(self, lower: float = 1. / 8, upper: float = 1. / 3, inplace: bool = False):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
         super().__init__(lower=lower, upper=upper, inplace=inplace)
 
     def forward(self, input):
@@ -222,12 +222,19 @@ class Hardtanh(_Activation):
 
     _shown = "min_val={min_val}, max_val={max_val}"
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
-                 min_value: float | None = None, max_value: float | None = None):
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
         for new, former in (("min_val", min_value), ("max_val", max_value)):
             if former is not None:
-                warnings.warn(f"keyword argument `{new}ue` is deprecated and renamed to `{new}`",
-                              FutureWarning, stacklevel=2)
+                warnings.warn(
+                    f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2
+                )
         min_val = min_val if min_value is None else min_value
         max_val = max_val if max_value is None else max_value
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
@@ -394,12 +401,25 @@ class MultiheadAttention(Module):
     (torch.Size([5, 2, 8]), torch.Size([2, 5, 5]))
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False,
-                 add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None,
-                 dtype=None):
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        device=None,
+        dtype=None,
+    ):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError("embed_dim and num_heads must be greater than 0, got "
-                             f"embed_dim={embed_dim} and num_heads={num_heads} instead")
+            raise ValueError(
+                "embed_dim and num_heads must be greater than 0, got "
+                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+            )
         super().__init__()
         where = {"device": device, "dtype": dtype}
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
@@ -410,8 +430,7 @@ class MultiheadAttention(Module):
         if self.head_dim * num_heads != embed_dim:
             raise AssertionError("embed_dim must be divisible by num_heads")
         self._make_projections(where)
-        self.register_parameter("in_proj_bias", new_parameter(3 * embed_dim, **where)
-                                if bias else None)
+        self.register_parameter("in_proj_bias", new_parameter(3 * embed_dim, **where) if bias else None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **where)
         self.bias_k = self.bias_v = None
         if add_bias_kv:
@@ -432,8 +451,7 @@ class MultiheadAttention(Module):
             self.register_parameter("in_proj_weight", None)
 
     def _reset_parameters(self):
-        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight,
-                       self.v_proj_weight):
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 initialise.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
@@ -446,25 +464,56 @@ class MultiheadAttention(Module):
     def __setstate__(self, state):
         super().__setstate__({"_qkv_same_embed_dim": True, **state})
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
-                average_attn_weights=True, is_causal=False):
+    def forward(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+        is_causal=False,
+    ):
         """Attend; key_padding_mask is (N, S), attn_mask (L, S) or (N * num_heads, L, S); True (or
         what is added, -inf) keeps from attending."""
-        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask,
-                                          "attn_mask", query.dtype)
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = _batch_second(query, key, value)
-        separate = {} if self._qkv_same_embed_dim else {
-            "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
-            "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight}
+        separate = (
+            {}
+            if self._qkv_same_embed_dim
+            else {
+                "use_separate_proj_weight": True,
+                "q_proj_weight": self.q_proj_weight,
+                "k_proj_weight": self.k_proj_weight,
+                "v_proj_weight": self.v_proj_weight,
+            }
+        )
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
-            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
-            self.out_proj.weight, self.out_proj.bias, training=self.training,
-            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
-            average_attn_weights=average_attn_weights, is_causal=is_causal, **separate)
+            query,
+            key,
+            value,
+            self.embed_dim,
+            self.num_heads,
+            self.in_proj_weight,
+            self.in_proj_bias,
+            self.bias_k,
+            self.bias_v,
+            self.add_zero_attn,
+            self.dropout,
+            self.out_proj.weight,
+            self.out_proj.bias,
+            training=self.training,
+            key_padding_mask=key_padding_mask,
+            need_weights=need_weights,
+            attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights,
+            is_causal=is_causal,
+            **separate,
+        )
         return (output.transpose(1, 0) if swap else output), weights
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
@@ -488,7 +537,34 @@ def _batch_second(query, key, value):
     return swapped[id(query)], swapped[id(key)], swapped[id(value)]
 
 
-__all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
-           "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU",
-           "ReLU", "ReLU6", "SELU", "Sigmoid", "SiLU", "Softmax", "Softmax2d", "Softmin",
-           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "MultiheadAttention",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SELU",
+    "Sigmoid",
+    "SiLU",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+]

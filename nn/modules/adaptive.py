@@ -1,4 +1,5 @@
 """Softmax over many classes of which few are frequent."""
+
 from __future__ import annotations
 
 from collections import namedtuple
@@ -11,10 +12,11 @@ from .linear import Linear
 from .module import Module
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
-BAD_CUTOFFS = ("cutoffs should be a sequence of unique, positive integers sorted in an increasing "
-               "order, where each value is between 1 and n_classes-1")
-OUT_OF_RANGE = ("Target values should be in [0, {last}], but values in range [{low}, {high}] were "
-                "found. ")
+BAD_CUTOFFS = (
+    "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
+    "order, where each value is between 1 and n_classes-1"
+)
+OUT_OF_RANGE = "Target values should be in [0, {last}], but values in range [{low}, {high}] were found. "
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
@@ -24,14 +26,26 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     have a projection of their own to in_features / div_value ** i.
     """
 
-    def __init__(self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0,
-                 head_bias: bool = False, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
             raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if (cutoffs != sorted(set(cutoffs)) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1
-                or any(int(c) != c for c in cutoffs)):
+        if (
+            cutoffs != sorted(set(cutoffs))
+            or min(cutoffs) <= 0
+            or max(cutoffs) > n_classes - 1
+            or any(int(c) != c for c in cutoffs)
+        ):
             raise ValueError(BAD_CUTOFFS)
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs = [*cutoffs, n_classes]
@@ -44,8 +58,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList()
         for i, (start, stop) in enumerate(pairwise(self.cutoffs)):
             width = int(in_features // div_value ** (i + 1))
-            self.tail.append(Sequential(Linear(in_features, width, bias=False, **where),
-                                        Linear(width, stop - start, bias=False, **where)))
+            self.tail.append(
+                Sequential(
+                    Linear(in_features, width, bias=False, **where), Linear(width, stop - start, bias=False, **where)
+                )
+            )
 
     def reset_parameters(self) -> None:
         """Draw all weights again."""
@@ -76,8 +93,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             own = log_probs.gather(1, (target[mask] - low).unsqueeze(1))
             output = output.index_copy(0, rows, own.squeeze(1))
         if used != target.shape[0]:
-            raise RuntimeError(OUT_OF_RANGE.format(
-                last=self.n_classes - 1, low=target.min().item(), high=target.max().item()))
+            raise RuntimeError(
+                OUT_OF_RANGE.format(last=self.n_classes - 1, low=target.min().item(), high=target.max().item())
+            )
         head = F.log_softmax(self.head(input), dim=1)
         output = output + head.gather(1, places.unsqueeze(1)).squeeze(1)
         loss = (-output).mean()
@@ -89,7 +107,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _get_full_log_prob(self, input, head_output):
         head = F.log_softmax(head_output, dim=1)
-        parts = [head[:, :self.shortlist_size]]
+        parts = [head[:, : self.shortlist_size]]
         for i, projection in enumerate(self.tail):
             cluster = head[:, self.shortlist_size + i].unsqueeze(1)
             parts.append(F.log_softmax(projection(input), dim=1) + cluster)
@@ -111,12 +129,10 @@ def _check_shapes(input, target):
         if input.shape[0] != target.shape[0]:
             raise RuntimeError("Input and target should have the same size in the batch dimension.")
         if input.dim() != 2:
-            raise RuntimeError("1D target tensor expects 2D input tensors, but found inputs with "
-                               f"size {input.size()}")
+            raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with size {input.size()}")
     elif target.dim() == 0:
         if input.dim() != 1:
-            raise RuntimeError("0D target tensor expects 1D input tensors, but found inputs with "
-                               f"size {input.size()}")
+            raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with size {input.size()}")
     else:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
 

@@ -1,4 +1,5 @@
 """Batch normalisation."""
+
 from __future__ import annotations
 
 from ...torch import tensor, zeros, ones
@@ -21,9 +22,18 @@ class _NormBase(Module):
 
     _version = 2
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-                 affine: bool = True, track_running_stats: bool = True, device=None, dtype=None, *,
-                 bias: bool = True):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -55,9 +65,11 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self):
-        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-                f"affine={self.affine}, bias={self.bias is not None}, "
-                f"track_running_stats={self.track_running_stats}")
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
         version, key = local_metadata.get("version"), prefix + "num_batches_tracked"
@@ -74,6 +86,7 @@ def _checks(*ranks: int):
     def _check_input_dim(self, input):
         if input.dim() not in ranks:
             raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+
     return _check_input_dim
 
 
@@ -87,9 +100,16 @@ class _BatchNorm(_NormBase):
                 factor = 1.0 / float(self.num_batches_tracked)
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
         given = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if given else None,
-                            self.running_var if given else None, self.weight, self.bias, of_batch,
-                            factor, self.eps)
+        return F.batch_norm(
+            input,
+            self.running_mean if given else None,
+            self.running_var if given else None,
+            self.weight,
+            self.bias,
+            of_batch,
+            factor,
+            self.eps,
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -127,8 +147,9 @@ class BatchNorm3d(_BatchNorm):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """num_features is the first input's number of channels."""
 
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
-                 dtype=None, *, bias=True):
+    def __init__(
+        self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True
+    ):
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats
         where = {"device": device, "dtype": dtype}
@@ -181,11 +202,20 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation whose statistics are those of all processes; here of the one process."""
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-                 affine: bool = True, track_running_stats: bool = True, process_group=None,
-                 device=None, dtype=None, *, bias: bool = True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
-                         bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 
     def _check_input_dim(self, input):
@@ -199,9 +229,15 @@ class SyncBatchNorm(_BatchNorm):
         """The module with SyncBatchNorm in place of every batch normalisation."""
         new = module
         if isinstance(module, _BatchNorm):
-            new = SyncBatchNorm(module.num_features, module.eps, module.momentum, module.affine,
-                                module.track_running_stats, process_group,
-                                bias=module.bias is not None)
+            new = SyncBatchNorm(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
             if module.affine:
                 with no_grad():
                     new.weight, new.bias = module.weight, module.bias
@@ -212,5 +248,12 @@ class SyncBatchNorm(_BatchNorm):
         return new
 
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
-           "LazyBatchNorm3d", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]

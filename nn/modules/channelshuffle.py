@@ -1,4 +1,5 @@
 """Channels dealt out to groups."""
+
 from __future__ import annotations
 
 from .. import functional as F

@@ -1,4 +1,5 @@
 """Containers of modules and of parameters."""
+
 from __future__ import annotations
 
 import operator
@@ -17,8 +18,12 @@ class Container(Module):
     """Deprecated: Module itself does what this did."""
 
     def __init__(self, **kwargs):
-        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented "
-                      "in `nn.Module`. Subclass that instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented "
+            "in `nn.Module`. Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__()
         for key, value in kwargs.items():
             self.add_module(key, value)
@@ -142,8 +147,7 @@ class Sequential(_Numbered):
 
 def _sequential(other):
     if not isinstance(other, Sequential):
-        raise ValueError("add operator supports only objects of Sequential class, but "
-                         f"{type(other)} is given.")
+        raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
     return other
 
 
@@ -178,8 +182,7 @@ class ModuleList(_Numbered):
     def extend(self, modules):
         """Add the modules of an iterable at the end; returns the list."""
         if not isinstance(modules, Iterable):
-            raise TypeError("ModuleList.extend should be called with an iterable, but got "
-                            + type(modules).__name__)
+            raise TypeError("ModuleList.extend should be called with an iterable, but got " + type(modules).__name__)
         for module in list(modules):
             self.append(module)
         return self
@@ -191,8 +194,7 @@ class ModuleList(_Numbered):
                 blocks[-1][1] = i
             else:
                 blocks.append([i, i, text])
-        lines = [_indented(f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}")
-                 for a, b, text in blocks]
+        lines = [_indented(f"({a}): {text}" if a == b else f"({a}-{b}): {b - a + 1} x {text}") for a, b, text in blocks]
         if not lines:
             return f"{self._get_name()}()"
         return "{}(\n  {}\n)".format(self._get_name(), "\n  ".join(lines))
@@ -258,18 +260,18 @@ class ModuleDict(Module):
 def _pairs(name: str, given, plural: str = ""):
     """The (key, value) pairs of a mapping or an iterable; TypeError or ValueError otherwise."""
     if not isinstance(given, Iterable):
-        raise TypeError(f"{plural or name}.update should be called with an iterable of key/value "
-                        f"pairs, but got {type(given).__name__}")
+        raise TypeError(
+            f"{plural or name}.update should be called with an iterable of key/value "
+            f"pairs, but got {type(given).__name__}"
+        )
     if isinstance(given, (Mapping, ModuleDict, ParameterDict)):
         return list(given.items())
     pairs = list(given)
     for i, pair in enumerate(pairs):
         if not isinstance(pair, Iterable):
-            raise TypeError(f"{name} update sequence element #{i} should be Iterable; is"
-                            + type(pair).__name__)
+            raise TypeError(f"{name} update sequence element #{i} should be Iterable; is" + type(pair).__name__)
         if len(pair) != 2:
-            raise ValueError(f"{name} update sequence element #{i} has length {len(pair)}; 2 is "
-                             "required")
+            raise ValueError(f"{name} update sequence element #{i} has length {len(pair)}; 2 is required")
     return pairs
 
 
@@ -277,8 +279,7 @@ def _pairs(name: str, given, plural: str = ""):
 
 
 def _as_parameter(value):
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(
-        value, Parameter) else value
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
 def _described(key, value, type_of) -> str:
@@ -336,8 +337,7 @@ class ParameterList(Module):
     def extend(self, values):
         """Add the values of an iterable at the end; returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise TypeError("ParameterList.extend should be called with an iterable, but got "
-                            + type(values).__name__)
+            raise TypeError("ParameterList.extend should be called with an iterable, but got " + type(values).__name__)
         for value in list(values):
             self.append(value)
         return self
@@ -364,9 +364,11 @@ class ParameterDict(Module):
 
     def _key_to_attr(self, key) -> str:
         if not isinstance(key, str):
-            raise TypeError("Index given to ParameterDict cannot be used as a key as it is not a "
-                            f"string (type is '{type(key).__name__}'). Open an issue on github if "
-                            "you need non-string keys.")
+            raise TypeError(
+                "Index given to ParameterDict cannot be used as a key as it is not a "
+                f"string (type is '{type(key).__name__}'). Open an issue on github if "
+                "you need non-string keys."
+            )
         return key
 
     def __getitem__(self, key):

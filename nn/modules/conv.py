@@ -1,4 +1,5 @@
 """Convolutions."""
+
 from __future__ import annotations
 
 import math
@@ -12,8 +13,7 @@ from .module import Module
 from .utils import _ntuple, _reverse_repeat_tuple
 
 PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
-WRONG_INPUT = ("Expected {n}D (unbatched) or {m}D (batched) input to {name}, but got input of "
-               "size: {size}")
+WRONG_INPUT = "Expected {n}D (unbatched) or {m}D (batched) input to {name}, but got input of size: {size}"
 
 
 class _ConvNd(Module):
@@ -21,8 +21,22 @@ class _ConvNd(Module):
 
     _n = 0
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation,
-                 transposed, output_padding, groups, bias, padding_mode, device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        bias,
+        padding_mode,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         _check(in_channels, out_channels, groups, padding, stride, padding_mode)
         self.in_channels, self.out_channels = in_channels, out_channels
@@ -84,26 +98,46 @@ def _check(in_channels, out_channels, groups, padding, stride, padding_mode):
         raise ValueError("out_channels must be divisible by groups")
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
-            raise ValueError(f"Invalid padding string {padding!r}, should be one of "
-                             f"{ {'same', 'valid'} }")
+            raise ValueError(f"Invalid padding string {padding!r}, should be one of { {'same', 'valid'} }")
         if padding == "same" and any(s != 1 for s in stride):
             raise ValueError("padding='same' is not supported for strided convolutions")
     if padding_mode not in PADDING_MODES:
-        raise ValueError(f"padding_mode must be one of {PADDING_MODES}, but got "
-                         f"padding_mode='{padding_mode}'")
+        raise ValueError(f"padding_mode must be one of {PADDING_MODES}, but got padding_mode='{padding_mode}'")
 
 
 class _Conv(_ConvNd):
     """A convolution of (N, C, ...) or (C, ...); `_function` computes it."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0,
-                 dilation=1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros",
-                 device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
         each = _ntuple(self._n)
         super().__init__(
-            in_channels, out_channels, each(kernel_size), each(stride),
-            padding if isinstance(padding, str) else each(padding), each(dilation), False, each(0),
-            groups, bias, padding_mode, device, dtype)
+            in_channels,
+            out_channels,
+            each(kernel_size),
+            each(stride),
+            padding if isinstance(padding, str) else each(padding),
+            each(dilation),
+            False,
+            each(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def _conv_forward(self, input, weight, bias):
         padding = self.padding
@@ -152,28 +186,51 @@ class Conv3d(_Conv):
 class _ConvTransposeNd(_ConvNd):
     """A transposed convolution of (N, C, ...) or (C, ...); `_function` computes it."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0,
-                 output_padding=0, groups: int = 1, bias: bool = True, dilation=1,
-                 padding_mode: str = "zeros", device=None, dtype=None):
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
         if padding_mode != "zeros":
-            raise ValueError('Only "zeros" padding mode is supported for '
-                             f"{type(self).__name__}")
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         each = _ntuple(self._n)
-        super().__init__(in_channels, out_channels, each(kernel_size), each(stride), each(padding),
-                         each(dilation), True, each(output_padding), groups, bias, padding_mode,
-                         device, dtype)
+        super().__init__(
+            in_channels,
+            out_channels,
+            each(kernel_size),
+            each(stride),
+            each(padding),
+            each(dilation),
+            True,
+            each(output_padding),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
 
     def forward(self, input, output_size=None):
         if self.padding_mode != "zeros":
-            raise ValueError("Only `zeros` padding mode is supported for "
-                             f"ConvTranspose{self._n}d")
-        output_padding = self._output_padding(input, output_size, self.stride, self.padding,
-                                              self.kernel_size, self._n, self.dilation)
-        return self._function(input, self.weight, self.bias, self.stride, self.padding,
-                              output_padding, self.groups, self.dilation)
+            raise ValueError(f"Only `zeros` padding mode is supported for ConvTranspose{self._n}d")
+        output_padding = self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self._n, self.dilation
+        )
+        return self._function(
+            input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
+        )
 
-    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims,
-                        dilation=None):
+    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
         """What to add so that the output has the wanted size; ValueError if that cannot be."""
         if output_size is None:
             return self.output_padding
@@ -181,15 +238,21 @@ class _ConvTransposeNd(_ConvNd):
         if len(output_size) == lead + n:
             output_size = output_size[lead:]
         if len(output_size) != n:
-            raise ValueError(f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have "
-                             f"{n} or {lead + n} elements (got {len(output_size)})")
+            raise ValueError(
+                f"ConvTranspose{n}D: for {input.dim()}D input, output_size must have "
+                f"{n} or {lead + n} elements (got {len(output_size)})"
+            )
         dilation = dilation or (1,) * n
-        smallest = [(input.shape[lead + d] - 1) * stride[d] - 2 * padding[d]
-                    + dilation[d] * (kernel_size[d] - 1) + 1 for d in range(n)]
+        smallest = [
+            (input.shape[lead + d] - 1) * stride[d] - 2 * padding[d] + dilation[d] * (kernel_size[d] - 1) + 1
+            for d in range(n)
+        ]
         largest = [low + s - 1 for low, s in zip(smallest, stride)]
         if any(not a <= size <= b for a, size, b in zip(smallest, output_size, largest)):
-            raise ValueError(f"requested an output size of {output_size}, but valid sizes range "
-                             f"from {smallest} to {largest} (for an input of {input.size()[2:]})")
+            raise ValueError(
+                f"requested an output size of {output_size}, but valid sizes range "
+                f"from {smallest} to {largest} (for an input of {input.size()[2:]})"
+            )
         return [size - low for size, low in zip(output_size, smallest)]
 
 
@@ -248,8 +311,9 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def _get_in_channels(self, input) -> int:
         if input.dim() not in (self._n + 1, self._n + 2):
-            raise RuntimeError(WRONG_INPUT.format(n=self._n + 1, m=self._n + 2, size=input.shape,
-                                                  name=type(self).__name__))
+            raise RuntimeError(
+                WRONG_INPUT.format(n=self._n + 1, m=self._n + 2, size=input.shape, name=type(self).__name__)
+            )
         return input.shape[-self._n - 1]
 
     def _get_num_spatial_dims(self) -> int:
@@ -257,20 +321,41 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
 
 class _LazyConv(_LazyConvXdMixin):
-    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
-                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None,
-                 dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode,
-                         device, dtype)
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
 
 
 class _LazyConvTranspose(_LazyConvXdMixin):
-    def __init__(self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
-                 groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros",
-                 device=None, dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False,
-                         dilation, padding_mode, device, dtype)
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
         self._make_lazy(out_channels, bias, device, dtype)
 
 
@@ -310,6 +395,17 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     cls_to_become = ConvTranspose3d
 
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
-           "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
-           "LazyConvTranspose3d"]
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]

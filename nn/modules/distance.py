@@ -1,4 +1,5 @@
 """Distances of vectors."""
+
 from __future__ import annotations
 
 from .. import functional as F

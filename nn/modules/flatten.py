@@ -1,4 +1,5 @@
 """Joining and splitting dimensions."""
+
 from __future__ import annotations
 
 from ._described import Described
@@ -31,12 +32,15 @@ class Unflatten(Described):
 
     def __init__(self, dim, unflattened_size):
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError("unflattened_size must be a tuple of ints, but found type "
-                            f"{type(unflattened_size).__name__}")
+            raise TypeError(
+                f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}"
+            )
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
-                raise TypeError("unflattened_size must be tuple of ints, but found element of type "
-                                f"{type(size).__name__} at pos {i}")
+                raise TypeError(
+                    "unflattened_size must be tuple of ints, but found element of type "
+                    f"{type(size).__name__} at pos {i}"
+                )
         super().__init__(dim=dim, unflattened_size=unflattened_size)
 
     def forward(self, input):

@@ -1,4 +1,5 @@
 """Blocks of images as columns, and back."""
+
 from __future__ import annotations
 
 from .. import functional as F
@@ -12,16 +13,17 @@ class Fold(Described):
     torch.Size([1, 3, 4, 4])
     """
 
-    _shown = ("output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, "
-              "padding={padding}, stride={stride}")
+    _shown = (
+        "output_size={output_size}, kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
+    )
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
-        super().__init__(output_size=output_size, kernel_size=kernel_size, dilation=dilation,
-                         padding=padding, stride=stride)
+        super().__init__(
+            output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
+        )
 
     def forward(self, input):
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding,
-                      self.stride)
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
 
 class Unfold(Described):

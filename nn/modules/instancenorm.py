@@ -1,4 +1,5 @@
 """Instance normalisation."""
+
 from __future__ import annotations
 
 import warnings
@@ -11,7 +12,8 @@ OLD_STATISTICS = (
     "state_dict is a checkpoint saved before 0.4.0, this may be expected because {klass} does not "
     "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
     "running stats are actually needed, instead set track_running_stats=True in {klass} to enable "
-    "them. See the documentation of {klass} for details.")
+    "them. See the documentation of {klass} for details."
+)
 
 
 class _InstanceNorm(_NormBase):
@@ -19,27 +21,37 @@ class _InstanceNorm(_NormBase):
 
     _n = 0
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = False, track_running_stats: bool = False, device=None, dtype=None,
-                 *, bias: bool = True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype,
-                         bias=bias)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _get_no_batch_dim(self) -> int:
         return self._n
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
-                              unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         if local_metadata.get("version") is None and not self.track_running_stats:
-            keys = [prefix + name for name in ("running_mean", "running_var")
-                    if prefix + name in state_dict]
+            keys = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if keys:
-                error_msgs.append(OLD_STATISTICS.format(
-                    names=" and ".join(f'"{k}"' for k in keys), klass=type(self).__name__))
+                error_msgs.append(
+                    OLD_STATISTICS.format(names=" and ".join(f'"{k}"' for k in keys), klass=type(self).__name__)
+                )
             for key in keys:
                 state_dict.pop(key)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
-                                      unexpected_keys, error_msgs)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def forward(self, input):
         self._check_input_dim(input)
@@ -52,17 +64,27 @@ class _InstanceNorm(_NormBase):
 
     def _normalise(self, input):
         return F.instance_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias,
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
             self.training or not self.track_running_stats,
-            0.0 if self.momentum is None else self.momentum, self.eps)
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
 
     def _mismatch(self, dim: int, found: int):
         if self.affine:
-            raise ValueError(f"expected input's size at dim={dim} to match num_features "
-                             f"({self.num_features}), but got: {found}.")
-        warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence "
-                      "this warning by not passing in num_features, which is not used because "
-                      "affine=False", stacklevel=3)
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {found}."
+            )
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features. You can silence "
+            "this warning by not passing in num_features, which is not used because "
+            "affine=False",
+            stacklevel=3,
+        )
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -108,5 +130,11 @@ class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
     _n, _check_input_dim = 4, _checks(4, 5)
 
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d",
-           "LazyInstanceNorm2d", "LazyInstanceNorm3d"]
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]

@@ -1,4 +1,5 @@
 """Linear layers."""
+
 from __future__ import annotations
 
 import math
@@ -34,8 +35,7 @@ class Linear(Module):
     torch.Size([128, 30])
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None,
-                 dtype=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         where = {"device": device, "dtype": dtype}
@@ -52,8 +52,7 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in_features={self.in_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 def draw_bias(weight, bias):
@@ -67,8 +66,7 @@ def draw_bias(weight, bias):
 class NonDynamicallyQuantizableLinear(Linear):
     """Linear, under the name MultiheadAttention has for its output projection."""
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None,
-                 dtype=None):
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__(in_features, out_features, bias=bias, device=device, dtype=dtype)
 
 
@@ -79,8 +77,9 @@ class Bilinear(Module):
     torch.Size([5, 4])
     """
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
-                 device=None, dtype=None):
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device=None, dtype=None
+    ):
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features = out_features
@@ -92,8 +91,7 @@ class Bilinear(Module):
     def reset_parameters(self):
         """Draw weight and bias uniformly, within 1 / sqrt(in1_features)."""
         if self.in1_features <= 0:
-            raise ValueError("in1_features must be > 0, but got "
-                             f"(in1_features={self.in1_features})")
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
         bound = 1 / math.sqrt(self.weight.shape[1])
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -103,8 +101,10 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self):
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-                f"out_features={self.out_features}, bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -138,9 +138,11 @@ class LazyLinear(LazyModuleMixin, Linear):
                 self.reset_parameters()
         if self.in_features == 0:  # the parameters came from a state dict
             if input.shape[-1] != self.weight.shape[-1]:
-                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is "
-                                     "not equal to in_features from self.weight: "
-                                     f"{self.weight.shape[-1]}")
+                raise AssertionError(
+                    f"The in_features inferred from input: {input.shape[-1]} is "
+                    "not equal to in_features from self.weight: "
+                    f"{self.weight.shape[-1]}"
+                )
             self.in_features = input.shape[-1]
 
 

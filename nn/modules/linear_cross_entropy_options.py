@@ -1,4 +1,5 @@
 """How PyTorch computes LinearCrossEntropyLoss in chunks."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -30,9 +31,11 @@ class LinearCrossEntropyOptions:
             raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
         names = ("float16", "bfloat16", "float32", "float64")
         if self.acc_dtype is not None and self.acc_dtype not in map(_types.by_name.get, names):
-            raise ValueError("acc_dtype must be one of {None, torch.float16, torch.bfloat16, "
-                             f"torch.float32, torch.float64}}, got {self.acc_dtype!r}. Pass "
-                             "acc_dtype=None to let the op pick automatically.")
+            raise ValueError(
+                "acc_dtype must be one of {None, torch.float16, torch.bfloat16, "
+                f"torch.float32, torch.float64}}, got {self.acc_dtype!r}. Pass "
+                "acc_dtype=None to let the op pick automatically."
+            )
 
 
 __all__ = ["LinearCrossEntropyOptions"]

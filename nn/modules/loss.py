@@ -1,4 +1,5 @@
 """Losses. `reduction` is mean, sum or none; size_average and reduce are its former names."""
+
 from __future__ import annotations
 
 import math
@@ -25,8 +26,7 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     """A loss with a weight for each class or element, which is a buffer."""
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean",
-                 **arguments):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean", **arguments):
         super().__init__(size_average, reduce, reduction, **arguments)
         self.register_buffer("weight", weight)
 
@@ -105,8 +105,7 @@ class SoftMarginLoss(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """x where y is 1, max(0, margin - x) where it is -1"""
 
-    def __init__(self, margin: float = 1.0, size_average=None, reduce=None,
-                 reduction: str = "mean"):
+    def __init__(self, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input, target):
@@ -123,23 +122,24 @@ class NLLLoss(_WeightedLoss):
     tensor(2.)
     """
 
-    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
-                 reduction: str = "mean"):
+    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
         super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
 
     def forward(self, input, target):
-        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index,
-                          reduction=self.reduction)
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
     """Deprecated name of NLLLoss."""
 
-    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
-                 reduction: str = "mean"):
-        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
-                      "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss "
-                      "for more details.", FutureWarning, stacklevel=2)
+    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None, reduction: str = "mean"):
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss "
+            "for more details.",
+            FutureWarning,
+            stacklevel=2,
+        )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
@@ -150,48 +150,86 @@ class CrossEntropyLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
-                 reduction: str = "mean", label_smoothing: float = 0.0):
-        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index,
-                         label_smoothing=label_smoothing)
+    def __init__(
+        self,
+        weight=None,
+        size_average=None,
+        ignore_index: int = -100,
+        reduce=None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__(
+            weight, size_average, reduce, reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
+        )
 
     def forward(self, input, target):
-        return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
-                               reduction=self.reduction, label_smoothing=self.label_smoothing)
+        return F.cross_entropy(
+            input,
+            target,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
     """CrossEntropyLoss of a linear layer's output."""
 
-    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
-                 bias: bool = False, device=None, dtype=None, reduction: str = "mean", weight=None,
-                 ignore_index: int | None = None, label_smoothing: float = 0.0, options=None):
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device=None,
+        dtype=None,
+        reduction: str = "mean",
+        weight=None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options=None,
+    ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got "
-                               f"{tuple(weight.shape)}")
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1:
-            raise RuntimeError("expected label_smoothing to be in range [0, 1], got "
-                               f"{label_smoothing}")
-        super().__init__(weight, reduction=reduction, num_classes=num_classes,
-                         out_features=out_features, ignore_index=ignore_index,
-                         label_smoothing=label_smoothing)
-        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias=bias,
-                             device=device, dtype=dtype)
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(
+            weight,
+            reduction=reduction,
+            num_classes=num_classes,
+            out_features=out_features,
+            ignore_index=ignore_index,
+            label_smoothing=label_smoothing,
+        )
+        self.linear = Linear(
+            in_features, math.prod(out_features, start=num_classes), bias=bias, device=device, dtype=dtype
+        )
         self.options = options
 
     def forward(self, input, target):
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
-            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
-            reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing, options=self.options)
+            input,
+            self.linear.weight.reshape((*shape, self.linear.in_features)),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
     def extra_repr(self):
-        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
-                f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
-                f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-                f"label_smoothing={self.label_smoothing}, options={self.options}")
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
 
 
 class KLDivLoss(_Loss):
@@ -202,8 +240,7 @@ class KLDivLoss(_Loss):
     tensor(0.6931)
     """
 
-    def __init__(self, size_average=None, reduce=None, reduction: str = "mean",
-                 log_target: bool = False):
+    def __init__(self, size_average=None, reduce=None, reduction: str = "mean", log_target: bool = False):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
 
     def forward(self, input, target):
@@ -231,28 +268,35 @@ class BCEWithLogitsLoss(_Loss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean",
-                 pos_weight=None):
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction: str = "mean", pos_weight=None):
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input, target):
-        return F.binary_cross_entropy_with_logits(input, target, self.weight,
-                                                  pos_weight=self.pos_weight,
-                                                  reduction=self.reduction)
+        return F.binary_cross_entropy_with_logits(
+            input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction
+        )
 
 
 class PoissonNLLLoss(_Loss):
     """The negative log likelihood of targets with a Poisson distribution, up to a constant."""
 
-    def __init__(self, log_input: bool = True, full: bool = False, size_average=None,
-                 eps: float = 1e-8, reduce=None, reduction: str = "mean"):
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average=None,
+        eps: float = 1e-8,
+        reduce=None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input, target):
-        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full,
-                                  eps=self.eps, reduction=self.reduction)
+        return F.poisson_nll_loss(
+            log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
+        )
 
 
 class GaussianNLLLoss(_Loss):
@@ -262,8 +306,7 @@ class GaussianNLLLoss(_Loss):
         super().__init__(None, None, reduction, full=full, eps=eps)
 
     def forward(self, input, target, var):
-        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps,
-                                   reduction=self.reduction)
+        return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
@@ -281,8 +324,9 @@ class CTCLoss(_Loss):
         super().__init__(reduction=reduction, blank=blank, zero_infinity=zero_infinity)
 
     def forward(self, log_probs, targets, input_lengths, target_lengths):
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank,
-                          self.reduction, self.zero_infinity)
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )
 
 
 # ---- of several classes --------------------------------------------------------------------------
@@ -305,25 +349,25 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
 
     def forward(self, input, target):
-        return F.multilabel_soft_margin_loss(input, target, weight=self.weight,
-                                             reduction=self.reduction)
+        return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
     """Hinge loss of one class for each row of (N, C)."""
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
-                 reduction: str = "mean"):
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None, reduction: str = "mean"
+    ):
         super().__init__(weight, size_average, reduce, reduction, p=p, margin=margin)
         if p not in (1, 2):
             raise ValueError("only p == 1 and p == 2 supported")
         if weight is not None and weight.dim() != 1:
-            raise ValueError("MultiMarginLoss: expected weight to be None or 1D tensor, got "
-                             f"{weight.dim()}D instead")
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
 
     def forward(self, input, target):
-        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight,
-                                   reduction=self.reduction)
+        return F.multi_margin_loss(
+            input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction
+        )
 
 
 # ---- of several inputs ---------------------------------------------------------------------------
@@ -332,25 +376,21 @@ class MultiMarginLoss(_WeightedLoss):
 class CosineEmbeddingLoss(_Loss):
     """1 - cos(x1, x2) where y is 1, max(0, cos(x1, x2) - margin) where it is -1"""
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None,
-                 reduction: str = "mean"):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1, input2, target):
-        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin,
-                                       reduction=self.reduction)
+        return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_Loss):
     """max(0, -y * (x1 - x2) + margin) for y of 1 and -1"""
 
-    def __init__(self, margin: float = 0.0, size_average=None, reduce=None,
-                 reduction: str = "mean"):
+    def __init__(self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1, input2, target):
-        return F.margin_ranking_loss(input1, input2, target, margin=self.margin,
-                                     reduction=self.reduction)
+        return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 def _check_margin(name: str, margin: float):
@@ -365,34 +405,73 @@ class TripletMarginLoss(_Loss):
     tensor(0.)
     """
 
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-                 size_average=None, reduce=None, reduction: str = "mean"):
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average=None,
+        reduce=None,
+        reduction: str = "mean",
+    ):
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
         _check_margin("TripletMarginLoss", margin)
 
     def forward(self, anchor, positive, negative):
-        return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p,
-                                     eps=self.eps, swap=self.swap, reduction=self.reduction)
+        return F.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with any distance."""
 
-    def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False,
-                 reduction: str = "mean"):
+    def __init__(self, *, distance_function=None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"):
         super().__init__(reduction=reduction, margin=margin, swap=swap)
         _check_margin("TripletMarginWithDistanceLoss", margin)
-        self.distance_function = (PairwiseDistance() if distance_function is None
-                                  else distance_function)
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
 
     def forward(self, anchor, positive, negative):
         return F.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function,
-            margin=self.margin, swap=self.swap, reduction=self.reduction)
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
-           "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss",
-           "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-           "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss",
-           "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "LinearCrossEntropyLoss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "PoissonNLLLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]

@@ -1,4 +1,5 @@
 """nn.Module: a tree of named parameters, buffers and sub-modules that can be called."""
+
 from __future__ import annotations
 
 import inspect
@@ -12,41 +13,65 @@ from ...torch.autograd.modes import no_grad
 from ...torch.utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from ._hooks import (
-    BOTH_KINDS, HookedCall, WrappedHook as _WrappedHook, everywhere, register,
-    register_module_backward_hook, register_module_buffer_registration_hook,
-    register_module_forward_hook, register_module_forward_pre_hook,
-    register_module_full_backward_hook, register_module_full_backward_pre_hook,
-    register_module_module_registration_hook, register_module_parameter_registration_hook,
-    registered)
+    BOTH_KINDS,
+    HookedCall,
+    WrappedHook as _WrappedHook,
+    everywhere,
+    register,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
+)
 from ._names import parse_to, typename
-from ._state import (
-    EXTRA_STATE, Loading, _IncompatibleKeys, load_member, note_unexpected)
+from ._state import EXTRA_STATE, Loading, _IncompatibleKeys, load_member, note_unexpected
 
 _EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE  # the name by which packages ask for it
-USE_TO_EMPTY = (f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
-                "when moving module from meta to a different device.")
-COMPLEX_MODULE = ("Complex modules are a new feature under active development whose design may "
-                  "change, and some modules might not work as expected when using complex tensors "
-                  "as parameters or buffers. Please file an issue at "
-                  "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
-                  "complex module does not work as expected.")
-NON_LEAF = ("Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-            "explicitly. To express '{name}' as a function of another Tensor, compute the value in "
-            "the forward() method.")
-REPLICA = ("Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The "
-           "parameters are copied (in a differentiable manner) from the original module. This "
-           "means they are not leaf nodes in autograd and so don't accumulate gradients. If you "
-           "need gradients in your forward method, consider using autograd.grad instead.")
-POSITIONAL = ("Positional args are being deprecated, use kwargs instead. Refer to "
-              "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
-              "#torch.nn.Module.state_dict for details.")
-SAME_FUNCTION = ("Cannot register the same function as the state dict post hook that was "
-                 "previously registered via register_state_dict_post_hook")
-NEVER_CALLED = ("Reached a code path in Module.{name}() that should never be called. Please file "
-                "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
-                "to report this bug.")
-NO_PERSISTENT = ("Registering a non-persistent buffer on a Module subclass that implements "
-                 "register_buffer() without the persistent argument is not allowed.")
+USE_TO_EMPTY = (
+    f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
+    "when moving module from meta to a different device."
+)
+COMPLEX_MODULE = (
+    "Complex modules are a new feature under active development whose design may "
+    "change, and some modules might not work as expected when using complex tensors "
+    "as parameters or buffers. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
+    "complex module does not work as expected."
+)
+NON_LEAF = (
+    "Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
+    "explicitly. To express '{name}' as a function of another Tensor, compute the value in "
+    "the forward() method."
+)
+REPLICA = (
+    "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The "
+    "parameters are copied (in a differentiable manner) from the original module. This "
+    "means they are not leaf nodes in autograd and so don't accumulate gradients. If you "
+    "need gradients in your forward method, consider using autograd.grad instead."
+)
+POSITIONAL = (
+    "Positional args are being deprecated, use kwargs instead. Refer to "
+    "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.state_dict for details."
+)
+SAME_FUNCTION = (
+    "Cannot register the same function as the state dict post hook that was "
+    "previously registered via register_state_dict_post_hook"
+)
+NEVER_CALLED = (
+    "Reached a code path in Module.{name}() that should never be called. Please file "
+    "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+    "to report this bug."
+)
+NO_PERSISTENT = (
+    "Registering a non-persistent buffer on a Module subclass that implements "
+    "register_buffer() without the persistent argument is not allowed."
+)
 
 # The attributes of a fresh module, and what makes their values.
 _STATE = {
@@ -72,8 +97,7 @@ _STATE = {
 
 def _forward_unimplemented(self, *input):
     """What the module computes; every subclass defines it."""
-    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" '
-                              "function")
+    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
 def _is_tensor_like(x) -> bool:
@@ -134,14 +158,20 @@ class Module:
     __call__: Callable = _wrapped_call_impl
 
     def _call_impl(self, *args, **kwargs):
-        if (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks
-                or self._forward_pre_hooks or any(everywhere.calls)):
+        if (
+            self._backward_hooks
+            or self._backward_pre_hooks
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or any(everywhere.calls)
+        ):
             return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
     def compile(self, *args, **kwargs):
         """Let calls of this module go through torch.compile; the arguments are torch.compile's."""
         from ... import torch
+
         self._compiled_call_impl = torch.compile(self._call_impl, *args, **kwargs)
 
     # ---- registering
@@ -153,8 +183,9 @@ class Module:
         """
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not _is_tensor_like(tensor):
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                            "(torch Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
         self._buffers[name] = registered(everywhere.buffer_registration, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -168,8 +199,9 @@ class Module:
             self._parameters[name] = None
             return
         if not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                            "(torch.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+            )
         if param.grad_fn:
             raise ValueError(NON_LEAF.format(name=name))
         self._parameters[name] = registered(everywhere.parameter_registration, self, name, param)
@@ -195,7 +227,7 @@ class Module:
         if name not in self._modules and hasattr(self, name):
             raise KeyError(f"attribute '{name}' already exists")
         if "." in name:
-            raise KeyError(f"module name can't contain \".\", got: {name}")
+            raise KeyError(f'module name can\'t contain ".", got: {name}')
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
         self._modules[name] = registered(everywhere.module_registration, self, name, module)
@@ -265,8 +297,9 @@ class Module:
             self.register_parameter(name, value)
         elif params is not None and name in params:
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as parameter '{name}' "
-                                "(torch.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if modules is None:
@@ -275,8 +308,9 @@ class Module:
             modules[name] = registered(everywhere.module_registration, self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' "
-                                "(torch.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
             modules[name] = registered(everywhere.module_registration, self, name, value)
         elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
             self._set_buffer(name, value)
@@ -290,10 +324,10 @@ class Module:
 
     def _set_buffer(self, name: str, value):
         if value is not None and not _is_tensor_like(value):
-            raise TypeError(f"cannot assign '{typename(value)}' as buffer '{name}' "
-                            "(torch.nn.Buffer, torch.Tensor or None expected)")
-        persistent = (value.persistent if isinstance(value, Buffer) else
-                      name not in self._non_persistent_buffers_set)
+            raise TypeError(
+                f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+            )
+        persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
         if "persistent" in inspect.signature(self.register_buffer).parameters:
             self.register_buffer(name, value, persistent)
         elif persistent:
@@ -334,8 +368,9 @@ class Module:
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo: set | None = None, prefix: str = "",
-                      remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """(path, module) of this module and all below it, each once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -348,10 +383,10 @@ class Module:
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
-    def _named_members(self, get_members_fn: Callable, prefix: str = "", recurse: bool = True,
-                       remove_duplicate: bool = True):
-        modules = (self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse
-                   else [(prefix, self)])
+    def _named_members(
+        self, get_members_fn: Callable, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ):
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         seen = set()
         for path, module in modules:
             for name, member in get_members_fn(module):
@@ -366,22 +401,26 @@ class Module:
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True,
-                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(path, parameter), each parameter once."""
-        yield from self._named_members(lambda module: module._parameters.items(), prefix=prefix,
-                                       recurse=recurse, remove_duplicate=remove_duplicate)
+        yield from self._named_members(
+            lambda module: module._parameters.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
+        )
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module (and of those below)."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True,
-                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """(path, buffer), each buffer once."""
-        yield from self._named_members(lambda module: module._buffers.items(), prefix=prefix,
-                                       recurse=recurse, remove_duplicate=remove_duplicate)
+        yield from self._named_members(
+            lambda module: module._buffers.items(), prefix=prefix, recurse=recurse, remove_duplicate=remove_duplicate
+        )
 
     def apply(self, fn: Callable) -> Module:
         """Call fn on every module below, then on this one; returns the module."""
@@ -450,17 +489,18 @@ class Module:
         """
         device, dtype, non_blocking, memory_format = parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got "
-                            f"desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
         if dtype is not None and dtype.is_complex:
             warnings.warn(COMPLEX_MODULE, stacklevel=2)
 
         def convert(t):
             wanted = dtype if t.is_floating_point() or t.is_complex() else None
             if memory_format is not None and t.dim() in (4, 5):
-                return t.to(device=device, dtype=wanted, non_blocking=non_blocking,
-                            memory_format=memory_format)
+                return t.to(device=device, dtype=wanted, non_blocking=non_blocking, memory_format=memory_format)
             return t.to(device=device, dtype=wanted, non_blocking=non_blocking)
+
         try:
             return self._apply(convert)
         except NotImplementedError as error:
@@ -471,6 +511,7 @@ class Module:
     def to_empty(self, *, device, recurse: bool = True) -> Module:
         """Move to a device without the values."""
         from ... import torch
+
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
     def cpu(self) -> Module:
@@ -519,29 +560,31 @@ class Module:
 
     # ---- hooks
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False,
-                                  with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """Call hook(module, args) before forward; it may return other arguments.
 
         With `with_kwargs` it is hook(module, args, kwargs), and returns both.
         """
-        return register(self._forward_pre_hooks, hook, prepend,
-                        [(self._forward_pre_hooks_with_kwargs, with_kwargs)])
+        return register(self._forward_pre_hooks, hook, prepend, [(self._forward_pre_hooks_with_kwargs, with_kwargs)])
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False,
-                              with_kwargs: bool = False,
-                              always_call: bool = False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """Call hook(module, args, output) after forward; it may return another output.
 
         With `with_kwargs` it is hook(module, args, kwargs, output); `always_call` calls it after
         errors, too.
         """
-        return register(self._forward_hooks, hook, prepend, [
-            (self._forward_hooks_with_kwargs, with_kwargs),
-            (self._forward_hooks_always_called, always_call)])
+        return register(
+            self._forward_hooks,
+            hook,
+            prepend,
+            [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)],
+        )
 
-    def register_full_backward_pre_hook(self, hook: Callable,
-                                        prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call hook(module, grad_output) before the module's backward; it may return another."""
         return register(self._backward_pre_hooks, hook, prepend)
 
@@ -575,8 +618,7 @@ class Module:
         return register(self._state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False):
-        return register(self._load_state_dict_pre_hooks,
-                        _WrappedHook(hook, self if with_module else None))
+        return register(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
@@ -628,8 +670,7 @@ class Module:
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.",
-                                  keep_vars=keep_vars)
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._state_dict_hooks.values():
             result = hook(self, destination, prefix, local_metadata)
             if result is not None:
@@ -638,8 +679,7 @@ class Module:
                 destination = result
         return destination
 
-    def load_state_dict(self, state_dict: Mapping, strict: bool = True,
-                        assign: bool = False) -> _IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping, strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy a state dict's values into the module, or with `assign` take its tensors.
 
         RuntimeError for shapes that differ and, if `strict`, for keys that do not match; returns
@@ -655,14 +695,16 @@ class Module:
         loading.load(self, state_dict)
         return loading.finish(self, strict)
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys,
-                              unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         """Load the members of this module alone."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs)
-        members = [*self._parameters.items(), *(
-            (k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set)]
+            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        members = [
+            *self._parameters.items(),
+            *((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set),
+        ]
         known = {name for name, member in members if member is not None}
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name in dict.fromkeys(name for name, _ in members if name in known):
@@ -671,8 +713,7 @@ class Module:
                 load_member(self, name, key, state_dict[key], assign, error_msgs)
             elif strict:
                 missing_keys.append(key)
-        self._load_extra_state(state_dict, prefix + EXTRA_STATE, strict, missing_keys,
-                               unexpected_keys)
+        self._load_extra_state(state_dict, prefix + EXTRA_STATE, strict, missing_keys, unexpected_keys)
         if strict:
             note_unexpected(self, state_dict, prefix, known, unexpected_keys)
 
@@ -697,8 +738,7 @@ class Module:
     def __repr__(self):
         extra = self.extra_repr()
         extra = extra.split("\n") if extra else []
-        below = [f"({name}): "
-                 f"{_addindent(repr(module), 2)}" for name, module in self._modules.items()]
+        below = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if len(extra) == 1 and not below:
             return f"{self._get_name()}({extra[0]})"
         if not extra and not below:
@@ -718,8 +758,13 @@ class Module:
 
     def _replicate_for_data_parallel(self):
         replica = self.__new__(type(self))
-        replica.__dict__ = {**self.__dict__, "_parameters": {}, "_buffers": self._buffers.copy(),
-                            "_modules": self._modules.copy(), "_is_replica": True}
+        replica.__dict__ = {
+            **self.__dict__,
+            "_parameters": {},
+            "_buffers": self._buffers.copy(),
+            "_modules": self._modules.copy(),
+            "_is_replica": True,
+        }
         return replica
 
 
@@ -754,8 +799,14 @@ def _addindent(text: str, spaces: int) -> str:
     return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
 
 
-__all__ = ["Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
-           "register_module_forward_hook", "register_module_forward_pre_hook",
-           "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
-           "register_module_module_registration_hook",
-           "register_module_parameter_registration_hook"]
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]

@@ -1,4 +1,5 @@
 """Channels as pixels, and back."""
+
 from __future__ import annotations
 
 from .. import functional as F

@@ -1,4 +1,5 @@
 """Pooling."""
+
 from __future__ import annotations
 
 from .. import functional as F
@@ -13,18 +14,30 @@ from .utils import _ntuple
 
 
 class _MaxPoolNd(Described):
-    _shown = ("kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, "
-              "ceil_mode={ceil_mode}")
+    _shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
 
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1,
-                 return_indices: bool = False, ceil_mode: bool = False):
-        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
-                         padding=padding, dilation=dilation, return_indices=return_indices,
-                         ceil_mode=ceil_mode)
+    def __init__(
+        self, kernel_size, stride=None, padding=0, dilation=1, return_indices: bool = False, ceil_mode: bool = False
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            dilation=dilation,
+            return_indices=return_indices,
+            ceil_mode=ceil_mode,
+        )
 
     def forward(self, input):
-        return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation,
-                              ceil_mode=self.ceil_mode, return_indices=self.return_indices)
+        return self._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
 
 
 class MaxPool1d(_MaxPoolNd):
@@ -59,12 +72,12 @@ class _MaxUnpoolNd(Described):
 
     def __init__(self, kernel_size, stride=None, padding=0):
         each = _ntuple(self._n)
-        super().__init__(kernel_size=each(kernel_size), padding=each(padding),
-                         stride=each(kernel_size if stride is None else stride))
+        super().__init__(
+            kernel_size=each(kernel_size), padding=each(padding), stride=each(kernel_size if stride is None else stride)
+        )
 
     def forward(self, input, indices, output_size=None):
-        return self._function(input, indices, self.kernel_size, self.stride, self.padding,
-                              output_size)
+        return self._function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
@@ -93,8 +106,9 @@ class MaxUnpool3d(_MaxUnpoolNd):
 class _FractionalMaxPool(Module):
     _n = 0
 
-    def __init__(self, kernel_size, output_size=None, output_ratio=None,
-                 return_indices: bool = False, _random_samples=None):
+    def __init__(
+        self, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None
+    ):
         super().__init__()
         each, name = _ntuple(self._n), type(self).__name__
         self._check_kernel(kernel_size)
@@ -103,8 +117,7 @@ class _FractionalMaxPool(Module):
         self.output_size = None if output_size is None else each(output_size)
         self.output_ratio = None if output_ratio is None else each(output_ratio)
         if output_size is None and output_ratio is None:
-            raise ValueError(f"{name} requires specifying either an output size, or a pooling "
-                             "ratio")
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
         if output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
@@ -114,8 +127,14 @@ class _FractionalMaxPool(Module):
         pass
 
     def forward(self, input):
-        return self._function(input, self.kernel_size, self.output_size, self.output_ratio,
-                              self.return_indices, _random_samples=self._random_samples)
+        return self._function(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
@@ -140,15 +159,34 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 class _AvgPoolNd(Described):
     _shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-                 count_include_pad: bool = True, divisor_override: int | None = None):
-        super().__init__(kernel_size=kernel_size, stride=kernel_size if stride is None else stride,
-                         padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-                         divisor_override=divisor_override)
+    def __init__(
+        self,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__(
+            kernel_size=kernel_size,
+            stride=kernel_size if stride is None else stride,
+            padding=padding,
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
+        )
 
     def forward(self, input):
-        return self._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                              self.count_include_pad, self.divisor_override)
+        return self._function(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
 
 class AvgPool1d(Described):
@@ -156,16 +194,18 @@ class AvgPool1d(Described):
 
     _shown = _AvgPoolNd._shown
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-                 count_include_pad: bool = True):
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True):
         single = _ntuple(1)
-        super().__init__(kernel_size=single(kernel_size), padding=single(padding),
-                         stride=single(kernel_size if stride is None else stride),
-                         ceil_mode=ceil_mode, count_include_pad=count_include_pad)
+        super().__init__(
+            kernel_size=single(kernel_size),
+            padding=single(padding),
+            stride=single(kernel_size if stride is None else stride),
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+        )
 
     def forward(self, input):
-        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
-                            self.count_include_pad)
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
 
 class AvgPool2d(_AvgPoolNd):
@@ -185,16 +225,13 @@ class AvgPool3d(_AvgPoolNd):
 
 
 class _LPPoolNd(Described):
-    _shown = ("norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, "
-              "ceil_mode={ceil_mode}")
+    _shown = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
 
     def __init__(self, norm_type: float, kernel_size, stride=None, ceil_mode: bool = False):
-        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride,
-                         ceil_mode=ceil_mode)
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
 
     def forward(self, input):
-        return self._function(input, float(self.norm_type), self.kernel_size, self.stride,
-                              self.ceil_mode)
+        return self._function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool1d(_LPPoolNd):
@@ -278,7 +315,25 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     _function = staticmethod(F.adaptive_avg_pool3d)
 
 
-__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
-           "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d",
-           "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d",
-           "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]

@@ -1,4 +1,5 @@
 """Recurrent layers."""
+
 from __future__ import annotations
 
 import math
@@ -6,18 +7,21 @@ import numbers
 import warnings
 import weakref
 
-from ...torch import (
-    gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell, zeros)
+from ...torch import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell, zeros
 from ...torch._tensor_base import Tensor
 from .. import init
 from ..utils.rnn import PackedSequence
 from .linear import new_parameter
 from .module import Module
 
-ONE_LAYER = ("dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
-             "expects num_layers greater than 1, but got dropout={} and num_layers={}")
-WRONG_DTYPE = ("RNN input dtype ({found}) does not match weight dtype ({wanted}). Convert input: "
-               "input.to({wanted}), or convert model: model.to({found})")
+ONE_LAYER = (
+    "dropout option adds dropout after all but last recurrent layer, so non-zero dropout "
+    "expects num_layers greater than 1, but got dropout={} and num_layers={}"
+)
+WRONG_DTYPE = (
+    "RNN input dtype ({found}) does not match weight dtype ({wanted}). Convert input: "
+    "input.to({wanted}), or convert model: model.to({found})"
+)
 NO_PROJECTION = "proj_size argument is only supported for LSTM, not RNN or GRU"
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
@@ -26,8 +30,11 @@ LAYERS = {"LSTM": lstm, "GRU": gru, "RNN_TANH": rnn_tanh, "RNN_RELU": rnn_relu}
 
 def apply_permutation(tensor, permutation, dim: int = 1):
     """Deprecated: tensor.index_select(dim, permutation)."""
-    warnings.warn("`apply_permutation` is deprecated, please use `tensor.index_select(dim, "
-                  "permutation)` instead", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
+        FutureWarning,
+        stacklevel=2,
+    )
     return tensor.index_select(dim, permutation)
 
 
@@ -35,15 +42,19 @@ def _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dro
     """ValueError or TypeError for arguments that make no sense."""
     is_number = isinstance(dropout, numbers.Number) and not isinstance(dropout, bool)
     if not is_number or not 0 <= dropout <= 1:
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability "
-                         "of an element being zeroed")
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
     if dropout > 0 and num_layers == 1:
         warnings.warn(ONE_LAYER.format(dropout, num_layers), stacklevel=4)
-    for name, value, kind in (("bias", bias, bool), ("batch_first", batch_first, bool),
-                              ("input_size", input_size, int), ("hidden_size", hidden_size, int)):
+    for name, value, kind in (
+        ("bias", bias, bool),
+        ("batch_first", batch_first, bool),
+        ("input_size", input_size, int),
+        ("hidden_size", hidden_size, int),
+    ):
         if not isinstance(value, kind):
-            raise TypeError(f"{name} should be of type {kind.__name__}, got: "
-                            f"{type(value).__name__}")
+            raise TypeError(f"{name} should be of type {kind.__name__}, got: {type(value).__name__}")
         if kind is int and value <= 0:
             raise ValueError(f"{name} must be greater than zero")
     if num_layers <= 0:
@@ -61,9 +72,20 @@ class RNNBase(Module):
     _reverse at the end for the backward direction.
     """
 
-    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
-                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-                 bidirectional: bool = False, proj_size: int = 0, device=None, dtype=None):
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in GATES:
@@ -74,7 +96,7 @@ class RNNBase(Module):
         self._all_weights = []
         where = {"device": device, "dtype": dtype}
         for layer in range(num_layers):
-            for suffix in ("", "_reverse")[:self._num_directions]:
+            for suffix in ("", "_reverse")[: self._num_directions]:
                 shapes = self._shapes(layer)
                 self._all_weights.append([f"{name}_l{layer}{suffix}" for name in shapes])
                 for name, shape in zip(self._all_weights[-1], shapes.values()):
@@ -169,8 +191,9 @@ class RNNBase(Module):
         if input.dim() != ndim:
             raise RuntimeError(f"input must have {ndim} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError("input.size(-1) must be equal to input_size. Expected "
-                               f"{self.input_size}, got {input.size(-1)}")
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
 
     def _batch_size(self, input, batch_sizes) -> int:
         if batch_sizes is not None:
@@ -179,11 +202,9 @@ class RNNBase(Module):
 
     def get_expected_hidden_size(self, input, batch_sizes) -> tuple[int, int, int]:
         """The shape of h: (layers * directions, batch, size)."""
-        return (self.num_layers * self._num_directions, self._batch_size(input, batch_sizes),
-                self._state_size)
+        return (self.num_layers * self._num_directions, self._batch_size(input, batch_sizes), self._state_size)
 
-    def check_hidden_size(self, hx, expected_hidden_size,
-                          msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(self, hx, expected_hidden_size, msg: str = "Expected hidden size {}, got {}") -> None:
         """RuntimeError for a state of another shape."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
@@ -219,20 +240,35 @@ class RNNBase(Module):
             hx = self._zeros(input, None)
         self.check_forward_args(input, hx, None)
         output, *last = LAYERS[self.mode](
-            input, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
-            self.bidirectional, self.batch_first)
+            input,
+            hx,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.batch_first,
+        )
         if not batched:
             output, last = output.squeeze(batch_dim), [h.squeeze(1) for h in last]
         return output, self._as_state(last)
 
     def _forward_packed(self, input, hx):
         data, batch_sizes, sorted_indices, unsorted_indices = input
-        hx = (self._zeros(data, batch_sizes) if hx is None else
-              self.permute_hidden(hx, sorted_indices))
+        hx = self._zeros(data, batch_sizes) if hx is None else self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(data, hx, batch_sizes)
         output, *last = LAYERS[self.mode](
-            data, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout,
-            self.training, self.bidirectional)
+            data,
+            batch_sizes,
+            hx,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
         output = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         return output, self.permute_hidden(self._as_state(last), unsorted_indices)
 
@@ -240,14 +276,12 @@ class RNNBase(Module):
         return f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead"
 
     def _zeros(self, input, batch_sizes):
-        return zeros(self.get_expected_hidden_size(input, batch_sizes), dtype=input.dtype,
-                     device=input.device)
+        return zeros(self.get_expected_hidden_size(input, batch_sizes), dtype=input.dtype, device=input.device)
 
     def _check_ranks(self, hx, batched: bool):
         kind, ndim = ("batched", 3) if batched else ("unbatched", 2)
         if hx.dim() != ndim:
-            raise RuntimeError(f"For {kind} {ndim}-D input, hx should also be {ndim}-D but got "
-                               f"{hx.dim()}-D tensor")
+            raise RuntimeError(f"For {kind} {ndim}-D input, hx should also be {ndim}-D but got {hx.dim()}-D tensor")
 
     def _each(self, hx, fun):
         return fun(hx)
@@ -257,8 +291,14 @@ class RNNBase(Module):
 
     def extra_repr(self):
         shown = f"{self.input_size}, {self.hidden_size}"
-        for name, usual in (("proj_size", 0), ("num_layers", 1), ("bias", True),
-                            ("batch_first", False), ("dropout", 0), ("bidirectional", False)):
+        for name, usual in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
             value = getattr(self, name)
             if value != usual:
                 shown += f", {name}={value}"
@@ -267,6 +307,7 @@ class RNNBase(Module):
 
 def _autocast() -> bool:
     from ...torch import _op
+
     return _op.autocast is not None
 
 
@@ -289,8 +330,7 @@ class RNN(RNNBase):
         else:
             nonlinearity = kwargs.pop("nonlinearity", "tanh")
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or "
-                             "'relu'.")
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
         self.nonlinearity = nonlinearity
 
@@ -319,10 +359,12 @@ class LSTM(RNNBase):
     def check_forward_args(self, input, hidden, batch_sizes):
         """Check the input and the initial states."""
         self.check_input(input, batch_sizes)
-        self.check_hidden_size(hidden[0], self.get_expected_hidden_size(input, batch_sizes),
-                               "Expected hidden[0] size {}, got {}")
-        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes),
-                               "Expected hidden[1] size {}, got {}")
+        self.check_hidden_size(
+            hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
+        )
+        self.check_hidden_size(
+            hidden[1], self.get_expected_cell_size(input, batch_sizes), "Expected hidden[1] size {}, got {}"
+        )
 
     def permute_hidden(self, hx, permutation):
         """The states with their batch in another order."""
@@ -330,14 +372,18 @@ class LSTM(RNNBase):
 
     def _zeros(self, input, batch_sizes):
         where = {"dtype": input.dtype, "device": input.device}
-        return (zeros(self.get_expected_hidden_size(input, batch_sizes), **where),
-                zeros(self.get_expected_cell_size(input, batch_sizes), **where))
+        return (
+            zeros(self.get_expected_hidden_size(input, batch_sizes), **where),
+            zeros(self.get_expected_cell_size(input, batch_sizes), **where),
+        )
 
     def _check_ranks(self, hx, batched: bool):
         kind, ndim = ("batched", 3) if batched else ("unbatched", 2)
         if hx[0].dim() != ndim or hx[1].dim() != ndim:
-            raise RuntimeError(f"For {kind} {ndim}-D input, hx and cx should also be {ndim}-D but "
-                               f"got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors")
+            raise RuntimeError(
+                f"For {kind} {ndim}-D input, hx and cx should also be {ndim}-D but "
+                f"got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+            )
 
     def _each(self, hx, fun):
         return fun(hx[0]), fun(hx[1])
@@ -369,8 +415,7 @@ class GRU(RNNBase):
 class RNNCellBase(Module):
     """What the cells share: one step, of (N, I) and (N, H), or (I) and (H)."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None,
-                 dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         gates, where = num_chunks * hidden_size, {"device": device, "dtype": dtype}
@@ -427,8 +472,9 @@ class RNNCell(RNNCellBase):
     torch.Size([2, 4])
     """
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
-                 nonlinearity: str = "tanh", device=None, dtype=None):
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None
+    ):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
@@ -448,8 +494,7 @@ class LSTMCell(RNNCellBase):
 
     _step = staticmethod(lstm_cell)
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None,
-                 dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
     def _each(self, hx, fun):
@@ -468,8 +513,7 @@ class GRUCell(RNNCellBase):
 
     _step = staticmethod(gru_cell)
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None,
-                 dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
 

@@ -1,4 +1,5 @@
 """Embeddings."""
+
 from __future__ import annotations
 
 from ...torch.autograd.modes import no_grad
@@ -41,8 +42,9 @@ class _Table(Module):
         """The arguments that repr shows where they are not the defaults."""
         shown = [] if self.max_norm is None else [f"max_norm={self.max_norm}"]
         shown += [] if self.norm_type == 2 else [f"norm_type={self.norm_type}"]
-        return shown + ([f"scale_grad_by_freq={self.scale_grad_by_freq}"]
-                        if self.scale_grad_by_freq is not False else [])
+        return shown + (
+            [f"scale_grad_by_freq={self.scale_grad_by_freq}"] if self.scale_grad_by_freq is not False else []
+        )
 
 
 def _check_matrix(embeddings):
@@ -57,10 +59,20 @@ class Embedding(_Table):
     torch.Size([2, 4, 3])
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
-                 max_norm: float | None = None, norm_type: float = 2.0,
-                 scale_grad_by_freq: bool = False, sparse: bool = False, _weight=None,
-                 _freeze: bool = False, device=None, dtype=None):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight=None,
+        _freeze: bool = False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self._set_padding_idx(padding_idx, "Padding_idx")
@@ -70,8 +82,9 @@ class Embedding(_Table):
         self.sparse = sparse
 
     def forward(self, input):
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
-                           self.scale_grad_by_freq, self.sparse)
+        return F.embedding(
+            input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
+        )
 
     def extra_repr(self):
         shown = [f"{self.num_embeddings}, {self.embedding_dim}"]
@@ -80,15 +93,30 @@ class Embedding(_Table):
         return ", ".join(shown + ([] if self.sparse is False else ["sparse=True"]))
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze: bool = True, padding_idx: int | None = None,
-                        max_norm: float | None = None, norm_type: float = 2.0,
-                        scale_grad_by_freq: bool = False, sparse: bool = False):
+    def from_pretrained(
+        cls,
+        embeddings,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ):
         """An embedding of a given table, which is not trained if `freeze`."""
         _check_matrix(embeddings)
         rows, columns = embeddings.shape
-        return cls(num_embeddings=rows, embedding_dim=columns, _weight=embeddings, _freeze=freeze,
-                   padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
-                   scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+        return cls(
+            num_embeddings=rows,
+            embedding_dim=columns,
+            _weight=embeddings,
+            _freeze=freeze,
+            padding_idx=padding_idx,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+        )
 
 
 class EmbeddingBag(_Table):
@@ -99,10 +127,21 @@ class EmbeddingBag(_Table):
     torch.Size([2, 2])
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,
-                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
-                 sparse: bool = False, _weight=None, include_last_offset: bool = False,
-                 padding_idx: int | None = None, device=None, dtype=None):
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        _weight=None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type = max_norm, norm_type
@@ -113,27 +152,53 @@ class EmbeddingBag(_Table):
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         """Bags are the rows of a 2-d input, or begin at the offsets of a 1-d one."""
-        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type,
-                               self.scale_grad_by_freq, self.mode, self.sparse, per_sample_weights,
-                               self.include_last_offset, self.padding_idx)
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
 
     def extra_repr(self):
         shown = [f"{self.num_embeddings}, {self.embedding_dim}", *self._unusual()]
         shown += [f"mode={self.mode!r}"]
-        return ", ".join(shown + ([] if self.padding_idx is None else
-                                  [f"padding_idx={self.padding_idx}"]))
+        return ", ".join(shown + ([] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"]))
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze: bool = True, max_norm: float | None = None,
-                        norm_type: float = 2.0, scale_grad_by_freq: bool = False,
-                        mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
-                        padding_idx: int | None = None):
+    def from_pretrained(
+        cls,
+        embeddings,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ):
         """An embedding bag of a given table, which is not trained if `freeze`."""
         _check_matrix(embeddings)
         rows, columns = embeddings.shape
-        bag = cls(num_embeddings=rows, embedding_dim=columns, _weight=embeddings, max_norm=max_norm,
-                  norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
-                  sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx)
+        bag = cls(
+            num_embeddings=rows,
+            embedding_dim=columns,
+            _weight=embeddings,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            mode=mode,
+            sparse=sparse,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
         bag.weight.requires_grad = not freeze
         return bag
 

@@ -1,4 +1,5 @@
 """Transformers."""
+
 from __future__ import annotations
 
 import copy
@@ -62,15 +63,27 @@ class Transformer(Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6,
-                 num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation=F.relu, custom_encoder=None, custom_decoder=None,
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False,
-                 bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         where = {"device": device, "dtype": dtype}
-        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
-                 norm_first, bias)
+        layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
         if custom_encoder is None:
             first = TransformerEncoderLayer(*layer, **where)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
@@ -84,21 +97,37 @@ class Transformer(Module):
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
-    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None,
-                src_key_padding_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
-                src_is_causal=None, tgt_is_causal=None, memory_is_causal=False):
+    def forward(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        src_is_causal=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         """Encode src, decode tgt with it."""
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask,
-                              is_causal=src_is_causal)
-        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                            tgt_key_padding_mask=tgt_key_padding_mask,
-                            memory_key_padding_mask=memory_key_padding_mask,
-                            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device=None, dtype=None):
@@ -127,8 +156,9 @@ class TransformerEncoder(Module):
     torch.Size([2, 5, 8])
     """
 
-    def __init__(self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True,
-                 mask_check: bool = True):
+    def __init__(
+        self, encoder_layer, num_layers: int, norm=None, enable_nested_tensor: bool = True, mask_check: bool = True
+    ):
         super().__init__()
         self.layers = _clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
@@ -140,27 +170,23 @@ class TransformerEncoder(Module):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """Pass src through the layers in turn."""
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", mask, "mask",
-                                 src.dtype)
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype)
         length = _sequence_length(src, self.layers[0].self_attn.batch_first)
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:
-            output = layer(output, src_mask=mask, is_causal=is_causal,
-                           src_key_padding_mask=padding)
+            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
         if self._drops_padding(src, mask, padding):
-            output = output.masked_fill((padding != 0).unsqueeze(-1), 0.)
+            output = output.masked_fill((padding != 0).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
     def _drops_padding(self, src, mask, padding) -> bool:
         """Whether PyTorch would leave padding out of inference, so that the output there is 0."""
         layer = self.layers[0]
-        if (not self.use_nested_tensor or layer.training or src.dim() != 3 or padding is None
-                or mask is not None):
+        if not self.use_nested_tensor or layer.training or src.dim() != 3 or padding is None or mask is not None:
             return False
-        if state.enabled and (src.requires_grad or any(
-                p.requires_grad for p in layer.parameters())):
+        if state.enabled and (src.requires_grad or any(p.requires_grad for p in layer.parameters())):
             return False
         kept = padding == 0
         return not self.mask_check or bool((kept[:, 1:] <= kept[:, :-1]).all())
@@ -174,13 +200,16 @@ def _why_padding_is_computed(layer) -> str:
     attention = layer.self_attn
     reasons = (
         (layer.norm_first, ".norm_first was True"),
-        (not attention.batch_first, ".self_attn.batch_first was not True"
-         "(use batch_first for better inference performance)"),
+        (
+            not attention.batch_first,
+            ".self_attn.batch_first was not True(use batch_first for better inference performance)",
+        ),
         (not attention._qkv_same_embed_dim, ".self_attn._qkv_same_embed_dim was not True"),
         (attention.in_proj_bias is None, ".self_attn was passed bias=False"),
         (not layer.activation_relu_or_gelu, ".activation_relu_or_gelu was not True"),
         (layer.norm1.eps != layer.norm2.eps, f".norm1.eps was not equal to {name}.norm2.eps"),
-        (attention.num_heads % 2, ".self_attn.num_heads is odd"))
+        (attention.num_heads % 2, ".self_attn.num_heads is odd"),
+    )
     return next((name + text for holds, text in reasons if holds), "")
 
 
@@ -197,17 +226,32 @@ class TransformerDecoder(Module):
         self.layers = _clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal=None,
+        memory_is_causal=False,
+    ):
         """Pass tgt through the layers in turn, each with the encoder's output."""
         length = _sequence_length(tgt, self.layers[0].self_attn.batch_first)
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, length)
         output = tgt
         for layer in self.layers:
-            output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
-                           tgt_key_padding_mask=tgt_key_padding_mask,
-                           memory_key_padding_mask=memory_key_padding_mask,
-                           tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal)
+            output = layer(
+                output,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+                tgt_is_causal=tgt_is_causal,
+                memory_is_causal=memory_is_causal,
+            )
         return output if self.norm is None else self.norm(output)
 
 
@@ -221,8 +265,9 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal: bool = False):
-        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                           is_causal=is_causal, need_weights=False)[0]
+        x = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+        )[0]
         return self.dropout1(x)
 
     def __setstate__(self, state):
@@ -236,13 +281,25 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([5, 2, 8])
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         where = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias,
-                                            batch_first=batch_first, **where)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **where)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **where)
@@ -252,14 +309,17 @@ class TransformerEncoderLayer(_Layer):
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         activation = _activation(activation)
         self.activation_relu_or_gelu = (
-            1 if activation is F.relu or isinstance(activation, ReLU) else
-            2 if activation is F.gelu or isinstance(activation, GELU) else 0)
+            1
+            if activation is F.relu or isinstance(activation, ReLU)
+            else 2
+            if activation is F.gelu or isinstance(activation, GELU)
+            else 0
+        )
         self.activation = activation
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         """(S, N, E), with batch_first (N, S, E), to the same shape."""
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask",
-                                 src.dtype)
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask", src.dtype)
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype)
         x = src
         if self.norm_first:
@@ -279,9 +339,20 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([5, 2, 8])
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
-                 activation=F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
-                 norm_first: bool = False, bias: bool = True, device=None, dtype=None):
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation=F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         where = {"device": device, "dtype": dtype}
         heads = {"dropout": dropout, "batch_first": batch_first, "bias": bias, **where}
@@ -297,9 +368,17 @@ class TransformerDecoderLayer(_Layer):
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
 
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
-                memory_key_padding_mask=None, tgt_is_causal: bool = False,
-                memory_is_causal: bool = False):
+    def forward(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ):
         """(T, N, E), with batch_first (N, T, E), to the same shape."""
         x = tgt
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
@@ -313,13 +392,19 @@ class TransformerDecoderLayer(_Layer):
         return self.norm3(x + self._ff_block(x))
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal: bool = False):
-        x = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                                is_causal=is_causal, need_weights=False)[0]
+        x = self.multihead_attn(
+            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
+        )[0]
         return self.dropout2(x)
 
     def _ff_block(self, x):
         return self.dropout3(self._feed_forward(x))
 
 
-__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
-           "TransformerEncoderLayer"]
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]

@@ -1,4 +1,5 @@
 """Resizing."""
+
 from __future__ import annotations
 
 from .. import functional as F
@@ -14,8 +15,14 @@ class Upsample(Module):
     tensor([[[1., 1., 2., 2.]]])
     """
 
-    def __init__(self, size=None, scale_factor=None, mode: str = "nearest",
-                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None):
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
         super().__init__()
         self.name = type(self).__name__
         self.size = size
@@ -27,8 +34,14 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input):
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
-                             recompute_scale_factor=self.recompute_scale_factor)
+        return F.interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+        )
 
     def __setstate__(self, state):
         super().__setstate__({"recompute_scale_factor": True, **state})

@@ -1,4 +1,5 @@
 """Arguments for several dimensions."""
+
 from __future__ import annotations
 
 import collections.abc
@@ -7,8 +8,10 @@ from itertools import repeat
 
 def _ntuple(n: int, name: str = "parse"):
     """A function that makes n of one number, and a tuple of an iterable."""
+
     def parse(x):
         return tuple(x) if isinstance(x, collections.abc.Iterable) else tuple(repeat(x, n))
+
     parse.__name__ = name
     return parse
 
@@ -30,18 +33,18 @@ def _list_with_default(out_size, defaults) -> list:
         return out_size
     if len(defaults) <= len(out_size):
         raise ValueError("Input dimension should be at least {}".format(len(out_size) + 1))
-    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size):])]
+    return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
 
 
 def consume_prefix_in_state_dict_if_present(state_dict, prefix: str) -> None:
     """Strip a prefix from the keys of a state dict (and of its metadata), in place."""
     for key in list(state_dict):
         if key.startswith(prefix):
-            state_dict[key[len(prefix):]] = state_dict.pop(key)
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)
     for key in list(metadata or ()):
         if key and (key == prefix.rstrip(".") or key.startswith(prefix)):
-            metadata[key[len(prefix):]] = metadata.pop(key)
+            metadata[key[len(prefix) :]] = metadata.pop(key)
 
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]

@@ -1,5 +1,6 @@
 """torch.nn.parallel: one module on several devices. There is one device, so modules run as they
 are."""
+
 from . import comm
 from .data_parallel import DataParallel, data_parallel
 from .distributed import DistributedDataParallel
@@ -7,5 +8,13 @@ from .parallel_apply import parallel_apply
 from .replicate import replicate
 from .scatter_gather import gather, scatter, scatter_kwargs
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "parallel_apply",
-           "replicate", "scatter", "scatter_kwargs"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+    "scatter_kwargs",
+]

@@ -1,4 +1,5 @@
 """Tensors from device to device. There is one device: copies are the tensors themselves."""
+
 from __future__ import annotations
 
 from ...torch import cat
@@ -39,11 +40,9 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) 
     return tuple(map(reduce_add, zip(*inputs)))
 
 
-def scatter(tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *,
-            out=None) -> tuple:
+def scatter(tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None) -> tuple:
     """Parts of a tensor, one for each device."""
-    parts = (tensor.chunk(len(out or devices), dim) if chunk_sizes is None else
-             tensor.split(chunk_sizes, dim))
+    parts = tensor.chunk(len(out or devices), dim) if chunk_sizes is None else tensor.split(chunk_sizes, dim)
     return tuple(parts) if out is None else tuple(o.copy_(x) for o, x in zip(out, parts))
 
 
@@ -53,5 +52,4 @@ def gather(tensors, dim: int = 0, destination=None, *, out=None):
     return whole if out is None else out.copy_(whole)
 
 
-__all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced",
-           "scatter"]
+__all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]

@@ -1,4 +1,5 @@
 """DataParallel on one device."""
+
 from __future__ import annotations
 
 from ..modules.module import Module
@@ -18,8 +19,7 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0,
-                  module_kwargs=None):
+def data_parallel(module, inputs, device_ids=None, output_device=None, dim: int = 0, module_kwargs=None):
     """Call a module with a tuple of inputs (or one input)."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))

@@ -1,12 +1,14 @@
 """DistributedDataParallel in a group of one process."""
+
 from __future__ import annotations
 
 import contextlib
 
 from .data_parallel import DataParallel
 
-NO_PARAMETERS = ("DistributedDataParallel is not needed when a module doesn't have any parameters "
-                 "that require a gradient.")
+NO_PARAMETERS = (
+    "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient."
+)
 
 
 class DistributedDataParallel(DataParallel):
@@ -15,13 +17,26 @@ class DistributedDataParallel(DataParallel):
     The arguments are PyTorch's; those that tune communication have no effect.
     """
 
-    def __init__(self, module, device_ids=None, output_device=None, dim: int = 0,
-                 broadcast_buffers: bool = True, init_sync: bool = True, process_group=None,
-                 bucket_cap_mb=None, find_unused_parameters: bool = False,
-                 check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-                 static_graph: bool = False, delay_all_reduce_named_params=None,
-                 param_to_hook_all_reduce=None, mixed_precision=None, device_mesh=None,
-                 skip_all_reduce_unused_params: bool = False):
+    def __init__(
+        self,
+        module,
+        device_ids=None,
+        output_device=None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group=None,
+        bucket_cap_mb=None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params=None,
+        param_to_hook_all_reduce=None,
+        mixed_precision=None,
+        device_mesh=None,
+        skip_all_reduce_unused_params: bool = False,
+    ):
         super().__init__(module, device_ids, output_device, dim)
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(NO_PARAMETERS)
@@ -39,8 +54,9 @@ class DistributedDataParallel(DataParallel):
             self.require_backward_grad_sync = before
 
     @contextlib.contextmanager
-    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True,
-             throw_on_early_termination: bool = False):
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ):
         """Context: processes may have different numbers of inputs."""
         yield
 

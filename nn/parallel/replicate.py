@@ -1,4 +1,5 @@
 """Copies of a module for several devices."""
+
 from __future__ import annotations
 
 
@@ -9,8 +10,7 @@ def replicate(network, devices, detach: bool = False) -> list:
 
 def _replica(module, detach: bool):
     replica = module._replicate_for_data_parallel()
-    for holder, members in ((replica._parameters, module._parameters),
-                            (replica._buffers, module._buffers)):
+    for holder, members in ((replica._parameters, module._parameters), (replica._buffers, module._buffers)):
         for name, member in members.items():
             holder[name] = member.detach() if detach and member is not None else member
     for name, child in module._modules.items():

@@ -1,4 +1,5 @@
 """Inputs split for several devices, and outputs put together."""
+
 from __future__ import annotations
 
 from ...torch._tensor_base import Tensor
@@ -10,8 +11,7 @@ def scatter(inputs, target_gpus, dim: int = 0) -> list:
     """A tree, its tensors split, once for each device; other leaves are the same for all."""
     leaves, spec = tree_flatten(inputs)
     n = len(target_gpus)
-    split = [comm.scatter(x, target_gpus, dim=dim) if isinstance(x, Tensor) else (x,) * n
-             for x in leaves]
+    split = [comm.scatter(x, target_gpus, dim=dim) if isinstance(x, Tensor) else (x,) * n for x in leaves]
     count = min([n, *(len(parts) for parts in split)])
     return [tree_unflatten([parts[i] for parts in split], spec) for i in range(count)]
 

@@ -1,18 +1,28 @@
 """Limits for gradients."""
+
 from __future__ import annotations
 
 import types
 import warnings
 
 from ...torch import (
-    _foreach_clamp_max_, _foreach_clamp_min_, _foreach_mul_, _foreach_norm, clamp, linalg, stack,
-    tensor)
+    _foreach_clamp_max_,
+    _foreach_clamp_min_,
+    _foreach_mul_,
+    _foreach_norm,
+    clamp,
+    linalg,
+    stack,
+    tensor,
+)
 from ...torch._tensor_base import Tensor
 from ...torch.autograd.modes import no_grad
 
-NON_FINITE = ("The total norm of order {order} for gradients from `parameters` is non-finite, so "
-              "it cannot be clipped. To disable this error and scale the gradients by the "
-              "non-finite norm anyway, set `error_if_nonfinite=False`")
+NON_FINITE = (
+    "The total norm of order {order} for gradients from `parameters` is non-finite, so "
+    "it cannot be clipped. To disable this error and scale the gradients by the "
+    "non-finite norm anyway, set `error_if_nonfinite=False`"
+)
 
 
 def _gradients(parameters) -> list:
@@ -21,8 +31,7 @@ def _gradients(parameters) -> list:
 
 
 @no_grad()
-def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                   foreach: bool | None = None):
+def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None):
     """The norm of tensors as if they were one vector.
 
     RuntimeError for a norm that is not finite, if `error_if_nonfinite`.
@@ -39,6 +48,7 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
     dtypes = {n.dtype for n in norms}
     if len(dtypes) > 1:  # the widest, as stack would need one
         from ...torch import result_type
+
         widest = norms[0].dtype
         for n in norms:
             widest = result_type(n, tensor(0, dtype=widest))
@@ -66,8 +76,9 @@ def clip_grads_with_norm_(parameters, max_norm: float, total_norm, foreach: bool
 
 
 @no_grad()
-def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0,
-                    error_if_nonfinite: bool = False, foreach: bool | None = None):
+def clip_grad_norm_(
+    parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+):
     """Scale the gradients, in place, to a total norm of at most max_norm; returns what it was.
 
     >>> layer = nn.Linear(2, 1)
@@ -78,19 +89,22 @@ def clip_grad_norm_(parameters, max_norm: float, norm_type: float = 2.0,
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
         if not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.",
-                          stacklevel=3)
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
 
 
-def clip_grad_norm(parameters, max_norm: float, norm_type: float = 2.0,
-                   error_if_nonfinite: bool = False, foreach: bool | None = None):
+def clip_grad_norm(
+    parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+):
     """Deprecated name of clip_grad_norm_."""
-    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
-                  "`torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
@@ -110,5 +124,4 @@ def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None)
         _foreach_clamp_max_(grads, limit)
 
 
-__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
-           "get_total_norm"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]

@@ -1,4 +1,5 @@
 """Parameters as one vector, and back."""
+
 from __future__ import annotations
 
 from ...torch import cat
@@ -35,8 +36,7 @@ def vector_to_parameters(vec, parameters) -> None:
 def _on_one_device(parameters) -> list:
     parameters = list(parameters)
     if len({p.device for p in parameters}) > 1:
-        raise TypeError("Found two parameters on different devices, this is currently not "
-                        "supported.")
+        raise TypeError("Found two parameters on different devices, this is currently not supported.")
     return parameters
 
 

@@ -1,4 +1,5 @@
 """Batch normalisation, in evaluation mode, as part of the layer in front of it."""
+
 from __future__ import annotations
 
 import copy
@@ -6,8 +7,10 @@ import copy
 from ...torch import ones_like, rsqrt, zeros_like
 from ..parameter import Parameter
 
-WRONG_FEATURES = ("To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
-                  "linear.out_features={} and bn.num_features={}")
+WRONG_FEATURES = (
+    "To fuse, linear.out_features == bn.num_features or bn.num_features == 1, got "
+    "linear.out_features={} and bn.num_features={}"
+)
 
 
 def _check_fusible(layer, bn):
@@ -26,8 +29,8 @@ def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
     _check_fusible(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias,
-        transpose)
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, transpose
+    )
     return fused
 
 
@@ -36,8 +39,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
     bn_w = ones_like(bn_rm) if bn_w is None else bn_w
     bn_b = zeros_like(bn_rm) if bn_b is None else bn_b
     channel = [1, -1] if transpose else [-1, 1]
-    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b,
-                  channel + [1] * (conv_w.ndim - 2))
+    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, channel + [1] * (conv_w.ndim - 2))
 
 
 def fuse_linear_bn_eval(linear, bn):
@@ -51,7 +53,8 @@ def fuse_linear_bn_eval(linear, bn):
         raise AssertionError(WRONG_FEATURES.format(linear.out_features, bn.num_features))
     fused = copy.deepcopy(linear)
     fused.weight, fused.bias = fuse_linear_bn_weights(
-        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+        fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+    )
     return fused
 
 
@@ -66,9 +69,10 @@ def _fused(weight, bias, mean, var, eps, scale, shift, shape):
     factor = scale * rsqrt(var + eps)
     new_weight = (weight * factor.reshape(shape)).to(weight.dtype)
     new_bias = ((0 if bias is None else bias) - mean) * factor + shift
-    return (Parameter(new_weight.detach(), weight.requires_grad),
-            Parameter(new_bias.detach().to(bias_dtype), needs_grad))
+    return (
+        Parameter(new_weight.detach(), weight.requires_grad),
+        Parameter(new_bias.detach().to(bias_dtype), needs_grad),
+    )
 
 
-__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
-           "fuse_linear_bn_weights"]
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]

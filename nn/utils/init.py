@@ -1,4 +1,5 @@
 """Modules that are not initialized."""
+
 from __future__ import annotations
 
 import inspect

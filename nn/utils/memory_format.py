@@ -1,4 +1,5 @@
 """Memory formats of the weights of convolutions."""
+
 from __future__ import annotations
 
 from ..modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d

@@ -1,10 +1,10 @@
 """Orthogonal, weight-normalised and spectrally normalised parameters."""
+
 from __future__ import annotations
 
 import enum
 
-from ...torch import (
-    add, allclose, cat, eye, finfo, geqrf, linalg, matrix_exp, mv, randn, vdot, zeros_like)
+from ...torch import add, allclose, cat, eye, finfo, geqrf, linalg, matrix_exp, mv, randn, vdot, zeros_like
 from ...torch._tensor_base import Tensor
 from ...torch.autograd.modes import no_grad
 from .. import functional as F
@@ -13,8 +13,10 @@ from . import parametrize
 from .spectral_norm import as_matrix, default_dim
 from .weight_norm import norm_except_dim, normalised
 
-NO_ASSIGNMENT = ("It is not possible to assign to the matrix exponential or the Cayley "
-                 "parametrizations when use_trivialization=False.")
+NO_ASSIGNMENT = (
+    "It is not possible to assign to the matrix exponential or the Cayley "
+    "parametrizations when use_trivialization=False."
+)
 
 
 def _tensor_of(module: Module, name: str):
@@ -30,7 +32,7 @@ def _tensor_of(module: Module, name: str):
 def _is_orthogonal(q) -> bool:
     n, k = q.shape[-2:]
     identity = eye(k, dtype=q.dtype, device=q.device)
-    return allclose(q.mH @ q, identity, atol=10. * n * finfo(q.dtype).eps)
+    return allclose(q.mH @ q, identity, atol=10.0 * n * finfo(q.dtype).eps)
 
 
 def _make_orthogonal(a):
@@ -81,15 +83,16 @@ class _Orthogonal(Module):
     def _reflected(self, x):
         """By Householder reflections, signs on the diagonal."""
         a = x.tril(diagonal=-1)
-        tau = 2. / (1. + (a * a).sum(dim=-2))
+        tau = 2.0 / (1.0 + (a * a).sum(dim=-2))
         q = linalg.householder_product(a, tau)
         return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     @no_grad()
     def right_inverse(self, Q):
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a "
-                             f"tensor of shape {Q.shape}.")
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
+            )
         wide = Q.shape[-2] < Q.shape[-1]
         q = Q.mT if wide else Q
         if not hasattr(self, "base"):
@@ -98,7 +101,7 @@ class _Orthogonal(Module):
             a, tau = geqrf(q)
             diagonal = a.diagonal(dim1=-2, dim2=-1)
             diagonal.sign_()
-            diagonal[tau == 0.] *= -1
+            diagonal[tau == 0.0] *= -1
             return a.mT if wide else a
         n, k = q.shape[-2:]
         if n == k:
@@ -108,12 +111,13 @@ class _Orthogonal(Module):
             q = _make_orthogonal(cat([q, rest], dim=-1))
         self.base = q
         start = zeros_like(Q)
-        start.diagonal(dim1=-2, dim2=-1).fill_(-1.)
+        start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
 
-def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None = None, *,
-               use_trivialization: bool = True) -> Module:
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
     """Keep a matrix (or a batch of them) orthogonal, or semi-orthogonal; returns the module.
 
     orthogonal_map is matrix_exp, cayley or householder; by default matrix_exp for square matrices,
@@ -125,15 +129,15 @@ def orthogonal(module: Module, name: str = "weight", orthogonal_map: str | None 
     """
     weight = _tensor_of(module, name)
     if weight.ndim < 2:
-        raise ValueError("Expected a matrix or batch of matrices. Got a tensor of "
-                         f"{weight.ndim} dimensions.")
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
     if orthogonal_map is None:
         square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     kind = getattr(_OrthMaps, orthogonal_map, None)
     if kind is None:
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
-                         f"Got: {orthogonal_map}")
+        raise ValueError(
+            f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}'
+        )
     made = _Orthogonal(weight, kind, use_trivialization=use_trivialization)
     return parametrize.register_parametrization(module, name, made, unsafe=True)
 
@@ -169,6 +173,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
             for i, part in enumerate("gv"):
                 new = f"{prefix}parametrizations.{name}.original{i}"
                 state_dict[new] = state_dict.pop(f"{prefix}{name}_{part}")
+
     module._register_load_state_dict_pre_hook(load_former_names)
     return module
 
@@ -180,11 +185,11 @@ class _SpectralNorm(Module):
         super().__init__()
         ndim = weight.ndim
         if not -ndim <= dim < ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, "
-                             f"{ndim - 1}] but got {dim})")
+            raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got {dim})")
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.dim, self.eps = dim % ndim, eps
         if ndim == 1:  # a vector's norm needs no iteration
             return
@@ -214,8 +219,9 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module: Module, name: str = "weight", n_power_iterations: int = 1,
-                  eps: float = 1e-12, dim: int | None = None) -> Module:
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
     """Divide a weight by its largest singular value (Miyato et al., 2018); returns the module.
 
     >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 3))

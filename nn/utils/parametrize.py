@@ -1,4 +1,5 @@
 """Parameters that are computed from others."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,13 +13,16 @@ from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
 
-NO_PICKLE = ("Serialization of parametrized modules is only supported through state_dict(). See:\n"
-             "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
-             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
-CHANGES = ("Registering a parametrization may not change the {what} of the tensor, unless {flag} "
-           "flag is enabled.\n")
-SEQUENCE = ("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
-            "parametrized in terms of a sequence of tensors.")
+NO_PICKLE = (
+    "Serialization of parametrized modules is only supported through state_dict(). See:\n"
+    "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+    "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
+)
+CHANGES = "Registering a parametrization may not change the {what} of the tensor, unless {flag} flag is enabled.\n"
+SEQUENCE = (
+    "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
+    "parametrized in terms of a sequence of tensors."
+)
 
 _cache: dict[tuple[int, str], Tensor] = {}
 _caches = 0  # how many `cached` contexts are open
@@ -54,8 +58,9 @@ def _check_unchanged(names: tuple[str, str], old: tuple, new, flag: str):
     """ValueError unless a parametrized tensor has the dtype and shape it had."""
     for what, before, after in zip(("dtype", "shape"), old, (new.dtype, new.shape)):
         if before != after:
-            raise ValueError(CHANGES.format(what=what, flag=flag) + f"{names[0]}{what}: {before}\n"
-                             f"{names[1]}{what}: {after}")
+            raise ValueError(
+                CHANGES.format(what=what, flag=flag) + f"{names[0]}{what}: {before}\n{names[1]}{what}: {after}"
+            )
 
 
 class ParametrizationList(ModuleList):
@@ -78,8 +83,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             result = self()
             if not isinstance(result, Tensor):
-                raise ValueError("A parametrization must return a tensor. Got "
-                                 f"{type(result).__name__}.")
+                raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
             _check_unchanged(("unparametrized ", "parametrized "), before, result, "`unsafe`")
 
     @no_grad()
@@ -90,49 +94,54 @@ class ParametrizationList(ModuleList):
                 with contextlib.suppress(NotImplementedError):
                     value = module.right_inverse(value)
         if not isinstance(value, (Tensor, Sequence)):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, "
-                             f"tuple...). Got {type(value).__name__}")
+            raise ValueError(
+                "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
+                f"tuple...). Got {type(value).__name__}"
+            )
         return value
 
     def _keep_one(self, original, new):
         for what in ("dtype", "device"):
             if getattr(original, what) != getattr(new, what):
-                raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the "
-                                 f"{what}.\noriginal.{what}: {getattr(original, what)}\n"
-                                 f"right_inverse(original).{what}: {getattr(new, what)}")
+                raise ValueError(
+                    f"When `right_inverse` outputs one tensor, it may not change the "
+                    f"{what}.\noriginal.{what}: {getattr(original, what)}\n"
+                    f"right_inverse(original).{what}: {getattr(new, what)}"
+                )
         _set(original, new)
         _register(self, "original", original)
 
     def _keep_several(self, original, new):
         for i, part in enumerate(new):
             if not isinstance(part, Tensor):
-                raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors "
-                                 f"(list, tuple...). Got element {i} of the sequence with type "
-                                 f"{type(part).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a Tensor or a Sequence of tensors "
+                    f"(list, tuple...). Got element {i} of the sequence with type "
+                    f"{type(part).__name__}."
+                )
             if isinstance(original, Parameter):
                 part = Parameter(part.detach(), original.requires_grad)
             part.requires_grad_(original.requires_grad)
             _register(self, f"original{i}", part)
 
     def _originals(self) -> list:
-        return [self.original] if self.is_tensor else [
-            getattr(self, f"original{i}") for i in range(self.ntensors)]
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     @no_grad()
     def right_inverse(self, value) -> None:
         """Set the originals so that the parametrized tensor becomes `value`."""
         for module in reversed(list(self)):
             if not hasattr(module, "right_inverse"):
-                raise RuntimeError(f"parametrization {type(module).__name__} does not implement "
-                                   "right_inverse.")
+                raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
             value = module.right_inverse(value)
         if self.is_tensor:
             if not isinstance(value, Tensor):
-                raise ValueError("`right_inverse` should return a tensor. Got "
-                                 f"{type(value).__name__}")
+                raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
             if value.dtype != self.original.dtype:
-                raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} "
-                                 f"while `original` has dtype {self.original.dtype}")
+                raise ValueError(
+                    f"The tensor returned by `right_inverse` has dtype {value.dtype} "
+                    f"while `original` has dtype {self.original.dtype}"
+                )
             value = [value]
         else:
             self._check_several(value)
@@ -141,19 +150,24 @@ class ParametrizationList(ModuleList):
 
     def _check_several(self, value):
         if not isinstance(value, Sequence):
-            raise ValueError("'right_inverse' must return a sequence of tensors. Got "
-                             f"{type(value).__name__}.")
+            raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
         if len(value) != self.ntensors:
-            raise ValueError("'right_inverse' must return a sequence of tensors of length "
-                             f"{self.ntensors}. Got a sequence of length {len(value)}.")
+            raise ValueError(
+                "'right_inverse' must return a sequence of tensors of length "
+                f"{self.ntensors}. Got a sequence of length {len(value)}."
+            )
         for i, (new, original) in enumerate(zip(value, self._originals())):
             if not isinstance(new, Tensor):
-                raise ValueError("'right_inverse' must return a sequence of tensors or "
-                                 f"reference-type opaques. Got element {i} of type "
-                                 f"{type(new).__name__}.")
+                raise ValueError(
+                    "'right_inverse' must return a sequence of tensors or "
+                    f"reference-type opaques. Got element {i} of type "
+                    f"{type(new).__name__}."
+                )
             if new.dtype != original.dtype:
-                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {new.dtype} "
-                                 f"while `original{i}` has dtype {original.dtype}")
+                raise ValueError(
+                    f"Tensor {i} returned by `right_inverse` has dtype {new.dtype} "
+                    f"while `original{i}` has dtype {original.dtype}"
+                )
 
     def forward(self):
         first, *rest = self
@@ -181,6 +195,7 @@ def _inject_new_class(module: Module):
                 if hasattr(self, slot):
                     setattr(replica, slot, deepcopy(getattr(self, slot), memo))
         return memo[id(self)]
+
     members = {"__getstate__": __getstate__, "__module__": "torch.nn.utils.parametrize"}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = __deepcopy__
@@ -202,11 +217,13 @@ def _inject_property(module: Module, name: str):
 
     def write(self, value):
         self.parametrizations[name].right_inverse(value)
+
     setattr(type(module), name, property(read, write))
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
-                             unsafe: bool = False) -> Module:
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
     """Let a tensor of a module be what `parametrization` makes of it (or of a former one's result).
 
     The original becomes module.parametrizations.NAME.original. ValueError where dtype or shape
@@ -236,8 +253,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         _inject_property(module, tensor_name)
         module.parametrizations[tensor_name] = parametrizations
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a "
-                         f"parametrized element with name '{tensor_name}'")
+        raise ValueError(
+            f"Module '{module}' does not have a parameter, a buffer, or a "
+            f"parametrized element with name '{tensor_name}'"
+        )
     return module
 
 
@@ -247,8 +266,9 @@ def _check_further(module: Module, name: str, parametrization: Module):
     new = parametrization(old)
     if not isinstance(new, Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(new).__name__}.")
-    _check_unchanged((f"module.{name}.", f"parametrization(module.{name})."),
-                     (old.dtype, old.shape), new, "the `unsafe`")
+    _check_unchanged(
+        (f"module.{name}.", f"parametrization(module.{name})."), (old.dtype, old.shape), new, "the `unsafe`"
+    )
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -256,14 +276,15 @@ def _check_further(module: Module, name: str, parametrization: Module):
     except NotImplementedError:
         return
     if not isinstance(back, Tensor):
-        raise ValueError("parametrization.right_inverse must return a tensor. Got: "
-                         f"{type(back).__name__}")
+        raise ValueError(f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
     for what in ("dtype", "shape"):
         if getattr(back, what) != getattr(old, what):
-            raise ValueError("The tensor returned by parametrization.right_inverse must have the "
-                             f"same {what} as module.{name}, unless the `unsafe` flag is enabled.\n"
-                             f"module.{name}.{what}: {getattr(old, what)}\nreturned {what}: "
-                             f"{getattr(back, what)}")
+            raise ValueError(
+                "The tensor returned by parametrization.right_inverse must have the "
+                f"same {what} as module.{name}, unless the `unsafe` flag is enabled.\n"
+                f"module.{name}.{what}: {getattr(old, what)}\nreturned {what}: "
+                f"{getattr(back, what)}"
+            )
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
@@ -274,8 +295,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(module: Module, tensor_name: str,
-                            leave_parametrized: bool = True) -> Module:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Make a tensor of a module plain again, with its parametrized value or its original one."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -303,8 +323,9 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
-                                         tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
     """Give another module the parametrizations (of one tensor) of a module and their originals."""
     if not is_parametrized(from_module):
         return to_module
@@ -320,6 +341,12 @@ def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
     return to_module
 
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization",
-           "remove_parametrizations", "transfer_parametrizations_and_params",
-           "type_before_parametrizations"]
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]

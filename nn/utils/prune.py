@@ -1,4 +1,5 @@
 """Pruning: parameters of which some elements are held at 0 by a mask."""
+
 from __future__ import annotations
 
 import numbers
@@ -9,12 +10,11 @@ from ...torch import kthvalue, norm, ones_like, rand, rand_like, topk, zeros_lik
 from .._names import publish
 from .convert_parameters import parameters_to_vector
 
-TWO_HOOKS = ("Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
-             "Use a PruningContainer.")
-NOT_PRUNED = ("Parameter '{name}' of module {module} has to be pruned before pruning can be "
-              "removed")
-ONLY_UNSTRUCTURED = ('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found '
-                     "method {method} of type {kind}")
+TWO_HOOKS = "Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer."
+NOT_PRUNED = "Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+ONLY_UNSTRUCTURED = (
+    'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {method} of type {kind}'
+)
 
 # ---- methods -------------------------------------------------------------------------------------
 
@@ -105,14 +105,16 @@ def _scores(scores, t, what: str):
     if scores is None:
         return t
     if scores.shape != t.shape:
-        raise AssertionError(f"importance_scores should have the same shape as {what}, got "
-                             f"{scores.shape} vs {t.shape}")
+        raise AssertionError(f"importance_scores should have the same shape as {what}, got {scores.shape} vs {t.shape}")
     return scores
 
 
 def _hooks_of(module, name: str) -> list:
-    return [key for key, hook in module._forward_pre_hooks.items()
-            if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
+    return [
+        key
+        for key, hook in module._forward_pre_hooks.items()
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
+    ]
 
 
 class PruningContainer(BasePruningMethod):
@@ -131,9 +133,11 @@ class PruningContainer(BasePruningMethod):
             if not isinstance(method, BasePruningMethod):
                 raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
             if self._tensor_name != method._tensor_name:
-                raise ValueError("Can only add pruning methods acting on the parameter named "
-                                 f"'{self._tensor_name}' to PruningContainer {self}. Found "
-                                 f"'{method._tensor_name}'")
+                raise ValueError(
+                    "Can only add pruning methods acting on the parameter named "
+                    f"'{self._tensor_name}' to PruningContainer {self}. Found "
+                    f"'{method._tensor_name}'"
+                )
         self._pruning_methods += (method,)
 
     def __len__(self):
@@ -150,8 +154,7 @@ class PruningContainer(BasePruningMethod):
         method = self._pruning_methods[-1]
         where = self._left(method, t, default_mask)
         mask = default_mask.to(dtype=t.dtype).clone()
-        mask[where] = method.compute_mask(t[where], default_mask=default_mask[where]).to(
-            dtype=mask.dtype)
+        mask[where] = method.compute_mask(t[where], default_mask=default_mask[where]).to(dtype=mask.dtype)
         return mask
 
     @staticmethod
@@ -164,8 +167,9 @@ class PruningContainer(BasePruningMethod):
         if method.PRUNING_TYPE != "structured":
             raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
         if not hasattr(method, "dim"):
-            raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the '
-                                 "attribute `dim` defined.")
+            raise AttributeError(
+                'Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.'
+            )
         dim = method.dim + t.dim() if method.dim < 0 else method.dim
         if dim < 0:
             raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")
@@ -201,8 +205,7 @@ class _Amount(BasePruningMethod):
         integral = isinstance(self.amount, numbers.Integral)
         count = self.amount if integral else round(self.amount * size)
         if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to "
-                             f"prune={size}")
+            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
         return count
 
 
@@ -211,8 +214,7 @@ def _check_amount(amount):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     integral = isinstance(amount, numbers.Integral)
     if amount < 0 or (not integral and amount > 1):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a "
-                         "non-negative integer")
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
 class _Unstructured(_Amount):
@@ -265,8 +267,10 @@ class _Structured(_Amount):
     def compute_mask(self, t, default_mask):
         """The mask with `amount` further slices of zeros."""
         if t.dim() <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
-                             f"Found tensor of shape {t.shape} with {t.dim()} dims")
+            raise ValueError(
+                "Structured pruning can only be applied to multidimensional tensors. "
+                f"Found tensor of shape {t.shape} with {t.dim()} dims"
+            )
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         count = self._count(t.shape[self.dim])
@@ -311,8 +315,7 @@ class LnStructured(_Structured):
     @classmethod
     def apply(cls, module, name, amount, n, dim, importance_scores=None):
         """Prune a parameter."""
-        return super().apply(module, name, amount=amount, n=n, dim=dim,
-                             importance_scores=importance_scores)
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
 
 class CustomFromMask(BasePruningMethod):
@@ -326,8 +329,9 @@ class CustomFromMask(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         """Both masks."""
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask "
-                                 f"shape {self.mask.shape}")
+            raise AssertionError(
+                f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}"
+            )
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod
@@ -384,11 +388,10 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     parameters = list(parameters)
     tensors = [getattr(module, name) for module, name in parameters]
-    all_scores = parameters_to_vector(
-        [scores.get(place, tensor) for place, tensor in zip(parameters, tensors)])
+    all_scores = parameters_to_vector([scores.get(place, tensor) for place, tensor in zip(parameters, tensors)])
     masks = parameters_to_vector(
-        [getattr(module, f"{name}_mask", ones_like(tensor))
-         for (module, name), tensor in zip(parameters, tensors)])
+        [getattr(module, f"{name}_mask", ones_like(tensor)) for (module, name), tensor in zip(parameters, tensors)]
+    )
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(ONLY_UNSTRUCTURED.format(method=pruning_method, kind=method.PRUNING_TYPE))
@@ -412,7 +415,9 @@ def remove(module, name: str):
 
 def is_pruned(module) -> bool:
     """Whether a module, or one below it, is pruned."""
-    return any(isinstance(hook, BasePruningMethod) for part in module.modules()
-               for hook in part._forward_pre_hooks.values())
+    return any(
+        isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
+    )
+
 
 publish()

@@ -1,4 +1,5 @@
 """Sequences of several lengths: packed, and padded."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -11,13 +12,17 @@ from ...torch._tensor_base import Tensor
 
 import numpy as np
 
-NOT_ON_CPU = ("batch_sizes should always be on CPU. Instances of PackedSequence should never be "
-              "created manually. They should be instantiated by functions like pack_sequence and "
-              "pack_padded_sequences in nn.utils.rnn. "
-              "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
-UNSORTED = ("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
-            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-            "sidestep this requirement if you do not need ONNX exportability.")
+NOT_ON_CPU = (
+    "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+    "created manually. They should be instantiated by functions like pack_sequence and "
+    "pack_padded_sequences in nn.utils.rnn. "
+    "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
+)
+UNSORTED = (
+    "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
+    "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+    "sidestep this requirement if you do not need ONNX exportability."
+)
 
 
 class PackedSequence_(NamedTuple):
@@ -48,8 +53,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def _with_data(self, data, convert):
-        orders = [None if i is None else convert(i)
-                  for i in (self.sorted_indices, self.unsorted_indices)]
+        orders = [None if i is None else convert(i) for i in (self.sorted_indices, self.unsorted_indices)]
         return type(self)(data, self.batch_sizes, *orders)
 
     def to(self, *args, **kwargs):
@@ -128,8 +132,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     >>> packed.data, packed.batch_sizes
     (tensor([1, 2, 3]), tensor([2, 1]))
     """
-    lengths = (lengths.to(dtype=int64) if isinstance(lengths, Tensor) else
-               as_tensor(lengths, dtype=int64))
+    lengths = lengths.to(dtype=int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64)
     order = None
     if not enforce_sorted:
         lengths, order = sort(lengths, descending=True)
@@ -147,18 +150,21 @@ def _batch_sizes(lengths: np.ndarray, input, batch_first: bool) -> np.ndarray:
     """How many sequences have each step; RuntimeError for lengths that do not fit."""
     batch = input.shape[0 if batch_first else 1]
     if len(lengths) != batch:
-        raise RuntimeError("Expected `len(lengths)` to be equal to batch_size, but got "
-                           f"{len(lengths)} (batch_size={batch})")
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={batch})"
+        )
     if (lengths[1:] > lengths[:-1]).any():
         raise RuntimeError(UNSORTED)
     if len(lengths) and lengths[-1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element "
-                           "in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     return (lengths > np.arange(lengths[0])[:, None]).sum(1)
 
 
-def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: float = 0.0,
-                        total_length: int | None = None):
+def pad_packed_sequence(
+    sequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+):
     """(padded (T, B, ...), with batch_first (B, T, ...); lengths) of packed sequences.
 
     >>> packed = nn.utils.rnn.pack_sequence([torch.tensor([1, 2]), torch.tensor([3])])
@@ -168,9 +174,11 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     """
     sizes = sequence.batch_sizes.numpy()
     if total_length is not None and total_length < len(sizes):
-        raise ValueError("Expected total_length to be at least the length of the longest sequence "
-                         f"in input, but got total_length={total_length} and max sequence length "
-                         f"being {len(sizes)}")
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence "
+            f"in input, but got total_length={total_length} and max sequence length "
+            f"being {len(sizes)}"
+        )
     places, _ = packed_places(sizes)
     lengths = (places >= 0).sum(0)
     if total_length is not None:
@@ -186,8 +194,7 @@ def pad_packed_sequence(sequence, batch_first: bool = False, padding_value: floa
     return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
 
 
-def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0,
-                 padding_side: str = "right"):
+def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"):
     """Sequences (T_i, ...) as one tensor (T, B, ...), with batch_first (B, T, ...).
 
     >>> a, b = torch.ones(2), torch.ones(1)
@@ -196,14 +203,14 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
             [1., 0.]])
     """
     if not isinstance(sequences, Iterable):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of "
-                           f"type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     sequences = tuple(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise RuntimeError("Expected padding_side to be one of left or right, but got "
-                           f"{padding_side}.")
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     longest = max(x.shape[0] for x in sequences)
     from ...torch import cat
 
@@ -213,6 +220,7 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
             return x
         padding = full((missing, *x.shape[1:]), padding_value, dtype=x.dtype, device=x.device)
         return cat([x, padding] if padding_side == "right" else [padding, x])
+
     return stack([padded(x) for x in sequences], 0 if batch_first else 1)
 
 
@@ -224,7 +232,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False) -> list
     """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
-    return [x[:int(n)] for x, n in zip(padded_sequences, lengths, strict=True)]
+    return [x[: int(n)] for x, n in zip(padded_sequences, lengths, strict=True)]
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):
@@ -248,5 +256,13 @@ def unpack_sequence(packed_sequences) -> list:
     return unpad_sequence(padded, lengths, batch_first=True)
 
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
-           "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]

@@ -1,4 +1,5 @@
 """Spectral normalisation by a hook; parametrizations.spectral_norm is its successor."""
+
 from __future__ import annotations
 
 from ...torch import dot, linalg, mv
@@ -7,8 +8,10 @@ from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter, is_lazy
 
-LAZY = ("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
-        "the dummy forward before applying spectral normalization")
+LAZY = (
+    "The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run "
+    "the dummy forward before applying spectral normalization"
+)
 
 
 def as_matrix(weight, dim: int):
@@ -31,11 +34,11 @@ class SpectralNorm:
 
     _version = 1
 
-    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0,
-                 eps: float = 1e-12):
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError(
+                f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+            )
         self.name, self.dim, self.eps = name, dim, eps
         self.n_power_iterations = n_power_iterations
 
@@ -77,8 +80,7 @@ class SpectralNorm:
     def apply(module, name: str, n_power_iterations: int, dim: int, eps: float):
         """Register the hooks and draw first singular vectors."""
         if _find(module._forward_pre_hooks, SpectralNorm, name) is not None:
-            raise RuntimeError("Cannot register two spectral_norm hooks on the same parameter "
-                               f"{name}")
+            raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
         hook = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
@@ -87,8 +89,7 @@ class SpectralNorm:
             raise ValueError(LAZY)
         with no_grad():
             height, width = hook.reshape_weight_to_matrix(weight).shape
-            u, v = (F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps)
-                    for n in (height, width))
+            u, v = (F.normalize(weight.new_empty(n).normal_(0, 1), dim=0, eps=eps) for n in (height, width))
         delattr(module, name)
         module.register_parameter(f"{name}_orig", weight)
         setattr(module, name, weight.data)  # a plain attribute, overwritten by each call
@@ -119,8 +120,7 @@ class SpectralNormLoadStateDictPreHook:
     def __init__(self, fn: SpectralNorm):
         self.fn = fn
 
-    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs):
+    def __call__(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         version = local_metadata.get("spectral_norm", {}).get(f"{self.fn.name}.version")
         if version is not None and version >= 1:
             return
@@ -135,8 +135,8 @@ class SpectralNormLoadStateDictPreHook:
         with no_grad():
             weight, normalised = state_dict[f"{key}_orig"], state_dict.pop(key)
             state_dict[f"{key}_v"] = self.fn._solve_v_and_rescale(
-                self.fn.reshape_weight_to_matrix(weight), state_dict[f"{key}_u"],
-                (weight / normalised).mean())
+                self.fn.reshape_weight_to_matrix(weight), state_dict[f"{key}_u"], (weight / normalised).mean()
+            )
 
 
 def _find(hooks: dict, kind: type, name: str):
@@ -148,8 +148,9 @@ def _find(hooks: dict, kind: type, name: str):
     return None
 
 
-def spectral_norm(module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
-                  dim: int | None = None):
+def spectral_norm(
+    module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+):
     """Divide a weight by its largest singular value at every call; returns the module."""
     dim = default_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
@@ -162,11 +163,18 @@ def remove_spectral_norm(module, name: str = "weight"):
     if key is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     module._forward_pre_hooks.pop(key).remove(module)
-    for hooks, kind in ((module._state_dict_hooks, SpectralNormStateDictHook),
-                        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook)):
+    for hooks, kind in (
+        (module._state_dict_hooks, SpectralNormStateDictHook),
+        (module._load_state_dict_pre_hooks, SpectralNormLoadStateDictPreHook),
+    ):
         hooks.pop(_find(hooks, kind, name), None)
     return module
 
 
-__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook",
-           "remove_spectral_norm", "spectral_norm"]
+__all__ = [
+    "SpectralNorm",
+    "SpectralNormLoadStateDictPreHook",
+    "SpectralNormStateDictHook",
+    "remove_spectral_norm",
+    "spectral_norm",
+]

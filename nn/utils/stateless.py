@@ -1,21 +1,24 @@
 """Former home of torch.func.functional_call."""
+
 from __future__ import annotations
 
 import warnings
 
 from ...torch._func.modules import functional_call as _functional_call
 
-DEPRECATED = ("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will "
-              "be removed in a future version of PyTorch. Please use `torch.func.functional_call` "
-              "instead which is a drop-in replacement.")
+DEPRECATED = (
+    "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will "
+    "be removed in a future version of PyTorch. Please use `torch.func.functional_call` "
+    "instead which is a drop-in replacement."
+)
 
 
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *,
-                    tie_weights: bool = True, strict: bool = False):
+def functional_call(
+    module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights: bool = True, strict: bool = False
+):
     """Deprecated: torch.func.functional_call."""
     warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
-    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights,
-                            strict=strict)
+    return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
 __all__ = ["functional_call"]

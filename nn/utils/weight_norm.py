@@ -1,14 +1,16 @@
 """Weight normalisation by a hook; parametrizations.weight_norm is its successor."""
+
 from __future__ import annotations
 
 import warnings
 
 from ..parameter import Parameter, is_lazy
 
-DEPRECATED = ("`torch.nn.utils.weight_norm` is deprecated in favor of "
-              "`torch.nn.utils.parametrizations.weight_norm`.")
-LAZY = ("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
-        "the dummy forward before applying weight normalization")
+DEPRECATED = "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`."
+LAZY = (
+    "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
+    "the dummy forward before applying weight normalization"
+)
 
 
 def norm_except_dim(v, pow: float = 2, dim: int = 0):
@@ -39,8 +41,7 @@ class WeightNorm:
         """Register the hook and split the weight."""
         warnings.warn(DEPRECATED, FutureWarning, stacklevel=3)
         if _hook_of(module, name) is not None:
-            raise RuntimeError("Cannot register two weight_norm hooks on the same parameter "
-                               f"{name}")
+            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook, weight = WeightNorm(name, dim), getattr(module, name)
         if is_lazy(weight):
             raise ValueError(LAZY)
@@ -66,8 +67,10 @@ class WeightNorm:
 
 def _hook_of(module, name: str):
     """The key of the hook that normalises a weight, or None."""
-    return next((key for key, hook in module._forward_pre_hooks.items()
-                 if isinstance(hook, WeightNorm) and hook.name == name), None)
+    return next(
+        (key for key, hook in module._forward_pre_hooks.items() if isinstance(hook, WeightNorm) and hook.name == name),
+        None,
+    )
 
 
 def weight_norm(module, name: str = "weight", dim: int = 0):

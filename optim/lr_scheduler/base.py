@@ -4,6 +4,7 @@ A scheduler is two formulas: `_change`, what the rates are multiplied by at this
 before (so that several schedulers can work on one optimizer), and `_closed_form`, the factor of the
 initial rates, for step(epoch).
 """
+
 from __future__ import annotations
 
 import functools
@@ -14,22 +15,26 @@ import weakref
 from ...torch._tensor_base import Tensor
 from ..optimizer import Optimizer
 
-EPOCH = ("The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
-         "where possible. Please use `scheduler.step()` to step the scheduler. During the "
-         "deprecation, if epoch is different from None, the closed form is used instead of the new "
-         "chainable form, where available. Please open an issue if you are unable to replicate "
-         "your use case: https://github.com/pytorch/pytorch/issues/new/choose.")
-SEE = ("See more details at "
-       "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate")
-OVERRIDDEN = ("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-              "initialization. Please, make sure to call `optimizer.step()` before "
-              f"`lr_scheduler.step()`. {SEE}")
-ORDER = ("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
-         "later, you should call them in the opposite order: `optimizer.step()` before "
-         "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
-         f"value of the learning rate schedule. {SEE}")
-GET_LAST_LR = ("To get the last learning rate computed by the scheduler, please use "
-               "`get_last_lr()`.")
+EPOCH = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
+    "where possible. Please use `scheduler.step()` to step the scheduler. During the "
+    "deprecation, if epoch is different from None, the closed form is used instead of the new "
+    "chainable form, where available. Please open an issue if you are unable to replicate "
+    "your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+SEE = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+OVERRIDDEN = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+    "initialization. Please, make sure to call `optimizer.step()` before "
+    f"`lr_scheduler.step()`. {SEE}"
+)
+ORDER = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and "
+    "later, you should call them in the opposite order: `optimizer.step()` before "
+    "`lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the first "
+    f"value of the learning rate schedule. {SEE}"
+)
+GET_LAST_LR = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
 NO_INITIAL_LR = """param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler \
 with last_epoch >= 0.
 This typically happens when:
@@ -168,6 +173,7 @@ def _note_steps_of(optimizer: Optimizer):
         optimizer = reference()
         optimizer._opt_called = True
         return fun(optimizer, *args, **kwargs)
+
     noted_step._wrapped_by_lr_sched = True
     optimizer.step = noted_step
 
@@ -196,8 +202,10 @@ def per_group(name: str, optimizer: Optimizer, value) -> list:
     if not isinstance(value, (list, tuple)):
         return [copied(value) for _ in range(n)]
     if len(value) != n:
-        raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has "
-                         f"{len(value)} values, param_groups has {n}.")
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has "
+            f"{len(value)} values, param_groups has {n}."
+        )
     return [copied(v) for v in value]
 
 
@@ -209,7 +217,7 @@ def state_of_callable(fun):
 def anneal(how: str):
     """The annealing curve of a name: fraction done -> fraction of the way."""
     from math import cos, pi
+
     if how not in ("cos", "linear"):
-        raise ValueError("anneal_strategy must be one of 'cos' or 'linear', instead got "
-                         f"{how}")
+        raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {how}")
     return (lambda t: (1 - cos(pi * t)) / 2) if how == "cos" else (lambda t: t)

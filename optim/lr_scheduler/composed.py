@@ -1,4 +1,5 @@
 """Schedulers made of schedulers."""
+
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -7,14 +8,20 @@ from collections.abc import Sequence
 from .base import LRScheduler, set_value, values_of
 from .plateau import ReduceLROnPlateau
 
-NO_PLATEAU = ("{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs "
-              "to be specified when calling `step`, but got one at index {} in the given "
-              "schedulers sequence.")
-FOREIGN = ("{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-           "{kind} at index {i} has {theirs}, which is different from {mine}.")
-MILESTONES = ("Sequential Schedulers expects number of schedulers provided to be one more than the "
-              "number of milestone points, but got number of schedulers {} and the number of "
-              "milestones to be equal to {}")
+NO_PLATEAU = (
+    "{} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs "
+    "to be specified when calling `step`, but got one at index {} in the given "
+    "schedulers sequence."
+)
+FOREIGN = (
+    "{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+    "{kind} at index {i} has {theirs}, which is different from {mine}."
+)
+MILESTONES = (
+    "Sequential Schedulers expects number of schedulers provided to be one more than the "
+    "number of milestone points, but got number of schedulers {} and the number of "
+    "milestones to be equal to {}"
+)
 
 
 class _Composed(LRScheduler):
@@ -30,9 +37,15 @@ class _Composed(LRScheduler):
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(NO_PLATEAU.format(name, i))
             if optimizer is not scheduler.optimizer:
-                raise ValueError(FOREIGN.format(
-                    name=name, kind=type(scheduler).__name__, i=i, theirs=scheduler.optimizer,
-                    mine=type(optimizer).__name__))
+                raise ValueError(
+                    FOREIGN.format(
+                        name=name,
+                        kind=type(scheduler).__name__,
+                        i=i,
+                        theirs=scheduler.optimizer,
+                        mine=type(optimizer).__name__,
+                    )
+                )
 
     def state_dict(self) -> dict:
         """The states of the schedulers under "_schedulers"."""
@@ -57,11 +70,9 @@ class SequentialLR(_Composed):
     [0.1]
     """
 
-    def __init__(self, optimizer, schedulers: list[LRScheduler], milestones: list[int],
-                 last_epoch: int = -1):
+    def __init__(self, optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1):
         if not schedulers:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no "
-                             "scheduler.")
+            raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         self._check(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(MILESTONES.format(len(schedulers), len(milestones)))
@@ -111,8 +122,9 @@ class ChainedScheduler(_Composed):
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer=None):
         if not schedulers:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, "
-                             "but got no scheduler.")
+            raise ValueError(
+                f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler."
+            )
         optimizer = optimizer or schedulers[0].optimizer
         self._check(schedulers, optimizer)
         self._schedulers, self.optimizer = schedulers, optimizer

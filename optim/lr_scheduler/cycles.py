@@ -1,4 +1,5 @@
 """Schedulers that go in cycles, momentum with them."""
+
 from __future__ import annotations
 
 import functools
@@ -7,7 +8,7 @@ from collections.abc import Callable
 
 from .base import LRScheduler, anneal, check_optimizer, per_group, set_value, state_of_callable
 
-NO_MOMENTUM = ("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+NO_MOMENTUM = "optimizer must support momentum or beta1 with `cycle_momentum` option enabled"
 
 
 def uses_beta1(optimizer) -> bool:
@@ -47,11 +48,22 @@ class CyclicLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-                 scale_fn: Callable | None = None, scale_mode: str = "cycle",
-                 cycle_momentum: bool = True, base_momentum=0.8, max_momentum=0.9,
-                 last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch: int = -1,
+    ):
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = per_group("base_lr", optimizer, base_lr)
@@ -84,8 +96,10 @@ class CyclicLR(LRScheduler):
     def _init_scale_fn(self):
         if self._scale_fn_custom is None:
             scale, self.scale_mode = {
-                "triangular": (_constant, "cycle"), "triangular2": (_halved, "cycle"),
-                "exp_range": (functools.partial(pow, self.gamma), "iterations")}[self.mode]
+                "triangular": (_constant, "cycle"),
+                "triangular2": (_halved, "cycle"),
+                "exp_range": (functools.partial(pow, self.gamma), "iterations"),
+            }[self.mode]
             self._scale_fn_ref = scale
 
     def scale_fn(self, x) -> float:
@@ -101,11 +115,11 @@ class CyclicLR(LRScheduler):
         slope = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for low, high, group in zip(self.base_momentums, self.max_momentums,
-                                        self.optimizer.param_groups, strict=True):
+            for low, high, group in zip(
+                self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True
+            ):
                 set_momentum(group, high - (high - low) * slope * height, self.use_beta1)
-        return [low + (high - low) * slope * height
-                for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+        return [low + (high - low) * slope * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict:
         """A function given as scale_fn is not saved; of a callable object its fields are."""
@@ -147,11 +161,23 @@ class OneCycleLR(LRScheduler):
     [0.9504846320134738]
     """
 
-    def __init__(self, optimizer, max_lr, total_steps: int | None = None, epochs: int | None = None,
-                 steps_per_epoch: int | None = None, pct_start: float = 0.3,
-                 anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum=0.85,
-                 max_momentum=0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
-                 three_phase: bool = False, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer,
+        max_lr,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum=0.85,
+        max_momentum=0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ):
         check_optimizer(optimizer)
         self.optimizer = optimizer
         self.total_steps = _length(total_steps, epochs, steps_per_epoch)
@@ -179,8 +205,7 @@ class OneCycleLR(LRScheduler):
         self._warn_if_called_by_user()
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is "
-                             f"{self.total_steps}")
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
         phases = self._schedule_phases
         k = next((i for i, p in enumerate(phases) if step <= p["end_step"]), len(phases) - 1)
         phase, start = phases[k], phases[k - 1]["end_step"] if k else 0.0
@@ -215,9 +240,10 @@ def _phases(pct_start: float, total: int, three_phase: bool) -> list[dict]:
     peak = float(pct_start * total) - 1
     rows = [(peak, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
     if three_phase:
-        rows += [(2 * float(pct_start * total) - 2, "max_lr", "initial_lr", "base_momentum",
-                  "max_momentum"),
-                 (total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
+        rows += [
+            (2 * float(pct_start * total) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+            (total - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+        ]
     else:
         rows += [(total - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
     names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
@@ -238,15 +264,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [1.0]
     """
 
-    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
-                 last_epoch: int = -1):
+    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type "
-                             f"{type(eta_min)}")
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0 = self.T_i = T_0
         self.T_mult, self.eta_min, self.T_cur = T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
@@ -285,5 +309,5 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch % first
         else:
             restarts = int(math.log(epoch / first * (growth - 1) + 1, growth))
-            self.T_cur = epoch - first * (growth ** restarts - 1) / (growth - 1)
-            self.T_i = first * growth ** restarts
+            self.T_cur = epoch - first * (growth**restarts - 1) / (growth - 1)
+            self.T_i = first * growth**restarts

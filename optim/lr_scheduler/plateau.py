@@ -1,4 +1,5 @@
 """ReduceLROnPlateau: by a metric instead of the epoch."""
+
 from __future__ import annotations
 
 import math
@@ -6,10 +7,12 @@ import warnings
 
 from .base import EPOCH, LRScheduler, check_optimizer, set_value, values_of
 
-GROUPS_CHANGED = ("The number of param groups in the `optimizer` ({}) differs from when "
-                  "`ReduceLROnPlateau` was initialized ({}), usually due to a new param group "
-                  "being added to the optimizer. Please modify the `min_lrs` field to match the "
-                  "length of the `optimizer` param groups.")
+GROUPS_CHANGED = (
+    "The number of param groups in the `optimizer` ({}) differs from when "
+    "`ReduceLROnPlateau` was initialized ({}), usually due to a new param group "
+    "being added to the optimizer. Please modify the `min_lrs` field to match the "
+    "length of the `optimizer` param groups."
+)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -25,9 +28,18 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
-    def __init__(self, optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr=0,
-                 eps: float = 1e-8):
+    def __init__(
+        self,
+        optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr=0,
+        eps: float = 1e-8,
+    ):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor

@@ -1,4 +1,5 @@
 """Schedulers that multiply the rates by a factor of the epoch."""
+
 from __future__ import annotations
 
 import math
@@ -32,8 +33,7 @@ class _ByFunctions(LRScheduler):
 
     def state_dict(self) -> dict:
         """Functions are not saved; of callable objects their fields are."""
-        return {**super().state_dict(),
-                "lr_lambdas": [state_of_callable(f) for f in self.lr_lambdas]}
+        return {**super().state_dict(), "lr_lambdas": [state_of_callable(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict):
         """Go on from what state_dict() gave; the functions are those given to the constructor."""
@@ -58,8 +58,7 @@ class LambdaLR(_ByFunctions):
     def get_lr(self) -> list:
         """The rates of this epoch."""
         self._warn_if_called_by_user()
-        return [lr * fun(self.last_epoch)
-                for fun, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+        return [lr * fun(self.last_epoch) for fun, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(_ByFunctions):
@@ -84,8 +83,10 @@ class MultiplicativeLR(_ByFunctions):
         self._warn_if_called_by_user()
         if self._is_initial:
             return values_of(self.optimizer, "lr")
-        return [group["lr"] * fun(self.last_epoch)
-                for fun, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)]
+        return [
+            group["lr"] * fun(self.last_epoch)
+            for fun, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)
+        ]
 
 
 # ---- steps ---------------------------------------------------------------------------------------
@@ -127,14 +128,13 @@ class MultiStepLR(ClosedForm):
     [0.25]
     """
 
-    def __init__(self, optimizer, milestones: Iterable[int], gamma: float = 0.1,
-                 last_epoch: int = -1):
+    def __init__(self, optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def _change(self):
         times = self.milestones.get(self.last_epoch, 0)
-        return self.gamma ** times if times else None
+        return self.gamma**times if times else None
 
     def _closed_form(self):
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
@@ -152,8 +152,7 @@ class ConstantLR(ClosedForm):
     [0.5]
     """
 
-    def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
-                 last_epoch: int = -1):
+    def __init__(self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1.0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -183,11 +182,16 @@ class LinearLR(ClosedForm):
     [0.8]
     """
 
-    def __init__(self, optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
-                 total_iters: int = 5, last_epoch: int = -1):
+    def __init__(
+        self,
+        optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
         if not 0 < start_factor <= 1.0:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
-                             "less or equal to 1.")
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if not 0 <= end_factor <= 1.0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor = start_factor, end_factor
@@ -227,7 +231,7 @@ class ExponentialLR(ClosedForm):
         return None if self._is_initial else self.gamma
 
     def _closed_form(self):
-        return self.gamma ** self.last_epoch
+        return self.gamma**self.last_epoch
 
 
 class PolynomialLR(ClosedForm):

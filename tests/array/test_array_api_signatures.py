@@ -1,4 +1,5 @@
 """The Python Array API standard 2024.12 by signature: each call the standard allows is allowed."""
+
 from __future__ import annotations
 
 import inspect
@@ -186,7 +187,7 @@ fft.rfftn(x, /, *, s=None, axes=None, norm='backward')
 def wanted(signature: str) -> list[inspect.Parameter]:
     """The parameters in the standard's words."""
     names: dict = {}
-    exec(f"def f{signature[signature.index('('):]}: pass", names)
+    exec(f"def f{signature[signature.index('(') :]}: pass", names)
     return list(inspect.signature(names["f"]).parameters.values())
 
 

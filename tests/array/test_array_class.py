@@ -1,4 +1,5 @@
 """fc.Array: operators and Python's protocol, methods, conversions, display, cost of a call."""
+
 from __future__ import annotations
 
 import copy
@@ -49,25 +50,25 @@ def test_bitwise_operators(name):
 
 
 def test_unary_operators():
-    x = fc.asarray([1., -2.])
+    x = fc.asarray([1.0, -2.0])
     for _ in range(2):
         same(-x, [-1, 2])
         same(+x, [1, -2])
         same(abs(x), [1, 2])
         same(~fc.asarray([0, 1]), [-1, -2])
-        same(round(fc.asarray([1.26, 2.])), [1, 2])
+        same(round(fc.asarray([1.26, 2.0])), [1, 2])
     same(round(fc.asarray([1.25]), 1), np.float32([1.2]))
 
 
 def test_powers():
-    x = fc.asarray([2., 3.])
+    x = fc.asarray([2.0, 3.0])
     for _ in range(2):
-        same(x ** 2, [4, 9])
-        same(x ** 0, [1, 1])
-        same(x ** -1, np.float32([.5, 1 / 3]))
-        same(2 ** x, [4, 8])
-        same(x ** x, [4, 27])
-        same(fc.asarray([-2.]) ** 3, [-8])
+        same(x**2, [4, 9])
+        same(x**0, [1, 1])
+        same(x**-1, np.float32([0.5, 1 / 3]))
+        same(2**x, [4, 8])
+        same(x**x, [4, 27])
+        same(fc.asarray([-2.0]) ** 3, [-8])
 
 
 def test_divmod():
@@ -78,14 +79,14 @@ def test_divmod():
 
 
 def test_matmul():
-    x = np.arange(6.).reshape(2, 3)
+    x = np.arange(6.0).reshape(2, 3)
     same(fc.asarray(x) @ fc.asarray(x.T), x @ x.T)
     same(x @ fc.asarray(x.T), x @ x.T)
     same(fc.asarray(x) @ x.T, x @ x.T)
 
 
 def test_in_place_operators_rebind():
-    x = y = fc.asarray([1., 2.])
+    x = y = fc.asarray([1.0, 2.0])
     x += 1
     x *= 2
     same(x, [4, 6])
@@ -93,7 +94,7 @@ def test_in_place_operators_rebind():
 
 
 def test_numpy_arrays_defer_to_arrays():
-    x = fc.asarray([1., 2.])
+    x = fc.asarray([1.0, 2.0])
     assert type(np.ones(2) + x) is fc.Array
     assert type(np.float64(2) * x) is fc.Array
     assert type(np.ones(2) == x) is fc.Array
@@ -106,6 +107,7 @@ def test_foreign_types_get_their_turn():
 
         def __eq__(self, x):
             return "eq"
+
     assert fc.ones(2) + Other() == "radd"
     assert (fc.ones(2) == Other()) == "eq"
     with pytest.raises(TypeError, match="unsupported operand"):
@@ -116,14 +118,15 @@ def test_foreign_types_get_their_turn():
 
 
 def test_zero_keeps_its_sign():
-    x = fc.asarray([0., 1.])
-    for zero in (0., -0., 0., -0.):
+    x = fc.asarray([0.0, 1.0])
+    for zero in (0.0, -0.0, 0.0, -0.0):
         same(np.signbit(np.asarray(x * zero)), np.signbit(np.float32([0, 1]) * np.float32(zero)))
 
 
 def test_changing_numbers_compile_nothing():
-    x = fc.asarray([1., 2., 3.])
+    x = fc.asarray([1.0, 2.0, 3.0])
     from functorch_core.ops.elementwise import add as op
+
     x + 3.5
     before = len(op.units)
     for i in range(20):
@@ -142,9 +145,9 @@ def test_big_and_narrow_integers_are_checked_each_time():
 
 
 def test_operators_inside_a_trace():
-    f = fc.jit(lambda x, y: (x + y, x - 1, 2 * y, -x, x ** 2, x @ y))
+    f = fc.jit(lambda x, y: (x + y, x - 1, 2 * y, -x, x**2, x @ y))
     x, y = np.float32([1, 2]), np.float32([3, 4])
-    for found, wanted in zip(f(x, y), (x + y, x - 1, 2 * y, -x, x ** 2, x @ y)):
+    for found, wanted in zip(f(x, y), (x + y, x - 1, 2 * y, -x, x**2, x @ y)):
         same(found, wanted)
 
 
@@ -178,8 +181,26 @@ def test_arrays_are_not_made_directly():
 def test_methods_are_the_functions():
     x = np.float32([[1, 2], [3, 5]])
     a = fc.asarray(x)
-    for name in ("sum", "mean", "max", "min", "prod", "var", "std", "argmax", "argmin", "cumsum",
-                 "cumprod", "all", "any", "ravel", "transpose", "squeeze", "round", "conj"):
+    for name in (
+        "sum",
+        "mean",
+        "max",
+        "min",
+        "prod",
+        "var",
+        "std",
+        "argmax",
+        "argmin",
+        "cumsum",
+        "cumprod",
+        "all",
+        "any",
+        "ravel",
+        "transpose",
+        "squeeze",
+        "round",
+        "conj",
+    ):
         np.testing.assert_allclose(getattr(a, name)(), getattr(x, name)(), rtol=1e-6, err_msg=name)
     same(a.sum(axis=0, keepdims=True), x.sum(axis=0, keepdims=True))
     same(a.sum(0), x.sum(0))
@@ -189,7 +210,7 @@ def test_methods_are_the_functions():
     same(a.transpose(1, 0), x.T)
     same(a.swapaxes(0, 1), x.T)
     same(a.astype(fc.int32), x.astype(np.int32))
-    same(a.clip(2., 3.), x.clip(2, 3))
+    same(a.clip(2.0, 3.0), x.clip(2, 3))
     same(a.flatten(), x.flatten())
     same(a.dot(a), x.dot(x))
     same(a.repeat(2, axis=0), x.repeat(2, axis=0))
@@ -206,7 +227,7 @@ def test_methods_are_the_functions():
 
 def test_python_numbers():
     x = fc.asarray([3])
-    assert (int(x), float(x), complex(x), bool(x), x.item()) == (3, 3., 3 + 0j, True, 3)
+    assert (int(x), float(x), complex(x), bool(x), x.item()) == (3, 3.0, 3 + 0j, True, 3)
     assert list(range(5))[fc.asarray(2)] == 2
     assert fc.asarray([[1.5]]).tolist() == [[1.5]]
     assert f"{fc.asarray(1.5):.2f}" == "1.50"
@@ -221,7 +242,7 @@ def test_python_numbers():
 def test_traced_values_have_no_number():
     for use in (bool, int, float, np.asarray, lambda x: x.item(), lambda x: x.tolist()):
         with pytest.raises(ConcretizationError):
-            fc.jit(use)(fc.asarray(1.))
+            fc.jit(use)(fc.asarray(1.0))
 
 
 def test_sequence_protocol():
@@ -233,11 +254,11 @@ def test_sequence_protocol():
     assert 3 in x and 7 not in x
     for use in (len, list):
         with pytest.raises(TypeError, match="0-d"):
-            use(fc.asarray(1.))
+            use(fc.asarray(1.0))
 
 
 def test_numpy_gets_a_read_only_view():
-    x = fc.asarray([1., 2.])
+    x = fc.asarray([1.0, 2.0])
     for array in (np.asarray(x), np.asarray(x + 1)):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 9
@@ -267,14 +288,17 @@ def test_arrays_are_leaves_of_trees():
 # ---- display ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("array, text", [
-    (lambda: fc.asarray(1.5), "Array(1.5, dtype=float32)"),
-    (lambda: fc.asarray([1, 2]), "Array([1, 2], dtype=int64)"),
-    (lambda: fc.asarray([True]), "Array([ True], dtype=bool)"),
-    (lambda: fc.zeros((0, 3)), "Array([], shape=(0, 3), dtype=float32)"),
-    (lambda: fc.asarray([1.5], dtype=fc.bfloat16), "Array([1.5], dtype=bfloat16)"),
-    (lambda: fc.asarray([[1., 2.], [3., 4.]]),
-     "Array([[1., 2.],\n       [3., 4.]], dtype=float32)")])
+@pytest.mark.parametrize(
+    "array, text",
+    [
+        (lambda: fc.asarray(1.5), "Array(1.5, dtype=float32)"),
+        (lambda: fc.asarray([1, 2]), "Array([1, 2], dtype=int64)"),
+        (lambda: fc.asarray([True]), "Array([ True], dtype=bool)"),
+        (lambda: fc.zeros((0, 3)), "Array([], shape=(0, 3), dtype=float32)"),
+        (lambda: fc.asarray([1.5], dtype=fc.bfloat16), "Array([1.5], dtype=bfloat16)"),
+        (lambda: fc.asarray([[1.0, 2.0], [3.0, 4.0]]), "Array([[1., 2.],\n       [3., 4.]], dtype=float32)"),
+    ],
+)
 def test_repr(array, text):
     assert repr(array()) == text
 
@@ -300,10 +324,12 @@ def test_html():
 
 
 def test_importing_starts_no_client_and_no_thread():
-    code = ("import threading, functorch_core as fc\n"
-            "from functorch_core import xla\n"
-            "assert threading.active_count() == 1, threading.enumerate()\n"
-            "assert not xla.has_client()\n"
-            "x = fc.asarray([1., 2.]) + 1\n"
-            "import sys; assert 'opt_einsum' not in sys.modules and 'scipy' not in sys.modules\n")
+    code = (
+        "import threading, functorch_core as fc\n"
+        "from functorch_core import xla\n"
+        "assert threading.active_count() == 1, threading.enumerate()\n"
+        "assert not xla.has_client()\n"
+        "x = fc.asarray([1., 2.]) + 1\n"
+        "import sys; assert 'opt_einsum' not in sys.modules and 'scipy' not in sys.modules\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

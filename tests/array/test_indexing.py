@@ -1,4 +1,5 @@
 """Indexing against NumPy: thousands of random index expressions, read and written."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -26,13 +27,14 @@ def data(shape, dtype=np.float32):
 
 def random_slice(rng, size):
     def bound():
-        return None if rng.random() < .4 else int(rng.integers(-size - 2, size + 3))
-    step = rng.choice([None, 1, 2, 3, -1, -2], p=[.5, .1, .1, .1, .1, .1])
+        return None if rng.random() < 0.4 else int(rng.integers(-size - 2, size + 3))
+
+    step = rng.choice([None, 1, 2, 3, -1, -2], p=[0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
     return slice(bound(), bound(), step)
 
 
 def random_array(rng, size, common):
-    shape = common if rng.random() < .7 else tuple(1 if rng.random() < .5 else n for n in common)
+    shape = common if rng.random() < 0.7 else tuple(1 if rng.random() < 0.5 else n for n in common)
     if size == 0:
         shape = (0,) * max(len(shape), 1)
     kind = rng.choice([np.int64, np.int32, np.int8, np.uint8])
@@ -44,9 +46,10 @@ def random_index(rng, shape):
     """A random NumPy index expression for an array of this shape."""
     common = tuple(rng.integers(1, 3, rng.integers(0, 3)))
     items, dim, dots = [], 0, False
-    while dim < len(shape) and rng.random() < .9:
-        kind = rng.choice(["int", "slice", "array", "mask", "none", "dots", "bool"],
-                          p=[.2, .3, .25, .08, .08, .07, .02])
+    while dim < len(shape) and rng.random() < 0.9:
+        kind = rng.choice(
+            ["int", "slice", "array", "mask", "none", "dots", "bool"], p=[0.2, 0.3, 0.25, 0.08, 0.08, 0.07, 0.02]
+        )
         if kind == "int" and shape[dim]:
             items.append(int(rng.integers(-shape[dim], shape[dim])))
             dim += 1
@@ -58,18 +61,18 @@ def random_index(rng, shape):
             dim += 1
         elif kind == "mask":
             n = int(rng.integers(1, len(shape) - dim + 1))
-            if 0 in shape[dim:dim + n] and dots:
+            if 0 in shape[dim : dim + n] and dots:
                 continue  # NumPy does not check an empty mask's shape
-            items.append(rng.random(shape[dim:dim + n]) < .5)
+            items.append(rng.random(shape[dim : dim + n]) < 0.5)
             dim += n
         elif kind == "none":
             items.append(None)
         elif kind == "bool":
-            items.append(bool(rng.random() < .7))
+            items.append(bool(rng.random() < 0.7))
         elif kind == "dots" and not dots:
             items.append(...)
             dots, dim = True, dim + int(rng.integers(0, len(shape) - dim + 1))
-    if len(items) == 1 and rng.random() < .5:
+    if len(items) == 1 and rng.random() < 0.5:
         return items[0]
     return tuple(items)
 
@@ -78,7 +81,7 @@ def as_ours(index, rng):
     """The same index, with some of its arrays as Arrays."""
     if isinstance(index, tuple):
         return tuple(as_ours(i, rng) for i in index)
-    return fc.asarray(index) if isinstance(index, np.ndarray) and rng.random() < .5 else index
+    return fc.asarray(index) if isinstance(index, np.ndarray) and rng.random() < 0.5 else index
 
 
 def cases(seed, count):
@@ -111,7 +114,7 @@ def test_random_writes_are_numpys(seed):
         if wanted is None:
             continue
         values = -np.arange(1, 1 + wanted.size, dtype=np.float32).reshape(wanted.shape)
-        if rng.random() < .3:
+        if rng.random() < 0.3:
             values = np.float32(-1)
         x_set = x.copy()
         x_set[index] = values
@@ -119,8 +122,14 @@ def test_random_writes_are_numpys(seed):
         np.testing.assert_array_equal(found, x_set, err_msg=f"set {x.shape} {index}")
 
 
-UFUNCS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum,
-          "subtract": np.subtract, "divide": np.divide}
+UFUNCS = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "subtract": np.subtract,
+    "divide": np.divide,
+}
 
 
 @pytest.mark.parametrize("name", UFUNCS)
@@ -146,13 +155,14 @@ def test_random_reads_inside_a_trace(seed):
 
         def f(x, *arrays):
             rest = iter(arrays)
-            return x[tuple(next(rest) if isinstance(i, np.ndarray) and i.dtype != bool else i
-                           for i in items)]
+            return x[tuple(next(rest) if isinstance(i, np.ndarray) and i.dtype != bool else i for i in items)]
+
         if 0 in x.shape and arrays:
             continue  # NumPy's result is empty or an error; ours depends on the indices' sizes
         graph = fc.make_graph(f)(x, *arrays)
         from functorch_core.core.trace import evaluate
-        found, = evaluate(graph, [x, *arrays])
+
+        (found,) = evaluate(graph, [x, *arrays])
         assert found.shape == wanted.shape, (x.shape, index)
         np.testing.assert_array_equal(found, wanted, err_msg=f"{x.shape} {index}")
 
@@ -172,7 +182,7 @@ def test_a_concrete_index_array_out_of_bounds_is_an_index_error():
     with pytest.raises(IndexError, match="index 7 .* dimension 0 of size 3"):
         fc.zeros(3)[fc.asarray([0, 7])]
     with pytest.raises(IndexError, match="index 7"):
-        fc.zeros(3).at[fc.asarray([0, 7])].set(1.)
+        fc.zeros(3).at[fc.asarray([0, 7])].set(1.0)
 
 
 def test_a_computed_index_array_out_of_bounds_is_an_index_error():
@@ -198,7 +208,7 @@ def test_a_mask_of_another_shape():
 
 def test_float_indices_are_refused():
     with pytest.raises(IndexError, match="only integer and boolean"):
-        fc.zeros(3)[fc.asarray([0., 1.])]
+        fc.zeros(3)[fc.asarray([0.0, 1.0])]
     with pytest.raises(TypeError, match="is not an index"):
         fc.zeros(3)[1.5]
 
@@ -220,37 +230,37 @@ def test_a_traced_mask_advises_where():
 
 def test_a_traced_slice_bound_advises_dynamic_slice():
     with pytest.raises(ConcretizationError, match="fc.dynamic_slice"):
-        fc.make_graph(lambda x, i: x[i:i + 1])(fc.zeros(3), 0)
+        fc.make_graph(lambda x, i: x[i : i + 1])(fc.zeros(3), 0)
 
 
 def test_assignment_advises_at():
     x = fc.zeros(3)
     with pytest.raises(TypeError, match=r"x.at\[i\].set"):
-        x[0] = 1.
+        x[0] = 1.0
 
 
 # ---- modes ---------------------------------------------------------------------------------------------------
 
 
 def test_traced_indices_are_clipped_when_read_and_dropped_when_written():
-    x, i = fc.asarray([1., 2., 3.]), fc.asarray([0, 7, -9])
+    x, i = fc.asarray([1.0, 2.0, 3.0]), fc.asarray([0, 7, -9])
     np.testing.assert_array_equal(fc.jit(lambda x, i: x[i])(x, i), [1, 3, 1])
-    np.testing.assert_array_equal(fc.jit(lambda x, i: x.at[i].set(9.))(x, i), [9, 2, 3])
+    np.testing.assert_array_equal(fc.jit(lambda x, i: x.at[i].set(9.0))(x, i), [9, 2, 3])
 
 
 def test_get_by_mode():
-    x, i = fc.asarray([1., 2., 3.]), fc.asarray([0, 7, -9, -1])
+    x, i = fc.asarray([1.0, 2.0, 3.0]), fc.asarray([0, 7, -9, -1])
     np.testing.assert_array_equal(x.at[i].get(mode="fill"), [1, np.nan, np.nan, 3])
-    np.testing.assert_array_equal(x.at[i].get(mode="fill", fill_value=0.), [1, 0, 0, 3])
+    np.testing.assert_array_equal(x.at[i].get(mode="fill", fill_value=0.0), [1, 0, 0, 3])
     np.testing.assert_array_equal(x.at[i].get(mode="clip"), [1, 3, 1, 3])
     with pytest.raises(ValueError, match="mode"):
         x.at[i].get(mode="wrap")
 
 
 def test_set_by_mode():
-    x, i = fc.asarray([1., 2., 3.]), fc.asarray([0, 7])
-    np.testing.assert_array_equal(x.at[i].set(9., mode="drop"), [9, 2, 3])
-    np.testing.assert_array_equal(x.at[i].set(9., mode="clip"), [9, 2, 9])
+    x, i = fc.asarray([1.0, 2.0, 3.0]), fc.asarray([0, 7])
+    np.testing.assert_array_equal(x.at[i].set(9.0, mode="drop"), [9, 2, 3])
+    np.testing.assert_array_equal(x.at[i].set(9.0, mode="clip"), [9, 2, 9])
 
 
 def test_a_narrow_index_dtype_reaches_far():
@@ -265,27 +275,27 @@ def test_a_narrow_index_dtype_reaches_far():
 
 def test_updates_leave_the_array_as_it_was():
     x = fc.zeros(3)
-    x.at[0].set(5.)
+    x.at[0].set(5.0)
     np.testing.assert_array_equal(x, [0, 0, 0])
 
 
 def test_repeated_indices_add_up():
-    np.testing.assert_array_equal(fc.zeros(2).at[fc.asarray([0, 0, 1])].add(1.), [2, 1])
+    np.testing.assert_array_equal(fc.zeros(2).at[fc.asarray([0, 0, 1])].add(1.0), [2, 1])
 
 
 def test_divide_and_power_of_repeated_indices():
-    x = fc.asarray([64., 2.])
+    x = fc.asarray([64.0, 2.0])
     np.testing.assert_array_equal(x.at[np.array([0, 0])].divide(np.float32([2, 4])), [8, 2])
     np.testing.assert_array_equal(x.at[np.array([1, 1])].power(np.float32([2, 3])), [64, 64])
 
 
 def test_apply():
-    np.testing.assert_array_equal(fc.asarray([1., 4., 9.]).at[1:].apply(fc.sqrt), [1, 2, 3])
+    np.testing.assert_array_equal(fc.asarray([1.0, 4.0, 9.0]).at[1:].apply(fc.sqrt), [1, 2, 3])
 
 
 def test_a_mask_with_a_number_works_under_tracing():
-    f = fc.jit(lambda x: x.at[x > 1].set(0.))
-    np.testing.assert_array_equal(f(fc.asarray([1., 2., 3.])), [1, 0, 0])
+    f = fc.jit(lambda x: x.at[x > 1].set(0.0))
+    np.testing.assert_array_equal(f(fc.asarray([1.0, 2.0, 3.0])), [1, 0, 0])
 
 
 def test_an_update_of_another_shape():
@@ -312,43 +322,54 @@ def test_dtypes_stay(dtype):
 
 def test_the_gradient_of_a_read_is_a_scatter():
     i = fc.asarray([0, 0, 2])
-    g = fc.grad(lambda x: (x[i] * fc.asarray([1., 2., 3.])).sum())(fc.zeros(3))
+    g = fc.grad(lambda x: (x[i] * fc.asarray([1.0, 2.0, 3.0])).sum())(fc.zeros(3))
     np.testing.assert_array_equal(g, [3, 0, 3])
 
 
 def test_the_gradient_of_strided_and_reversed_writes():
     def f(x, y):
-        return (x.at[3::-2].set(y) * fc.asarray([1., 2., 3., 4.])).sum()
+        return (x.at[3::-2].set(y) * fc.asarray([1.0, 2.0, 3.0, 4.0])).sum()
+
     gx, gy = fc.grad(f, argnums=(0, 1))(fc.ones(4), fc.ones(2))
     np.testing.assert_array_equal(gx, [1, 0, 3, 0])
     np.testing.assert_array_equal(gy, [4, 2])
 
 
 def test_vmap_over_indices():
-    x, i = fc.asarray([[1., 2.], [3., 4.]]), fc.asarray([1, 0])
+    x, i = fc.asarray([[1.0, 2.0], [3.0, 4.0]]), fc.asarray([1, 0])
     np.testing.assert_array_equal(fc.vmap(lambda row, i: row[i])(x, i), [2, 3])
-    np.testing.assert_array_equal(fc.vmap(lambda row, i: row.at[i].set(0.))(x, i),
-                                  [[1, 0], [0, 4]])
+    np.testing.assert_array_equal(fc.vmap(lambda row, i: row.at[i].set(0.0))(x, i), [[1, 0], [0, 4]])
 
 
 def test_a_loop_over_rows_is_one_unit():
     from functorch_core.ops.indexing import _read_at
+
     x = fc.asarray(data((7, 13)))
     x[0], x[1:3]
     before = len(_read_at.units)
-    rows = [x[i] for i in range(7)] + [x[i:i + 2] for i in range(5)]
+    rows = [x[i] for i in range(7)] + [x[i : i + 2] for i in range(5)]
     assert len(_read_at.units) == before
     np.testing.assert_array_equal(rows[6], data((7, 13))[6])
     np.testing.assert_array_equal(rows[11], data((7, 13))[4:6])
 
 
-@pytest.mark.parametrize("index", [0, -1, slice(1, 3), (slice(None), 1), (slice(None, None, -2),),
-                                   np.array([2, 0]), (slice(1, None), np.array([1, 1])),
-                                   (np.array([[0], [2]]), np.array([1, 3]))])
+@pytest.mark.parametrize(
+    "index",
+    [
+        0,
+        -1,
+        slice(1, 3),
+        (slice(None), 1),
+        (slice(None, None, -2),),
+        np.array([2, 0]),
+        (slice(1, None), np.array([1, 1])),
+        (np.array([[0], [2]]), np.array([1, 3])),
+    ],
+)
 def test_compiled_reads_and_writes(index):
     x = data((3, 4))
     with fc.engine.forced_tier("fused"):
         np.testing.assert_array_equal(fc.asarray(x)[index], x[index])
         written = x.copy()
         np.add.at(written, index, np.float32(1))
-        np.testing.assert_array_equal(fc.asarray(x).at[index].add(1.), written)
+        np.testing.assert_array_equal(fc.asarray(x).at[index].add(1.0), written)

@@ -1,4 +1,5 @@
 """What has JAX's name has JAX's signature: against the table in jax_signatures.txt."""
+
 from __future__ import annotations
 
 import inspect
@@ -24,8 +25,7 @@ class Row:
         kind, _, rest = line.strip().partition(" ")
         names, reason = rest.split(": ", 1)
         assert reason
-        {"without": self.without, "with": self.with_, "optional": self.optional}[kind].update(
-            names.split(", "))
+        {"without": self.without, "with": self.with_, "optional": self.optional}[kind].update(names.split(", "))
 
     def found(self):
         """What the name is here."""
@@ -79,9 +79,9 @@ def test_signature(row):
     assert not left_out & here.keys(), "the table leaves out what is there"
     mine = [p for p in here.values() if p.name not in row.with_]
     theirs = [p for p in there.values() if p.name not in left_out]
-    assert len(mine) == len(theirs) and all(
-        equal(a, b, row.optional) for a, b in zip(mine, theirs)), (
-        f"{row.name}{inspect.signature(row.found())}\n{row.theirs}{row.signature}")
+    assert len(mine) == len(theirs) and all(equal(a, b, row.optional) for a, b in zip(mine, theirs)), (
+        f"{row.name}{inspect.signature(row.found())}\n{row.theirs}{row.signature}"
+    )
 
 
 def test_what_is_not_there():
@@ -103,13 +103,16 @@ def test_the_table_can_be_read():
 
 
 def test_arrays_may_come_by_name():
-    x = fc.asarray([1., -2.])
-    assert fc.relu(x=x).tolist() == [1., 0.]
-    assert bool(fc.allclose(x, b=x)) and bool(fc.allclose(b=x, a=x, rtol=0.))
+    x = fc.asarray([1.0, -2.0])
+    assert fc.relu(x=x).tolist() == [1.0, 0.0]
+    assert bool(fc.allclose(x, b=x)) and bool(fc.allclose(b=x, a=x, rtol=0.0))
     assert fc.random.normal(key=fc.random.key(0), shape=(2,)).shape == (2,)
-    assert fc.cumsum(a=x, axis=0).tolist() == [1., -1.]
-    assert fc.xlogy(x=0., y=0.).item() == 0.
-    for wrong, words in [(lambda: fc.relu(x, x=x), "multiple values"), (lambda: fc.relu(y=x), "y"),
-                         (lambda: fc.allclose(b=x), "b")]:
+    assert fc.cumsum(a=x, axis=0).tolist() == [1.0, -1.0]
+    assert fc.xlogy(x=0.0, y=0.0).item() == 0.0
+    for wrong, words in [
+        (lambda: fc.relu(x, x=x), "multiple values"),
+        (lambda: fc.relu(y=x), "y"),
+        (lambda: fc.allclose(b=x), "b"),
+    ]:
         with pytest.raises(TypeError, match=words):
             wrong()

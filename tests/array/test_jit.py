@@ -1,4 +1,5 @@
 """fc.jit: signatures, weak Python numbers, static and donated arguments, lowering ahead of time."""
+
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
@@ -23,10 +24,12 @@ def test_a_number_takes_the_dtype_of_what_it_meets(dtype):
 
 def test_arithmetic_of_numbers_stays_weak_and_as_wide_as_pythons():
     """An optimizer's corrected step size, which is a Python float without jit."""
+
     def corrected(x, rate, beta, t):
-        return x * (rate * 2 / fc.sqrt(1 - beta ** t))
+        return x * (rate * 2 / fc.sqrt(1 - beta**t))
+
     found = fc.jit(corrected)(fc.ones(2, dtype=fc.float64), 0.1, 0.999, 3)
-    np.testing.assert_allclose(np.asarray(found), 0.2 / np.sqrt(1 - 0.999 ** 3), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(found), 0.2 / np.sqrt(1 - 0.999**3), rtol=1e-12)
     assert fc.jit(corrected)(HALF, 0.1, 0.999, 3).dtype == fc.bfloat16
     assert fc.jit(lambda x, n, m: x * (n / m))(HALF, 1, 4).tolist() == [0.25] * 3
 
@@ -46,66 +49,77 @@ def test_a_new_number_compiles_nothing():
     f = fc.jit(lambda x, a, n: x * a + n)
     f(HALF, 0.1, 1)
     with fc.engine.fail_on_recompile():
-        for a, n in [(0.5, 7), (0., 0), (-0., 1), (float("inf"), 2)]:
+        for a, n in [(0.5, 7), (0.0, 0), (-0.0, 1), (float("inf"), 2)]:
             np.testing.assert_array_equal(np.asarray(f(HALF, a, n)), np.asarray(HALF * a + n))
-    assert np.signbit(np.asarray(fc.jit(lambda x, a: x * a)(fc.ones(1), -0.))).all()
+    assert np.signbit(np.asarray(fc.jit(lambda x, a: x * a)(fc.ones(1), -0.0))).all()
 
 
 def test_numbers_and_arrays_are_different_signatures():
     f = fc.jit(lambda x, a: x * a)
-    assert f(HALF, 2.).dtype == fc.bfloat16
-    assert f(HALF, fc.asarray(2.)).dtype == fc.float32
+    assert f(HALF, 2.0).dtype == fc.bfloat16
+    assert f(HALF, fc.asarray(2.0)).dtype == fc.float32
     assert f(HALF, np.float32(2)).dtype == fc.float32
     assert f(HALF, True).dtype == fc.bfloat16
 
 
 USES = {
-    "index": lambda x, n: x[n], "update": lambda x, n: x.at[n].set(9.),
-    "slice": lambda x, n: fc.dynamic_slice(x, (n,), (2,)), "reduce": lambda x, n: x + fc.sum(n),
-    "method": lambda x, n: x * n.astype(fc.float32), "where": lambda x, n: fc.where(n > 0, x, n),
-    "full": lambda x, n: x + fc.full((3,), n), "asarray": lambda x, n: x + fc.asarray(n),
-    "einsum": lambda x, n: fc.einsum("i,->i", x, n), "loop": lambda x, n: fc.fori_loop(
-        0, n, lambda i, c: c + i, x), "carry": lambda x, n: fc.scan(lambda c, a: (c + a, c), n * 1., x)[0],
-    "jit": lambda x, n: fc.jit(lambda a, b: a * b)(x, n), "clip": lambda x, n: fc.clip(x, -n, n),
+    "index": lambda x, n: x[n],
+    "update": lambda x, n: x.at[n].set(9.0),
+    "slice": lambda x, n: fc.dynamic_slice(x, (n,), (2,)),
+    "reduce": lambda x, n: x + fc.sum(n),
+    "method": lambda x, n: x * n.astype(fc.float32),
+    "where": lambda x, n: fc.where(n > 0, x, n),
+    "full": lambda x, n: x + fc.full((3,), n),
+    "asarray": lambda x, n: x + fc.asarray(n),
+    "einsum": lambda x, n: fc.einsum("i,->i", x, n),
+    "loop": lambda x, n: fc.fori_loop(0, n, lambda i, c: c + i, x),
+    "carry": lambda x, n: fc.scan(lambda c, a: (c + a, c), n * 1.0, x)[0],
+    "jit": lambda x, n: fc.jit(lambda a, b: a * b)(x, n),
+    "clip": lambda x, n: fc.clip(x, -n, n),
     "grad": lambda x, n: fc.grad(lambda a: (a * n).sum())(x),
     "vmap": lambda x, n: fc.vmap(lambda a, b: a * b, in_axes=(0, None))(x, n),
     "checkpoint": lambda x, n: fc.checkpoint(lambda a, b: a * b)(x, n),
-    "cond": lambda x, n: fc.cond(n > 0, fc.sin, fc.cos, x), "tree": lambda x, n: {"a": [n, x]},
+    "cond": lambda x, n: fc.cond(n > 0, fc.sin, fc.cos, x),
+    "tree": lambda x, n: {"a": [n, x]},
 }
 
 
 @pytest.mark.parametrize("name", USES)
 def test_a_traced_number_is_an_array(name):
-    x = fc.asarray([1., 2., 3.])
+    x = fc.asarray([1.0, 2.0, 3.0])
     found, wanted = fc.jit(USES[name])(x, 1), USES[name](x, fc.asarray(1))
     for a, b in zip(fc.tree.leaves(found), fc.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
 
 
 def test_vmap_and_loops_keep_numbers_weak():
-    assert fc.vmap(lambda a, b: a * b, in_axes=(0, None))(HALF, 2.).dtype == fc.bfloat16
-    assert fc.checkpoint(lambda a, b: a * b)(HALF, 2.).dtype == fc.bfloat16
-    assert fc.scan(lambda c, a: (c + a, None), 0., HALF)[0].dtype == fc.bfloat16
+    assert fc.vmap(lambda a, b: a * b, in_axes=(0, None))(HALF, 2.0).dtype == fc.bfloat16
+    assert fc.checkpoint(lambda a, b: a * b)(HALF, 2.0).dtype == fc.bfloat16
+    assert fc.scan(lambda c, a: (c + a, None), 0.0, HALF)[0].dtype == fc.bfloat16
     assert fc.scan(lambda c, a: (c + a, None), 0, HALF)[0].dtype == fc.bfloat16
-    assert fc.fori_loop(0, 2, lambda i, c: c + HALF[i], 0.).dtype == fc.bfloat16
-    total = fc.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * HALF[0]), (0, 1.))
+    assert fc.fori_loop(0, 2, lambda i, c: c + HALF[i], 0.0).dtype == fc.bfloat16
+    total = fc.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * HALF[0]), (0, 1.0))
     assert [t.dtype for t in total] == [fc.int64, fc.bfloat16]
 
 
 def scaled_jvp():
     """x * a with a rule of its own."""
+
     @fc.custom_jvp
     def f(x, a):
         return x * a
+
     f.defjvp(lambda p, t: (f(*p), t[0] * p[1] + p[0] * t[1]))
     return f
 
 
 def scaled_vjp():
     """x * a with a rule of its own, that keeps both."""
+
     @fc.custom_vjp
     def f(x, a):
         return x * a
+
     f.defvjp(lambda x, a: (x * a, (x, a)), lambda kept, g: (g * kept[1], (g * kept[0]).sum()))
     return f
 
@@ -120,8 +134,7 @@ def scaled_switch(x, a):
     return fc.switch(1, [lambda x, a: x, lambda x, a: x * a, lambda x, a: x + a], x, a)
 
 
-SCALED = {"custom_jvp": scaled_jvp(), "custom_vjp": scaled_vjp(), "cond": scaled_cond,
-          "switch": scaled_switch}
+SCALED = {"custom_jvp": scaled_jvp(), "custom_vjp": scaled_vjp(), "cond": scaled_cond, "switch": scaled_switch}
 
 
 @pytest.mark.parametrize("name", SCALED)
@@ -136,17 +149,16 @@ def test_operands_of_custom_functions_and_branches_stay_weak(name, dtype):
         assert found.dtype == dtype
         np.testing.assert_array_equal(np.asarray(found), wanted)
     if dtype != fc.complex64:
-        for grad in (fc.grad(lambda x: f(x, 0.1).sum())(x),
-                     fc.jit(lambda a: fc.grad(lambda x: f(x, a).sum())(x))(0.1)):
+        for grad in (fc.grad(lambda x: f(x, 0.1).sum())(x), fc.jit(lambda a: fc.grad(lambda x: f(x, a).sum())(x))(0.1)):
             np.testing.assert_array_equal(np.asarray(grad), wanted)
     assert f(fc.ones(2, dtype=fc.int8), 2).dtype == fc.int8
-    assert fc.grad(lambda a: f(a, 2.))(3.).item() == 2.
+    assert fc.grad(lambda a: f(a, 2.0))(3.0).item() == 2.0
 
 
 def test_numbers_that_branches_return_take_the_dtype_of_the_others():
     x = fc.ones((), dtype=fc.float64)
     assert fc.cond(False, lambda x: x, lambda x: 0.1, x).item() == 0.1
-    assert fc.cond(True, lambda a: a, lambda a: a * 2, 1.).dtype == fc.float32
+    assert fc.cond(True, lambda a: a, lambda a: a * 2, 1.0).dtype == fc.float32
     with pytest.raises(TypeError, match="cond"):
         fc.cond(True, lambda x: 0.5, lambda x: x, fc.asarray(1))
 
@@ -161,12 +173,12 @@ def test_traced_endpoints():
             found = f(*args, **kwargs) if f is fc.linspace else f(*args)
             assert found.dtype == np.result_type(np.float32, wanted.dtype) or found.dtype == np.int8
             np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6, atol=1e-6)
-    assert fc.grad(lambda a: fc.linspace(a, 1., 5).sum())(0.).item() == 2.5
-    assert fc.linspace(HALF[0], 2., 3).dtype == fc.bfloat16
-    np.testing.assert_allclose(np.asarray(fc.jit(lambda a: fc.logspace(a, 2., 3))(0.)), [1, 10, 100],
-                               rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(fc.geomspace(fc.asarray([1., 2.]), 8., 4)),
-                               np.geomspace([1., 2.], 8., 4), rtol=1e-5)
+    assert fc.grad(lambda a: fc.linspace(a, 1.0, 5).sum())(0.0).item() == 2.5
+    assert fc.linspace(HALF[0], 2.0, 3).dtype == fc.bfloat16
+    np.testing.assert_allclose(np.asarray(fc.jit(lambda a: fc.logspace(a, 2.0, 3))(0.0)), [1, 10, 100], rtol=1e-5)
+    np.testing.assert_allclose(
+        np.asarray(fc.geomspace(fc.asarray([1.0, 2.0]), 8.0, 4)), np.geomspace([1.0, 2.0], 8.0, 4), rtol=1e-5
+    )
 
 
 # ---- ahead of time -------------------------------------------------------------------------------
@@ -174,23 +186,22 @@ def test_traced_endpoints():
 
 def test_lowering_and_compiling():
     f = fc.jit(lambda x, a: {"y": fc.sin(x) @ x * a})
-    lowered = f.lower(fc.ShapeDtypeStruct((3,), fc.float32), 2.)
+    lowered = f.lower(fc.ShapeDtypeStruct((3,), fc.float32), 2.0)
     assert "stablehlo" in lowered.as_text() and len(lowered.graph.nodes) > 3
     compiled = lowered.compile()
-    x = fc.asarray([1., 2., 3.])
-    np.testing.assert_allclose(compiled(x, 3.)["y"].item(), np.sin([1, 2, 3]) @ [1, 2, 3] * 3,
-                               rtol=1e-6)
+    x = fc.asarray([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(compiled(x, 3.0)["y"].item(), np.sin([1, 2, 3]) @ [1, 2, 3] * 3, rtol=1e-6)
     assert compiled.cost_analysis()["flops"] > 0
     assert compiled.memory_analysis()["argument"] == 3 * 4 + 8
     assert compiled.as_text().startswith("HloModule")
     with fc.engine.fail_on_recompile():
-        f(x, 5.)
+        f(x, 5.0)
 
 
 def test_eval_shape_and_make_graph():
     out = fc.eval_shape(lambda x: {"a": x @ x}, fc.ShapeDtype((2, 2), fc.bfloat16))
     assert out == {"a": fc.ShapeDtype((2, 2), fc.bfloat16)}
-    graph = fc.make_graph(lambda x, a: fc.sin(x) * a)(HALF, 2.)
+    graph = fc.make_graph(lambda x, a: fc.sin(x) * a)(HALF, 2.0)
     assert [n.primitive.name for n in graph.nodes] == ["sin", "convert", "broadcast_in_dim", "mul"]
     assert "sin a" in repr(graph) and graph._repr_svg_().startswith("<svg")
 
@@ -199,11 +210,10 @@ def test_eval_shape_and_make_graph():
 
 
 def test_static_arguments():
-    f = fc.jit(lambda x, n, *, mode="a": x * n if mode == "a" else x, static_argnames="mode",
-               static_argnums=1)
-    x = fc.asarray([1., 2.])
-    assert f(x, 3).tolist() == [3., 6.] and f(x, n=2).tolist() == [2., 4.]
-    assert f(x, 3, mode="b").tolist() == [1., 2.]
+    f = fc.jit(lambda x, n, *, mode="a": x * n if mode == "a" else x, static_argnames="mode", static_argnums=1)
+    x = fc.asarray([1.0, 2.0])
+    assert f(x, 3).tolist() == [3.0, 6.0] and f(x, n=2).tolist() == [2.0, 4.0]
+    assert f(x, 3, mode="b").tolist() == [1.0, 2.0]
 
 
 def test_donation():
@@ -217,9 +227,10 @@ def test_donation():
 def test_closures_over_traced_values():
     def f(x):
         inner = fc.jit(lambda y: x * y)
-        return inner(x) + inner(2.)
-    assert fc.grad(f)(3.).item() == 8.
-    assert fc.vmap(f)(fc.asarray([1., 2.])).tolist() == [3., 8.]
+        return inner(x) + inner(2.0)
+
+    assert fc.grad(f)(3.0).item() == 8.0
+    assert fc.vmap(f)(fc.asarray([1.0, 2.0])).tolist() == [3.0, 8.0]
 
 
 # ---- known calls -----------------------------------------------------------------------------------
@@ -227,15 +238,31 @@ def test_closures_over_traced_values():
 # with that of the function without jit.
 
 Pair = namedtuple("Pair", "first second")
-A, B = fc.asarray([1., 2.]), fc.asarray([3., 4.])
+A, B = fc.asarray([1.0, 2.0]), fc.asarray([3.0, 4.0])
 MANY = {f"p{i}": fc.asarray(float(i)) for i in range(50)}
 TREES = {
-    "array": (A,), "three": (A, B, A), "tuple": ((A, B),), "list": ([A], B), "dict": ({"b": A, "a": B},),
-    "many": (MANY,), "other keys": ({1: A, 0: B},), "none": ((A, None), None), "empty": ({}, (), A),
-    "named tuple": (Pair(A, [B]),), "ordered": (OrderedDict(b=A, a=B),), "nested": ([{"x": (A, [B])}],),
-    "number": (A, 2), "floats": (A, 0.5, -0.0), "bool": (A, True), "complex": (A, 1j),
-    "numpy": (A, np.ones(2, np.float32)), "scalar": (np.float32(2), A), "number in dict": ({"x": A, "n": 2.},),
-    "many and a number": (MANY, 0.5, A), "numbers alone": (1, 2.5)}
+    "array": (A,),
+    "three": (A, B, A),
+    "tuple": ((A, B),),
+    "list": ([A], B),
+    "dict": ({"b": A, "a": B},),
+    "many": (MANY,),
+    "other keys": ({1: A, 0: B},),
+    "none": ((A, None), None),
+    "empty": ({}, (), A),
+    "named tuple": (Pair(A, [B]),),
+    "ordered": (OrderedDict(b=A, a=B),),
+    "nested": ([{"x": (A, [B])}],),
+    "number": (A, 2),
+    "floats": (A, 0.5, -0.0),
+    "bool": (A, True),
+    "complex": (A, 1j),
+    "numpy": (A, np.ones(2, np.float32)),
+    "scalar": (np.float32(2), A),
+    "number in dict": ({"x": A, "n": 2.0},),
+    "many and a number": (MANY, 0.5, A),
+    "numbers alone": (1, 2.5),
+}
 
 
 def total(*args, **kwargs):
@@ -263,20 +290,38 @@ def test_a_known_call_is_like_the_first(name):
 
 
 def test_a_known_call_takes_no_other_for_itself():
-    f = fc.jit(lambda t, n=1.: fc.tree.map(lambda x: x * n, t))
-    calls = [(MANY,), ({**MANY, "p0": A},), ({**MANY, "q": A},), ((A, B), 2), ((A, B), 2.), ([A, B], 2),
-             (Pair(A, B), 2), ((A, None), 2), ((A, (B,)), 2), ((A, B), True), ((A, B), np.float32(2)),
-             ((A, B), np.ones(2)), ((A, B), np.ones(1)), ((A, B), np.ones(2, np.float32)), (A, -0.),
-             (A, 0.), (A, float("nan")), (A, 2), (A, 3), (A.astype(fc.float64), 2), (fc.ones(2), 2)]
+    f = fc.jit(lambda t, n=1.0: fc.tree.map(lambda x: x * n, t))
+    calls = [
+        (MANY,),
+        ({**MANY, "p0": A},),
+        ({**MANY, "q": A},),
+        ((A, B), 2),
+        ((A, B), 2.0),
+        ([A, B], 2),
+        (Pair(A, B), 2),
+        ((A, None), 2),
+        ((A, (B,)), 2),
+        ((A, B), True),
+        ((A, B), np.float32(2)),
+        ((A, B), np.ones(2)),
+        ((A, B), np.ones(1)),
+        ((A, B), np.ones(2, np.float32)),
+        (A, -0.0),
+        (A, 0.0),
+        (A, float("nan")),
+        (A, 2),
+        (A, 3),
+        (A.astype(fc.float64), 2),
+        (fc.ones(2), 2),
+    ]
     for _ in range(4):
         for args in calls:
-            n = args[1] if len(args) == 2 else 1.
+            n = args[1] if len(args) == 2 else 1.0
             equal(f(*args), fc.tree.map(lambda x: x * n, args[0]))
-    assert np.signbit(np.asarray(f(fc.ones(1), -0.))).all()
+    assert np.signbit(np.asarray(f(fc.ones(1), -0.0))).all()
 
 
-@pytest.mark.parametrize("values", [(2, 3, True), ("a", "b", "a"), (None, (1, 2), (1, 3)), (1, 1., 1)],
-                         ids=str)
+@pytest.mark.parametrize("values", [(2, 3, True), ("a", "b", "a"), (None, (1, 2), (1, 3)), (1, 1.0, 1)], ids=str)
 def test_static_arguments_of_known_calls(values):
     by_number = fc.jit(lambda x, how, y: ((x, y), repr(how))[0], static_argnums=1)
     seen = fc.jit(lambda x, *, how: fc.full((len(repr(how)),), x.sum()), static_argnames="how")
@@ -289,9 +334,9 @@ def test_static_arguments_of_known_calls(values):
 def test_arguments_that_are_not_on_the_device_yet():
     f, g = fc.jit(lambda x, y: x + y), fc.jit(lambda x, y: {"sum": x + y, "x": x})
     for _ in range(4):
-        x, y = fc.asarray([1., 2.]), fc.ones(2) * 2
-        assert f(x, y).tolist() == f(x, f(x, y) * 1 - x).tolist() == [3., 4.]
-        assert g(x, y)["sum"].tolist() == [3., 4.] and g(f(x, y), y)["x"].tolist() == [3., 4.]
+        x, y = fc.asarray([1.0, 2.0]), fc.ones(2) * 2
+        assert f(x, y).tolist() == f(x, f(x, y) * 1 - x).tolist() == [3.0, 4.0]
+        assert g(x, y)["sum"].tolist() == [3.0, 4.0] and g(f(x, y), y)["x"].tolist() == [3.0, 4.0]
 
 
 def test_a_known_call_is_inlined_where_a_trace_is_active():
@@ -299,12 +344,13 @@ def test_a_known_call_is_inlined_where_a_trace_is_active():
     for _ in range(4):
         f({"x": A})
     assert len(fc.make_graph(lambda x: f({"x": A})["y"] + x)(B).nodes) > 1
-    assert fc.vmap(lambda x: f({"x": x})["y"])(A).tolist() == [2., 4.]
+    assert fc.vmap(lambda x: f({"x": x})["y"])(A).tolist() == [2.0, 4.0]
 
 
 def test_known_calls_name_what_fails():
     def fail(x):
         raise TypeError("by hand")
+
     f = fc.jit(lambda t: [fc.pure_callback(fail, fc.ShapeDtype((2,), fc.float32), t["x"])])
     for _ in range(4):
         with pytest.raises(TypeError, match="by hand"):

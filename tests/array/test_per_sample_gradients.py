@@ -1,4 +1,5 @@
 """The example of research code: its parts against NumPy by hand, and the script itself."""
+
 from __future__ import annotations
 
 import re
@@ -29,9 +30,8 @@ def gradients_by_hand(params, x, y):
     logits = hidden @ w2 + b2
     p = np.exp(logits - logits.max(1, keepdims=True))
     d = p / p.sum(1, keepdims=True) - np.eye(10)[y]
-    back = d @ w2.T * (1 - hidden ** 2)
-    return {"w1": np.einsum("ni,nj->nij", x, back), "b1": back,
-            "w2": np.einsum("ni,nj->nij", hidden, d), "b2": d}
+    back = d @ w2.T * (1 - hidden**2)
+    return {"w1": np.einsum("ni,nj->nij", x, back), "b1": back, "w2": np.einsum("ni,nj->nij", hidden, d), "b2": d}
 
 
 def test_gradients_of_each_sample(example):
@@ -47,7 +47,7 @@ def test_gradients_of_each_sample(example):
 def test_a_private_step_clips_each_sample(example):
     names, params, x, y = example
     clip = 0.5
-    new = names["private_step"](params, x, y, fc.random.key(0), 1., clip, 0.)
+    new = names["private_step"](params, x, y, fc.random.key(0), 1.0, clip, 0.0)
     grads = gradients_by_hand(params, np.asarray(x, np.float64), np.asarray(y))
     norms = np.sqrt(sum((g.reshape(20, -1) ** 2).sum(1) for g in grads.values()))
     scale = np.minimum(clip / norms, 1)
@@ -68,6 +68,7 @@ def test_hessian_vector_products_and_the_largest_eigenvalue(example):
         tree = structure.unflatten([p.reshape(s) for p, s in zip(parts, shapes)])
         grads = gradients_by_hand(tree, x64, labels)
         return np.concatenate([g.mean(0).ravel() for g in fc.tree.leaves(grads)])
+
     eye = np.eye(len(point)) * 1e-5
     hessian = np.stack([(gradient(point + e) - gradient(point - e)) / 2e-5 for e in eye])
 
@@ -84,8 +85,9 @@ def test_hessian_vector_products_and_the_largest_eigenvalue(example):
 
 
 def test_the_script():
-    done = subprocess.run([sys.executable, str(SCRIPT), "--steps", "40", "--width", "16"],
-                          capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--steps", "40", "--width", "16"], capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     last = done.stdout.splitlines()[-1]
     assert float(re.fullmatch(r"test accuracy: (0\.\d+)", last)[1]) > 0.8

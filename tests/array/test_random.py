@@ -1,4 +1,5 @@
 """fc.random: keys, determinism, distributions (by Kolmogorov and Smirnov), errors."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,8 +14,7 @@ KEY = np.array([0, 42], np.uint32)
 
 @pytest.fixture(autouse=True)
 def by_reference(request):
-    with fc.engine.forced_tier("fused" if request.node.name.startswith("test_compiled")
-                               else "reference"):
+    with fc.engine.forced_tier("fused" if request.node.name.startswith("test_compiled") else "reference"):
         yield
 
 
@@ -59,9 +59,14 @@ def test_what_is_no_key():
 # ---- distributions --------------------------------------------------------------------------------------
 
 DISTRIBUTIONS = {
-    "uniform": scipy.stats.uniform, "normal": scipy.stats.norm, "gumbel": scipy.stats.gumbel_r,
-    "exponential": scipy.stats.expon, "laplace": scipy.stats.laplace,
-    "logistic": scipy.stats.logistic, "cauchy": scipy.stats.cauchy}
+    "uniform": scipy.stats.uniform,
+    "normal": scipy.stats.norm,
+    "gumbel": scipy.stats.gumbel_r,
+    "exponential": scipy.stats.expon,
+    "laplace": scipy.stats.laplace,
+    "logistic": scipy.stats.logistic,
+    "cauchy": scipy.stats.cauchy,
+}
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
@@ -79,35 +84,35 @@ def test_bounds_of_uniform():
     for dtype in (fc.float16, fc.bfloat16, fc.float32):
         x = np.asarray(fc.random.uniform(KEY, (N,), dtype)).astype(np.float64)
         assert x.min() >= 0 and x.max() < 1
-    x = fc.random.uniform(KEY, (N,), minval=-3., maxval=fc.asarray(5.))
+    x = fc.random.uniform(KEY, (N,), minval=-3.0, maxval=fc.asarray(5.0))
     follows(x, scipy.stats.uniform(-3, 8).cdf)
     assert fc.random.uniform(KEY).shape == ()
 
 
 def test_complex_normal():
     x = np.asarray(fc.random.normal(KEY, (N,), fc.complex64))
-    follows(x.real, scipy.stats.norm(0, .5 ** .5).cdf)
-    follows(x.imag, scipy.stats.norm(0, .5 ** .5).cdf)
+    follows(x.real, scipy.stats.norm(0, 0.5**0.5).cdf)
+    follows(x.imag, scipy.stats.norm(0, 0.5**0.5).cdf)
 
 
 def test_truncated_normal():
-    follows(fc.random.truncated_normal(KEY, -1., 2., (N,)), scipy.stats.truncnorm(-1, 2).cdf)
-    assert fc.random.truncated_normal(KEY, fc.zeros(3), 1.).shape == (3,)
+    follows(fc.random.truncated_normal(KEY, -1.0, 2.0, (N,)), scipy.stats.truncnorm(-1, 2).cdf)
+    assert fc.random.truncated_normal(KEY, fc.zeros(3), 1.0).shape == (3,)
 
 
-@pytest.mark.parametrize("a", [.1, .7, 1., 3., 50.])
+@pytest.mark.parametrize("a", [0.1, 0.7, 1.0, 3.0, 50.0])
 def test_gamma(a):
     follows(fc.random.gamma(KEY, a, (N,), fc.float64), scipy.stats.gamma(a).cdf)
 
 
 def test_gamma_is_differentiable():
-    a = fc.asarray([.5, 2., 9.])
+    a = fc.asarray([0.5, 2.0, 9.0])
     slope = fc.grad(lambda a: fc.random.gamma(KEY, a, (2000, 3)).mean(0).sum())(a)
-    np.testing.assert_allclose(slope, [1, 1, 1], atol=.15)  # the mean of gamma(a) is a
+    np.testing.assert_allclose(slope, [1, 1, 1], atol=0.15)  # the mean of gamma(a) is a
 
 
 def test_beta_and_dirichlet():
-    follows(fc.random.beta(KEY, 2., .5, (N,)), scipy.stats.beta(2, .5).cdf)
+    follows(fc.random.beta(KEY, 2.0, 0.5, (N,)), scipy.stats.beta(2, 0.5).cdf)
     x = np.asarray(fc.random.dirichlet(KEY, np.float32([1, 2, 3]), (N,)))
     np.testing.assert_allclose(x.sum(-1), np.ones(N), rtol=1e-5)
     follows(x[:, 0], scipy.stats.beta(1, 5).cdf)
@@ -116,8 +121,8 @@ def test_beta_and_dirichlet():
 def test_multivariate_normal():
     cov = np.float32([[2, 1], [1, 3]])
     x = np.asarray(fc.random.multivariate_normal(KEY, np.float32([1, -1]), cov, (N,)))
-    np.testing.assert_allclose(np.cov(x.T), cov, atol=.25)
-    np.testing.assert_allclose(x.mean(0), [1, -1], atol=.15)
+    np.testing.assert_allclose(np.cov(x.T), cov, atol=0.25)
+    np.testing.assert_allclose(x.mean(0), [1, -1], atol=0.15)
 
 
 # ---- discrete -------------------------------------------------------------------------------------------
@@ -141,10 +146,10 @@ def test_randint():
 
 
 def test_bernoulli_rademacher_categorical():
-    assert abs(np.asarray(fc.random.bernoulli(KEY, .3, (N,))).mean() - .3) < .03
-    assert fc.random.bernoulli(KEY, fc.full((3,), .5)).shape == (3,)
+    assert abs(np.asarray(fc.random.bernoulli(KEY, 0.3, (N,))).mean() - 0.3) < 0.03
+    assert fc.random.bernoulli(KEY, fc.full((3,), 0.5)).shape == (3,)
     assert set(np.asarray(fc.random.rademacher(KEY, (100,))).tolist()) == {-1, 1}
-    p = np.array([.1, .6, .3])
+    p = np.array([0.1, 0.6, 0.3])
     x = np.asarray(fc.random.categorical(KEY, np.log(p), shape=(N,)))
     assert scipy.stats.chisquare(np.bincount(x), p * N).pvalue > 1e-4
     assert fc.random.categorical(KEY, fc.zeros((4, 3)), axis=0).shape == (3,)
@@ -164,9 +169,9 @@ def test_permutation():
 
 def test_choice():
     x = np.asarray(fc.random.choice(KEY, np.float32([10, 20, 30]), (N,)))
-    assert set(x.tolist()) == {10., 20., 30.}
+    assert set(x.tolist()) == {10.0, 20.0, 30.0}
     assert len(set(np.asarray(fc.random.choice(KEY, 20, (4, 5), replace=False)).ravel())) == 20
-    p = np.float32([0, .5, .5, 0])
+    p = np.float32([0, 0.5, 0.5, 0])
     assert set(np.asarray(fc.random.choice(KEY, 4, (N,), p=p)).tolist()) == {1, 2}
     assert set(np.asarray(fc.random.choice(KEY, 4, (2,), False, p)).tolist()) == {1, 2}
     assert fc.random.choice(KEY, fc.ones((3, 5)), (2,), axis=1).shape == (3, 2)
@@ -174,10 +179,17 @@ def test_choice():
         fc.random.choice(KEY, 4, (5,), replace=False)
 
 
-@pytest.mark.parametrize("draw", [
-    lambda k: fc.random.normal(k, (3, 4)), lambda k: fc.random.gamma(k, fc.asarray([.5, 3.])),
-    lambda k: fc.random.randint(k, (5,), 0, 10), lambda k: fc.random.permutation(k, 6),
-    lambda k: fc.random.truncated_normal(k, -1., 1., (4,)), lambda k: fc.random.laplace(k, (4,))])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: fc.random.normal(k, (3, 4)),
+        lambda k: fc.random.gamma(k, fc.asarray([0.5, 3.0])),
+        lambda k: fc.random.randint(k, (5,), 0, 10),
+        lambda k: fc.random.permutation(k, 6),
+        lambda k: fc.random.truncated_normal(k, -1.0, 1.0, (4,)),
+        lambda k: fc.random.laplace(k, (4,)),
+    ],
+)
 def test_compiled_as_by_reference(draw):
     found = np.asarray(draw(KEY))
     with fc.engine.forced_tier("reference"):

@@ -7,6 +7,7 @@
 Each library runs in a process of its own; the two take turns. Losses are compared before times count.
 The first step is timed in a fresh process, with an empty and with a filled compilation cache.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -20,10 +21,10 @@ import tempfile
 
 from . import programs
 
-ROUND = 0.3        # seconds that a round lasts, about; it has at most STEPS steps
+ROUND = 0.3  # seconds that a round lasts, about; it has at most STEPS steps
 STEPS = 10
-WARM_UP = 20       # steps before times count; their losses are compared
-CLOSE = 1e-3       # relative difference of losses that is rounding
+WARM_UP = 20  # steps before times count; their losses are compared
+CLOSE = 1e-3  # relative difference of losses that is rounding
 NAMES = [module.name for module in pkgutil.iter_modules(programs.__path__)]
 
 
@@ -33,8 +34,12 @@ class Side:
     def __init__(self, program: str, library: str, cache: str):
         command = [sys.executable, "-m", "tests.benchmarks.worker", program, library]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "FUNCTORCH_CACHE_DIR": cache})
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "FUNCTORCH_CACHE_DIR": cache},
+        )
 
     def steps(self, n: int) -> tuple[float, list[float]]:
         """Seconds of n steps together, and their losses."""
@@ -69,11 +74,21 @@ def measure(program: str, rounds: int) -> dict:
         end, their_end = ours.end(), theirs.end()
     a, b = a + more, b + others
     mine, other = (min(seconds) / number for seconds in zip(*pairs))
-    return {"program": program, "ours": mine, "theirs": other, "ratio": mine / other,
-            "difference": max(abs(x - y) / abs(y) for x, y in zip(a, b)), "first": first,
-            "cold": cold, "warm": warm, "compiles": cold_end["compiles"],
-            "compile_seconds": cold_end["compile_seconds"], "warm_compiles": end["compiles"],
-            "megabytes": end["megabytes"], "their_megabytes": their_end["megabytes"]}
+    return {
+        "program": program,
+        "ours": mine,
+        "theirs": other,
+        "ratio": mine / other,
+        "difference": max(abs(x - y) / abs(y) for x, y in zip(a, b)),
+        "first": first,
+        "cold": cold,
+        "warm": warm,
+        "compiles": cold_end["compiles"],
+        "compile_seconds": cold_end["compile_seconds"],
+        "warm_compiles": end["compiles"],
+        "megabytes": end["megabytes"],
+        "their_megabytes": their_end["megabytes"],
+    }
 
 
 def first_step(program: str, cache: str) -> tuple[float, dict]:
@@ -92,11 +107,13 @@ compiles: cold | warm | peak memory: ours | PyTorch |
 
 def line(row: dict) -> str:
     """The row as Markdown."""
-    return (f"| {row['program']} | {row['ours'] * 1e3:.2f} | {row['theirs'] * 1e3:.2f} | "
-            f"{row['ratio']:.2f} | {row['difference']:.0e} | {row['first'] * 1e3:.0f} ms | "
-            f"{row['cold'] * 1e3:.0f} ms | {row['warm'] * 1e3:.0f} ms | {row['compiles']:.0f} "
-            f"({row['compile_seconds']:.1f} s) | {row['warm_compiles']:.0f} | "
-            f"{row['megabytes']:.0f} MB | {row['their_megabytes']:.0f} MB |")
+    return (
+        f"| {row['program']} | {row['ours'] * 1e3:.2f} | {row['theirs'] * 1e3:.2f} | "
+        f"{row['ratio']:.2f} | {row['difference']:.0e} | {row['first'] * 1e3:.0f} ms | "
+        f"{row['cold'] * 1e3:.0f} ms | {row['warm'] * 1e3:.0f} ms | {row['compiles']:.0f} "
+        f"({row['compile_seconds']:.1f} s) | {row['warm_compiles']:.0f} | "
+        f"{row['megabytes']:.0f} MB | {row['their_megabytes']:.0f} MB |"
+    )
 
 
 def main():

@@ -1,4 +1,5 @@
 """Time two functions alternately, so that a noisy machine disturbs both alike."""
+
 from __future__ import annotations
 
 import statistics
@@ -14,8 +15,9 @@ def seconds(fun: Callable, number: int) -> float:
     return (time.perf_counter() - start) / number
 
 
-def alternate(ours: Callable, theirs: Callable, *, number: int = 100, rounds: int = 15,
-              between: Callable = lambda: None) -> dict:
+def alternate(
+    ours: Callable, theirs: Callable, *, number: int = 100, rounds: int = 15, between: Callable = lambda: None
+) -> dict:
     """Minima and medians in microseconds of both, and their ratios. `between` is not timed."""
     ours(), theirs()
     mine, other = [], []
@@ -23,11 +25,18 @@ def alternate(ours: Callable, theirs: Callable, *, number: int = 100, rounds: in
         mine.append(seconds(ours, number) * 1e6)
         between()
         other.append(seconds(theirs, number) * 1e6)
-    return {"ours_min": min(mine), "theirs_min": min(other), "ratio_min": min(mine) / min(other),
-            "ratio_median": statistics.median(mine) / statistics.median(other)}
+    return {
+        "ours_min": min(mine),
+        "theirs_min": min(other),
+        "ratio_min": min(mine) / min(other),
+        "ratio_median": statistics.median(mine) / statistics.median(other),
+    }
 
 
 def show(name: str, row: dict, peer: str):
     """One line of a table."""
-    print(f"{name:44s} {row['ours_min']:10.2f} us  {peer} {row['theirs_min']:10.2f} us   "
-          f"ratio {row['ratio_min']:5.2f} (of medians {row['ratio_median']:5.2f})", flush=True)
+    print(
+        f"{name:44s} {row['ours_min']:10.2f} us  {peer} {row['theirs_min']:10.2f} us   "
+        f"ratio {row['ratio_min']:5.2f} (of medians {row['ratio_median']:5.2f})",
+        flush=True,
+    )

@@ -6,6 +6,7 @@
 
 Ratios are ours / PyTorch's; all of Python is included.
 """
+
 from __future__ import annotations
 
 import sys
@@ -21,6 +22,7 @@ def _both():
     import torch as theirs
 
     from functorch_core import torch as ours
+
     return ours, theirs
 
 
@@ -50,12 +52,14 @@ def _calls(lib, op, on_tape: bool):
         for _ in range(CALLS):
             y = op(lib, x)
         return y
+
     return run
 
 
 def ops():
     """Microseconds of a call whose result nobody reads."""
     from functorch_core import engine
+
     libraries = _both()
     for on_tape in (False, True):
         for name, op in OPS.items():

@@ -5,6 +5,7 @@
 
 Both libraries' byte code is compiled first, into a folder of its own.
 """
+
 from __future__ import annotations
 
 import collections
@@ -24,8 +25,9 @@ print(usage.ru_utime + usage.ru_stime)"""
 def _run(code: str, cache: str, *options: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True,
-                          check=True, env=environment)
+    return subprocess.run(
+        [sys.executable, *options, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
 
 
 def measure(rounds: int = 5) -> dict:
@@ -62,8 +64,10 @@ def main():
             print(f"{milliseconds:8.1f} ms  {name}")
         return
     found = measure()
-    print(f"import {OURS} {found['ours']:.2f} s, import {THEIRS} {found['theirs']:.2f} s, "
-          f"ratio {found['ratio']:.2f} (budget {BUDGET})")
+    print(
+        f"import {OURS} {found['ours']:.2f} s, import {THEIRS} {found['theirs']:.2f} s, "
+        f"ratio {found['ratio']:.2f} (budget {BUDGET})"
+    )
     sys.exit(found["ratio"] > BUDGET)
 
 

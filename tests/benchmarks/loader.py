@@ -1,8 +1,9 @@
 """DataLoader throughput against PyTorch's, alternately in one process.
 
-    python -m tests.benchmarks.loader               every dataset
-    python -m tests.benchmarks.loader -n 512 crops  512 samples; datasets with this word in the name
+python -m tests.benchmarks.loader               every dataset
+python -m tests.benchmarks.loader -n 512 crops  512 samples; datasets with this word in the name
 """
+
 from __future__ import annotations
 
 import argparse
@@ -31,7 +32,7 @@ class Images:
 
     def __getitem__(self, i):
         x, y = np.random.randint(0, 8, 2)
-        image = self.images[i, :, y:y + 32, x:x + 32][:, :, ::-1]
+        image = self.images[i, :, y : y + 32, x : x + 32][:, :, ::-1]
         return (image.astype(np.float32) - 127) / 64, self.labels[i]
 
 
@@ -81,8 +82,7 @@ class Crops:
     """Random crops and flips of padded images, by tensor operations."""
 
     def __init__(self, lib, n: int):
-        self.lib, self.images = lib, lib.tensor(np.random.default_rng(0).integers(
-            0, 255, (n, 3, 40, 40), np.uint8))
+        self.lib, self.images = lib, lib.tensor(np.random.default_rng(0).integers(0, 255, (n, 3, 40, 40), np.uint8))
         self.labels = lib.arange(n)
 
     def __len__(self):
@@ -91,7 +91,7 @@ class Crops:
     def __getitem__(self, i):
         lib = self.lib
         y, x = lib.randint(0, 9, (2,)).tolist()
-        image = self.images[i, :, y:y + 32, x:x + 32]
+        image = self.images[i, :, y : y + 32, x : x + 32]
         if lib.rand(1).item() < 0.5:
             image = image.flip(-1)
         return image.float() / 255, self.labels[i]
@@ -109,8 +109,8 @@ class Tokens:
 
     def __getitem__(self, i):
         t = self.window
-        x = self.lib.from_numpy(self.text[i:i + t].astype(np.int64))
-        y = self.lib.from_numpy(self.text[i + 1:i + 1 + t].astype(np.int64))
+        x = self.lib.from_numpy(self.text[i : i + t].astype(np.int64))
+        y = self.lib.from_numpy(self.text[i + 1 : i + 1 + t].astype(np.int64))
         return x, y
 
 
@@ -125,8 +125,14 @@ class Records:
 
     def __getitem__(self, i):
         row = self.rows[i]
-        return {"features": row[:12].float(), "target": row[12:].sum(), "weight": 0.5 * i,
-                "mask": self.lib.tensor([True, False, True]), "id": i, "name": f"row {i}"}
+        return {
+            "features": row[:12].float(),
+            "target": row[12:].sum(),
+            "weight": 0.5 * i,
+            "mask": self.lib.tensor([True, False, True]),
+            "id": i,
+            "name": f"row {i}",
+        }
 
 
 def read(loader) -> int:
@@ -182,8 +188,7 @@ def main():
             options = {"batch_size": 64, **more, **options}
             first = ours.DataLoader(dataset, **options)
             second = theirs.DataLoader(other[name][0], **options)
-            row = alternate(lambda: read(first), lambda: read(second), number=1,
-                            rounds=args.rounds)
+            row = alternate(lambda: read(first), lambda: read(second), number=1, rounds=args.rounds)
             show(f"{name}, {what}", row, "PyTorch")
 
 

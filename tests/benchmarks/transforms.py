@@ -1,8 +1,9 @@
 """The functional face against JAX: calls, tracing, lowering, transforms.
 
-    pip install jax==0.10.2      (in an environment that also has functorch-core)
-    python -m tests.benchmarks.transforms
+pip install jax==0.10.2      (in an environment that also has functorch-core)
+python -m tests.benchmarks.transforms
 """
+
 from __future__ import annotations
 
 import jax
@@ -17,10 +18,12 @@ from .alternate import alternate, show
 
 def chain(np_like, n: int):
     """A function of n elementwise operations."""
+
     def f(x, y):
         for _ in range(n // 2):
             x = np_like.sin(x) * y
         return x
+
     return f
 
 
@@ -34,8 +37,10 @@ def call_two_arrays():
 
 def call_pytree():
     """A jitted call of a dict of 50 arrays that returns one like it."""
+
     def f(np_like):
         return lambda tree: {k: v + 1 for k, v in tree.items()}
+
     x = np.ones(4, np.float32)
     a = {f"p{i}": fc.asarray(x) for i in range(50)}
     b = {f"p{i}": jnp.asarray(x) for i in range(50)}
@@ -50,6 +55,7 @@ def tracing():
 
     def theirs():
         jax.make_jaxpr(lambda p, q: chain(jnp, 1000)(p, q))(b, b)
+
     return alternate(lambda: fc.make_graph(chain(fc, 1000))(a, a), theirs, number=1, rounds=9)
 
 
@@ -63,6 +69,7 @@ def lowering():
     def theirs():
         jax.clear_caches()
         traced.lower()
+
     return alternate(lambda: lower(graph, "cpu"), theirs, number=1, rounds=9)
 
 
@@ -79,14 +86,16 @@ def composition():
         def composed(w, x):
             g = lib.grad(lambda w: lib.vmap(lambda row: loss(w, row))(x).sum())
             return lib.jvp(g, (w,), (w,))
+
         return composed
+
     ours, theirs = make(fc, fc), make(jnp, jax)
     a, b = (fc.asarray(w), fc.asarray(x)), (jnp.asarray(w), jnp.asarray(x))
 
     def run_theirs():
         jax.make_jaxpr(lambda p, q: theirs(p, q))(*b)
-    return alternate(lambda: fc.make_graph(lambda p, q: ours(p, q))(*a), run_theirs, number=1,
-                     rounds=9)
+
+    return alternate(lambda: fc.make_graph(lambda p, q: ours(p, q))(*a), run_theirs, number=1, rounds=9)
 
 
 BENCHMARKS = {

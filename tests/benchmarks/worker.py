@@ -6,6 +6,7 @@ Reads a number of steps a line from its standard input, makes them, and answers 
 the seconds they took together and their losses. The last loss is read within the time measured, as a
 script that prints its progress would.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -19,6 +20,7 @@ def main(program: str, library: str):
     """Serve one program until the input ends, then report memory and compilations."""
     if library == "ours":
         from functorch_core import shim
+
         shim.install()
     step = importlib.import_module(f"tests.benchmarks.programs.{program}").start()
     for line in sys.stdin:
@@ -33,8 +35,9 @@ def main(program: str, library: str):
 def counters(library: str) -> dict:
     """What our engine compiled; nothing for the peer."""
     if library != "ours":
-        return {"compiles": 0, "compile_seconds": 0.}
+        return {"compiles": 0, "compile_seconds": 0.0}
     from functorch_core import engine
+
     return {key: engine.stats()[key] for key in ("compiles", "compile_seconds")}
 
 

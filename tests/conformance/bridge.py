@@ -1,4 +1,5 @@
 """From real PyTorch to this library and back: values, dtypes, and the functions of the same name."""
+
 from __future__ import annotations
 
 import collections
@@ -10,8 +11,10 @@ import torch as real
 
 from functorch_core import torch as ours
 
-_BITS = {real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16),
-         real.complex32: (real.int32, np.int32, ml_dtypes.complex32)}
+_BITS = {
+    real.bfloat16: (real.int16, np.int16, ml_dtypes.bfloat16),
+    real.complex32: (real.int32, np.int32, ml_dtypes.complex32),
+}
 
 
 def to_numpy(tensor) -> np.ndarray:
@@ -29,6 +32,7 @@ def to_ours(x, made: dict | None = None):
     """A real argument as ours; `made` remembers tensors, so that one stays one."""
     if isinstance(x, real.Tensor):
         from functorch_core.torch._tensor import from_array
+
         new = from_array(np.array(to_numpy(x)), x.requires_grad)
         if made is not None:
             made[id(x)] = new
@@ -66,8 +70,13 @@ def function_of(op):
 
 
 def _with_our_torch(function: types.FunctionType):
-    made = types.FunctionType(function.__code__, {**function.__globals__, "torch": ours},
-                              function.__name__, function.__defaults__, function.__closure__)
+    made = types.FunctionType(
+        function.__code__,
+        {**function.__globals__, "torch": ours},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 

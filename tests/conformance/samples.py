@@ -1,5 +1,6 @@
 """The samples of an OpInfo entry in both libraries, and what is done with them: forward, gradient,
 second gradient, func.jvp, func.vmap."""
+
 from __future__ import annotations
 
 import itertools
@@ -35,8 +36,7 @@ class Pair:
         for leaf in self.leaves:
             leaf.grad = None  # samples may share leaves
         self.our_leaves = [made[id(x)] for x in self.leaves]
-        self.floating = [i for i, x in enumerate(self.leaves)
-                         if x.is_floating_point() or x.is_complex()]
+        self.floating = [i for i, x in enumerate(self.leaves) if x.is_floating_point() or x.is_complex()]
         self.trained = [i for i, x in enumerate(self.leaves) if x.requires_grad]
 
     def run(self):
@@ -49,6 +49,7 @@ class Pair:
 
     def functions(self, of: list[int]):
         """(reference, ours) as functions of some leaves, whose results are lists of tensors."""
+
         def function(fun, args, kwargs, leaves):
             def call(*values):
                 given = {id(leaves[i]): v for i, v in zip(of, values)}
@@ -56,9 +57,13 @@ class Pair:
                 if self.op.name in SYMMETRIC:  # PyTorch reads one half of the derivative too
                     args_ = ((args_[0] + args_[0].mH) / 2, *args_[1:])
                 return tuple(tensors_in(fun(*args_, **_replaced(kwargs, given))))
+
             return call
-        return (function(self.op.op, self.args, self.kwargs, self.leaves),
-                function(self.ours, self.our_args, self.our_kwargs, self.our_leaves))
+
+        return (
+            function(self.op.op, self.args, self.kwargs, self.leaves),
+            function(self.ours, self.our_args, self.our_kwargs, self.our_leaves),
+        )
 
 
 def _replaced(x, given: dict):
@@ -90,7 +95,7 @@ def pairs(op, count: int, grad: bool = True):
         yield Pair(op, sample)
 
 
-def compare(found, wanted, what: str, scale: float = 1.):
+def compare(found, wanted, what: str, scale: float = 1.0):
     """AssertionError unless two results agree in structure, shape, dtype and value."""
     found, wanted = tensors_in(found), tensors_in(wanted)
     assert len(found) == len(wanted), f"{what}: {len(found)} tensors, expected {len(wanted)}"
@@ -102,8 +107,7 @@ def compare(found, wanted, what: str, scale: float = 1.):
 
 
 def _random_like(tensor, rng):
-    return real.from_numpy(rng.standard_normal(tuple(tensor.shape)).astype(np.float32)).to(
-        tensor.dtype)
+    return real.from_numpy(rng.standard_normal(tuple(tensor.shape)).astype(np.float32)).to(tensor.dtype)
 
 
 # ---- what is compared ----------------------------------------------------------------------------
@@ -122,7 +126,7 @@ def forward_and_gradient(pair: Pair):
     if roots:
         for leaf, our_leaf in zip(pair.leaves, pair.our_leaves):
             if leaf.requires_grad and leaf.grad is not None:
-                compare(our_leaf.grad, leaf.grad, "gradient", 10.)
+                compare(our_leaf.grad, leaf.grad, "gradient", 10.0)
 
 
 def _square(x):
@@ -132,8 +136,7 @@ def _square(x):
 def double_gradient(pair: Pair):
     """Gradients of the sum of the squares of the gradients."""
     both = []
-    for module, fun, leaves in zip((real, ours), pair.functions(pair.trained),
-                                   (pair.leaves, pair.our_leaves)):
+    for module, fun, leaves in zip((real, ours), pair.functions(pair.trained), (pair.leaves, pair.our_leaves)):
         inputs = [leaves[i] for i in pair.trained]
         total = None
         for out in fun(*inputs):
@@ -147,7 +150,7 @@ def double_gradient(pair: Pair):
             return
         second = module.autograd.grad(sum(squares), inputs, allow_unused=True)
         both.append([module.zeros_like(x) if g is None else g for x, g in zip(inputs, second)])
-    compare(both[1], both[0], "second gradient", 100.)
+    compare(both[1], both[0], "second gradient", 100.0)
 
 
 def jvp(pair: Pair):
@@ -158,15 +161,15 @@ def jvp(pair: Pair):
     reference, candidate = pair.functions(pair.trained)
     wanted = real.func.jvp(reference, tuple(leaves), tuple(tangents))
     found = ours.func.jvp(candidate, tuple(map(to_ours, leaves)), tuple(map(to_ours, tangents)))
-    compare(found, wanted, "jvp", 10.)
+    compare(found, wanted, "jvp", 10.0)
 
 
 def vmap(pair: Pair, size: int = 3):
     """func.vmap over a batch of all floating leaves, against the reference's loop."""
     leaves = [pair.leaves[i].detach() for i in pair.floating]
-    batches = [real.stack([x * (1 + .1 * k) for k in range(size)]) for x in leaves]
+    batches = [real.stack([x * (1 + 0.1 * k) for k in range(size)]) for x in leaves]
     reference, candidate = pair.functions(pair.floating)
     each = [reference(*[b[k].clone() for b in batches]) for k in range(size)]
     wanted = [real.stack(outs) for outs in zip(*each)]
     found = ours.func.vmap(candidate)(*map(to_ours, batches))
-    compare(found, wanted, "vmap", 10.)
+    compare(found, wanted, "vmap", 10.0)

@@ -1,4 +1,5 @@
 """PyTorch's own samples on the meta device: shapes, dtypes and, mostly, strides are PyTorch's."""
+
 from __future__ import annotations
 
 import warnings
@@ -6,7 +7,8 @@ import warnings
 import pytest
 
 real = pytest.importorskip(
-    "torch", reason="the conformance tests need the real PyTorch: pip install -e '.[conformance]'")
+    "torch", reason="the conformance tests need the real PyTorch: pip install -e '.[conformance]'"
+)
 
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
@@ -22,10 +24,11 @@ SAMPLES = 2
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 # What LAPACK and the FFT leave lies in another order of memory here, on every device.
-OTHER_ORDER = ("cholesky", "fft.", "geqrf", "linalg.", "lu", "ormqr", "qr", "svd",
-               "triangular_solve")
-OTHER_STRIDES = frozenset("""nanquantile nn.functional.max_unpool2d nn.functional.max_unpool2d.grad
-    quantile unravel_index unsafe_chunk""".split())
+OTHER_ORDER = ("cholesky", "fft.", "geqrf", "linalg.", "lu", "ormqr", "qr", "svd", "triangular_solve")
+OTHER_STRIDES = frozenset(
+    """nanquantile nn.functional.max_unpool2d nn.functional.max_unpool2d.grad
+    quantile unravel_index unsafe_chunk""".split()
+)
 # Without running statistics in use PyTorch has none to return on the CPU, but on meta.
 OTHER_SHAPES = frozenset(["_native_batch_norm_legit", "native_batch_norm"])
 
@@ -48,8 +51,10 @@ def on_meta(library, x):
 
 def described(result, strides: bool) -> list:
     """What the tensors of a result are."""
-    return [(tuple(x.shape), str(x.dtype), x.device.type,
-             x.stride() if strides and 0 not in x.shape else None) for x in tensors_in(result)]
+    return [
+        (tuple(x.shape), str(x.dtype), x.device.type, x.stride() if strides and 0 not in x.shape else None)
+        for x in tensors_in(result)
+    ]
 
 
 def gradients(library, result, arguments) -> list:
@@ -58,8 +63,7 @@ def gradients(library, result, arguments) -> list:
     leaves = [x for x in tensors_in(arguments) if x.requires_grad]
     if not roots or not leaves:
         return []
-    found = library.autograd.grad(roots, leaves, [library.empty_like(y) for y in roots],
-                                  allow_unused=True)
+    found = library.autograd.grad(roots, leaves, [library.empty_like(y) for y in roots], allow_unused=True)
     return [library.empty_like(x) if g is None else g for x, g in zip(leaves, found)]
 
 

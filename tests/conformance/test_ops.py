@@ -5,6 +5,7 @@ an entry that is fixed is added, none is taken out. What draws random numbers or
 finds it is not in it. sample.txt is a fixed choice that also runs in each tier forced, and through
 the transforms. `python -m tests.conformance.test_ops` tries every entry and prints which pass.
 """
+
 from __future__ import annotations
 
 import warnings
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 real = pytest.importorskip(
-    "torch", reason="the conformance tests need the real PyTorch: pip install -e '.[conformance]'")
+    "torch", reason="the conformance tests need the real PyTorch: pip install -e '.[conformance]'"
+)
 
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 from torch.testing._internal.opinfo.core import OpInfo  # noqa: E402
@@ -25,8 +27,10 @@ from . import samples  # noqa: E402
 HERE = Path(__file__).parent
 SAMPLES = 3
 OPS = {f"{op.name}.{op.variant_test_name}".rstrip("."): op for op in op_db}
-UNINITIALISED = frozenset("""empty empty_like empty_permuted empty_strided new_empty
-    new_empty_strided resize_ resize_as_""".split())
+UNINITIALISED = frozenset(
+    """empty empty_like empty_permuted empty_strided new_empty
+    new_empty_strided resize_ resize_as_""".split()
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -62,9 +66,11 @@ def test_tier(name, tier):
 
 
 # What each mode asks of an entry.
-MODES = {"double_gradient": lambda op: op.supports_gradgrad,
-         "jvp": lambda op: op.supports_forward_ad,
-         "vmap": lambda op: True}
+MODES = {
+    "double_gradient": lambda op: op.supports_gradgrad,
+    "jvp": lambda op: op.supports_forward_ad,
+    "vmap": lambda op: True,
+}
 
 
 @pytest.mark.parametrize("mode", MODES)

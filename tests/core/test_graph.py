@@ -1,4 +1,5 @@
 """Graphs and tracing: printing, validation, dead code, common subexpressions, leaks."""
+
 from __future__ import annotations
 
 import threading
@@ -24,10 +25,8 @@ def example() -> Graph:
 
 def test_prints_readably():
     assert repr(example()) == (
-        "example(a: float32[3], b: float32[3]):\n"
-        "    c: float32[3] = sin a\n"
-        "    d: float32[3] = mul c b\n"
-        "    return d")
+        "example(a: float32[3], b: float32[3]):\n    c: float32[3] = sin a\n    d: float32[3] = mul c b\n    return d"
+    )
 
 
 def test_avals_are_interned():
@@ -54,18 +53,20 @@ def test_equal_small_constants_are_one_and_minus_zero_is_not_zero():
     assert Literal(np.float32(1)) != Literal(np.float64(1))
 
 
-@pytest.mark.parametrize("nodes, message", [
-    ([Node(p.sin.primitive, (7,), (1,), {})], "before they are made"),
-    ([Node(p.sin.primitive, (0,), (0,), {})], "exists already"),
-])
+@pytest.mark.parametrize(
+    "nodes, message",
+    [
+        ([Node(p.sin.primitive, (7,), (1,), {})], "before they are made"),
+        ([Node(p.sin.primitive, (0,), (0,), {})], "exists already"),
+    ],
+)
 def test_validation_names_the_node(nodes, message):
     with pytest.raises(ValueError, match=message):
         validate(Graph("bad", [0], nodes, [0], [VECTOR, VECTOR]))
 
 
 def test_validation_checks_shape_rules():
-    wrong = Graph("bad", [0], [Node(p.sin.primitive, (0,), (1,), {})], [1],
-                  [VECTOR, aval((4,), float32)])
+    wrong = Graph("bad", [0], [Node(p.sin.primitive, (0,), (1,), {})], [1], [VECTOR, aval((4,), float32)])
     with pytest.raises(ValueError, match="its shape rule says"):
         validate(wrong)
 
@@ -75,6 +76,7 @@ def test_inner_traces_capture_values_of_outer_ones():
         graph, captures = trace(lambda y: [p.mul(x, y)], [VECTOR], "inner")
         assert len(graph.inputs) == 2 and captures == [x]
         return run(graph, [p.sin(x), *captures])
+
     graph = validate(trace_closed(outer, [VECTOR]))
     x = np.array([1, 2, 3], np.float32)
     np.testing.assert_allclose(evaluate(graph, [x])[0], x * np.sin(x), rtol=1e-6)
@@ -101,6 +103,7 @@ def test_traces_of_two_threads_do_not_meet():
     def work():
         for _ in range(50):
             graphs.append(validate(example()))
+
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()
@@ -125,12 +128,21 @@ def test_the_picture_is_well_formed():
     assert "sin float32[3]" in texts and "out 0: float32[3]" in texts
 
 
-@pytest.mark.parametrize("a, b, wanted", [
-    ("int32", "float32", "float32"), ("int64", "float16", "float16"),
-    ("bfloat16", "float16", "float32"), ("uint8", "int8", "int16"), ("uint64", "int64", "float32"),
-    ("bool", "int8", "int8"), ("complex64", "float64", "complex128"), ("int64", "complex64",
-                                                                      "complex64")])
+@pytest.mark.parametrize(
+    "a, b, wanted",
+    [
+        ("int32", "float32", "float32"),
+        ("int64", "float16", "float16"),
+        ("bfloat16", "float16", "float32"),
+        ("uint8", "int8", "int16"),
+        ("uint64", "int64", "float32"),
+        ("bool", "int8", "int8"),
+        ("complex64", "float64", "complex128"),
+        ("int64", "complex64", "complex64"),
+    ],
+)
 def test_promotion(a, b, wanted):
     from functorch_core.core.dtypes import canonical
+
     for x, y in ((a, b), (b, a)):
         assert promote(canonical(x), canonical(y)) == canonical(wanted)

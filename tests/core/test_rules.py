@@ -1,4 +1,5 @@
 """Every primitive has every rule, or a reason why not; the table in docs/ says the same."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -18,7 +19,8 @@ def test_every_rule_is_there_or_says_why_not(name):
     for rule in RULES:
         found = getattr(primitive, rule)
         assert callable(found) or (isinstance(found, Reason) and len(found) > 10), (
-            f"{name} has neither a {rule} rule nor a reason")
+            f"{name} has neither a {rule} rule nor a reason"
+        )
     assert primitive.family, f"{name} belongs to no family"
 
 

@@ -1,4 +1,5 @@
 """DataLoader against PyTorch's: batches, shuffles, collating."""
+
 import collections
 import warnings
 
@@ -54,27 +55,43 @@ def compare(**kwargs):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("kwargs", [
-    {}, {"batch_size": 4}, {"batch_size": 4, "drop_last": True}, {"batch_size": 4, "shuffle": True},
-    {"batch_size": None}, {"batch_sampler": [[1, 2], [0], [5, 6, 7]]},
-    {"batch_size": 3, "sampler": lambda lib: [5, 3, 1]},
-    {"batch_size": 4, "shuffle": True, "generator": lambda lib: lib.Generator().manual_seed(8)},
-], ids=lambda kwargs: "-".join(kwargs) or "plain")
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {},
+        {"batch_size": 4},
+        {"batch_size": 4, "drop_last": True},
+        {"batch_size": 4, "shuffle": True},
+        {"batch_size": None},
+        {"batch_sampler": [[1, 2], [0], [5, 6, 7]]},
+        {"batch_size": 3, "sampler": lambda lib: [5, 3, 1]},
+        {"batch_size": 4, "shuffle": True, "generator": lambda lib: lib.Generator().manual_seed(8)},
+    ],
+    ids=lambda kwargs: "-".join(kwargs) or "plain",
+)
 def test_batches(kwargs, num_workers):
     compare(num_workers=num_workers, **kwargs)
 
 
-@pytest.mark.parametrize("kwargs", [
-    {"persistent_workers": True}, {"prefetch_factor": 1}, {"prefetch_factor": 9},
-    {"multiprocessing_context": "fork"}, {"timeout": 60}, {"in_order": True}], ids=str)
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"persistent_workers": True},
+        {"prefetch_factor": 1},
+        {"prefetch_factor": 9},
+        {"multiprocessing_context": "fork"},
+        {"timeout": 60},
+        {"in_order": True},
+    ],
+    ids=str,
+)
 def test_options_of_workers(kwargs):
     compare(num_workers=2, batch_size=3, shuffle=True, **kwargs)
 
 
 def test_out_of_order_gives_the_same_batches():
     loader = ours.DataLoader(Squares(torch), 3, num_workers=2, in_order=False)
-    assert sorted(b["i"].tolist() for b in loader) == [list(range(i, min(i + 3, 23)))
-                                                       for i in range(0, 23, 3)]
+    assert sorted(b["i"].tolist() for b in loader) == [list(range(i, min(i + 3, 23))) for i in range(0, 23, 3)]
 
 
 def test_changing_a_loader():
@@ -101,6 +118,7 @@ def test_pin_memory_is_accepted():
 
 def counting(module, n, promised=None):
     """An iterable dataset, whose workers share the work."""
+
     class Counting(module.IterableDataset):
         def __iter__(self):
             info = module.get_worker_info()
@@ -109,6 +127,7 @@ def counting(module, n, promised=None):
 
         def __len__(self):
             return n if promised is None else promised
+
     return Counting()
 
 
@@ -140,7 +159,7 @@ def test_iterable_that_is_longer_than_promised():
 
 SAMPLES = {
     "ints": lambda lib: [1, 2],
-    "floats": lambda lib: [1., 2.],
+    "floats": lambda lib: [1.0, 2.0],
     "bools": lambda lib: [True, False],
     "strings": lambda lib: ["a", "b"],
     "bytes": lambda lib: [b"a", b"b"],
@@ -153,7 +172,7 @@ SAMPLES = {
     "bfloat16": lambda lib: [lib.ones(2, dtype=lib.bfloat16)] * 2,
     "not contiguous": lambda lib: [lib.arange(6).reshape(2, 3).T, lib.arange(6).reshape(3, 2)],
     "tuples": lambda lib: [(1, "a"), (2, "b")],
-    "lists": lambda lib: [[1, [2., 3.]], [4, [5., 6.]]],
+    "lists": lambda lib: [[1, [2.0, 3.0]], [4, [5.0, 6.0]]],
     "named tuples": lambda lib: [Point(1, lib.ones(1)), Point(2, lib.ones(1))],
     "dicts": lambda lib: [{"a": 1, "b": [2]}, {"a": 3, "b": [4]}],
     "ordered dicts": lambda lib: [collections.OrderedDict(b=1, a=2)] * 2,
@@ -165,7 +184,7 @@ SAMPLES = {
     "arrays of two dtypes": lambda lib: [np.ones(2, np.float32), np.ones(2)][::-1],
     "scalars of two dtypes": lambda lib: [np.int64(1), np.int32(2)],
     "0-d arrays": lambda lib: [np.array(1.5), np.array(2.5)],
-    "views of tensors": lambda lib: list(lib.arange(12.).reshape(2, 2, 3)),
+    "views of tensors": lambda lib: list(lib.arange(12.0).reshape(2, 2, 3)),
     "computed": lambda lib: [x.flip(0) * 2 for x in lib.arange(6).reshape(2, 3)],
 }
 
@@ -180,10 +199,17 @@ def test_collate(name, function):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("batch, error", [
-    ([np.ones(3)[::-1]] * 2, ValueError), ([np.array(["a"])] * 2, TypeError),
-    ([np.ones(2, np.float128)] * 2, TypeError), ([np.ones(2), np.ones(3)], RuntimeError),
-    ([np.ones(2, ">f4")] * 2, ValueError)], ids=range(5))
+@pytest.mark.parametrize(
+    "batch, error",
+    [
+        ([np.ones(3)[::-1]] * 2, ValueError),
+        ([np.array(["a"])] * 2, TypeError),
+        ([np.ones(2, np.float128)] * 2, TypeError),
+        ([np.ones(2), np.ones(3)], RuntimeError),
+        ([np.ones(2, ">f4")] * 2, ValueError),
+    ],
+    ids=range(5),
+)
 def test_arrays_that_are_no_batch(batch, error):
     for module in (ours, theirs):
         with pytest.raises(error):
@@ -192,10 +218,13 @@ def test_arrays_that_are_no_batch(batch, error):
 
 def tensor_dataset(lib, module):
     """A dataset of tensors and a part of it, which is again split."""
-    whole = module.TensorDataset(lib.arange(40.).reshape(20, 2), lib.arange(20))
+    whole = module.TensorDataset(lib.arange(40.0).reshape(20, 2), lib.arange(20))
     generator = lib.Generator().manual_seed(1)
-    return [whole, module.Subset(whole, [3, 1, 19, 3]),
-            *module.random_split(module.Subset(whole, range(5, 20)), [10, 5], generator)]
+    return [
+        whole,
+        module.Subset(whole, [3, 1, 19, 3]),
+        *module.random_split(module.Subset(whole, range(5, 20)), [10, 5], generator),
+    ]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
@@ -204,8 +233,12 @@ def test_datasets_of_tensors(options, num_workers):
     found = []
     for lib, module in LIBRARIES:
         lib.manual_seed(0)
-        found.append([epochs(module.DataLoader(d, 4, num_workers=num_workers, **options), 1)
-                      for d in tensor_dataset(lib, module)])
+        found.append(
+            [
+                epochs(module.DataLoader(d, 4, num_workers=num_workers, **options), 1)
+                for d in tensor_dataset(lib, module)
+            ]
+        )
     assert found[0] == found[1]
 
 
@@ -215,14 +248,14 @@ def test_a_dataset_of_tensors_that_overrides_its_samples():
             return -super().__getitem__(i)[0]
 
     for dataset in (Negated(torch.ones(3)), ours.Subset(Negated(torch.ones(3)), [0, 1, 2])):
-        assert next(iter(ours.DataLoader(dataset, 3))).tolist() == [-1., -1., -1.]
+        assert next(iter(ours.DataLoader(dataset, 3))).tolist() == [-1.0, -1.0, -1.0]
 
 
 def test_collate_with_gradients():
     x = torch.ones(2, requires_grad=True)
     batch = ours.default_collate([x * 2, x * 3])
     batch.sum().backward()
-    assert x.grad.tolist() == [5., 5.]
+    assert x.grad.tolist() == [5.0, 5.0]
 
 
 def test_collate_of_different_shapes():
@@ -235,6 +268,7 @@ def test_own_collate_for_types():
 
     def joined(batch, *, collate_fn_map=None):
         return "".join(batch)
+
     functions = {**default_collate_fn_map, str: joined}
     batch = collate([("a", 1), ("b", 2)], collate_fn_map=functions)
     assert batch[0] == "ab" and batch[1].tolist() == [1, 2]

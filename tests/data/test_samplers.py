@@ -1,4 +1,5 @@
 """Samplers and datasets against PyTorch's: the same indices for the same seed."""
+
 import pickle
 import warnings
 
@@ -48,6 +49,7 @@ def test_random_with_generator():
         generator = lib.Generator().manual_seed(11)
         sampler = m.RandomSampler(range(20), generator=generator)
         return list(sampler), list(sampler), len(sampler)
+
     both(make)
 
 
@@ -57,7 +59,7 @@ def test_subset_random():
 
 @pytest.mark.parametrize("replacement", [False, True])
 def test_weighted(replacement):
-    both(lambda lib, m: list(m.WeightedRandomSampler([.1, .9, .4, .7, 3.], 4, replacement)))
+    both(lambda lib, m: list(m.WeightedRandomSampler([0.1, 0.9, 0.4, 0.7, 3.0], 4, replacement)))
 
 
 @pytest.mark.parametrize("drop_last", [False, True])
@@ -66,6 +68,7 @@ def test_batches(n, size, drop_last):
     def make(lib, m):
         sampler = m.BatchSampler(m.SequentialSampler(range(n)), size, drop_last)
         return list(sampler), len(sampler)
+
     both(make)
 
 
@@ -83,6 +86,7 @@ def test_distributed(n, replicas, drop_last, shuffle):
             sampler.set_epoch(2)
             out.append((list(sampler), len(sampler)))
         return out
+
     both(make)
 
 
@@ -90,9 +94,9 @@ ERRORS = [
     lambda m: m.RandomSampler([1], replacement=1),
     lambda m: m.RandomSampler([1], num_samples=0),
     lambda m: m.RandomSampler([]),
-    lambda m: m.WeightedRandomSampler([1.], 0),
-    lambda m: m.WeightedRandomSampler([1.], 1, replacement=2),
-    lambda m: m.WeightedRandomSampler([[1.]], 1),
+    lambda m: m.WeightedRandomSampler([1.0], 0),
+    lambda m: m.WeightedRandomSampler([1.0], 1, replacement=2),
+    lambda m: m.WeightedRandomSampler([[1.0]], 1),
     lambda m: m.BatchSampler([1], 0, False),
     lambda m: m.BatchSampler([1], True, False),
     lambda m: m.BatchSampler([1], 1, 0),
@@ -103,7 +107,7 @@ ERRORS = [
     lambda m: m.StackDataset(),
     lambda m: m.StackDataset([1], [1, 2]),
     lambda m: m.random_split([1, 2], [5]),
-    lambda m: m.random_split([1, 2], [1.2, -.2]),
+    lambda m: m.random_split([1, 2], [1.2, -0.2]),
     lambda m: m.DataLoader([1], num_workers=-1),
     lambda m: m.DataLoader([1], timeout=-1),
     lambda m: m.DataLoader([1], prefetch_factor=2),
@@ -135,9 +139,10 @@ def test_errors(i):
 
 def test_tensor_dataset():
     def make(lib, m):
-        dataset = m.TensorDataset(lib.arange(6).reshape(3, 2), lib.arange(3.))
+        dataset = m.TensorDataset(lib.arange(6).reshape(3, 2), lib.arange(3.0))
         a, b = dataset[-1]
         return a.tolist(), b.item(), len(dataset), [x.tolist() for x in dataset[0:2]]
+
     both(make)
     with pytest.raises(AssertionError, match="Size mismatch between tensors"):
         ours.TensorDataset(torch.ones(2), torch.ones(3))
@@ -147,6 +152,7 @@ def test_tensor_dataset_that_overrides_getitem_is_read_by_it():
     class Doubled(ours.TensorDataset):
         def __getitem__(self, index):
             return self.tensors[0][index] * 2
+
     assert [x.tolist() for x in ours.DataLoader(Doubled(torch.arange(3)), 2)] == [[0, 2], [4]]
 
 
@@ -155,9 +161,21 @@ def test_datasets_of_datasets():
         concat = m.ConcatDataset([range(3), range(10, 12)])
         stack, named = m.StackDataset(range(3), "abc"), m.StackDataset(x=range(3), y="abc")
         subset = m.Subset(m.Subset(range(10), [9, 8, 7]), [2, 0])
-        return (list(concat), concat[-1], len(concat), concat.cumulative_sizes, stack[1], named[2],
-                len(stack), stack.__getitems__([0, 2]), named.__getitems__([1]), subset[0],
-                subset.__getitems__([0, 1]), len(subset))
+        return (
+            list(concat),
+            concat[-1],
+            len(concat),
+            concat.cumulative_sizes,
+            stack[1],
+            named[2],
+            len(stack),
+            stack.__getitems__([0, 2]),
+            named.__getitems__([1]),
+            subset[0],
+            subset.__getitems__([0, 1]),
+            len(subset),
+        )
+
     both(make)
 
 
@@ -169,18 +187,21 @@ def test_chain():
 
             def __len__(self):
                 return 3
+
         chain = Count() + Count()
         return list(chain), len(chain)
+
     both(make)
 
 
-@pytest.mark.parametrize("lengths", [[3, 7], [.3, .7], [.33, .33, .34], [1., 0.]])
+@pytest.mark.parametrize("lengths", [[3, 7], [0.3, 0.7], [0.33, 0.33, 0.34], [1.0, 0.0]])
 def test_random_split(lengths):
     def make(lib, m):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             parts = m.random_split(range(10), lengths)
         return [list(p.indices) for p in parts], [str(w.message) for w in caught]
+
     both(make)
 
 
@@ -188,6 +209,7 @@ def test_subset_must_override_both():
     class Wrong(ours.Subset):
         def __getitem__(self, i):
             return i
+
     with pytest.raises(NotImplementedError, match="overrides __getitem__ but not __getitems__"):
         Wrong(range(3), [0])
 

@@ -1,4 +1,5 @@
 """What can go wrong with worker processes, and that nothing of them is left."""
+
 import gc
 import multiprocessing
 import os
@@ -87,8 +88,11 @@ class Awkward(Exception):
 
 
 def test_exception():
-    text, _ = fails(ValueError, "Caught ValueError in DataLoader worker process 1", at(
-        2, lambda: throw(ValueError("sample is corrupt"))))
+    text, _ = fails(
+        ValueError,
+        "Caught ValueError in DataLoader worker process 1",
+        at(2, lambda: throw(ValueError("sample is corrupt"))),
+    )
     assert "Original Traceback (most recent call last)" in text
     assert "ValueError: sample is corrupt" in text and "in throw" in text
 
@@ -105,22 +109,20 @@ def test_exception_that_cannot_be_made_from_a_message():
 def test_exception_of_a_local_class():
     class Local(Exception):
         pass
+
     fails(RuntimeError, "Caught Local in DataLoader", at(3, lambda: throw(Local("here"))))
 
 
 def test_corrupted_sample():
-    fails(RuntimeError, "stack expects each tensor to be equal size",
-          Of(lambda i: torch.ones(3 if i == 5 else 2)))
+    fails(RuntimeError, "stack expects each tensor to be equal size", Of(lambda i: torch.ones(3 if i == 5 else 2)))
 
 
 def test_sample_that_cannot_be_sent():
-    fails((AttributeError, pickle.PicklingError), "Can't pickle local object",
-          Of(lambda i: lambda: i), collate_fn=list)
+    fails((AttributeError, pickle.PicklingError), "Can't pickle local object", Of(lambda i: lambda: i), collate_fn=list)
 
 
 def test_non_leaf_that_requires_grad():
-    fails(RuntimeError, "Cowardly refusing", Of(lambda i: torch.ones(2, requires_grad=True) * 2),
-          batch_size=None)
+    fails(RuntimeError, "Cowardly refusing", Of(lambda i: torch.ones(2, requires_grad=True) * 2), batch_size=None)
 
 
 def test_iteration_goes_on_after_an_exception():
@@ -135,8 +137,7 @@ def test_iteration_goes_on_after_an_exception():
 
 
 def test_exception_in_worker_init_fn():
-    fails(RuntimeError, "no such disk", Of(int), worker_init_fn=lambda i: throw(
-        RuntimeError("no such disk")))
+    fails(RuntimeError, "no such disk", Of(int), worker_init_fn=lambda i: throw(RuntimeError("no such disk")))
 
 
 def test_exception_while_iterating():
@@ -144,6 +145,7 @@ def test_exception_while_iterating():
         def __iter__(self):
             yield 1
             raise ArithmeticError("half way")
+
     fails(ArithmeticError, "half way", Broken())
 
 
@@ -151,8 +153,11 @@ def test_exception_while_iterating():
 
 
 def test_killed_worker():
-    _, cause = fails(RuntimeError, r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly", at(
-        4, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+    _, cause = fails(
+        RuntimeError,
+        r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly",
+        at(4, lambda: os.kill(os.getpid(), signal.SIGKILL)),
+    )
     assert "is killed by signal: Killed" in cause
 
 
@@ -162,7 +167,7 @@ def test_worker_that_exits():
 
 
 def test_worker_killed_from_outside():
-    iterator = iter(data.DataLoader(Of(lambda i: time.sleep(.05) or i, 500), num_workers=2))
+    iterator = iter(data.DataLoader(Of(lambda i: time.sleep(0.05) or i, 500), num_workers=2))
     next(iterator)
     os.kill(iterator._workers[0].process.pid, signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
@@ -173,8 +178,7 @@ def test_worker_killed_from_outside():
 
 def test_timeout():
     start = time.monotonic()
-    fails(RuntimeError, "DataLoader timed out after 0.5 seconds", at(2, lambda: time.sleep(3)),
-          timeout=.5)
+    fails(RuntimeError, "DataLoader timed out after 0.5 seconds", at(2, lambda: time.sleep(3)), timeout=0.5)
     assert time.monotonic() - start < 8
 
 
@@ -186,10 +190,11 @@ def test_abandoned_iteration():
 
 def test_worker_that_does_not_want_to_end(monkeypatch):
     from functorch_core.data import _multiprocessing
-    monkeypatch.setattr(_multiprocessing, "GRACE", .2)
+
+    monkeypatch.setattr(_multiprocessing, "GRACE", 0.2)
     iterator = iter(data.DataLoader(at(6, lambda: time.sleep(60)), num_workers=2))
     assert next(iterator).item() == 0
-    time.sleep(.3)
+    time.sleep(0.3)
     start = time.monotonic()
     del iterator
     assert time.monotonic() - start < 5
@@ -221,15 +226,16 @@ INTERRUPTED = """
 def test_interrupt_leaves_no_orphans(tmp_path, how, persistent):
     script = tmp_path / "loop.py"
     script.write_text(textwrap.dedent(INTERRUPTED.format(persistent=persistent)))
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, start_new_session=True, text=True)
+    process = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True
+    )
     pids = [int(p) for p in process.stdout.readline().split()]
     assert len(pids) == 2
     (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)
     _, errors = process.communicate(timeout=20)
     deadline = time.monotonic() + 10
     while any(map(alive, pids)) and time.monotonic() < deadline:
-        time.sleep(.05)
+        time.sleep(0.05)
     assert not any(map(alive, pids))
     if how == signal.SIGINT:  # one traceback, of the script itself
         assert errors.count("KeyboardInterrupt") == 1 and "Process" not in errors
@@ -250,12 +256,21 @@ def alive(pid: int) -> bool:
 def test_seeds_are_those_of_pytorch():
     reference = pytest.importorskip("torch")
     from torch.utils.data._utils.worker import _generate_state
+
     found = []
     for lib, module in ((torch, data), (reference, reference.utils.data)):
+
         def sample(i):
             info = module.get_worker_info()
-            return [random.random(), float(np.random.rand()), lib.rand(1).item(), float(info.seed),
-                    info.id, info.num_workers]
+            return [
+                random.random(),
+                float(np.random.rand()),
+                lib.rand(1).item(),
+                float(info.seed),
+                info.id,
+                info.num_workers,
+            ]
+
         lib.manual_seed(7)
         loader = module.DataLoader(Of(sample), num_workers=2, collate_fn=list)
         found.append([list(loader), list(loader)])
@@ -271,8 +286,10 @@ def test_worker_info_is_none_here():
 def test_worker_init_fn_and_persistent_workers():
     def init(i):
         os.environ["WORKER"] = f"{i} of {os.getpid()}"
-    loader = data.DataLoader(Of(lambda i: os.environ["WORKER"]), num_workers=2, collate_fn=set,
-                             worker_init_fn=init, persistent_workers=True)
+
+    loader = data.DataLoader(
+        Of(lambda i: os.environ["WORKER"]), num_workers=2, collate_fn=set, worker_init_fn=init, persistent_workers=True
+    )
     first, second = set().union(*loader), set().union(*loader)
     assert first == second and len(first) == 2
     del loader
@@ -290,18 +307,17 @@ def test_persistent_workers_after_break():
 
 def test_tensors_computed_by_xla_can_be_read():
     with engine.forced_tier("fused"):
-        x = torch.arange(16.).reshape(8, 2) * 2 + 1
+        x = torch.arange(16.0).reshape(8, 2) * 2 + 1
         x.sum().item()
     recorded = x + 1  # not computed when the workers start
-    for dataset in (data.TensorDataset(x), Of(lambda i: (x[i] * 2).exp().sum()),
-                    Of(lambda i: recorded[i])):
+    for dataset in (data.TensorDataset(x), Of(lambda i: (x[i] * 2).exp().sum()), Of(lambda i: recorded[i])):
         alone = [str(b) for b in data.DataLoader(dataset, 3)]
         assert [str(b) for b in load(dataset, batch_size=3)] == alone
 
 
 def test_batches_outlive_the_loader():
     batches = load(Of(lambda i: torch.full((100, 100), float(i))))
-    assert [b[1, 0, 0].item() for b in batches] == [1., 3., 5., 7.]
+    assert [b[1, 0, 0].item() for b in batches] == [1.0, 3.0, 5.0, 7.0]
     changed = [b.add_(1) for b in batches]
     assert changed[0][0, 0].sum().item() == 100
 
@@ -313,21 +329,19 @@ def test_many_batches_are_few_descriptors():
 
 
 def test_prefetching_overlaps():
-    loader = data.DataLoader(Of(lambda i: time.sleep(.05) or i), num_workers=2)
+    loader = data.DataLoader(Of(lambda i: time.sleep(0.05) or i), num_workers=2)
     start = time.monotonic()
     for _ in loader:
-        time.sleep(.05)
-    assert time.monotonic() - start < .75  # one after the other: 0.8
+        time.sleep(0.05)
+    assert time.monotonic() - start < 0.75  # one after the other: 0.8
 
 
 def test_large_prefetch_factor_and_messages():
     big = "x" * 50_000
-    loader = data.DataLoader(Of(lambda i: big, 400), num_workers=2, collate_fn=len,
-                             prefetch_factor=200)
+    loader = data.DataLoader(Of(lambda i: big, 400), num_workers=2, collate_fn=len, prefetch_factor=200)
     assert sum(loader) == 400
     indices = [[i % 8 for i in range(30_000)] for _ in range(6)]
-    loader = data.DataLoader(Of(int), batch_sampler=indices, num_workers=2, collate_fn=sum,
-                             prefetch_factor=3)
+    loader = data.DataLoader(Of(int), batch_sampler=indices, num_workers=2, collate_fn=sum, prefetch_factor=3)
     assert list(loader) == [sum(row) for row in indices]
 
 
@@ -353,20 +367,26 @@ SPAWNED = """
 @pytest.mark.parametrize("shim", [False, True])
 def test_spawn(tmp_path, shim):
     script = tmp_path / "spawned.py"
-    names = ("torch", "torch.utils.data") if shim else (
-        "functorch_core.torch", "functorch_core.data")
+    names = ("torch", "torch.utils.data") if shim else ("functorch_core.torch", "functorch_core.data")
     install = "import functorch_core.shim; functorch_core.shim.install()" if shim else ""
     script.write_text(textwrap.dedent(SPAWNED.format(shim=install, torch=names[0], data=names[1])))
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    expected = [([[0., 2.], [4., 6.]], shim), ([[8., 10.]], shim)]
+    expected = [([[0.0, 2.0], [4.0, 6.0]], shim), ([[8.0, 10.0]], shim)]
     assert done.stdout.strip() == str(expected), done.stderr
 
 
 # ---- the way between processes -------------------------------------------------------------------
 
 OBJECTS = [
-    None, "text", {"a": [1, 2.5]}, b"x" * 100_000, np.arange(5), np.ones((300, 300)),
-    np.ones((300, 300)).T, np.zeros((0, 3)), np.array(["a", "b"]),
+    None,
+    "text",
+    {"a": [1, 2.5]},
+    b"x" * 100_000,
+    np.arange(5),
+    np.ones((300, 300)),
+    np.ones((300, 300)).T,
+    np.zeros((0, 3)),
+    np.array(["a", "b"]),
     [np.full(n, 1.5) for n in range(0, 5000, 333)],
 ]
 
@@ -382,8 +402,7 @@ def test_channel(i):
     b.close()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "bool", "complex64",
-                                   "float8_e5m2"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int8", "bool", "complex64", "float8_e5m2"])
 @pytest.mark.parametrize("shape", [(), (0, 3), (3, 2), (200, 300)])
 def test_channel_with_tensors(dtype, shape):
     a, b = map(Channel, multiprocessing.Pipe())

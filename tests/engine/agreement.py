@@ -1,4 +1,5 @@
 """Programs run in every tier: what they give agrees, and a tier repeats itself bit by bit."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -13,8 +14,7 @@ TOLERANCE = 1e-3  # of programs of some 25 float32 operations
 
 def random_programs(n: int):
     """A test of n random programs, the same ones each time."""
-    return settings(max_examples=n, deadline=None, derandomize=True,
-                    suppress_health_check=[HealthCheck.too_slow])
+    return settings(max_examples=n, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def agree(found: list[np.ndarray], expected: list[np.ndarray], tier: str):

@@ -1,4 +1,5 @@
 """Values without data: what is called on them gives further ones, and records nothing."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,11 +19,14 @@ ADD = unit_of_primitive(p.add.primitive, {}, (THREE, THREE))
 
 def scaled_unit() -> Unit:
     """x * a + b of packed Python numbers, and its double."""
+
     def scaled(x, a, b):
-        made = p.add(p.mul(x, p.broadcast_in_dim(p.convert(a, dtype=x.aval.dtype), shape=(3,),
-                                                 dims=())),
-                     p.broadcast_in_dim(p.convert(b, dtype=x.aval.dtype), shape=(3,), dims=()))
+        made = p.add(
+            p.mul(x, p.broadcast_in_dim(p.convert(a, dtype=x.aval.dtype), shape=(3,), dims=())),
+            p.broadcast_in_dim(p.convert(b, dtype=x.aval.dtype), shape=(3,), dims=()),
+        )
         return [made, p.add(made, made)]
+
     graph = trace_closed(scaled, [THREE, SCALAR_AVALS[float], SCALAR_AVALS[int]], "scaled")
     return Unit(graph, "scaled", True)
 
@@ -51,13 +55,20 @@ def test_a_recording_goes_on(place):
     assert [is_absent(r[0]) for r in results] == [i == place for i in range(4)]
     for first, double in (r for r in results if not is_absent(r[0])):
         np.testing.assert_allclose(to_numpy(first), np.arange(3) * 3.5 + 2)
-        np.testing.assert_allclose(to_numpy(double), np.arange(3) * 7. + 4)
+        np.testing.assert_allclose(to_numpy(double), np.arange(3) * 7.0 + 4)
 
 
 def test_numbers_before_the_operand_go_again():
     def late(a, b, x):
-        return [p.add(x, p.broadcast_in_dim(p.convert(p.add(a, p.convert(b, dtype=a.aval.dtype)),
-                                                      dtype=x.aval.dtype), shape=(3,), dims=()))]
+        return [
+            p.add(
+                x,
+                p.broadcast_in_dim(
+                    p.convert(p.add(a, p.convert(b, dtype=a.aval.dtype)), dtype=x.aval.dtype), shape=(3,), dims=()
+                ),
+            )
+        ]
+
     graph = trace_closed(late, [SCALAR_AVALS[float], SCALAR_AVALS[int], THREE], "late")
     unit, x = Unit(graph, "late", False), from_numpy(np.zeros(3, np.float32))
     first = engine.record(unit, (1.5, 3, x))
@@ -72,4 +83,4 @@ def test_with_ordinary_values(monkeypatch):
     x = from_numpy(np.ones(3, np.float32))
     made: Value = recorder.record_pair(ADD, x, absent(THREE))
     assert is_absent(made) and seen == [ADD]
-    assert to_numpy(recorder.record_pair(ADD, x, x)).tolist() == [2.] * 3
+    assert to_numpy(recorder.record_pair(ADD, x, x)).tolist() == [2.0] * 3

@@ -1,4 +1,5 @@
 """Ops computed by NumPy when they are called, against the same ops recorded, and against NumPy."""
+
 import warnings
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_dear_ops_are_recorded_and_computed_at_the_end():
 
 def test_data_on_a_device_are_read():
     with engine.forced_tier("fused"):
-        x = torch.arange(6.) * 2
+        x = torch.arange(6.0) * 2
         x.sum().item()
     with engine.at_once("this is tested"):
         assert x[2:4].tolist() == [4, 6]
@@ -137,7 +138,7 @@ def test_numpy_warns_the_user_and_not_the_ops(at_once):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert (1 / x).tolist() == [np.inf] * 3
-        assert torch.as_tensor([1e300, 1.]).isinf().tolist() == [True, False]
+        assert torch.as_tensor([1e300, 1.0]).isinf().tolist() == [True, False]
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         np.ones(3) / np.zeros(3)
 
@@ -145,7 +146,8 @@ def test_numpy_warns_the_user_and_not_the_ops(at_once):
 def test_functions_of_the_user_may_call_ops(at_once):
     def double(x):
         return np.asarray((torch.from_numpy(np.array(x)) * 2).numpy())
-    found = fc.pure_callback(double, fc.zeros(3), fc.asarray([1., 2., 3.]))
+
+    found = fc.pure_callback(double, fc.zeros(3), fc.asarray([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(np.asarray(found), [2, 4, 6])
 
 

@@ -1,4 +1,5 @@
 """The static estimates that decide between tiers: what they count, and what they decide."""
+
 from __future__ import annotations
 
 import time
@@ -31,10 +32,14 @@ def test_a_gather_costs_what_it_reads_not_its_table():
     assert rows(1_000_000).fused == rows(100).fused
 
 
-@pytest.mark.parametrize("fun", [
-    lambda x: p.slice(x, start=(5,), limit=(8,)),
-    lambda x: p.dynamic_slice(x, p.constant(np.int64(4)), sizes=(3,)),
-    lambda x: p.reshape(x, shape=(1000, 1000))])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: p.slice(x, start=(5,), limit=(8,)),
+        lambda x: p.dynamic_slice(x, p.constant(np.int64(4)), sizes=(3,)),
+        lambda x: p.reshape(x, shape=(1000, 1000)),
+    ],
+)
 def test_views_cost_nothing_by_their_size(fun):
     assert estimate(fun, ((1_000_000,), F32)).reference < 10
 
@@ -43,13 +48,14 @@ def test_a_part_of_a_large_array_is_computed_by_numpy():
     big = fc.asarray(np.zeros((1 << 22,), np.float32))
     before = engine.stats()["compiles"]
     for i in range(20):
-        np.asarray(big[i:i + 3] + 1)
+        np.asarray(big[i : i + 3] + 1)
     assert engine.stats()["compiles"] == before
 
 
 def test_a_convolution_takes_long_to_compile():
-    conv = estimate(lambda x, k: p.conv(x, k, strides=(1, 1), padding=((0, 0), (0, 0))),
-                    ((8, 3, 32, 32), F32), ((16, 3, 3, 3), F32))
+    conv = estimate(
+        lambda x, k: p.conv(x, k, strides=(1, 1), padding=((0, 0), (0, 0))), ((8, 3, 32, 32), F32), ((16, 3, 3, 3), F32)
+    )
     add = estimate(p.add, ((8, 3), F32), ((8, 3), F32))
     assert conv.compile > 50 * add.compile
 
@@ -59,14 +65,15 @@ def unit_of(n: int, size: int) -> Unit:
         for _ in range(n):
             x = p.sin(x)
         return [x]
+
     return Unit(trace_closed(chain, [aval((size,), F32)]), "chain", True)
 
 
 def test_what_is_compiled_and_when():
-    assert threshold_of([unit_of(1, 10)]) == float("inf")      # print(sin(x)) never pays
+    assert threshold_of([unit_of(1, 10)]) == float("inf")  # print(sin(x)) never pays
     assert threshold_of([unit_of(200, 1000)]) <= MAX_THRESHOLD
     assert threshold_of([unit_of(20, 100_000)] * 50) == 2
-    assert threshold_of([unit_of(20, 10_000_000)]) == 1        # a program of its own costs as much
+    assert threshold_of([unit_of(20, 10_000_000)]) == 1  # a program of its own costs as much
 
 
 def test_a_compiled_program_is_reached_within_ten_sightings():
@@ -77,6 +84,7 @@ def test_a_compiled_program_is_reached_within_ten_sightings():
         for _ in range(20):
             y = fc.sin(y) * 1.5
         return np.asarray(y)
+
     for i in range(10):
         step(i)
     before = engine.stats()["fused_runs"]

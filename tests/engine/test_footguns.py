@@ -1,4 +1,5 @@
 """Every way in which a tracing system could fool its user, on torch Tensors, with the right values."""
+
 from __future__ import annotations
 
 import os
@@ -18,18 +19,18 @@ STEPS = 12  # beyond the sightings after which a recording is compiled
 SIZE = 20_000  # large enough for that to pay
 
 
-def vector(start: float = 0., n: int = SIZE):
+def vector(start: float = 0.0, n: int = SIZE):
     return torch.linspace(start, start + 1, n)
 
 
-def long(x, k: float = 1.):
+def long(x, k: float = 1.0):
     """Enough work that it is compiled."""
     for _ in range(20):
         x = torch.sin(x) * 1.5 + k
     return x
 
 
-def wanted(x: np.ndarray, k: float = 1.) -> np.ndarray:
+def wanted(x: np.ndarray, k: float = 1.0) -> np.ndarray:
     for _ in range(20):
         x = np.sin(x) * np.float32(1.5) + np.float32(k)
     return x
@@ -73,10 +74,11 @@ def test_containers_that_change():
 
 
 def test_closures_over_mutated_state():
-    state = {"k": 0., "w": torch.zeros(())}
+    state = {"k": 0.0, "w": torch.zeros(())}
 
     def step():
         return long(vector(), state["k"]) + state["w"]
+
     for i in range(STEPS):
         state["k"], state["w"] = i * 0.5, torch.tensor(float(i))
         close(step(), wanted(vector().numpy(), i * 0.5) + i)
@@ -100,8 +102,7 @@ def test_two_instances_of_one_class():
     x = torch.randn(32, 64)
     for _ in range(STEPS):
         for m in models:
-            close(m(x).tanh(), np.tanh(x.numpy() @ m.weight.detach().numpy().T
-                                       + m.bias.detach().numpy()))
+            close(m(x).tanh(), np.tanh(x.numpy() @ m.weight.detach().numpy().T + m.bias.detach().numpy()))
 
 
 def test_exceptions_in_the_middle():
@@ -142,15 +143,17 @@ def test_generators():
         while True:
             yield x
             x = x * 2
+
     for _ in range(STEPS):
         make = powers(vector())
         for k in range(5):
-            close(next(make), vector().numpy() * 2 ** k)
+            close(next(make), vector().numpy() * 2**k)
 
 
 def test_recursion():
     def deep(x, n):
-        return x if n == 0 else deep(torch.sin(x) * 1.5 + 1., n - 1)
+        return x if n == 0 else deep(torch.sin(x) * 1.5 + 1.0, n - 1)
+
     for _ in range(STEPS):
         close(deep(vector(), 20), wanted(vector().numpy()))
 
@@ -161,6 +164,7 @@ def test_threads():
     def work(k):
         for _ in range(STEPS):
             found[k] = long(vector(), float(k))
+
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()
@@ -173,15 +177,23 @@ def test_threads():
 # ---- donation ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keep", [
-    lambda x: x[3:7], lambda x: x.view(2, -1), lambda x: x.detach(), lambda x: [x],
-    lambda x: np.from_dlpack(fc.from_dlpack(x)) if hasattr(fc, "from_dlpack") else x.numpy(),
-    lambda x: x.numpy(), lambda x: x.clone()])
+@pytest.mark.parametrize(
+    "keep",
+    [
+        lambda x: x[3:7],
+        lambda x: x.view(2, -1),
+        lambda x: x.detach(),
+        lambda x: [x],
+        lambda x: np.from_dlpack(fc.from_dlpack(x)) if hasattr(fc, "from_dlpack") else x.numpy(),
+        lambda x: x.numpy(),
+        lambda x: x.clone(),
+    ],
+)
 def test_what_still_needs_an_input_keeps_it(keep):
     """An input both donated and kept: by a view, an export, a container."""
     with engine.forced_tier("fused"):
         for _ in range(3):
-            x = vector() + 0.
+            x = vector() + 0.0
             engine.flush()
             kept, expected = keep(x), np.asarray(x.numpy())
             before = [np.array(k) for k in kept] if isinstance(kept, list) else np.array(kept)
@@ -213,8 +225,9 @@ def test_another_thread_keeps_an_input():
         ready.set()
         go.wait()
         found.append(x.numpy())
+
     with engine.forced_tier("fused"):
-        x = vector() + 0.
+        x = vector() + 0.0
         engine.flush()
         expected = x.numpy()
         thread = threading.Thread(target=work, args=(x,))
@@ -234,7 +247,7 @@ def test_values_read_by_other_threads_while_their_own_goes_on_recording():
     interval = sys.getswitchinterval()
 
     def produce():
-        x, index, table, i = torch.zeros(4), torch.zeros(3, dtype=torch.int64), torch.arange(10.), 0
+        x, index, table, i = torch.zeros(4), torch.zeros(3, dtype=torch.int64), torch.arange(10.0), 0
         while time.monotonic() < end:
             x, index, i = x + 1, (index + 1) % 10, i + 1
             y = table[index] + x[0]
@@ -250,7 +263,7 @@ def test_values_read_by_other_threads_while_their_own_goes_on_recording():
                 continue
             i, x, index, y = shared.pop(0)
             assert (x + 1).numpy()[0] == i + 1
-            assert torch.arange(10.)[index][0].item() == i % 10
+            assert torch.arange(10.0)[index][0].item() == i % 10
             assert y[2].item() == i + i % 10
 
     def guarded(fun):
@@ -258,6 +271,7 @@ def test_values_read_by_other_threads_while_their_own_goes_on_recording():
             fun()
         except Exception as error:  # the main thread raises it
             failures.append(error)
+
     threads = [threading.Thread(target=guarded, args=(f,)) for f in (produce, produce, read)]
     sys.setswitchinterval(1e-6)
     try:
@@ -276,6 +290,7 @@ def test_values_read_by_other_threads_while_their_own_goes_on_recording():
 
 def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
     from functorch_core.engine import programs
+
     real, started = programs._compile, []
 
     def slow(*args):
@@ -284,6 +299,7 @@ def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
             threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
             time.sleep(1)
         return real(*args)
+
     monkeypatch.setattr(programs, "_compile", slow)
     x, interrupted = torch.linspace(0, 1, SIZE + 1), 0
     for _ in range(STEPS):
@@ -298,8 +314,10 @@ def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
 
 def test_interrupts_at_any_moment_lose_no_state():
     """A loop whose steps overwrite their input, interrupted 60 times somewhere in its Python."""
+
     def interrupt(*_):
         raise KeyboardInterrupt
+
     x, done, interrupts = torch.zeros(1 << 16), 0, 60
     old = signal.signal(signal.SIGALRM, interrupt)
     for k in range(interrupts):
@@ -333,9 +351,14 @@ print(json.dumps(engine.stats()))
 
 def test_a_second_process_compiles_nothing(tmp_path):
     import json
+
     env = {**os.environ, "FUNCTORCH_CACHE_DIR": str(tmp_path), "FUNCTORCH_CACHE": "1"}
-    runs = [json.loads(subprocess.run([sys.executable, "-c", SCRIPT], env=env, check=True,
-                                      capture_output=True, text=True).stdout) for _ in range(2)]
+    runs = [
+        json.loads(
+            subprocess.run([sys.executable, "-c", SCRIPT], env=env, check=True, capture_output=True, text=True).stdout
+        )
+        for _ in range(2)
+    ]
     assert runs[0]["compiles"] > 0 and runs[0]["fused_runs"] > 0
     assert runs[1]["compiles"] == 0 and runs[1]["disk_hits"] == runs[0]["compiles"]
 
@@ -345,7 +368,7 @@ def test_the_log_names_the_cause_of_a_compilation(capsys):
     try:
         with engine.forced_tier("fused"):
             for n in (5, 5, 7):
-                (torch.ones(n) * 2.5 + 1.).numpy()
+                (torch.ones(n) * 2.5 + 1.0).numpy()
     finally:
         engine.set_log(False)
     said = capsys.readouterr().err
@@ -354,6 +377,7 @@ def test_the_log_names_the_cause_of_a_compilation(capsys):
 
 def test_a_progress_line_for_long_compilations(monkeypatch, capsys):
     from functorch_core.engine import progress
+
     monkeypatch.setattr(progress, "AFTER", 0.01)
     with progress.compiling("silent", 3):
         time.sleep(0.05)
@@ -367,9 +391,10 @@ def test_a_progress_line_for_long_compilations(monkeypatch, capsys):
 def test_an_error_in_a_flush_loses_nothing_that_had_a_value():
     def broken(x):
         raise ValueError("no good")
+
     before = vector() * 2
     recorded = long(before)
-    bad = fc.pure_callback(broken, fc.ShapeDtype((1,), fc.float32), fc.asarray([1.]))
+    bad = fc.pure_callback(broken, fc.ShapeDtype((1,), fc.float32), fc.asarray([1.0]))
     with pytest.raises(ValueError, match="no good"):
         np.asarray(bad)
     close(before, vector().numpy() * 2)

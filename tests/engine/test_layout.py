@@ -1,4 +1,5 @@
 """The channels-last pass: the same function by the NumPy rules, and no transposition between neighbours."""
+
 import numpy as np
 import pytest
 

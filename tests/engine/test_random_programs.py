@@ -1,4 +1,5 @@
 """Random programs: every tier and immediate mode give the same values; a mode repeats itself bit by bit."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -17,13 +18,13 @@ NUMBERS = (0, 1, -1, 2, 0.5, 3.25, -0.75, 7)
 step = st.one_of(
     st.tuples(st.sampled_from(UNARY), st.integers(0, 7)),
     st.tuples(st.sampled_from(BINARY), st.integers(0, 7), st.integers(0, 7)),
-    st.tuples(st.just("number"), st.sampled_from(BINARY), st.integers(0, 7),
-              st.sampled_from(NUMBERS)),
+    st.tuples(st.just("number"), st.sampled_from(BINARY), st.integers(0, 7), st.sampled_from(NUMBERS)),
     st.tuples(st.just("sum"), st.integers(0, 7)),
     st.tuples(st.just("flip"), st.integers(0, 7)),
     st.tuples(st.just("matmul"), st.integers(0, 7), st.integers(0, 7)),
     st.tuples(st.just("look"), st.integers(0, 7)),
-    st.tuples(st.just("forget"), st.integers(0, 7)))
+    st.tuples(st.just("forget"), st.integers(0, 7)),
+)
 programs = st.lists(step, min_size=1, max_size=25)
 
 
@@ -32,8 +33,10 @@ def execute(program) -> list[np.ndarray]:
     start = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3)
     stack, seen = [fc.asarray(start), fc.asarray(start.T * 0.5)], []
     for name, *args in program:
+
         def pick(i):
             return stack[i % len(stack)]
+
         if name == "number":
             op, i, number = args
             stack.append(getattr(fc, op)(pick(i), number))
@@ -68,7 +71,10 @@ def test_fused_programs_give_the_same_values(program):
 @pytest.mark.parametrize("seed", range(3))
 def test_long_random_programs_repeated_until_compiled(seed):
     rng = np.random.default_rng(seed)
-    program = [("number", BINARY[rng.integers(5)], int(rng.integers(8)), NUMBERS[rng.integers(8)])
-               if rng.random() < 0.3 else (UNARY[rng.integers(2)], int(rng.integers(8)))
-               for _ in range(60)]
+    program = [
+        ("number", BINARY[rng.integers(5)], int(rng.integers(8)), NUMBERS[rng.integers(8)])
+        if rng.random() < 0.3
+        else (UNARY[rng.integers(2)], int(rng.integers(8)))
+        for _ in range(60)
+    ]
     check_repeated(lambda: execute(program), 6)

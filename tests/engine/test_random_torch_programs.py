@@ -1,5 +1,6 @@
 """Random programs on torch Tensors, with views, writes, gradients and indices: all tiers agree with
 immediate mode, and each repeats itself bit by bit."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,7 +29,8 @@ step = st.one_of(
     st.tuples(st.just("matmul"), index, index),
     st.tuples(st.just("gradient"), index),
     st.tuples(st.just("look"), index),
-    st.tuples(st.just("forget"), index))
+    st.tuples(st.just("forget"), index),
+)
 programs = st.lists(step, min_size=1, max_size=20)
 
 
@@ -47,8 +49,10 @@ def execute(program) -> list[np.ndarray]:
     start = torch.linspace(-1, 1, 9).reshape(3, 3)
     stack, seen = [start.clone(), start.T * 0.5], []
     for name, *args in program:
+
         def pick(i):
             return stack[i % len(stack)]
+
         if name == "number":
             stack.append(getattr(pick(args[1]), args[0])(args[2]))
         elif name == "view":
@@ -90,7 +94,10 @@ def test_fused_and_per_op_programs_give_the_same_values(program):
 @pytest.mark.parametrize("seed", range(3))
 def test_programs_repeated_until_they_are_compiled(seed):
     rng = np.random.default_rng(seed)
-    program = [(BINARY[rng.integers(5)], int(rng.integers(8)), int(rng.integers(8)))
-               if rng.random() < 0.3 else (UNARY[rng.integers(2)], int(rng.integers(8)))
-               for _ in range(60)]
+    program = [
+        (BINARY[rng.integers(5)], int(rng.integers(8)), int(rng.integers(8)))
+        if rng.random() < 0.3
+        else (UNARY[rng.integers(2)], int(rng.integers(8)))
+        for _ in range(60)
+    ]
     check_repeated(lambda: execute(program), 8)

@@ -1,4 +1,5 @@
 """The recorder: every way in which a tracing system could fool its user, with the right values."""
+
 from __future__ import annotations
 
 import gc
@@ -34,8 +35,7 @@ def test_values_agree_in_every_tier(tier):
     with engine.forced_tier(tier):
         x = vector(1, 2, 3)
         y = fc.exp(x) * 2 + x[::-1]
-        np.testing.assert_allclose(np.asarray(y), np.exp([1, 2, 3]) * 2 + np.array([3, 2, 1]),
-                                   rtol=1e-6)
+        np.testing.assert_allclose(np.asarray(y), np.exp([1, 2, 3]) * 2 + np.array([3, 2, 1]), rtol=1e-6)
 
 
 @EACH_TIER
@@ -91,6 +91,7 @@ def test_branches_that_change():
     def step(i):
         x = vector(1, 2)
         return x + 1 if i % 3 else fc.sin(x)
+
     for i, found in enumerate(repeat(step)):
         wanted = np.array([2, 3]) if i % 3 else np.sin([1, 2])
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
@@ -113,6 +114,7 @@ def test_closures_over_mutated_state():
     def step(i):
         state["scale"] = i * 0.25
         return vector(4) * state["scale"]
+
     for i, found in enumerate(repeat(step)):
         assert found[0] == i
 
@@ -184,6 +186,7 @@ def test_exceptions_in_the_middle():
         with pytest.raises(ValueError):
             x + vector(1, 2, 3)
         return x + i
+
     for i, found in enumerate(repeat(step)):
         np.testing.assert_array_equal(found, [3 + i, 6 + i])
 
@@ -196,6 +199,7 @@ def test_generators_and_recursion():
 
     def factorial(x, n):
         return x if n == 0 else factorial(x * n, n - 1)
+
     for _ in range(5):
         gen = powers(vector(1))
         assert [next(gen).item() for _ in range(6)] == [1, 2, 4, 8, 16, 32]
@@ -209,6 +213,7 @@ def test_the_same_function_on_two_instances():
 
         def __call__(self, x):
             return x * self.w + 1
+
     a, b = Layer(2), Layer(3)
     for _ in range(20):
         assert (a(vector(1)).item(), b(vector(1)).item()) == (3, 4)
@@ -229,6 +234,7 @@ def test_threads_record_apart_and_values_cross():
             results[n] = np.asarray(y)
         except Exception as error:  # reported below, in the test's own thread
             errors.append(error)
+
     threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
     for t in threads:
         t.start()
@@ -240,10 +246,12 @@ def test_threads_record_apart_and_values_cross():
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-@pytest.mark.parametrize("call, expected", [
-    (lambda a, b: a * b, [8, 15]), (lambda a, b: fc.concat([a, b]), [2, 3, 4, 5])])
+@pytest.mark.parametrize(
+    "call, expected", [(lambda a, b: a * b, [8, 15]), (lambda a, b: fc.concat([a, b]), [2, 3, 4, 5])]
+)
 def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expected):
     from functorch_core.engine import recorder
+
     a, b = vector(1, 2) + 1, vector(3, 4) + 1
     seen, real = [], recorder.is_internal
 
@@ -254,6 +262,7 @@ def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expec
             reader.start()
             reader.join()
         return real(filename)
+
     monkeypatch.setattr(recorder, "is_internal", look)
     c = call(a, b)
     monkeypatch.undo()
@@ -265,6 +274,7 @@ def test_another_thread_flushes_in_the_middle_of_a_call(monkeypatch, call, expec
 @pytest.mark.parametrize("call", [lambda a, b: a * b, lambda a, b: fc.concat([a, b])])
 def test_an_interrupt_in_the_middle_of_a_call_forgets_it(monkeypatch, call):
     from functorch_core.engine import recorder
+
     a, b = vector(1, 2) + 1, vector(3, 4) + 1
     monkeypatch.setattr(recorder, "is_internal", _raise_interrupt)
     with pytest.raises(KeyboardInterrupt):
@@ -294,6 +304,7 @@ def test_a_forked_child_computes_by_numpy():
 
 def test_an_interrupt_in_the_middle_of_a_flush_loses_nothing(monkeypatch):
     from functorch_core.engine import programs
+
     x = vector(1, 2) * 2
     real = programs.run_schedule
     monkeypatch.setattr(programs, "run_schedule", _raise_interrupt)
@@ -314,6 +325,7 @@ def _raise_interrupt(*args):
 def test_an_error_inside_a_flush_names_the_op_and_the_line():
     def broken(x):
         raise ValueError("no good")
+
     before = vector(1) * 2
     y = fc.pure_callback(broken, fc.ShapeDtype((1,), fc.float32), vector(3))  # the line
     z = y + 1
@@ -345,6 +357,7 @@ def test_learning_rates_never_recompile():
 def test_fail_on_recompile_says_why():
     def step(x):
         return np.asarray(fc.sin(x) * 2 + 1)
+
     with engine.forced_tier("fused"):
         step(vector(1, 2))
         with pytest.raises(engine.RecompileError, match="float32"), engine.fail_on_recompile():
@@ -363,14 +376,16 @@ def test_a_loop_without_observation_reaches_a_recurring_key():
     np.testing.assert_allclose(np.asarray(x), [2, 2], rtol=1e-5)
 
 
-@pytest.mark.parametrize("ids, wanted", [
-    ([1, 2, 3] * 10, 3), ([9, 8] + [1, 2] * 10, 2), (list(range(20)), 0), ([5] * 8, 1)])
+@pytest.mark.parametrize(
+    "ids, wanted", [([1, 2, 3] * 10, 3), ([9, 8] + [1, 2] * 10, 2), (list(range(20)), 0), ([5] * 8, 1)]
+)
 def test_periods(ids, wanted):
     assert period(ids) == wanted
 
 
 def test_caches_are_bounded(monkeypatch):
     from functorch_core.engine import programs
+
     monkeypatch.setattr(programs, "MAX_PLANS", 20)
     for n in range(1, 60):
         np.asarray(fc.zeros(n) + 1.5)
@@ -384,15 +399,18 @@ def test_stats_and_log(capsys):
     finally:
         engine.set_log(False)
     assert "flush" in capsys.readouterr().err
-    assert {"flushes", "compiles", "compile_seconds", "disk_hits", "reference_ops", "op_runs",
-            "fused_runs"} <= set(engine.stats())
+    assert {"flushes", "compiles", "compile_seconds", "disk_hits", "reference_ops", "op_runs", "fused_runs"} <= set(
+        engine.stats()
+    )
 
 
 def test_dead_values_are_not_computed():
     calls = []
+
     def note(x):
         calls.append(1)
         return x
+
     y = fc.pure_callback(note, fc.ShapeDtype((1,), fc.float32), vector(3))
     del y
     gc.collect()

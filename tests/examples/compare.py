@@ -1,11 +1,12 @@
 """The example programs under this library and PyTorch: are losses equal, how long is a step?
 
-    python -m tests.examples.compare                 # all: 50 steps, every loss compared
-    python -m tests.examples.compare vae gnn         # some
-    python -m tests.examples.compare --double resnet # in float64, where rounding does not matter
-    python -m tests.examples.compare --seed 3 lstm_lm
-    python -m tests.examples.compare --time vae      # step times, printing rarely; run it twice
+python -m tests.examples.compare                 # all: 50 steps, every loss compared
+python -m tests.examples.compare vae gnn         # some
+python -m tests.examples.compare --double resnet # in float64, where rounding does not matter
+python -m tests.examples.compare --seed 3 lstm_lm
+python -m tests.examples.compare --time vae      # step times, printing rarely; run it twice
 """
+
 import argparse
 import os
 import pathlib
@@ -28,18 +29,21 @@ torch.Tensor.float = torch.Tensor.double
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-TIMED = {"resnet": 24, "lstm_lm": 80, "vae": 1000, "dcgan": 200, "vit": 120, "gnn": 200,
-         "dqn": 1500}
+TIMED = {"resnet": 24, "lstm_lm": 80, "vae": 1000, "dcgan": 200, "vit": 120, "gnn": 200, "dqn": 1500}
 
 
-def run(launcher: list[str], name: str, *args: str, double: bool = False,
-        **environment: str) -> str:
+def run(launcher: list[str], name: str, *args: str, double: bool = False, **environment: str) -> str:
     """What a program prints, in a process of its own; an error if it fails."""
     path = str(ROOT / "examples" / f"{name}.py")
     launcher = [*launcher, "-c", IN_DOUBLE] if double else launcher
     done = subprocess.run(
-        [sys.executable, *launcher, path, *args], capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, timeout=600)
+        [sys.executable, *launcher, path, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        timeout=600,
+    )
     if done.returncode:
         raise RuntimeError(f"{name} {' '.join(args)} failed:\n{done.stderr}")
     return done.stdout
@@ -77,8 +81,7 @@ def measure(name: str):
     """Print the time of a step."""
     args = ["--steps", str(TIMED[name]), "--every", str(TIMED[name] // 4)]
     ours, theirs = (step_time(run(launcher, name, *args)) for launcher in (OURS, PYTORCH))
-    print(f"{name:8} {ours:7.2f} ms a step, PyTorch {theirs:7.2f}, ratio {ours / theirs:.2f}",
-          flush=True)
+    print(f"{name:8} {ours:7.2f} ms a step, PyTorch {theirs:7.2f}, ratio {ours / theirs:.2f}", flush=True)
 
 
 def main(args: list[str]):

@@ -1,4 +1,5 @@
 """The example programs, shortened, under this library and under real PyTorch: the same losses."""
+
 import pytest
 
 from .compare import OURS, PROGRAMS, PYTORCH, deviation, losses, run

@@ -1,4 +1,5 @@
 """One program run with PyTorch and with this library, and their results compared."""
+
 from __future__ import annotations
 
 import warnings

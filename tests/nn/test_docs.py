@@ -1,4 +1,5 @@
 """The examples in the docstrings of nn, optim and data run, and what is public has a docstring."""
+
 from __future__ import annotations
 
 import contextlib
@@ -72,13 +73,33 @@ def test_the_example_runs(name, text):
     assert not runner.failures, "".join(report)
 
 
-@pytest.mark.parametrize("package", [
-    nn, nn.functional, nn.init, nn.utils, nn.utils.rnn, nn.utils.parametrize,
-    nn.utils.parametrizations, nn.attention, optim, optim.lr_scheduler, optim.swa_utils,
-    optim.functional, data], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package",
+    [
+        nn,
+        nn.functional,
+        nn.init,
+        nn.utils,
+        nn.utils.rnn,
+        nn.utils.parametrize,
+        nn.utils.parametrizations,
+        nn.attention,
+        optim,
+        optim.lr_scheduler,
+        optim.swa_utils,
+        optim.functional,
+        data,
+    ],
+    ids=lambda package: package.__name__,
+)
 def test_what_is_public_has_a_docstring(package):
     names = getattr(package, "__all__", [n for n in dir(package) if not n.startswith("_")])
-    without = [name for name in names if callable(x := getattr(package, name, None))
-               and x.__module__.startswith(OURS)
-               and not name.startswith("_") and not (x.__doc__ or "").strip()]
+    without = [
+        name
+        for name in names
+        if callable(x := getattr(package, name, None))
+        and x.__module__.startswith(OURS)
+        and not name.startswith("_")
+        and not (x.__doc__ or "").strip()
+    ]
     assert not without

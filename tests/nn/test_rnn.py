@@ -4,8 +4,7 @@ import pytest
 
 from tests.nn.both import agree, failing, warned
 
-LAYERS = [("RNN", {}), ("RNN", {"nonlinearity": "relu"}), ("LSTM", {}), ("LSTM", {"proj_size": 2}),
-          ("GRU", {})]
+LAYERS = [("RNN", {}), ("RNN", {"nonlinearity": "relu"}), ("LSTM", {}), ("LSTM", {"proj_size": 2}), ("GRU", {})]
 SHAPES = [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False, "batch_first": True}]
 
 
@@ -25,8 +24,19 @@ def test_layers(name, own, kwargs):
         again, last = m(x, state)  # an initial state
         (total(out) + total(again) + total(last)).backward()
         unbatched = m(x.detach()[0])
-        return [m, m.state_dict(), out, state, again, last, x.grad, unbatched,
-                [p.grad for p in m.parameters()], [len(w) for w in m.all_weights]]
+        return [
+            m,
+            m.state_dict(),
+            out,
+            state,
+            again,
+            last,
+            x.grad,
+            unbatched,
+            [p.grad for p in m.parameters()],
+            [len(w) for w in m.all_weights],
+        ]
+
     agree(program)
 
 
@@ -36,25 +46,27 @@ def test_packed(name, own):
         rnn = t.nn.utils.rnn
         sequences = [t.randn(n, 3, requires_grad=True) for n in (2, 5, 1, 4)]
         packed = rnn.pack_sequence(sequences, enforce_sorted=False)
-        m = getattr(t.nn, name)(3, 4, 2, bidirectional=True, dropout=.4, **own)
+        m = getattr(t.nn, name)(3, 4, 2, bidirectional=True, dropout=0.4, **own)
         out, state = m(packed)
         again, last = m(packed, state)
         (total(out.data) + total(again.data) + total(last)).backward()
-        return [out, state, again, last, [x.grad for x in sequences],
-                [p.grad for p in m.parameters()]]
+        return [out, state, again, last, [x.grad for x in sequences], [p.grad for p in m.parameters()]]
+
     agree(program)
 
 
 def test_dropout_between_layers_draws_the_same():
     def program(t):
-        m = t.nn.GRU(2, 3, 3, dropout=.5, batch_first=True)
+        m = t.nn.GRU(2, 3, 3, dropout=0.5, batch_first=True)
         x = t.randn(2, 4, 2)
         return [m(x), m(x), m.eval()(x)]
+
     agree(program)
 
 
-@pytest.mark.parametrize("name,args", [
-    ("RNNCell", ()), ("RNNCell", (True, "relu")), ("LSTMCell", ()), ("GRUCell", (False,))], ids=str)
+@pytest.mark.parametrize(
+    "name,args", [("RNNCell", ()), ("RNNCell", (True, "relu")), ("LSTMCell", ()), ("GRUCell", (False,))], ids=str
+)
 def test_cells(name, args):
     def program(t):
         m = getattr(t.nn, name)(3, 4, *args)
@@ -64,8 +76,8 @@ def test_cells(name, args):
             h = m(x, h)
         total(h).backward()
         state = (h[0][0], h[1][0]) if name == "LSTMCell" else h[0]
-        return [m, m.state_dict(), h, x.grad, [p.grad for p in m.parameters()], m(x[0]),
-                m(x[0], state)]
+        return [m, m.state_dict(), h, x.grad, [p.grad for p in m.parameters()], m(x[0]), m(x[0], state)]
+
     agree(program)
 
 
@@ -76,10 +88,12 @@ def test_functions():
         w = m._flat_weights
         packed = t.nn.utils.rnn.pack_sequence([t.randn(3, 2), t.randn(1, 2)])
         zeros = t.zeros(1, 2, 3)
-        return [t.lstm(x, (h, h), w, True, 1, 0., False, False, False),
-                t.lstm(packed.data, packed.batch_sizes, (zeros, zeros), w, True, 1, 0., False,
-                       False),
-                t.gru_cell(t.ones(1, 2), t.ones(1, 1), t.ones(3, 2), t.ones(3, 1))]
+        return [
+            t.lstm(x, (h, h), w, True, 1, 0.0, False, False, False),
+            t.lstm(packed.data, packed.batch_sizes, (zeros, zeros), w, True, 1, 0.0, False, False),
+            t.gru_cell(t.ones(1, 2), t.ones(1, 1), t.ones(3, 2), t.ones(3, 1)),
+        ]
+
     agree(program)
 
 
@@ -87,9 +101,10 @@ def test_double_backward():
     def program(t):
         m = t.nn.GRU(2, 2)
         x = t.randn(3, 1, 2, requires_grad=True)
-        g, = t.autograd.grad(total(m(x)[0]), x, create_graph=True)
+        (g,) = t.autograd.grad(total(m(x)[0]), x, create_graph=True)
         g.pow(2).sum().backward()
         return [g, x.grad, m.weight_hh_l0.grad]
+
     agree(program)
 
 
@@ -98,19 +113,41 @@ def test_errors():
         nn, x = t.nn, t.ones(4, 2, 3)
         lstm, rnn, gru = nn.LSTM(3, 4), nn.RNN(3, 4), nn.GRU(3, 4)
         h = t.zeros(1, 2, 4)
-        return [failing(*c) for c in (
-            (lstm, t.ones(3)), (gru, t.ones(3)), (rnn, t.ones(3)), (lstm, t.ones(4, 2, 2)),
-            (lstm, x, (h, t.zeros(1, 2, 5))), (lstm, x, (t.zeros(1, 3, 4), h)), (gru, x, h[0]),
-            (gru, x[0], h), (lstm, x, (h[0], h)), (lstm, x.double()), (gru, x, t.zeros(2, 2, 4)),
-            (nn.LSTM, 0, 4), (nn.LSTM, 3, 0), (nn.LSTM, 3., 4), (nn.LSTM, 3, 4, 0),
-            (nn.LSTM, 3, 4, 1, 3), (nn.LSTM, 3, 4, 1, True, 3), (nn.LSTM, 3, 4, 1, True, False, 2.),
-            (nn.RNNBase, "X", 3, 4), (nn.RNN, 3, 4, 1, "sin"))] + [
+        return [
+            failing(*c)
+            for c in (
+                (lstm, t.ones(3)),
+                (gru, t.ones(3)),
+                (rnn, t.ones(3)),
+                (lstm, t.ones(4, 2, 2)),
+                (lstm, x, (h, t.zeros(1, 2, 5))),
+                (lstm, x, (t.zeros(1, 3, 4), h)),
+                (gru, x, h[0]),
+                (gru, x[0], h),
+                (lstm, x, (h[0], h)),
+                (lstm, x.double()),
+                (gru, x, t.zeros(2, 2, 4)),
+                (nn.LSTM, 0, 4),
+                (nn.LSTM, 3, 0),
+                (nn.LSTM, 3.0, 4),
+                (nn.LSTM, 3, 4, 0),
+                (nn.LSTM, 3, 4, 1, 3),
+                (nn.LSTM, 3, 4, 1, True, 3),
+                (nn.LSTM, 3, 4, 1, True, False, 2.0),
+                (nn.RNNBase, "X", 3, 4),
+                (nn.RNN, 3, 4, 1, "sin"),
+            )
+        ] + [
             failing(lambda: nn.LSTM(3, 4, proj_size=4)),
             failing(lambda: nn.LSTM(3, 4, proj_size=-1)),
-            failing(lambda: nn.GRU(3, 4, proj_size=1)), failing(nn.GRUCell(3, 4), t.ones(1, 1, 3)),
+            failing(lambda: nn.GRU(3, 4, proj_size=1)),
+            failing(nn.GRUCell(3, 4), t.ones(1, 1, 3)),
             failing(nn.LSTMCell(3, 4), t.ones(1, 3), (t.ones(1, 1, 4), h)),
-            failing(nn.RNNCell(3, 4), t.ones(1, 2)), failing(nn.RNNCell(3, 4), t.ones(1, 3), h[0]),
-            warned(lambda: nn.GRU(3, 4, dropout=.1))]
+            failing(nn.RNNCell(3, 4), t.ones(1, 2)),
+            failing(nn.RNNCell(3, 4), t.ones(1, 3), h[0]),
+            warned(lambda: nn.GRU(3, 4, dropout=0.1)),
+        ]
+
     agree(program)
 
 
@@ -121,8 +158,8 @@ def test_weights_put_in_place_are_used():
         t.nn.utils.parametrizations.weight_norm(m, "weight_hh_l0")
         out = m(t.ones(3, 1, 2))[0]
         out.sum().backward()
-        return [out, m.parametrizations.weight_hh_l0.original0.grad, m.double()(
-            t.ones(1, 1, 2, dtype=t.float64))[0]]
+        return [out, m.parametrizations.weight_hh_l0.original0.grad, m.double()(t.ones(1, 1, 2, dtype=t.float64))[0]]
+
     agree(program)
 
 
@@ -137,28 +174,47 @@ def test_pack_and_pad(batch_first, sort):
         x = t.randn(4, 5, 2, requires_grad=True)
         y = x if batch_first else x.transpose(0, 1)
         packed = rnn.pack_padded_sequence(y, lengths, batch_first, enforce_sorted=sort)
-        padded, sizes = rnn.pad_packed_sequence(packed, batch_first, -1., 6)
+        padded, sizes = rnn.pad_packed_sequence(packed, batch_first, -1.0, 6)
         total(padded).backward()
-        return [packed, padded, sizes, x.grad, rnn.unpack_sequence(packed), packed.double().data,
-                packed.to(t.float32) is packed, packed.is_cuda]
+        return [
+            packed,
+            padded,
+            sizes,
+            x.grad,
+            rnn.unpack_sequence(packed),
+            packed.double().data,
+            packed.to(t.float32) is packed,
+            packed.is_cuda,
+        ]
+
     agree(program)
 
 
 def test_pad_sequence():
     def program(t):
         rnn, xs = t.nn.utils.rnn, [t.ones(2, 3), t.ones(4, 3), t.ones(1, 3)]
-        return [rnn.pad_sequence(xs), rnn.pad_sequence(xs, True, 5.),
-                rnn.pad_sequence(xs, True, 5., "left"),
-                rnn.pad_sequence([t.arange(3), t.arange(2)]),
-                rnn.unpad_sequence(rnn.pad_sequence(xs), t.tensor([2, 4, 1]))]
+        return [
+            rnn.pad_sequence(xs),
+            rnn.pad_sequence(xs, True, 5.0),
+            rnn.pad_sequence(xs, True, 5.0, "left"),
+            rnn.pad_sequence([t.arange(3), t.arange(2)]),
+            rnn.unpad_sequence(rnn.pad_sequence(xs), t.tensor([2, 4, 1])),
+        ]
+
     agree(program)
 
 
 def test_packing_errors():
     def program(t):
         rnn, x = t.nn.utils.rnn, t.ones(3, 2, 1)
-        return [failing(*c)[0] for c in (
-            (rnn.pack_padded_sequence, x, [1, 2]), (rnn.pack_padded_sequence, x, [2, 0]),
-            (rnn.pack_padded_sequence, x, [2]), (rnn.pad_sequence, 3))] + [
-            failing(rnn.pad_packed_sequence, rnn.pack_sequence([t.ones(3, 1)]), False, 0., 2)]
+        return [
+            failing(*c)[0]
+            for c in (
+                (rnn.pack_padded_sequence, x, [1, 2]),
+                (rnn.pack_padded_sequence, x, [2, 0]),
+                (rnn.pack_padded_sequence, x, [2]),
+                (rnn.pad_sequence, 3),
+            )
+        ] + [failing(rnn.pad_packed_sequence, rnn.pack_sequence([t.ones(3, 1)]), False, 0.0, 2)]
+
     agree(program)

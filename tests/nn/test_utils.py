@@ -1,4 +1,5 @@
 """nn.utils, nn.attention, nn.grad and nn.parallel against PyTorch."""
+
 import copy
 import importlib
 
@@ -20,14 +21,19 @@ def test_clipping():
     def program(t):
         m, u = t.nn.Linear(3, 4), t.nn.utils
         m(t.randn(5, 3)).pow(2).sum().backward()
-        out = [u.get_total_norm([p.grad for p in m.parameters()], 1.),
-               u.clip_grad_norm_(m.parameters(), .5), m.weight.grad.clone(),
-               u.clip_grad_norm_(m.parameters(), 1., float("inf")),
-               u.clip_grad_norm_(m.weight, 99.), u.clip_grad_norm_([t.ones(1)], 1.)]
-        u.clip_grad_value_(m.parameters(), .05)
-        out += [m.weight.grad.clone(), warned(u.clip_grad_norm, m.parameters(), 1.)]
+        out = [
+            u.get_total_norm([p.grad for p in m.parameters()], 1.0),
+            u.clip_grad_norm_(m.parameters(), 0.5),
+            m.weight.grad.clone(),
+            u.clip_grad_norm_(m.parameters(), 1.0, float("inf")),
+            u.clip_grad_norm_(m.weight, 99.0),
+            u.clip_grad_norm_([t.ones(1)], 1.0),
+        ]
+        u.clip_grad_value_(m.parameters(), 0.05)
+        out += [m.weight.grad.clone(), warned(u.clip_grad_norm, m.parameters(), 1.0)]
         m.weight.grad[0, 0] = float("inf")
-        return out + [failing(u.clip_grad_norm_, m.parameters(), 1., 2., True)]
+        return out + [failing(u.clip_grad_norm_, m.parameters(), 1.0, 2.0, True)]
+
     agree(program)
 
 
@@ -38,6 +44,7 @@ def test_vectors():
         u.vector_to_parameters(vector * 2, m.parameters())
         m(t.ones(1, 3)).sum().backward()
         return [vector, m.state_dict(), m.weight.grad, failing(u.vector_to_parameters, 3, [])]
+
     agree(program)
 
 
@@ -45,6 +52,7 @@ def test_skip_init_draws_nothing():
     def program(t):
         m = t.nn.utils.skip_init(t.nn.Linear, 3, 4, bias=False)
         return [m, t.rand(2), failing(t.nn.utils.skip_init, t.nn.ReLU)]
+
     agree(program)
 
 
@@ -58,9 +66,15 @@ def test_fusion():
         b.eval()
         x = t.randn(1, 2, 5, 5)
         linear, norm = nn.Linear(2, 3).eval(), nn.BatchNorm1d(3).eval()
-        return [u.fuse_conv_bn_eval(c, b)(x), b(c(x)), not_yet, u.fuse_linear_bn_eval(linear, norm),
-                u.fuse_linear_bn_eval(linear, norm).weight,
-                failing(u.fuse_linear_bn_eval, nn.Linear(2, 2).eval(), norm)]
+        return [
+            u.fuse_conv_bn_eval(c, b)(x),
+            b(c(x)),
+            not_yet,
+            u.fuse_linear_bn_eval(linear, norm),
+            u.fuse_linear_bn_eval(linear, norm).weight,
+            failing(u.fuse_linear_bn_eval, nn.Linear(2, 2).eval(), norm),
+        ]
+
     agree(program)
 
 
@@ -90,24 +104,35 @@ def test_register_and_remove():
         P.register_parametrization(m, "weight", Symmetric())
         P.register_parametrization(m, "weight", Double())
         m(t.ones(1, 3)).sum().backward()
-        out = [m, m.weight, m.parametrizations.weight.original.grad, m.state_dict(),
-               P.is_parametrized(m, "bias"), P.type_before_parametrizations(m) is nn.Linear,
-               type(m).__name__, failing(copy.copy, m)]
+        out = [
+            m,
+            m.weight,
+            m.parametrizations.weight.original.grad,
+            m.state_dict(),
+            P.is_parametrized(m, "bias"),
+            P.type_before_parametrizations(m) is nn.Linear,
+            type(m).__name__,
+            failing(copy.copy, m),
+        ]
         with P.cached():
             out += [m.weight is m.weight]
         c = copy.deepcopy(m)
-        out += [c, c.weight, failing(setattr, m, "weight", t.ones(3, 3)),
-                failing(P.register_parametrization, m, "weight", Wrong()),
-                failing(P.register_parametrization, nn.Linear(2, 2), "weight", Wrong()),
-                failing(P.register_parametrization, m, "x", Wrong())[0]]
+        out += [
+            c,
+            c.weight,
+            failing(setattr, m, "weight", t.ones(3, 3)),
+            failing(P.register_parametrization, m, "weight", Wrong()),
+            failing(P.register_parametrization, nn.Linear(2, 2), "weight", Wrong()),
+            failing(P.register_parametrization, m, "x", Wrong())[0],
+        ]
         P.remove_parametrizations(m, "weight")
         plain = P.register_parametrization(nn.Linear(2, 2), "weight", Double())
         P.remove_parametrizations(plain, "weight", leave_parametrized=False)
         d = P.register_parametrization(nn.Linear(2, 2), "bias", Double())
         d.bias = t.ones(2)
         e = P.transfer_parametrizations_and_params(d, nn.Linear(2, 2))
-        return out + [m, m.weight, plain.weight, d.bias, d.state_dict(), e.state_dict(),
-                      type(m).__name__]
+        return out + [m, m.weight, plain.weight, d.bias, d.state_dict(), e.state_dict(), type(m).__name__]
+
     agree(program)
 
 
@@ -117,12 +142,23 @@ def test_weight_norm():
         old = t.nn.utils.weight_norm(t.nn.Linear(3, 4), dim=None)
         y, z = m(t.randn(1, 2, 5, 5)), old(t.randn(2, 3))
         (y.sum() + z.sum()).backward()
-        out = [y, z, m, m.state_dict(), old.state_dict(), old.weight_g.grad,
-               m.parametrizations.weight.original0.grad, failing(t.nn.utils.weight_norm, old)]
-        out += [m.load_state_dict({"bias": t.ones(3), "weight_g": t.ones(3, 1, 1, 1),
-                                   "weight_v": t.ones(3, 2, 3, 3)}), m.weight]
+        out = [
+            y,
+            z,
+            m,
+            m.state_dict(),
+            old.state_dict(),
+            old.weight_g.grad,
+            m.parametrizations.weight.original0.grad,
+            failing(t.nn.utils.weight_norm, old),
+        ]
+        out += [
+            m.load_state_dict({"bias": t.ones(3), "weight_g": t.ones(3, 1, 1, 1), "weight_v": t.ones(3, 2, 3, 3)}),
+            m.weight,
+        ]
         t.nn.utils.remove_weight_norm(old)
         return out + [old.state_dict(), failing(t.nn.utils.remove_weight_norm, old)]
+
     agree(program)
 
 
@@ -132,19 +168,17 @@ def test_spectral_norm():
         m = u.parametrizations.spectral_norm(nn.ConvTranspose2d(2, 3, 3))
         y = m(m(t.randn(1, 2, 5, 5))[:, :2])
         y.sum().backward()
-        out = [y, m, m.state_dict(), m.parametrizations.weight.original.grad,
-               m.eval()(t.ones(1, 2, 3, 3))]
+        out = [y, m, m.state_dict(), m.parametrizations.weight.original.grad, m.eval()(t.ones(1, 2, 3, 3))]
         out += [u.parametrizations.spectral_norm(nn.LayerNorm(3)).weight]
         old = u.spectral_norm(nn.Linear(3, 4))
         z = old(t.randn(2, 3)) + old(t.randn(2, 3))
         z.sum().backward()
         other = u.spectral_norm(nn.Linear(3, 4))
         other.load_state_dict(old.state_dict())
-        out += [z, old.weight_orig.grad, old.state_dict(), other.state_dict(),
-                old.state_dict()._metadata]
+        out += [z, old.weight_orig.grad, old.state_dict(), other.state_dict(), old.state_dict()._metadata]
         u.remove_spectral_norm(old)
-        return out + [old.state_dict(), failing(u.remove_spectral_norm, old),
-                      len(old._state_dict_hooks)]
+        return out + [old.state_dict(), failing(u.remove_spectral_norm, old), len(old._state_dict_hooks)]
+
     agree(program)
 
 
@@ -157,9 +191,16 @@ def test_orthogonal(kind, shape):
         w = m.weight
         (w * w.detach().cumsum(0)).sum().backward()
         plain = failing(make, t.nn.Linear(3, 3), "weight", "cayley", use_trivialization=False)
-        return [w, m.parametrizations.weight.original.grad, m, m.state_dict(), plain,
-                failing(make, t.nn.Linear(3, 3), "bias"), failing(make, t.nn.Linear(3, 3), "weight",
-                                                                  "x")]
+        return [
+            w,
+            m.parametrizations.weight.original.grad,
+            m,
+            m.state_dict(),
+            plain,
+            failing(make, t.nn.Linear(3, 3), "bias"),
+            failing(make, t.nn.Linear(3, 3), "weight", "x"),
+        ]
+
     agree(program)
 
 
@@ -169,6 +210,7 @@ def test_functional_call():
         new = {"weight": t.ones(1, 2)}
         call = t.nn.utils.stateless.functional_call
         return [call(m, new, t.ones(1, 2)), m.weight, warned(call, m, new, (t.ones(1, 2),))]
+
     agree(program)
 
 
@@ -184,15 +226,35 @@ def test_functional_call_of_tied_weights():
                 return self.l(x) + self.w.sum()
 
         m, w, x = Tied(), t.ones(2, 2), t.ones(1, 2)
-        call = importlib.import_module(f"{t.nn.__name__[:-3]}.func" if t is not torch else
-                                       "functorch_core.torch.func").functional_call
-        cases = [({"l.weight": w}, {}), ({"w": w}, {}), ({"w": w}, {"tie_weights": False}),
-                 ({"l.weight": w, "l.bias": x[0]}, {"strict": True}), ({"w": w}, {"strict": True}),
-                 ({"q": w}, {}), ({"q": w}, {"strict": True}), ({"l": w}, {}), ({"w": 3}, {}),
-                 ({"l.weight.x": w}, {}), ({"l.q": w}, {}), ({"l.weight": w, "w": 2 * w}, {}), (3, {})]
-        return [*(call(m, tensors, x, **kwargs) if failing(call, m, tensors, x, **kwargs) ==
-                  "no error" else failing(call, m, tensors, x, **kwargs)
-                  for tensors, kwargs in cases), m(x), m.w is m.l.weight]
+        call = importlib.import_module(
+            f"{t.nn.__name__[:-3]}.func" if t is not torch else "functorch_core.torch.func"
+        ).functional_call
+        cases = [
+            ({"l.weight": w}, {}),
+            ({"w": w}, {}),
+            ({"w": w}, {"tie_weights": False}),
+            ({"l.weight": w, "l.bias": x[0]}, {"strict": True}),
+            ({"w": w}, {"strict": True}),
+            ({"q": w}, {}),
+            ({"q": w}, {"strict": True}),
+            ({"l": w}, {}),
+            ({"w": 3}, {}),
+            ({"l.weight.x": w}, {}),
+            ({"l.q": w}, {}),
+            ({"l.weight": w, "w": 2 * w}, {}),
+            (3, {}),
+        ]
+        return [
+            *(
+                call(m, tensors, x, **kwargs)
+                if failing(call, m, tensors, x, **kwargs) == "no error"
+                else failing(call, m, tensors, x, **kwargs)
+                for tensors, kwargs in cases
+            ),
+            m(x),
+            m.w is m.l.weight,
+        ]
+
     agree(program)
 
 
@@ -203,25 +265,37 @@ def test_pruning():
     def program(t):
         prune, nn = part(t, "utils.prune"), t.nn
         m = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 4))
-        prune.random_unstructured(m[0], "weight", .3)
+        prune.random_unstructured(m[0], "weight", 0.3)
         prune.l1_unstructured(m[0], "weight", 3)
-        prune.ln_structured(m[0], "weight", .4, 2, 0)
+        prune.ln_structured(m[0], "weight", 0.4, 2, 0)
         prune.random_structured(m[1], "weight", 2, 1)
         prune.identity(m[1], "bias")
         y = m(t.randn(2, 6))
         y.sum().backward()
-        out = [m[0].weight, m.state_dict(), y, m[0].weight_orig.grad, prune.is_pruned(m),
-               len(list(m[0]._forward_pre_hooks.values())[0])]
+        out = [
+            m[0].weight,
+            m.state_dict(),
+            y,
+            m[0].weight_orig.grad,
+            prune.is_pruned(m),
+            len(list(m[0]._forward_pre_hooks.values())[0]),
+        ]
         prune.remove(m[0], "weight")
         out += [m.state_dict(), failing(prune.remove, m[0], "weight")]
         m = nn.Sequential(nn.Linear(6, 5), nn.Linear(5, 4))
-        prune.global_unstructured([(m[0], "weight"), (m[1], "weight")], prune.L1Unstructured,
-                                  amount=.5)
+        prune.global_unstructured([(m[0], "weight"), (m[1], "weight")], prune.L1Unstructured, amount=0.5)
         prune.custom_from_mask(m[0], "bias", t.tensor([1, 0, 1, 0, 1]))
-        out += [m.state_dict(), prune.L1Unstructured(2).prune(t.arange(4.))]
-        return out + [failing(*c) for c in (
-            (prune.l1_unstructured, m[0], "weight", 1.5), (prune.l1_unstructured, m[1], "bias", 99),
-            (prune.random_structured, m[1], "bias", 1, 0), (prune.RandomUnstructured, "x"))]
+        out += [m.state_dict(), prune.L1Unstructured(2).prune(t.arange(4.0))]
+        return out + [
+            failing(*c)
+            for c in (
+                (prune.l1_unstructured, m[0], "weight", 1.5),
+                (prune.l1_unstructured, m[1], "bias", 99),
+                (prune.random_structured, m[1], "bias", 1, 0),
+                (prune.RandomUnstructured, "x"),
+            )
+        ]
+
     agree(program)
 
 
@@ -236,15 +310,25 @@ def test_flex_attention():
 
         def window(b, h, i, j):
             return (i >= j) & (i - j < 20)
+
         mask = flex.create_block_mask(window, None, None, 40, 50, device="cpu", BLOCK_SIZE=16)
-        blocks = [mask.kv_num_blocks, mask.full_kv_num_blocks, mask.q_num_blocks, mask.to_dense(),
-                  str(mask), mask.sparsity(), list(mask.shape), mask.numel(), mask[0].sparsity()]
+        blocks = [
+            mask.kv_num_blocks,
+            mask.full_kv_num_blocks,
+            mask.q_num_blocks,
+            mask.to_dense(),
+            str(mask),
+            mask.sparsity(),
+            list(mask.shape),
+            mask.numel(),
+            mask[0].sparsity(),
+        ]
         out = flex.flex_attention(
-            q, k, v, lambda s, b, h, i, j: s + (i - j) * .1 * slopes[h][i], mask, enable_gqa=True)
-        both = flex.create_mask(flex.and_masks(window, flex.or_masks(flex.noop_mask, window)), 1, 1,
-                                4, 4,
-                                "cpu")
+            q, k, v, lambda s, b, h, i, j: s + (i - j) * 0.1 * slopes[h][i], mask, enable_gqa=True
+        )
+        both = flex.create_mask(flex.and_masks(window, flex.or_masks(flex.noop_mask, window)), 1, 1, 4, 4, "cpu")
         return [out, blocks, both, failing(flex.flex_attention, q, k, v)]
+
     agree(program)
 
 
@@ -263,11 +347,16 @@ def test_flex_attention_has_gradients():
 def test_block_masks_are_adjusted():
     def program(t):
         flex = part(t, "attention.flex_attention")
-        mask = flex.create_block_mask(flex.and_masks(lambda b, h, i, j: i >= j), None, None, 64, 64,
-                                      device="cpu", BLOCK_SIZE=16)
-        small = mask._adjust(32, 40) if t is torch else flex.create_block_mask(
-            mask.mask_mod, None, None, 32, 40, device="cpu", BLOCK_SIZE=16)
+        mask = flex.create_block_mask(
+            flex.and_masks(lambda b, h, i, j: i >= j), None, None, 64, 64, device="cpu", BLOCK_SIZE=16
+        )
+        small = (
+            mask._adjust(32, 40)
+            if t is torch
+            else flex.create_block_mask(mask.mask_mod, None, None, 32, 40, device="cpu", BLOCK_SIZE=16)
+        )
         return [small.shape, small.to_dense(), repr(mask)]
+
     agree(program)
 
 
@@ -277,9 +366,12 @@ def test_causal_bias_and_kernels():
         q, k = t.randn(2, 4, 5, 8), t.randn(2, 4, 7, 8)
         attend = t.nn.functional.scaled_dot_product_attention
         with attention.sdpa_kernel(attention.SDPBackend.MATH):
-            out = [attend(q, k, k, attn_mask=bias.causal_lower_right(5, 7)),
-                   attend(q, k, k, attn_mask=bias.causal_upper_left(5, 7))]
+            out = [
+                attend(q, k, k, attn_mask=bias.causal_lower_right(5, 7)),
+                attend(q, k, k, attn_mask=bias.causal_upper_left(5, 7)),
+            ]
         return out + [failing(bias.causal_upper_left, 1), attention.SDPBackend.MATH.name]
+
     agree(program)
 
 
@@ -290,8 +382,8 @@ def test_gradients_of_convolutions():
     def program(t):
         grad = part(t, "grad")
         x, w, g = t.randn(2, 4, 6, 6), t.randn(4, 2, 3, 3), t.randn(2, 4, 3, 3)
-        return [grad.conv2d_input(x.shape, w, g, 2, 1, 1, 2),
-                grad.conv2d_weight(x, w.shape, g, 2, 1, 1, 2)]
+        return [grad.conv2d_input(x.shape, w, g, 2, 1, 1, 2), grad.conv2d_weight(x, w.shape, g, 2, 1, 1, 2)]
+
     agree(program)
 
 
@@ -306,5 +398,5 @@ def test_parallel_runs_the_module():
     first, second = torch.nn.parallel.scatter((x, {"k": 3}), [0, 1])
     assert first[0].shape == (2, 2) and second[1] == {"k": 3}
     assert torch.equal(torch.nn.parallel.gather([first, second], 0)[0], x)
-    replica, = torch.nn.parallel.replicate(layer, [0])
+    (replica,) = torch.nn.parallel.replicate(layer, [0])
     assert torch.equal(torch.nn.parallel.parallel_apply([replica], [x])[0], layer(x))

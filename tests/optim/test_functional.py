@@ -1,4 +1,5 @@
 """The algorithms as pure functions: against torch.optim, and under transforms."""
+
 import numpy as np
 import pytest
 
@@ -8,25 +9,24 @@ from functorch_core.optim import functional
 reference = pytest.importorskip("torch")
 
 CASES = [
-    ("sgd", "SGD", {"lr": .1}),
-    ("sgd", "SGD", {"lr": .1, "momentum": .9, "nesterov": True, "weight_decay": .01}),
-    ("adam", "Adam", {"lr": .1}),
-    ("adam", "Adam", {"lr": .1, "amsgrad": True, "weight_decay": .1, "maximize": True}),
-    ("adamw", "AdamW", {"lr": .1}),
-    ("adamax", "Adamax", {"lr": .1, "weight_decay": .1}),
-    ("nadam", "NAdam", {"lr": .1, "decoupled_weight_decay": True, "weight_decay": .1}),
-    ("radam", "RAdam", {"lr": .1}),
-    ("adagrad", "Adagrad", {"lr": .1, "lr_decay": .1, "initial_accumulator_value": .5}),
-    ("adadelta", "Adadelta", {"lr": .5}),
-    ("rmsprop", "RMSprop", {"lr": .1, "momentum": .9, "centered": True}),
-    ("rprop", "Rprop", {"lr": .1}),
-    ("asgd", "ASGD", {"lr": .1, "t0": 3.}),
-    ("adafactor", "Adafactor", {"lr": .1, "weight_decay": .1}),
+    ("sgd", "SGD", {"lr": 0.1}),
+    ("sgd", "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
+    ("adam", "Adam", {"lr": 0.1}),
+    ("adam", "Adam", {"lr": 0.1, "amsgrad": True, "weight_decay": 0.1, "maximize": True}),
+    ("adamw", "AdamW", {"lr": 0.1}),
+    ("adamax", "Adamax", {"lr": 0.1, "weight_decay": 0.1}),
+    ("nadam", "NAdam", {"lr": 0.1, "decoupled_weight_decay": True, "weight_decay": 0.1}),
+    ("radam", "RAdam", {"lr": 0.1}),
+    ("adagrad", "Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.5}),
+    ("adadelta", "Adadelta", {"lr": 0.5}),
+    ("rmsprop", "RMSprop", {"lr": 0.1, "momentum": 0.9, "centered": True}),
+    ("rprop", "Rprop", {"lr": 0.1}),
+    ("asgd", "ASGD", {"lr": 0.1, "t0": 3.0}),
+    ("adafactor", "Adafactor", {"lr": 0.1, "weight_decay": 0.1}),
 ]
 INIT = ("momentum", "amsgrad", "initial_accumulator_value", "centered")
 rng = np.random.default_rng(0)
-START = {"w": rng.standard_normal((4, 3)).astype(np.float32),
-         "b": rng.standard_normal(3).astype(np.float32)}
+START = {"w": rng.standard_normal((4, 3)).astype(np.float32), "b": rng.standard_normal(3).astype(np.float32)}
 TARGET = rng.standard_normal(3).astype(np.float32)
 
 
@@ -50,8 +50,7 @@ def by_reference(cls, hyper, steps):
 def initial(name, hyper):
     """Parameters and state before the first step."""
     params = {k: fc.asarray(v) for k, v in START.items()}
-    options = {k: v for k, v in hyper.items() if k in INIT or (k == "lr" and name in (
-        "rprop", "asgd"))}
+    options = {k: v for k, v in hyper.items() if k in INIT or (k == "lr" and name in ("rprop", "asgd"))}
     return params, getattr(functional, name).init(params, **options)
 
 
@@ -88,10 +87,10 @@ def test_muon():
     params = {"w": fc.asarray(START["w"])}
     state = functional.muon.init(params)
     w = reference.tensor(START["w"], requires_grad=True)
-    optimizer = reference.optim.Muon([w], lr=.1)
+    optimizer = reference.optim.Muon([w], lr=0.1)
     for _ in range(3):
         grads = {"w": params["w"] * 2}
-        params, state = functional.muon.update(grads, state, params, lr=.1)
+        params, state = functional.muon.update(grads, state, params, lr=0.1)
         w.grad = w.detach() * 2
         optimizer.step()
     np.testing.assert_allclose(params["w"], w.detach().numpy(), rtol=2e-5, atol=2e-5)
@@ -101,16 +100,16 @@ def test_batched_learning_rates():
     """A search over learning rates: vmap over whole steps."""
     grads, params = fc.ones(3), fc.zeros(3)
     state = functional.adam.init(params)
-    rates = fc.asarray([.1, .2, .4])
+    rates = fc.asarray([0.1, 0.2, 0.4])
     new, _ = fc.vmap(lambda lr: functional.adam.update(grads, state, params, lr=lr))(rates)
-    np.testing.assert_allclose(new, -np.repeat([[.1], [.2], [.4]], 3, 1), rtol=1e-5)
+    np.testing.assert_allclose(new, -np.repeat([[0.1], [0.2], [0.4]], 3, 1), rtol=1e-5)
 
 
 def test_derivative_by_the_learning_rate():
-    grads, params = fc.asarray([1., 2.]), fc.asarray([3., 4.])
+    grads, params = fc.asarray([1.0, 2.0]), fc.asarray([3.0, 4.0])
     state = functional.sgd.init(params)
     slope = fc.grad(lambda lr: fc.sum(functional.sgd.update(grads, state, params, lr=lr)[0]))
-    assert float(slope(fc.asarray(.1))) == pytest.approx(-3.)
+    assert float(slope(fc.asarray(0.1))) == pytest.approx(-3.0)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
@@ -123,7 +122,7 @@ def test_dtypes_and_shapes(name, dtype, shape):
     params = [fc.full(shape, 1.5, dtype=getattr(fc, dtype))]
     state = algorithm.init(params)
     for _ in range(2):
-        params, state = algorithm.update(params, state, params, lr=.25)
+        params, state = algorithm.update(params, state, params, lr=0.25)
     assert params[0].dtype == np.dtype(getattr(fc, dtype)) and params[0].shape == shape
     assert np.isfinite(np.asarray(params[0]).astype(np.complex128)).all()
 
@@ -131,10 +130,10 @@ def test_dtypes_and_shapes(name, dtype, shape):
 def test_schedule_traces_once():
     params, state = initial("adam", {})
     grads = {k: fc.ones_like(v) for k, v in params.items()}
-    functional.adam.update(grads, state, params, lr=.5)
+    functional.adam.update(grads, state, params, lr=0.5)
     n = len(functional.adam.updates)
     for i in range(5):
-        hyper = {"lr": .1 * i, "betas": (.8, .9 + i / 99)}
+        hyper = {"lr": 0.1 * i, "betas": (0.8, 0.9 + i / 99)}
         params, state = functional.adam.update(grads, state, params, **hyper)
     assert len(functional.adam.updates) == n
 
@@ -142,7 +141,7 @@ def test_schedule_traces_once():
 def test_errors():
     params, state = initial("adam", {})
     with pytest.raises(TypeError, match="unexpected keyword argument 'momentum'"):
-        functional.adam.update(params, state, params, momentum=.9)
+        functional.adam.update(params, state, params, momentum=0.9)
     with pytest.raises(TypeError, match="'beta' is no hyperparameter of adam"):
         functional.adam.init(params, beta=1)
     with pytest.raises(ValueError):

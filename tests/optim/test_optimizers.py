@@ -1,4 +1,5 @@
 """The classes of torch.optim against PyTorch's."""
+
 import copy
 import pickle
 import sys
@@ -15,23 +16,39 @@ reference = pytest.importorskip("torch")
 LIBRARIES = (torch, optim), (reference, reference.optim)
 
 CASES = [
-    ("SGD", {}), ("SGD", {"momentum": .9}), ("SGD", {"momentum": .9, "dampening": .5}),
-    ("SGD", {"momentum": .9, "nesterov": True, "weight_decay": .1, "maximize": True}),
-    ("Adam", {}), ("Adam", {"amsgrad": True, "weight_decay": .1}), ("Adam", {"betas": (.5, .6)}),
-    ("Adam", {"decoupled_weight_decay": True, "weight_decay": .1, "eps": 1e-3}),
-    ("AdamW", {}), ("AdamW", {"maximize": True, "amsgrad": True, "weight_decay": 0}),
-    ("Adamax", {}), ("Adamax", {"weight_decay": .1}),
-    ("NAdam", {}), ("NAdam", {"momentum_decay": .01, "weight_decay": .1}),
-    ("RAdam", {}), ("RAdam", {"weight_decay": .1, "decoupled_weight_decay": True}),
-    ("RAdam", {"betas": (.9, .6)}),
-    ("Adagrad", {}), ("Adagrad", {"lr_decay": .1, "initial_accumulator_value": .1}),
-    ("Adadelta", {}), ("Adadelta", {"rho": .5, "weight_decay": .1}),
-    ("RMSprop", {}), ("RMSprop", {"momentum": .9}), ("RMSprop", {"centered": True}),
-    ("RMSprop", {"centered": True, "momentum": .5, "weight_decay": .1}),
-    ("Rprop", {}), ("Rprop", {"etas": (.3, 1.5), "step_sizes": (1e-3, .1)}),
-    ("ASGD", {}), ("ASGD", {"t0": 2, "lambd": .1, "weight_decay": .1}),
-    ("Adafactor", {}), ("Adafactor", {"d": 1.5, "eps": (1e-3, 1e-2), "weight_decay": .1}),
-    ("Muon", {}), ("Muon", {"adjust_lr_fn": "match_rms_adamw", "nesterov": False}),
+    ("SGD", {}),
+    ("SGD", {"momentum": 0.9}),
+    ("SGD", {"momentum": 0.9, "dampening": 0.5}),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1, "maximize": True}),
+    ("Adam", {}),
+    ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+    ("Adam", {"betas": (0.5, 0.6)}),
+    ("Adam", {"decoupled_weight_decay": True, "weight_decay": 0.1, "eps": 1e-3}),
+    ("AdamW", {}),
+    ("AdamW", {"maximize": True, "amsgrad": True, "weight_decay": 0}),
+    ("Adamax", {}),
+    ("Adamax", {"weight_decay": 0.1}),
+    ("NAdam", {}),
+    ("NAdam", {"momentum_decay": 0.01, "weight_decay": 0.1}),
+    ("RAdam", {}),
+    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"betas": (0.9, 0.6)}),
+    ("Adagrad", {}),
+    ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.1}),
+    ("Adadelta", {}),
+    ("Adadelta", {"rho": 0.5, "weight_decay": 0.1}),
+    ("RMSprop", {}),
+    ("RMSprop", {"momentum": 0.9}),
+    ("RMSprop", {"centered": True}),
+    ("RMSprop", {"centered": True, "momentum": 0.5, "weight_decay": 0.1}),
+    ("Rprop", {}),
+    ("Rprop", {"etas": (0.3, 1.5), "step_sizes": (1e-3, 0.1)}),
+    ("ASGD", {}),
+    ("ASGD", {"t0": 2, "lambd": 0.1, "weight_decay": 0.1}),
+    ("Adafactor", {}),
+    ("Adafactor", {"d": 1.5, "eps": (1e-3, 1e-2), "weight_decay": 0.1}),
+    ("Muon", {}),
+    ("Muon", {"adjust_lr_fn": "match_rms_adamw", "nesterov": False}),
 ]
 IDS = [f"{name} {kwargs}" for name, kwargs in CASES]
 VECTORLESS = ("Muon",)
@@ -41,8 +58,11 @@ rng = np.random.default_rng(1)
 
 def shapes(name):
     """Parameters an optimizer takes."""
-    return [(4, 3), (2, 5)] if name in VECTORLESS else [(4, 3), (), (5,), (2, 3, 2), (0, 3)][
-        :4 if name == "Adafactor" else 5]
+    return (
+        [(4, 3), (2, 5)]
+        if name in VECTORLESS
+        else [(4, 3), (), (5,), (2, 3, 2), (0, 3)][: 4 if name == "Adafactor" else 5]
+    )
 
 
 def arrays(name, dtype="float32"):
@@ -50,7 +70,7 @@ def arrays(name, dtype="float32"):
     found = []
     for shape in shapes(name):
         x = rng.standard_normal((2, *shape))
-        found.append((x + .5j * x[::-1] if "complex" in dtype else x).astype(dtype))
+        found.append((x + 0.5j * x[::-1] if "complex" in dtype else x).astype(dtype))
     return found
 
 
@@ -84,8 +104,7 @@ def trajectory(name, kwargs, dtype="float32", steps=8, skip=()):
     for i in range(steps):
         for lib, optimizer, params in runs:
             step(lib, optimizer, params, values, skip if i % 2 else ())
-        close(runs[0][2], runs[1][2], rtol=1e-4 if "32" in dtype or "64" == dtype[-2:] else 1e-7,
-              atol=1e-5)
+        close(runs[0][2], runs[1][2], rtol=1e-4 if "32" in dtype or "64" == dtype[-2:] else 1e-7, atol=1e-5)
     return runs
 
 
@@ -94,25 +113,28 @@ def trajectory(name, kwargs, dtype="float32", steps=8, skip=()):
 
 @pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
 def test_trajectory(name, kwargs):
-    trajectory(name, {"lr": .05, **kwargs})
+    trajectory(name, {"lr": 0.05, **kwargs})
 
 
 @pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
 def test_float64(name, kwargs):
     if name == "Muon":
         pytest.skip("works in bfloat16")
-    trajectory(name, {"lr": .05, **kwargs}, "float64", steps=3)
+    trajectory(name, {"lr": 0.05, **kwargs}, "float64", steps=3)
 
 
-@pytest.mark.parametrize("name, kwargs", [c for c in CASES if c[0] not in REAL_ONLY],
-                         ids=[i for i, c in zip(IDS, CASES) if c[0] not in REAL_ONLY])
+@pytest.mark.parametrize(
+    "name, kwargs",
+    [c for c in CASES if c[0] not in REAL_ONLY],
+    ids=[i for i, c in zip(IDS, CASES) if c[0] not in REAL_ONLY],
+)
 def test_complex(name, kwargs):
-    trajectory(name, {"lr": .05, **kwargs}, "complex64", steps=4)
+    trajectory(name, {"lr": 0.05, **kwargs}, "complex64", steps=4)
 
 
 @pytest.mark.parametrize("name, kwargs", [c for c in CASES if c[0] != "Muon"][::3])
 def test_parameters_with_different_counts(name, kwargs):
-    trajectory(name, {"lr": .05, **kwargs}, steps=5, skip=(1, 2))
+    trajectory(name, {"lr": 0.05, **kwargs}, steps=5, skip=(1, 2))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -121,12 +143,12 @@ def test_half_precision(name, dtype):
     found = []
     for lib, module in LIBRARIES:
         p = lib.linspace(-2, 2, 16).to(getattr(lib, dtype)).requires_grad_()
-        optimizer = getattr(module, name)([p], lr=.125)
+        optimizer = getattr(module, name)([p], lr=0.125)
         for _ in range(4):
             p.grad = p.detach() - 1
             optimizer.step()
         found.append(p.detach().float().numpy())
-    np.testing.assert_allclose(*found, rtol=.03, atol=.03)
+    np.testing.assert_allclose(*found, rtol=0.03, atol=0.03)
 
 
 @pytest.mark.parametrize("line_search_fn", [None, "strong_wolfe"])
@@ -140,16 +162,18 @@ def test_lbfgs(line_search_fn, dtype):
 def _compare_lbfgs(line_search_fn, dtype):
     found = []
     for lib, module in LIBRARIES:
-        x = lib.tensor([-1.2, 1.], dtype=getattr(lib, dtype), requires_grad=True)
+        x = lib.tensor([-1.2, 1.0], dtype=getattr(lib, dtype), requires_grad=True)
         y = lib.zeros(3, dtype=getattr(lib, dtype), requires_grad=True)
-        optimizer = module.LBFGS([x, y], lr=.1 if line_search_fn is None else 1., max_iter=6,
-                                 line_search_fn=line_search_fn, history_size=4)
+        optimizer = module.LBFGS(
+            [x, y], lr=0.1 if line_search_fn is None else 1.0, max_iter=6, line_search_fn=line_search_fn, history_size=4
+        )
 
         def closure():
             optimizer.zero_grad()
             loss = (1 - x[0]) ** 2 + 5 * (x[1] - x[0] ** 2) ** 2 + ((y - 1) ** 2).sum()
             loss.backward()
             return loss
+
         losses = [optimizer.step(closure).item() for _ in range(4)]
         state = optimizer.state_dict()["state"][0]
         kinds = {k: type(v).__name__ for k, v in state.items()}
@@ -165,7 +189,7 @@ def _compare_lbfgs(line_search_fn, dtype):
 
 def test_a_step_is_one_recorded_op():
     params = [Parameter(torch.randn(4, 4)) for _ in range(6)]
-    optimizer = optim.AdamW(params, lr=.1)
+    optimizer = optim.AdamW(params, lr=0.1)
     for p in params:
         p.grad = torch.ones(4, 4)
     optimizer.step()
@@ -176,6 +200,7 @@ def test_a_step_is_one_recorded_op():
     def flush(self, *args):
         recorded.extend(unit.name for unit, _ in self.calls())
         return original(self, *args)
+
     engine.recorder.Recording.flush = flush
     try:
         optimizer.step()
@@ -186,32 +211,32 @@ def test_a_step_is_one_recorded_op():
 
 def test_a_schedule_compiles_nothing():
     p = Parameter(torch.ones(300, 300))
-    optimizer = optim.SGD([p], lr=.1, momentum=.9)
+    optimizer = optim.SGD([p], lr=0.1, momentum=0.9)
 
     def once(lr, momentum):
         optimizer.param_groups[0].update(lr=lr, momentum=momentum)
         optimizer.zero_grad()
         (p * p).sum().backward()
         optimizer.step()
+
     with engine.forced_tier("fused"):
         for _ in range(3):
-            once(.1, .9)
+            once(0.1, 0.9)
         with engine.fail_on_recompile():
             for i in range(4):
-                once(.1 / (i + 2), .9 - i / 100)
+                once(0.1 / (i + 2), 0.9 - i / 100)
 
 
 def test_old_values_die_before_the_step_is_computed():
     """So that their memory can be used for the new ones."""
     p = Parameter(torch.ones(300, 300))
-    optimizer = optim.Adam([p], lr=.1)
+    optimizer = optim.Adam([p], lr=0.1)
     p.grad = torch.ones(300, 300)
     optimizer.step()
     state = optimizer.state[p]
     old = [weakref.ref(x._read()) for x in (p, state["exp_avg"], state["exp_avg_sq"])]
     alive = []
-    optimizer.register_step_post_hook(lambda *args: alive.extend(
-        sys.getrefcount(ref()) for ref in old))
+    optimizer.register_step_post_hook(lambda *args: alive.extend(sys.getrefcount(ref()) for ref in old))
     optimizer.step()
     # the recording's list and dictionary of inputs, and the argument of getrefcount
     assert alive == [3, 3, 3] and not any(ref() for ref in old)
@@ -220,12 +245,12 @@ def test_old_values_die_before_the_step_is_computed():
 def test_in_place():
     p = Parameter(torch.ones(3))
     alias, view = p.detach(), p.detach()[1:]
-    optimizer = optim.SGD([p], lr=.5)
+    optimizer = optim.SGD([p], lr=0.5)
     p.grad = torch.ones(3)
     version = p._version
     optimizer.step()
     assert p._version == version + 1 and p.is_leaf and p.grad_fn is None
-    assert alias.tolist() == p.tolist() == [.5] * 3 and view.tolist() == [.5] * 2
+    assert alias.tolist() == p.tolist() == [0.5] * 3 and view.tolist() == [0.5] * 2
     y = (p * p).sum()
     optimizer.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -235,9 +260,9 @@ def test_in_place():
 def test_learning_rate_tensor():
     for cls in (optim.SGD, optim.Adam, optim.Adadelta):
         p, q = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
-        lr = torch.tensor(.25)
-        first, second = cls([p], lr=lr), cls([q], lr=.25)
-        for rate in (.25, .5):
+        lr = torch.tensor(0.25)
+        first, second = cls([p], lr=lr), cls([q], lr=0.25)
+        for rate in (0.25, 0.5):
             lr.fill_(rate)
             second.param_groups[0]["lr"] = rate
             p.grad, q.grad = torch.ones(3), torch.ones(3)
@@ -250,20 +275,20 @@ def test_learning_rate_tensor():
 def test_differentiable(name):
     found = []
     for lib, module in LIBRARIES:
-        start = lib.tensor([1., 2., 3.], dtype=lib.float64, requires_grad=True)
+        start = lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64, requires_grad=True)
         p = start.clone()
-        grad = (start ** 2).clone()
-        optimizer = getattr(module, name)([p], lr=.1, differentiable=True)
+        grad = (start**2).clone()
+        optimizer = getattr(module, name)([p], lr=0.1, differentiable=True)
         p.grad = grad
         optimizer.step()
-        (p ** 2).sum().backward()
+        (p**2).sum().backward()
         found.append((p.tolist(), start.grad.tolist()))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
 def test_closure_and_result():
     p = torch.ones(2, requires_grad=True)
-    optimizer = optim.SGD([p], lr=.25)
+    optimizer = optim.SGD([p], lr=0.25)
 
     def closure():
         assert torch.is_grad_enabled()
@@ -271,9 +296,10 @@ def test_closure_and_result():
         loss = (p * p).sum()
         loss.backward()
         return loss
+
     with torch.no_grad():
-        assert optimizer.step(closure).item() == 2.
-    assert p.tolist() == [.5, .5] and optimizer.step() is None
+        assert optimizer.step(closure).item() == 2.0
+    assert p.tolist() == [0.5, 0.5] and optimizer.step() is None
 
 
 def test_zero_grad():
@@ -301,12 +327,13 @@ def structure(x):
 
 @pytest.mark.parametrize("name, kwargs", CASES, ids=IDS)
 def test_state_dict(name, kwargs):
-    (_, ours, _), (_, theirs, _) = trajectory(name, {"lr": .05, **kwargs}, steps=2)
+    (_, ours, _), (_, theirs, _) = trajectory(name, {"lr": 0.05, **kwargs}, steps=2)
     assert structure(ours.state_dict()) == structure(theirs.state_dict())
     for i, state in theirs.state_dict()["state"].items():
         for key, expected in state.items():
-            np.testing.assert_allclose(ours.state_dict()["state"][i][key].numpy(), expected.numpy(),
-                                       rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(
+                ours.state_dict()["state"][i][key].numpy(), expected.numpy(), rtol=1e-4, atol=1e-5
+            )
     assert repr(ours) == repr(theirs)
 
 
@@ -323,11 +350,11 @@ def moved(x, lib):
 def test_state_from_pytorch(name, kwargs):
     values = arrays(name)
     theirs = parameters(reference, values)
-    source = getattr(reference.optim, name)(theirs, lr=.05, **kwargs)
+    source = getattr(reference.optim, name)(theirs, lr=0.05, **kwargs)
     for _ in range(3):
         step(reference, source, theirs, values)
     ours = [torch.tensor(p.detach().numpy()).requires_grad_() for p in theirs]
-    target = getattr(optim, name)(ours, lr=9., **kwargs)
+    target = getattr(optim, name)(ours, lr=9.0, **kwargs)
     target.load_state_dict(moved(source.state_dict(), torch))
     for _ in range(3):
         step(reference, source, theirs, values)
@@ -338,7 +365,7 @@ def test_state_from_pytorch(name, kwargs):
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_copies_go_on_alike(copied):
     p = torch.ones(3, requires_grad=True)
-    optimizer = optim.Adam([p], lr=.1)
+    optimizer = optim.Adam([p], lr=0.1)
     p.grad = torch.ones(3)
     optimizer.step()
     twin = copied(optimizer)
@@ -351,7 +378,7 @@ def test_copies_go_on_alike(copied):
 
 def test_old_checkpoints():
     p = torch.ones(3, requires_grad=True)
-    optimizer = optim.Adam([p], lr=.1)
+    optimizer = optim.Adam([p], lr=0.1)
     p.grad = torch.ones(3)
     optimizer.step()
     state = copy.deepcopy(optimizer.state_dict())
@@ -367,13 +394,15 @@ def test_old_checkpoints():
 def test_hooks():
     events = []
     p = torch.ones(1, requires_grad=True)
-    optimizer = optim.SGD([p], lr=.1)
+    optimizer = optim.SGD([p], lr=0.1)
 
     def note(what, result=None):
         def hook(*args):
             events.append(what)
             return result
+
         return hook
+
     handles = [
         optimizer.register_step_pre_hook(note("pre")),
         optimizer.register_step_post_hook(note("post")),
@@ -383,7 +412,8 @@ def test_hooks():
         optimizer.register_state_dict_post_hook(note("saved", {"state": {}, "param_groups": 0})),
         optimizer.register_load_state_dict_pre_hook(note("load")),
         optimizer.register_load_state_dict_pre_hook(note("load first"), prepend=True),
-        optimizer.register_load_state_dict_post_hook(note("loaded"))]
+        optimizer.register_load_state_dict_post_hook(note("loaded")),
+    ]
     optimizer.step()
     assert events == ["global pre", "pre", "post", "global post"]
     events.clear()
@@ -409,13 +439,14 @@ def test_own_optimizer():
                 for p in group["params"]:
                     p.add_(p.grad, alpha=-group["lr"])
                     self.state[p]["seen"] = self.state[p].get("seen", 0) + 1
+
     p = torch.ones(2, requires_grad=True)
-    optimizer = Plain([p], .5)
+    optimizer = Plain([p], 0.5)
     calls = []
     optimizer.register_step_post_hook(lambda *args: calls.append(args))
     p.grad = torch.ones(2)
     optimizer.step()
-    assert p.tolist() == [.5, .5] and len(calls) == 1
+    assert p.tolist() == [0.5, 0.5] and len(calls) == 1
     assert optimizer.state_dict()["state"] == {0: {"seen": 1}}
 
 
@@ -425,11 +456,11 @@ def test_own_optimizer():
 def test_groups():
     for lib, module in LIBRARIES:
         a, b = lib.ones(1, requires_grad=True), lib.ones(1, requires_grad=True)
-        optimizer = module.SGD([{"params": a}, {"params": [b], "lr": .5}], lr=.25)
-        optimizer.add_param_group({"params": lib.ones(2, requires_grad=True), "momentum": .5})
+        optimizer = module.SGD([{"params": a}, {"params": [b], "lr": 0.5}], lr=0.25)
+        optimizer.add_param_group({"params": lib.ones(2, requires_grad=True), "momentum": 0.5})
         a.grad, b.grad = lib.ones(1), lib.ones(1)
         optimizer.step()
-        assert (a.item(), b.item()) == (.75, .5) and len(optimizer.param_groups) == 3
+        assert (a.item(), b.item()) == (0.75, 0.5) and len(optimizer.param_groups) == 3
         named = module.SGD([("w", lib.ones(1)), ("b", lib.ones(1))])
         assert named.state_dict()["param_groups"][0]["param_names"] == ["w", "b"]
 
@@ -452,28 +483,27 @@ ERRORS = [
     lambda lib, m: m.SGD([lib.ones(1)]).add_param_group({"params": [("n", lib.ones(1))]}),
     lambda lib, m: m.SGD([{"params": [x := lib.ones(1)]}, {"params": [x]}]),
     lambda lib, m: m.SGD([lib.ones(1)]).load_state_dict({"param_groups": [], "state": {}}),
-    lambda lib, m: m.SGD([lib.ones(1)]).load_state_dict(
-        {"param_groups": [{"params": [0, 1]}], "state": {}}),
+    lambda lib, m: m.SGD([lib.ones(1)]).load_state_dict({"param_groups": [{"params": [0, 1]}], "state": {}}),
     lambda lib, m: m.Optimizer([lib.ones(1)], {}).step(),
-    lambda lib, m: m.Adam([lib.ones(1)], betas=(1., .9)),
-    lambda lib, m: m.Adam([lib.ones(1)], betas=(.9, -1.)),
-    lambda lib, m: m.Adam([lib.ones(1)], betas=(.9, 0)),
-    lambda lib, m: m.Adam([lib.ones(1)], betas=(lib.tensor(.9), lib.ones(2) / 2)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(1.0, 0.9)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(0.9, -1.0)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(0.9, 0)),
+    lambda lib, m: m.Adam([lib.ones(1)], betas=(lib.tensor(0.9), lib.ones(2) / 2)),
     lambda lib, m: m.Adam([lib.ones(1)], eps=-1),
-    lambda lib, m: m.Adam([lib.ones(1)], lr=lib.tensor(.1), foreach=True),
+    lambda lib, m: m.Adam([lib.ones(1)], lr=lib.tensor(0.1), foreach=True),
     lambda lib, m: m.Adadelta([lib.ones(1)], rho=2),
     lambda lib, m: m.Adagrad([lib.ones(1)], lr_decay=-1),
     lambda lib, m: m.Adagrad([lib.ones(1)], initial_accumulator_value=-1),
     lambda lib, m: m.NAdam([lib.ones(1)], momentum_decay=-1),
     lambda lib, m: m.RMSprop([lib.ones(1)], alpha=-1),
     lambda lib, m: m.Rprop([lib.ones(1)], etas=(1, 2)),
-    lambda lib, m: m.Adafactor([lib.ones(1)], d=.5),
+    lambda lib, m: m.Adafactor([lib.ones(1)], d=0.5),
     lambda lib, m: m.Adafactor([lib.ones(1)], beta2_decay=1),
     lambda lib, m: m.Adafactor([lib.ones(1)], eps=(-1, 1)),
     lambda lib, m: m.Muon([lib.ones(1)]),
     lambda lib, m: m.Muon([lib.ones(1, 1)], adjust_lr_fn="no"),
     lambda lib, m: m.LBFGS([{"params": lib.ones(1)}, {"params": lib.ones(1)}]),
-    lambda lib, m: m.SparseAdam([lib.ones(1)], lr=0.),
+    lambda lib, m: m.SparseAdam([lib.ones(1)], lr=0.0),
     lambda lib, m: m.SparseAdam([lib.ones(1, dtype=lib.complex64)]),
     lambda lib, m: stepped(lib, m.SparseAdam),
     lambda lib, m: stepped(lib, m.Adafactor, "complex64"),
@@ -505,9 +535,10 @@ def test_duplicates_are_warned_of():
 
 def test_names_and_orders():
     """What is printed of several groups, the order of states, the names of classes."""
+
     def program(t):
         ps = [t.nn.Parameter(t.ones(2)) for _ in range(2)]
-        groups = t.optim.SGD([{"params": [p], "lr": i + 1.} for i, p in enumerate(ps)])
+        groups = t.optim.SGD([{"params": [p], "lr": i + 1.0} for i, p in enumerate(ps)])
         lbfgs = t.optim.LBFGS(ps[:1], max_iter=4)
 
         def closure():
@@ -515,19 +546,25 @@ def test_names_and_orders():
             loss = (ps[0] ** 4).sum()
             loss.backward()
             return loss
+
         for _ in range(2):
             lbfgs.step(closure)
         schedule = t.optim.lr_scheduler.StepLR(groups, 1)
         old = t.optim.lr_scheduler._LRScheduler
-        return [repr(groups), list(lbfgs.state_dict()["state"][0]), isinstance(schedule, old),
-                issubclass(old, type(schedule).__mro__[-2])]
+        return [
+            repr(groups),
+            list(lbfgs.state_dict()["state"][0]),
+            isinstance(schedule, old),
+            issubclass(old, type(schedule).__mro__[-2]),
+        ]
+
     agree(program)
 
 
 def test_a_differentiable_step_of_averaged_descent():
     def program(t):
-        w = t.tensor([1., 2.], requires_grad=True)
-        optimizer = t.optim.ASGD([t.zeros(2, requires_grad=True)], lr=.1, differentiable=True)
+        w = t.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = t.optim.ASGD([t.zeros(2, requires_grad=True)], lr=0.1, differentiable=True)
         p = w * 1
         optimizer.param_groups[0]["params"] = [p]
         for _ in range(2):
@@ -535,4 +572,5 @@ def test_a_differentiable_step_of_averaged_descent():
             optimizer.step()
         p.sum().backward()
         return [w.grad, p]
+
     agree(program)

@@ -1,4 +1,5 @@
 """Learning rate schedulers and averaged models against PyTorch's."""
+
 import copy
 import pickle
 import warnings
@@ -20,55 +21,57 @@ class Halving:
         self.rate = rate
 
     def __call__(self, epoch):
-        return self.rate ** epoch
+        return self.rate**epoch
 
 
 def schedulers(m):
     """name -> the schedulers of a library, as functions of the optimizer."""
     s = m.lr_scheduler
     return {
-        "lambda": lambda o: s.LambdaLR(o, lambda e: .9 ** e),
-        "lambdas": lambda o: s.LambdaLR(o, [lambda e: .9 ** e, lambda e: 1 / (1 + e)]),
-        "object": lambda o: s.LambdaLR(o, Halving(.5)),
-        "multiplicative": lambda o: s.MultiplicativeLR(o, lambda e: .95),
-        "step": lambda o: s.StepLR(o, 3, .5),
+        "lambda": lambda o: s.LambdaLR(o, lambda e: 0.9**e),
+        "lambdas": lambda o: s.LambdaLR(o, [lambda e: 0.9**e, lambda e: 1 / (1 + e)]),
+        "object": lambda o: s.LambdaLR(o, Halving(0.5)),
+        "multiplicative": lambda o: s.MultiplicativeLR(o, lambda e: 0.95),
+        "step": lambda o: s.StepLR(o, 3, 0.5),
         "multi step": lambda o: s.MultiStepLR(o, [2, 5, 5, 9]),
-        "constant": lambda o: s.ConstantLR(o, .25, 4),
-        "linear": lambda o: s.LinearLR(o, .2, .8, 6),
-        "exponential": lambda o: s.ExponentialLR(o, .9),
-        "polynomial": lambda o: s.PolynomialLR(o, 8, 2.),
-        "cosine": lambda o: s.CosineAnnealingLR(o, 5, .01),
-        "restarts": lambda o: s.CosineAnnealingWarmRestarts(o, 3, 2, .001),
+        "constant": lambda o: s.ConstantLR(o, 0.25, 4),
+        "linear": lambda o: s.LinearLR(o, 0.2, 0.8, 6),
+        "exponential": lambda o: s.ExponentialLR(o, 0.9),
+        "polynomial": lambda o: s.PolynomialLR(o, 8, 2.0),
+        "cosine": lambda o: s.CosineAnnealingLR(o, 5, 0.01),
+        "restarts": lambda o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.001),
         "restarts alike": lambda o: s.CosineAnnealingWarmRestarts(o, 4),
-        "cyclic": lambda o: s.CyclicLR(o, .01, .1, 3, 5),
-        "cyclic 2": lambda o: s.CyclicLR(o, .01, [.1, .2], 3, mode="triangular2"),
-        "cyclic exp": lambda o: s.CyclicLR(o, .01, .1, 3, mode="exp_range", gamma=.9),
-        "cyclic own": lambda o: s.CyclicLR(o, .01, .1, 3, scale_fn=Halving(.7)),
-        "one cycle": lambda o: s.OneCycleLR(o, .5, total_steps=16),
+        "cyclic": lambda o: s.CyclicLR(o, 0.01, 0.1, 3, 5),
+        "cyclic 2": lambda o: s.CyclicLR(o, 0.01, [0.1, 0.2], 3, mode="triangular2"),
+        "cyclic exp": lambda o: s.CyclicLR(o, 0.01, 0.1, 3, mode="exp_range", gamma=0.9),
+        "cyclic own": lambda o: s.CyclicLR(o, 0.01, 0.1, 3, scale_fn=Halving(0.7)),
+        "one cycle": lambda o: s.OneCycleLR(o, 0.5, total_steps=16),
         "one cycle linear": lambda o: s.OneCycleLR(
-            o, [.5, .4], epochs=4, steps_per_epoch=4, anneal_strategy="linear", three_phase=True),
-        "one cycle without momentum": lambda o: s.OneCycleLR(o, .5, 16, cycle_momentum=False),
+            o, [0.5, 0.4], epochs=4, steps_per_epoch=4, anneal_strategy="linear", three_phase=True
+        ),
+        "one cycle without momentum": lambda o: s.OneCycleLR(o, 0.5, 16, cycle_momentum=False),
         "sequential": lambda o: s.SequentialLR(
-            o, [s.LinearLR(o, .5, total_iters=3), s.ExponentialLR(o, .9), s.StepLR(o, 2)], [4, 8]),
-        "chained": lambda o: s.ChainedScheduler([s.ConstantLR(o, .5, 3), s.StepLR(o, 4)]),
+            o, [s.LinearLR(o, 0.5, total_iters=3), s.ExponentialLR(o, 0.9), s.StepLR(o, 2)], [4, 8]
+        ),
+        "chained": lambda o: s.ChainedScheduler([s.ConstantLR(o, 0.5, 3), s.StepLR(o, 4)]),
         "nested": lambda o: s.SequentialLR(
-            o, [s.ChainedScheduler([s.ConstantLR(o, .5, 3), s.ExponentialLR(o, .9)]),
-                s.CosineAnnealingLR(o, 5)], [5]),
-        "swa": lambda o: m.swa_utils.SWALR(o, .05, 5),
-        "swa linear": lambda o: m.swa_utils.SWALR(o, [.05, .5], 4, "linear"),
-        "swa at once": lambda o: m.swa_utils.SWALR(o, .05, 0),
+            o, [s.ChainedScheduler([s.ConstantLR(o, 0.5, 3), s.ExponentialLR(o, 0.9)]), s.CosineAnnealingLR(o, 5)], [5]
+        ),
+        "swa": lambda o: m.swa_utils.SWALR(o, 0.05, 5),
+        "swa linear": lambda o: m.swa_utils.SWALR(o, [0.05, 0.5], 4, "linear"),
+        "swa at once": lambda o: m.swa_utils.SWALR(o, 0.05, 0),
     }
 
 
 NAMES = list(schedulers(optim))
-OPTIMIZERS = [("SGD", {"momentum": .9}), ("Adam", {})]
+OPTIMIZERS = [("SGD", {"momentum": 0.9}), ("Adam", {})]
 
 
 def build(lib, m, optimizer="SGD", **kwargs):
     """An optimizer with two groups."""
     params = [lib.ones(2, requires_grad=True) for _ in range(2)]
-    groups = [{"params": [params[0]]}, {"params": [params[1]], "lr": .3}]
-    return getattr(m, optimizer)(groups, lr=.1, **(kwargs or {"momentum": .9}))
+    groups = [{"params": [params[0]]}, {"params": [params[1]], "lr": 0.3}]
+    return getattr(m, optimizer)(groups, lr=0.1, **(kwargs or {"momentum": 0.9}))
 
 
 def read(optimizer, scheduler):
@@ -84,7 +87,7 @@ def run(optimizer, scheduler, steps=12, args=()):
     history = [read(optimizer, scheduler)]
     for i in range(steps):
         optimizer.step()
-        scheduler.step(*args[i:i + 1])
+        scheduler.step(*args[i : i + 1])
         history.append(read(optimizer, scheduler))
     return history
 
@@ -123,8 +126,9 @@ def kinds(x):
     return [kinds(v) for v in x] if isinstance(x, list) else type(x).__name__
 
 
-@pytest.mark.parametrize("name", ["step", "multi step", "constant", "linear", "exponential",
-                                  "polynomial", "cosine", "restarts", "lambda"])
+@pytest.mark.parametrize(
+    "name", ["step", "multi step", "constant", "linear", "exponential", "polynomial", "cosine", "restarts", "lambda"]
+)
 def test_given_epochs(name):
     found = []
     for lib, m in LIBRARIES:
@@ -144,12 +148,19 @@ def test_resuming():
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
 
 
-@pytest.mark.parametrize("kwargs", [
-    {"patience": 1}, {"mode": "max", "factor": .5, "patience": 0, "threshold_mode": "abs"},
-    {"patience": 0, "cooldown": 2, "min_lr": [.01, .05]}, {"threshold": .2, "patience": 1},
-    {"mode": "max", "patience": 1, "threshold": .1}], ids=str)
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"patience": 1},
+        {"mode": "max", "factor": 0.5, "patience": 0, "threshold_mode": "abs"},
+        {"patience": 0, "cooldown": 2, "min_lr": [0.01, 0.05]},
+        {"threshold": 0.2, "patience": 1},
+        {"mode": "max", "patience": 1, "threshold": 0.1},
+    ],
+    ids=str,
+)
 def test_plateau(kwargs):
-    metrics = [1., .9, .95, .95, .95, .2, .3, .3, .3, .3, .3, .3]
+    metrics = [1.0, 0.9, 0.95, 0.95, 0.95, 0.2, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]
     found = []
     for lib, m in LIBRARIES:
         o = build(lib, m)
@@ -160,12 +171,12 @@ def test_plateau(kwargs):
 
 
 def test_learning_rate_tensor_is_set_in_place():
-    lr = torch.tensor(.5)
+    lr = torch.tensor(0.5)
     o = optim.SGD([torch.ones(1, requires_grad=True)], lr=lr)
-    s = optim.lr_scheduler.ExponentialLR(o, .5)
+    s = optim.lr_scheduler.ExponentialLR(o, 0.5)
     o.step()
     s.step()
-    assert o.param_groups[0]["lr"] is lr and lr.item() == .25 and s.get_last_lr()[0].item() == .25
+    assert o.param_groups[0]["lr"] is lr and lr.item() == 0.25 and s.get_last_lr()[0].item() == 0.25
 
 
 def test_warnings():
@@ -188,7 +199,7 @@ ERRORS = [
     lambda s, o: s.MultiplicativeLR(o, 3),
     lambda s, o: s.ConstantLR(o, 2),
     lambda s, o: s.LinearLR(o, 0),
-    lambda s, o: s.LinearLR(o, .5, 2),
+    lambda s, o: s.LinearLR(o, 0.5, 2),
     lambda s, o: s.SequentialLR(o, [], []),
     lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [1]),
     lambda s, o: s.SequentialLR(o, [o], []),
@@ -205,7 +216,7 @@ ERRORS = [
     lambda s, o: s.OneCycleLR(o, 1),
     lambda s, o: s.OneCycleLR(o, 1, 0),
     lambda s, o: s.OneCycleLR(o, 1, epochs=0, steps_per_epoch=1),
-    lambda s, o: s.OneCycleLR(o, 1, epochs=1, steps_per_epoch=1.),
+    lambda s, o: s.OneCycleLR(o, 1, epochs=1, steps_per_epoch=1.0),
     lambda s, o: s.OneCycleLR(o, 1, 5, pct_start=2),
     lambda s, o: s.OneCycleLR(o, 1, 5, anneal_strategy="no"),
     lambda s, o: [step() for step in [s.OneCycleLR(o, 1, 2).step] * 4],
@@ -230,7 +241,7 @@ def test_errors(i):
 def test_no_momentum_to_cycle():
     o = optim.Adagrad([torch.ones(1, requires_grad=True)])
     s = optim.lr_scheduler
-    for make in (lambda: s.CyclicLR(o, .1, 1), lambda: s.OneCycleLR(o, 1., 5)):
+    for make in (lambda: s.CyclicLR(o, 0.1, 1), lambda: s.OneCycleLR(o, 1.0, 5)):
         with pytest.raises(ValueError, match="must support momentum or beta1"):
             make()
 
@@ -257,15 +268,22 @@ def model(lib, values):
 
 
 @pytest.mark.parametrize("use_buffers", [False, True])
-@pytest.mark.parametrize("how", [
-    {}, {"multi_avg_fn": ("get_ema_multi_avg_fn", .9)}, {"avg_fn": ("get_ema_avg_fn", .9)},
-    {"multi_avg_fn": ("get_swa_multi_avg_fn",)}, {"avg_fn": ("get_swa_avg_fn",)}], ids=str)
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"multi_avg_fn": ("get_ema_multi_avg_fn", 0.9)},
+        {"avg_fn": ("get_ema_avg_fn", 0.9)},
+        {"multi_avg_fn": ("get_swa_multi_avg_fn",)},
+        {"avg_fn": ("get_swa_avg_fn",)},
+    ],
+    ids=str,
+)
 def test_averaged_model(how, use_buffers):
     if use_buffers and "get_swa_multi_avg_fn" in str(how):
         pytest.skip("PyTorch cannot average the integers among the buffers")
     rng = np.random.default_rng(0)
-    rounds = [[rng.standard_normal(s).astype(np.float32) for s in ((2, 3), (2,), (2,), (2,))]
-              for _ in range(4)]
+    rounds = [[rng.standard_normal(s).astype(np.float32) for s in ((2, 3), (2,), (2,), (2,))] for _ in range(4)]
     found = []
     for lib, m in LIBRARIES:
         utils = m.swa_utils
@@ -300,7 +318,7 @@ def test_update_bn():
         data = lib.utils.data
         loader = data.DataLoader(data.TensorDataset(lib.tensor(x)), 5)
         m.swa_utils.update_bn(loader, net)
-        assert not net.training and net[1].momentum == .1
+        assert not net.training and net[1].momentum == 0.1
         found.append(net[1].running_mean.tolist() + net[1].running_var.tolist())
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
 
@@ -309,7 +327,7 @@ def test_no_warnings_in_the_right_order():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         o = build(torch, optim)
-        s = optim.lr_scheduler.OneCycleLR(o, .5, 10)
+        s = optim.lr_scheduler.OneCycleLR(o, 0.5, 10)
         for _ in range(5):
             o.step()
             s.step()

@@ -1,4 +1,5 @@
 """Optimizers with sparse gradients, against PyTorch."""
+
 import copy
 
 import numpy as np
@@ -9,11 +10,17 @@ from functorch_core import torch
 reference = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse")
 
-CASES = [("SGD", {"lr": .1}), ("SGD", {"lr": .1, "maximize": True}),
-         ("SGD", {"lr": .1, "momentum": .9}),
-         ("SGD", {"lr": .1, "momentum": .9, "nesterov": True}), ("SGD", {"foreach": True}),
-         ("Adagrad", {"lr": .1, "lr_decay": .1}), ("Adagrad", {"initial_accumulator_value": .5}),
-         ("SparseAdam", {"lr": .1}), ("SparseAdam", {"maximize": True, "betas": (.5, .7)})]
+CASES = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"foreach": True}),
+    ("Adagrad", {"lr": 0.1, "lr_decay": 0.1}),
+    ("Adagrad", {"initial_accumulator_value": 0.5}),
+    ("SparseAdam", {"lr": 0.1}),
+    ("SparseAdam", {"maximize": True, "betas": (0.5, 0.7)}),
+]
 
 
 def trained(lib, name, kwargs, make, steps: int = 5) -> np.ndarray:
@@ -33,9 +40,14 @@ def trained(lib, name, kwargs, make, steps: int = 5) -> np.ndarray:
     return np.stack(history)
 
 
-@pytest.mark.parametrize("make", [
-    lambda lib: lib.nn.Embedding(7, 3, sparse=True, padding_idx=2),
-    lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="mean")], ids=["embedding", "bag"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.nn.Embedding(7, 3, sparse=True, padding_idx=2),
+        lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="mean"),
+    ],
+    ids=["embedding", "bag"],
+)
 @pytest.mark.parametrize("name, kwargs", CASES, ids=str)
 def test_trajectory(name, kwargs, make):
     mine, theirs = (trained(lib, name, kwargs, make) for lib in (torch, reference))
@@ -45,7 +57,7 @@ def test_trajectory(name, kwargs, make):
 def test_rows_without_a_gradient_stay():
     table = torch.nn.Embedding(100, 4, sparse=True)
     before = table.weight.detach().numpy()
-    optimizer = torch.optim.SparseAdam(table.parameters(), lr=.1)
+    optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.1)
     for _ in range(3):
         optimizer.zero_grad()
         table(torch.tensor([3, 7, 3])).sum().backward()
@@ -60,14 +72,13 @@ def test_states_go_from_one_library_to_the_other():
     def run(lib, optimizer, weight, steps):
         for _ in range(steps):
             optimizer.zero_grad()
-            lib.nn.functional.embedding(lib.tensor([1, 1, 2]), weight, sparse=True).square(
-                ).sum().backward()
+            lib.nn.functional.embedding(lib.tensor([1, 1, 2]), weight, sparse=True).square().sum().backward()
             optimizer.step()
         return weight.detach().numpy().copy()
 
     def start(lib, values):
         weight = lib.tensor(values, requires_grad=True)
-        return weight, lib.optim.SparseAdam([weight], lr=.1)
+        return weight, lib.optim.SparseAdam([weight], lr=0.1)
 
     values = np.arange(8, dtype=np.float32).reshape(4, 2)
     weight, optimizer = start(reference, values)
@@ -81,10 +92,19 @@ def test_states_go_from_one_library_to_the_other():
     np.testing.assert_allclose(run(torch, optimizer, weight, 2), whole, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name, kwargs", [
-    ("SparseAdam", {}), *((n, {}) for n in ("Adam", "AdamW", "RMSprop", "Adamax", "NAdam", "RAdam",
-                                            "Adadelta", "Rprop", "ASGD", "Adafactor")),
-    ("Adagrad", {"weight_decay": .1}), ("SGD", {"weight_decay": .1})], ids=str)
+@pytest.mark.parametrize(
+    "name, kwargs",
+    [
+        ("SparseAdam", {}),
+        *(
+            (n, {})
+            for n in ("Adam", "AdamW", "RMSprop", "Adamax", "NAdam", "RAdam", "Adadelta", "Rprop", "ASGD", "Adafactor")
+        ),
+        ("Adagrad", {"weight_decay": 0.1}),
+        ("SGD", {"weight_decay": 0.1}),
+    ],
+    ids=str,
+)
 def test_errors_are_those_of_pytorch(name, kwargs):
     found = []
     for lib in (torch, reference):

@@ -8,6 +8,7 @@
 - batching against a Python loop, each operand batched alone and all together, at several dims,
 - second order: the jvp of the backward graph against finite differences of it.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -29,9 +30,11 @@ ALL = ("lower", "jvp", "transpose", "batch", "second")
 
 def graph_of(fun, arrays) -> Graph:
     """The validated graph of fun at the arrays' avals."""
+
     def flat(*values):
         out = fun(*values)
         return out if isinstance(out, (list, tuple)) else (out,)
+
     return validate(trace_closed(flat, [aval_of(np.asarray(a)) for a in arrays]))
 
 
@@ -39,8 +42,14 @@ def compiled(graph: Graph, arrays, platform="cpu") -> list[np.ndarray]:
     """The outputs of the graph as XLA computes them."""
     low = lower(graph, platform)
     callbacks = [xla.Callback(f, outs) for f, outs in low.callbacks]
-    exe = xla.compile(low.text, inputs=low.inputs, outputs=low.outputs, callbacks=callbacks,
-                      cache=False, options=getattr(xla, "FAST_COMPILE", None))
+    exe = xla.compile(
+        low.text,
+        inputs=low.inputs,
+        outputs=low.outputs,
+        callbacks=callbacks,
+        cache=False,
+        options=getattr(xla, "FAST_COMPILE", None),
+    )
     buffers = [xla.put(np.asarray(a)) for a in [*arrays, *low.hoisted]]
     return [np.asarray(xla.to_numpy(b)) for b in exe(buffers)]
 
@@ -48,7 +57,7 @@ def compiled(graph: Graph, arrays, platform="cpu") -> list[np.ndarray]:
 def tolerance(dtype) -> float:
     """Relative and absolute tolerance of one operation in this dtype."""
     if dtype not in dt.INEXACT:
-        return 0.
+        return 0.0
     part = dt.real_of(dtype)
     return {2: 2e-2, 1: 2e-1}.get(part.itemsize, 2e-5 if part == dt.float32 else 1e-10)
 
@@ -101,8 +110,7 @@ def check_batching(graph, arrays, rng, tol=None, size=3):
 
 
 def _check_batched(graph, arrays, dims, size, rng, tol):
-    examples = [[vary(a, rng) for _ in range(size)] if d is not None else [a] * size
-                for a, d in zip(arrays, dims)]
+    examples = [[vary(a, rng) for _ in range(size)] if d is not None else [a] * size for a, d in zip(arrays, dims)]
     stacked = [np.stack(e, d) if d is not None else a for a, d, e in zip(arrays, dims, examples)]
     batched, out_dims = batch(graph, Axis(size), dims)
     validate(batched)
@@ -129,7 +137,7 @@ def check_derivatives(graph, arrays, mask, rng, rules, fd_tol, eps, order=2):
     tangents = [random_like(a, rng) for a, m in zip(arrays, mask) if m]
     dual, out_mask = jvp(graph, mask)
     validate(dual)
-    outs = evaluate(dual, [*arrays, *tangents])[len(graph.outputs):]
+    outs = evaluate(dual, [*arrays, *tangents])[len(graph.outputs) :]
     if "jvp" in rules:
         moved = finite_difference(lambda xs: evaluate(graph, xs), arrays, mask, tangents, eps)
         for i, (d, wanted) in enumerate(zip(_spread(outs, out_mask, graph.out_avals), moved)):
@@ -148,11 +156,12 @@ def _spread(tangents, mask, avals):
 
 def finite_difference(run, arrays, mask, tangents, eps):
     """(f(x + eps t) - f(x - eps t)) / 2 eps for each output."""
+
     def at(step):
         moving = iter(tangents)
         return run([a + step * next(moving) if m else a for a, m in zip(arrays, mask)])
-    return [(np.asarray(p, _wide(p)) - np.asarray(m, _wide(m))) / (2 * eps)
-            for p, m in zip(at(eps), at(-eps))]
+
+    return [(np.asarray(p, _wide(p)) - np.asarray(m, _wide(m))) / (2 * eps) for p, m in zip(at(eps), at(-eps))]
 
 
 def _wide(x):
@@ -171,8 +180,7 @@ def _check_transpose(graph, arrays, mask, tangents, outs, rng, rules, fd_tol, ep
     left = sum(np.sum(c * t) for c, t in zip(cts, outs, strict=True))
     right = sum(np.sum(g * t) for g, t in zip(grads, tangents, strict=True))
     # <ct, J t> = <J^T ct, t> without conjugation; of a real function of complex values, real parts
-    close(np.float64(np.real(left)), np.float64(np.real(right)), fd_tol,
-          "transpose (dot-product test)")
+    close(np.float64(np.real(left)), np.float64(np.real(right)), fd_tol, "transpose (dot-product test)")
     if "lower" in rules:
         check_lowering(v.backward, [*first[n:], *cts], 1e-9)
     if "second" in rules and order >= 2 and cts:
@@ -184,14 +192,14 @@ def _check_second(graph, v, arrays, mask, tangents, cts, fd_tol, eps):
 
     def gradient(*args):
         from functorch_core.core.trace import run
-        return run(v.backward, [*run(v.forward, args[:len(arrays)])[n:], *args[len(arrays):]])
+
+        return run(v.backward, [*run(v.forward, args[: len(arrays)])[n:], *args[len(arrays) :]])
 
     whole = trace_closed(gradient, [*graph.in_avals, *map(aval_of, cts)], "gradient")
     whole_mask = mask + (False,) * len(cts)
     dual, out_mask = jvp(whole, whole_mask)
-    found = evaluate(dual, [*arrays, *cts, *tangents])[len(whole.outputs):]
-    wanted = finite_difference(lambda xs: evaluate(whole, xs), [*arrays, *cts], whole_mask,
-                               tangents, eps)
+    found = evaluate(dual, [*arrays, *cts, *tangents])[len(whole.outputs) :]
+    wanted = finite_difference(lambda xs: evaluate(whole, xs), [*arrays, *cts], whole_mask, tangents, eps)
     for d, w in zip(_spread(found, out_mask, whole.out_avals), wanted):
         close(d, w.astype(d.dtype), fd_tol * 10, "second order")
 

@@ -3,6 +3,7 @@
 The references are NumPy's in a wider type: float64 for float32, x87's long double for float64.
 Complex numbers are measured by |error| / |result|, in epsilons.
 """
+
 import numpy as np
 import pytest
 
@@ -14,8 +15,7 @@ from functorch_core.primitives.transcendental import _log1p_reference, _logistic
 from tests.primitives.check import graph_of
 
 RNG = np.random.default_rng(0)
-WIDE = {dt.float32: np.float64, dt.float64: np.longdouble, dt.complex64: np.complex128,
-        dt.complex128: np.clongdouble}
+WIDE = {dt.float32: np.float64, dt.float64: np.longdouble, dt.complex64: np.complex128, dt.complex128: np.clongdouble}
 X87 = np.finfo(np.longdouble).nmant > np.finfo(np.float64).nmant
 
 
@@ -30,34 +30,57 @@ def _atan2_of_one(x):
 # name: (function, reference, largest error allowed in float32, in float64)
 REAL = {
     # ---- exact to half a unit, or nearly
-    "sqrt": (p.sqrt, np.sqrt, .51, .51),
-    "sin": (p.sin, np.sin, .6, .6), "cos": (p.cos, np.cos, .6, .6),
-    "atan": (p.atan, np.arctan, 1, 1), "log": (p.log, np.log, 1.2, .6),
-    "cbrt": (p.cbrt, np.cbrt, 1.5, 1.5), "exp2": (p.exp2, np.exp2, 1.5, 2),
-    "atan2": (lambda x: p.atan2(x, 1.), _atan2_of_one, 1.6, 1),
+    "sqrt": (p.sqrt, np.sqrt, 0.51, 0.51),
+    "sin": (p.sin, np.sin, 0.6, 0.6),
+    "cos": (p.cos, np.cos, 0.6, 0.6),
+    "atan": (p.atan, np.arctan, 1, 1),
+    "log": (p.log, np.log, 1.2, 0.6),
+    "cbrt": (p.cbrt, np.cbrt, 1.5, 1.5),
+    "exp2": (p.exp2, np.exp2, 1.5, 2),
+    "atan2": (lambda x: p.atan2(x, 1.0), _atan2_of_one, 1.6, 1),
     # ---- a few units
-    "exp": (p.exp, np.exp, 3, 2), "rsqrt": (p.rsqrt, _rsqrt, 2.1, 1.6),
+    "exp": (p.exp, np.exp, 3, 2),
+    "rsqrt": (p.rsqrt, _rsqrt, 2.1, 1.6),
     "logistic": (p.logistic, _logistic_reference, 2.5, 2.5),
-    "log1p": (p.log1p, np.log1p, 3, 2.5), "log2": (p.log2, np.log2, 2.5, 2),
-    "log10": (p.log10, np.log10, 2.6, 3.2), "tan": (p.tan, np.tan, 2.2, 2.2),
-    "asin": (p.asin, np.arcsin, 2.2, 1.6), "acos": (p.acos, np.arccos, 2.2, 2),
-    "asinh": (p.asinh, np.arcsinh, 3.2, 3), "acosh": (p.acosh, np.arccosh, 3.2, 3.6),
-    "atanh": (p.atanh, np.arctanh, 3.2, 3.2), "cosh": (p.cosh, np.cosh, 3.5, 4),
+    "log1p": (p.log1p, np.log1p, 3, 2.5),
+    "log2": (p.log2, np.log2, 2.5, 2),
+    "log10": (p.log10, np.log10, 2.6, 3.2),
+    "tan": (p.tan, np.tan, 2.2, 2.2),
+    "asin": (p.asin, np.arcsin, 2.2, 1.6),
+    "acos": (p.acos, np.arccos, 2.2, 2),
+    "asinh": (p.asinh, np.arcsinh, 3.2, 3),
+    "acosh": (p.acosh, np.arccosh, 3.2, 3.6),
+    "atanh": (p.atanh, np.arctanh, 3.2, 3.2),
+    "cosh": (p.cosh, np.cosh, 3.5, 4),
     # ---- XLA's own polynomials
-    "expm1": (p.expm1, np.expm1, 5, 4), "sinh": (p.sinh, np.sinh, 6, 5),
+    "expm1": (p.expm1, np.expm1, 5, 4),
+    "sinh": (p.sinh, np.sinh, 6, 5),
     "tanh": (p.tanh, np.tanh, 6, 8),
 }
 
 COMPLEX = {
     # ---- name: (function, reference, largest error in epsilons)
-    "exp": (p.exp, np.exp, 2), "log": (p.log, np.log, 3), "log2": (p.log2, np.log2, 3),
-    "log10": (p.log10, np.log10, 4), "log1p": (p.log1p, _log1p_reference, 3),
-    "expm1": (p.expm1, np.expm1, 4), "exp2": (p.exp2, np.exp2, 20),  # its angle is rounded
-    "sqrt": (p.sqrt, np.sqrt, 2), "rsqrt": (p.rsqrt, _rsqrt, 3), "abs": (p.abs, np.abs, 2),
-    "sin": (p.sin, np.sin, 4), "cos": (p.cos, np.cos, 4), "tan": (p.tan, np.tan, 6),
-    "sinh": (p.sinh, np.sinh, 4), "cosh": (p.cosh, np.cosh, 4), "tanh": (p.tanh, np.tanh, 6),
-    "asin": (p.asin, np.arcsin, 3), "acos": (p.acos, np.arccos, 3), "atan": (p.atan, np.arctan, 3),
-    "asinh": (p.asinh, np.arcsinh, 3), "acosh": (p.acosh, np.arccosh, 3),
+    "exp": (p.exp, np.exp, 2),
+    "log": (p.log, np.log, 3),
+    "log2": (p.log2, np.log2, 3),
+    "log10": (p.log10, np.log10, 4),
+    "log1p": (p.log1p, _log1p_reference, 3),
+    "expm1": (p.expm1, np.expm1, 4),
+    "exp2": (p.exp2, np.exp2, 20),  # its angle is rounded
+    "sqrt": (p.sqrt, np.sqrt, 2),
+    "rsqrt": (p.rsqrt, _rsqrt, 3),
+    "abs": (p.abs, np.abs, 2),
+    "sin": (p.sin, np.sin, 4),
+    "cos": (p.cos, np.cos, 4),
+    "tan": (p.tan, np.tan, 6),
+    "sinh": (p.sinh, np.sinh, 4),
+    "cosh": (p.cosh, np.cosh, 4),
+    "tanh": (p.tanh, np.tanh, 6),
+    "asin": (p.asin, np.arcsin, 3),
+    "acos": (p.acos, np.arccos, 3),
+    "atan": (p.atan, np.arctan, 3),
+    "asinh": (p.asinh, np.arcsinh, 3),
+    "acosh": (p.acosh, np.arccosh, 3),
     "atanh": (p.atanh, np.arctanh, 3),
 }
 
@@ -65,28 +88,49 @@ COMPLEX = {
 def compiled(functions, x, options):
     """The results of all these functions in one program."""
     low = lower(graph_of(lambda x: [f(x) for f in functions], [x]))
-    exe = xla.compile(low.text, inputs=low.inputs, outputs=low.outputs, cache=False,
-                      options=xla.FAST_COMPILE if options == "fast" else
-                      xla.choose_options(low.features))
+    exe = xla.compile(
+        low.text,
+        inputs=low.inputs,
+        outputs=low.outputs,
+        cache=False,
+        options=xla.FAST_COMPILE if options == "fast" else xla.choose_options(low.features),
+    )
     return [np.asarray(xla.to_numpy(b)) for b in exe([xla.put(x)])]
 
 
 def real_values(dtype):
     """All magnitudes, the usual range, and the neighbourhood of -1, 0 and 1."""
     reach = 35 if dtype == dt.float32 else 280
-    sizes, near = 10.**RNG.uniform(-reach, reach, 3000), 10.**RNG.uniform(-8, 0, 1000)
-    return np.concatenate([sizes, -sizes, RNG.uniform(-3, 3, 4000), RNG.uniform(-100, 100, 3000),
-                           1 + near, 1 - near, near - 1, np.arange(-20, 21) / 2]).astype(dtype)
+    sizes, near = 10.0 ** RNG.uniform(-reach, reach, 3000), 10.0 ** RNG.uniform(-8, 0, 1000)
+    return np.concatenate(
+        [
+            sizes,
+            -sizes,
+            RNG.uniform(-3, 3, 4000),
+            RNG.uniform(-100, 100, 3000),
+            1 + near,
+            1 - near,
+            near - 1,
+            np.arange(-20, 21) / 2,
+        ]
+    ).astype(dtype)
 
 
 def complex_values(dtype):
     """The same for complex numbers, with every quotient of parts."""
-    def sizes(low, high):
-        return 10.**RNG.uniform(low, high, 2000) * RNG.choice([-1, 1], 2000)
 
-    z = [sizes(-10, 1) + 1j * sizes(-10, 1), sizes(-1, 1.4) + 1j * sizes(-1, 1.4),
-         1 + sizes(-7, 0) + 1j * sizes(-8, 0), sizes(-7, 0) - 1 + 1j * sizes(-8, 0),
-         sizes(-8, 0) + 1j * (1 + sizes(-7, 0)), sizes(-2, 1) + 0j, 1j * sizes(-2, 1)]
+    def sizes(low, high):
+        return 10.0 ** RNG.uniform(low, high, 2000) * RNG.choice([-1, 1], 2000)
+
+    z = [
+        sizes(-10, 1) + 1j * sizes(-10, 1),
+        sizes(-1, 1.4) + 1j * sizes(-1, 1.4),
+        1 + sizes(-7, 0) + 1j * sizes(-8, 0),
+        sizes(-7, 0) - 1 + 1j * sizes(-8, 0),
+        sizes(-8, 0) + 1j * (1 + sizes(-7, 0)),
+        sizes(-2, 1) + 0j,
+        1j * sizes(-2, 1),
+    ]
     return np.concatenate(z).astype(dtype)
 
 
@@ -113,7 +157,8 @@ def test_real_functions(dtype, options):
         error = ulps(found, reference(x.astype(WIDE[dtype])))
         worst = int(error.argmax())
         assert error[worst] <= bounds[dtype == dt.float64], (
-            f"{name}({x[worst]!r}) = {found[worst]!r} is off by {float(error[worst]):.2f} ulps")
+            f"{name}({x[worst]!r}) = {found[worst]!r} is off by {float(error[worst]):.2f} ulps"
+        )
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -131,7 +176,8 @@ def test_complex_functions(dtype, options):
         assert np.isfinite(error).all(), f"{name}({z[~np.isfinite(error)][:3]})"
         worst = int(error.argmax())
         assert error[worst] <= bound, (
-            f"{name}({z[worst]!r}) = {found[worst]!r} is off by {float(error[worst]):.2f} epsilons")
+            f"{name}({z[worst]!r}) = {found[worst]!r} is off by {float(error[worst]):.2f} epsilons"
+        )
 
 
 def steps(x):
@@ -151,26 +197,29 @@ def test_half_precision_is_rounded_once_from_float32(dtype):
         near = wanted.astype(np.float32).astype(dtype)
         off = np.abs(steps(found) - steps(near))
         off = np.where(np.isnan(found) & np.isnan(near), 0, off)
-        off = np.where(np.abs(x.astype(np.float64)) < 2.**-120, 0, off)  # XLA has no subnormals
-        off = np.where(np.abs(wanted) < 2.**-120, 0, off)
+        off = np.where(np.abs(x.astype(np.float64)) < 2.0**-120, 0, off)  # XLA has no subnormals
+        off = np.where(np.abs(wanted) < 2.0**-120, 0, off)
         assert off.max() <= 1, f"{name}({x[off.argmax()]}) = {found[off.argmax()]}"
 
 
 def test_powers_are_exact_where_they_can_be():
     n = np.arange(-126, 128)
-    x = 2.**n
+    x = 2.0**n
     for dtype in (dt.float32, dt.float64):
         log2, exp2 = compiled([p.log2, lambda v: p.exp2(p.log2(v))], x.astype(dtype), "chosen")
         np.testing.assert_array_equal(log2, n)
         np.testing.assert_array_equal(exp2, x)
-        log10, = compiled([p.log10], (10.**np.arange(-10, 11)).astype(dtype), "chosen")
+        (log10,) = compiled([p.log10], (10.0 ** np.arange(-10, 11)).astype(dtype), "chosen")
         np.testing.assert_allclose(log10, np.arange(-10, 11), rtol=np.finfo(dtype).eps)
 
 
 # ---- signed zeros, infinities and branch cuts ----------------------------------------------------
 
-ON_CUTS = [complex(re, im) for a in (.5, 2.5) for re, im in
-           [(a, 0.), (a, -0.), (-a, 0.), (-a, -0.), (0., a), (-0., a), (0., -a), (-0., -a)]]
+ON_CUTS = [
+    complex(re, im)
+    for a in (0.5, 2.5)
+    for re, im in [(a, 0.0), (a, -0.0), (-a, 0.0), (-a, -0.0), (0.0, a), (-0.0, a), (0.0, -a), (-0.0, -a)]
+]
 CUT = ("sqrt", "log", "log2", "log10", "log1p", "asin", "acos", "atan", "asinh", "acosh", "atanh")
 
 
@@ -180,15 +229,16 @@ def test_branch_cuts_are_on_the_side_of_the_signed_zero(dtype):
     outs = compiled([COMPLEX[name][0] for name in CUT], z, "fast")
     for name, found in zip(CUT, outs):
         wanted = COMPLEX[name][1](z)
-        np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps,
-                                   atol=4 * np.finfo(dtype).eps, err_msg=name)
-        nonzero = (np.abs(wanted.imag) > 1e-6)
+        np.testing.assert_allclose(
+            found, wanted, rtol=4 * np.finfo(dtype).eps, atol=4 * np.finfo(dtype).eps, err_msg=name
+        )
+        nonzero = np.abs(wanted.imag) > 1e-6
         assert (np.signbit(found.imag) == np.signbit(wanted.imag))[nonzero].all(), name
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_real_functions_at_infinity_and_zero():
-    x = np.array([0., -0., np.inf, -np.inf, np.nan, 1, -1, 710.4, -710.4, 1024, -1080, 1e308])
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 710.4, -710.4, 1024, -1080, 1e308])
     outs = compiled([f for f, *_ in REAL.values()], x, "fast")
     for (name, (_, reference, *_)), found in zip(REAL.items(), outs):
         wanted = reference(x)

@@ -1,4 +1,5 @@
 """Conversions between all dtypes, bit patterns, and reduced precision."""
+
 import numpy as np
 import pytest
 
@@ -21,7 +22,7 @@ def values(dtype) -> np.ndarray:
         wide = RNG.integers(info.min, info.max, 200, dtype, endpoint=True)
         return np.concatenate([edges, wide, wide >> np.array(4 * dtype.itemsize, dtype)])
     if dtype in dt.COMPLEX:
-        parts = RNG.standard_normal((2, 200)) * 10.**RNG.integers(-8, 8, 200)
+        parts = RNG.standard_normal((2, 200)) * 10.0 ** RNG.integers(-8, 8, 200)
         edges = np.array([0, 1j, np.inf, complex(0, np.nan), complex(np.nan, 0), -3e9], dtype)
         return np.concatenate([edges, (parts[0] + 1j * parts[1]).astype(dtype)])
     if dtype.itemsize <= 2:
@@ -31,12 +32,48 @@ def values(dtype) -> np.ndarray:
 
 def float_values(dtype) -> np.ndarray:
     """Edges of the narrower dtypes, ties between their neighbours and what lies beside them."""
-    edges = [0, -0., np.nan, np.inf, -np.inf, 448, 464, 465, 496, -496, 57344, 61440, 240, 247, 248,
-             65504, 65519, 65520, 1e30, -1e30, 2.**31, 2.**32, 2.**63, 2.**64, -2.**31, -2.**63,
-             254.9, 255.9, 256, -.9, -1, -1e-4, -2.**-11, -2.**-18, 2.**-19, 127.5, -128.9]
-    scale = 2.**RNG.integers(-20, 20, 100)
-    ties = [(1 + 2.**-k) * (1 + e) * scale for k in (2, 3, 4, 8, 11, 24) for e in (0, 1e-9, -1e-9)]
-    random = RNG.standard_normal(1000) * 2.**RNG.integers(-40, 40, 1000)
+    edges = [
+        0,
+        -0.0,
+        np.nan,
+        np.inf,
+        -np.inf,
+        448,
+        464,
+        465,
+        496,
+        -496,
+        57344,
+        61440,
+        240,
+        247,
+        248,
+        65504,
+        65519,
+        65520,
+        1e30,
+        -1e30,
+        2.0**31,
+        2.0**32,
+        2.0**63,
+        2.0**64,
+        -(2.0**31),
+        -(2.0**63),
+        254.9,
+        255.9,
+        256,
+        -0.9,
+        -1,
+        -1e-4,
+        -(2.0**-11),
+        -(2.0**-18),
+        2.0**-19,
+        127.5,
+        -128.9,
+    ]
+    scale = 2.0 ** RNG.integers(-20, 20, 100)
+    ties = [(1 + 2.0**-k) * (1 + e) * scale for k in (2, 3, 4, 8, 11, 24) for e in (0, 1e-9, -1e-9)]
+    random = RNG.standard_normal(1000) * 2.0 ** RNG.integers(-40, 40, 1000)
     return np.concatenate([edges, *ties, random, -random]).astype(dtype)
 
 
@@ -45,7 +82,7 @@ def without_subnormals(x) -> np.ndarray:
     if x.dtype not in dt.FLOATING:
         return x
     size = np.abs(x.astype(np.float64))
-    return x[~((size > 0) & (size < 2.**-126))]
+    return x[~((size > 0) & (size < 2.0**-126))]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -100,13 +137,11 @@ def test_reduce_precision(dtype):
     x = without_subnormals(values(dtype))
     x = x[~(np.abs(x.astype(np.float64)) < float(dt.finfo(dtype).smallest_normal))]
     for e, m in ((5, 10), (8, 7), (4, 3), (5, 2), (2, 0), (1, 3), (11, 52)):
-        check(lambda x: p.reduce_precision(x, exponent_bits=e, mantissa_bits=m), x, tol=0,
-              rules=("lower",))
+        check(lambda x: p.reduce_precision(x, exponent_bits=e, mantissa_bits=m), x, tol=0, rules=("lower",))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_reduce_precision_is_a_round_trip():
     x = without_subnormals(values(dt.float32))
     graph = graph_of(lambda x: p.reduce_precision(x, exponent_bits=8, mantissa_bits=7), [x])
-    np.testing.assert_array_equal(evaluate(graph, [x])[0],
-                                  x.astype(dt.bfloat16).astype(np.float32))
+    np.testing.assert_array_equal(evaluate(graph, [x])[0], x.astype(dt.bfloat16).astype(np.float32))

@@ -1,4 +1,5 @@
 """Convolution: every rule, real PyTorch in one to three dimensions, and each form for CPU."""
+
 from __future__ import annotations
 
 import itertools
@@ -23,27 +24,24 @@ CASES = {
     "no_space": ((2, 3), (4, 3), {}),
     "strided": ((2, 3, 7), (4, 3, 3), dict(strides=(2,), padding=((1, 2),))),
     "channels_last": ((2, 5, 4, 3), (2, 2, 3, 4), dict(dims=LAST, strides=(1, 2))),
-    "permuted": ((3, 5, 4), (4, 2, 6), dict(dims=((1, 2, 0), (2, 1, 0), (2, 0, 1)),
-                                            feature_groups=2, padding=((1, 2),))),
-    "three": ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), dict(strides=(1, 2, 1),
-                                                     padding=((1, 0), (0, 0), (1, 1)))),
+    "permuted": (
+        (3, 5, 4),
+        (4, 2, 6),
+        dict(dims=((1, 2, 0), (2, 1, 0), (2, 0, 1)), feature_groups=2, padding=((1, 2),)),
+    ),
+    "three": ((1, 2, 3, 4, 3), (2, 2, 2, 2, 2), dict(strides=(1, 2, 1), padding=((1, 0), (0, 0), (1, 1)))),
     # ---- dilation, negative padding
-    "dilated_kernel": ((2, 2, 6, 5), (3, 2, 3, 2), dict(rhs_dilation=(1, 2),
-                                                        padding=((1, 1), (0, 1)))),
-    "dilated_array": ((2, 3, 4, 5), (2, 3, 3, 3), dict(lhs_dilation=(2, 3),
-                                                       padding=((1, 0), (2, -1)))),
+    "dilated_kernel": ((2, 2, 6, 5), (3, 2, 3, 2), dict(rhs_dilation=(1, 2), padding=((1, 1), (0, 1)))),
+    "dilated_array": ((2, 3, 4, 5), (2, 3, 3, 3), dict(lhs_dilation=(2, 3), padding=((1, 0), (2, -1)))),
     "cut": ((2, 3, 5, 6), (2, 3, 3, 2), dict(padding=((-1, 2), (1, -2)))),
-    "everything": ((2, 2, 6), (2, 2, 3), dict(strides=(3,), lhs_dilation=(2,), rhs_dilation=(3,),
-                                              padding=((4, -1),))),
-    "single_taps": ((2, 3, 4, 3), (16, 3, 2, 1), dict(lhs_dilation=(2, 2),
-                                                      padding=((1, 1), (0, 1)))),
+    "everything": ((2, 2, 6), (2, 2, 3), dict(strides=(3,), lhs_dilation=(2,), rhs_dilation=(3,), padding=((4, -1),))),
+    "single_taps": ((2, 3, 4, 3), (16, 3, 2, 1), dict(lhs_dilation=(2, 2), padding=((1, 1), (0, 1)))),
     # ---- groups
     "groups": ((2, 4, 6, 5), (6, 2, 3, 2), dict(feature_groups=2, strides=(2, 1))),
     "many_groups": ((2, 18, 4), (9, 2, 3), dict(feature_groups=9, padding=((1, 1),))),
     "depthwise": ((2, 6, 5), (6, 1, 3), dict(feature_groups=6, padding=((1, 1),))),
     "depthwise_twice": ((2, 3, 5, 4), (6, 1, 3, 2), dict(feature_groups=3, strides=(2, 1))),
-    "depthwise_dilated": ((2, 3, 5), (3, 1, 2), dict(feature_groups=3, lhs_dilation=(2,),
-                                                     strides=(3,))),
+    "depthwise_dilated": ((2, 3, 5), (3, 1, 2), dict(feature_groups=3, lhs_dilation=(2,), strides=(3,))),
     "batch_groups": ((4, 3, 5), (6, 3, 2), dict(batch_groups=2, strides=(2,))),
     # ---- empty
     "nowhere": ((2, 3, 2), (4, 3, 5), {}),
@@ -69,23 +67,28 @@ def test_rules(case):
     check(lambda x, w: conv(x, w, **params), some(sx), some(sw, seed=1))
 
 
-@pytest.mark.parametrize("dtype", ("int8", "uint8", "int32", "float16", "bfloat16", "float32",
-                                   "complex64", "complex128"))
+@pytest.mark.parametrize(
+    "dtype", ("int8", "uint8", "int32", "float16", "bfloat16", "float32", "complex64", "complex128")
+)
 def test_dtypes(dtype):
     for case in ("strided", "groups", "depthwise"):
         sx, sw, params = CASES[case]
-        check(lambda x, w: conv(x, w, **params), some(sx, dtype), some(sw, dtype, seed=1),
-              rules=("lower", "jvp", "transpose"))
+        check(
+            lambda x, w: conv(x, w, **params),
+            some(sx, dtype),
+            some(sw, dtype, seed=1),
+            rules=("lower", "jvp", "transpose"),
+        )
 
 
-@pytest.mark.parametrize("dtype, out", (("int8", "int32"), ("bfloat16", "float32"),
-                                        ("float16", "float32")))
+@pytest.mark.parametrize("dtype, out", (("int8", "int32"), ("bfloat16", "float32"), ("float16", "float32")))
 def test_wider_results(dtype, out):
     sx, sw, params = CASES["groups"]
     x, w = some(sx, dtype), some(sw, dtype, seed=1)
 
     def fun(x, w):
         return conv(x, w, out_dtype=np.dtype(out), **params)
+
     check(fun, x, w, rules=("lower",))
     wide = conv_by_reference(x.astype(out), w.astype(out), params)
     np.testing.assert_allclose(evaluate(graph_of(fun, [x, w]), [x, w])[0], wide, rtol=1e-6)
@@ -115,34 +118,50 @@ def compare_with_torch(fun, oracle, x, w):
 
 
 @pytest.mark.parametrize("n", (1, 2, 3))
-@pytest.mark.parametrize("stride, padding, dilation, groups", (
-    (1, 1, 1, 1), (2, 1, 1, 2), (3, 0, 2, 1), (2, 2, 2, 6)))
+@pytest.mark.parametrize("stride, padding, dilation, groups", ((1, 1, 1, 1), (2, 1, 1, 2), (3, 0, 2, 1), (2, 2, 2, 6)))
 def test_as_pytorch(n, stride, padding, dilation, groups):
-    x, w = some((2, 6, 8, 7, 6)[:n + 2]), some((6, 6 // groups, 3, 3, 2)[:n + 2], seed=1)
+    x, w = some((2, 6, 8, 7, 6)[: n + 2]), some((6, 6 // groups, 3, 3, 2)[: n + 2], seed=1)
     oracle = (F.conv1d, F.conv2d, F.conv3d)[n - 1]
     compare_with_torch(
-        lambda x, w: conv(x, w, strides=(stride,) * n, padding=((padding, padding),) * n,
-                          rhs_dilation=(dilation,) * n, feature_groups=groups),
-        lambda x, w: oracle(x, w, None, stride, padding, dilation, groups), x, w)
+        lambda x, w: conv(
+            x,
+            w,
+            strides=(stride,) * n,
+            padding=((padding, padding),) * n,
+            rhs_dilation=(dilation,) * n,
+            feature_groups=groups,
+        ),
+        lambda x, w: oracle(x, w, None, stride, padding, dilation, groups),
+        x,
+        w,
+    )
 
 
 @pytest.mark.parametrize("n", (1, 2, 3))
-@pytest.mark.parametrize("kernel, stride, padding, extra, dilation", (
-    (4, 2, 1, 0, 1), (2, 2, 0, 1, 1), (3, 2, 1, 1, 2), (3, 3, 2, 2, 1), (1, 2, 0, 0, 1)))
+@pytest.mark.parametrize(
+    "kernel, stride, padding, extra, dilation",
+    ((4, 2, 1, 0, 1), (2, 2, 0, 1, 1), (3, 2, 1, 1, 2), (3, 3, 2, 2, 1), (1, 2, 0, 0, 1)),
+)
 def test_transposed_as_pytorch(n, kernel, stride, padding, extra, dilation):
     """y = conv_transpose(x, w) is conv(x dilated, w turned round and with its features swapped)."""
     from functorch_core.primitives import reverse, transpose
-    x, w = some((2, 3, 4, 3, 4)[:n + 2]), some((3, 16, *[kernel] * n), seed=1)
+
+    x, w = some((2, 3, 4, 3, 4)[: n + 2]), some((3, 16, *[kernel] * n), seed=1)
     oracle = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[n - 1]
     reach = (kernel - 1) * dilation
     space = tuple(range(2, n + 2))
 
     def fun(x, w):
         turned = reverse(transpose(w, permutation=(1, 0, *space)), dims=space)
-        return conv(x, turned, padding=((reach - padding, reach - padding + extra),) * n,
-                    lhs_dilation=(stride,) * n, rhs_dilation=(dilation,) * n)
-    compare_with_torch(fun, lambda x, w: oracle(x, w, None, stride, padding, extra, 1, dilation),
-                       x, w)
+        return conv(
+            x,
+            turned,
+            padding=((reach - padding, reach - padding + extra),) * n,
+            lhs_dilation=(stride,) * n,
+            rhs_dilation=(dilation,) * n,
+        )
+
+    compare_with_torch(fun, lambda x, w: oracle(x, w, None, stride, padding, extra, 1, dilation), x, w)
 
 
 # ---- the forms for CPU ---------------------------------------------------------------------------
@@ -150,10 +169,16 @@ def test_transposed_as_pytorch(n, kernel, stride, padding, extra, dilation):
 
 KERNEL_GRADIENT = dict(dims=((1, 0, 2, 3), (1, 0, 2, 3), (1, 0, 2, 3)))  # as its own rule writes it
 GRADIENT_CASES = {
-    "gradient_depthwise": ((2, 6, 5, 4), (2, 12, 5, 4), dict(
-        KERNEL_GRADIENT, batch_groups=6, padding=((1, 1), (1, 0)))),
-    "gradient_groups": ((2, 18, 4, 3), (2, 9, 2, 2), dict(
-        KERNEL_GRADIENT, batch_groups=9, rhs_dilation=(2, 1), padding=((0, 0), (1, 1)))),
+    "gradient_depthwise": (
+        (2, 6, 5, 4),
+        (2, 12, 5, 4),
+        dict(KERNEL_GRADIENT, batch_groups=6, padding=((1, 1), (1, 0))),
+    ),
+    "gradient_groups": (
+        (2, 18, 4, 3),
+        (2, 9, 2, 2),
+        dict(KERNEL_GRADIENT, batch_groups=9, rhs_dilation=(2, 1), padding=((0, 0), (1, 1))),
+    ),
 }
 FORMS = {
     "depthwise": ("depthwise", "depthwise_twice", "depthwise_dilated"),
@@ -169,11 +194,11 @@ FORMS = {
 def test_each_form_equals_the_plain_one(form, case):
     sx, sw, params = (CASES | GRADIENT_CASES)[case]
     x, w = some(sx), some(sw, seed=1)
-    node, = graph_of(lambda x, w: conv(x, w, **params), [x, w]).nodes
+    (node,) = graph_of(lambda x, w: conv(x, w, **params), [x, w]).nodes
     fun = getattr(convolution_forms, form)
     graph = graph_of(lambda x, w: fun(x, w, conv=node.params["conv"]), [x, w])
     plain = graph_of(lambda x, w: conv(x, w, **params), [x, w])
-    wanted, = evaluate(plain, [x, w])
+    (wanted,) = evaluate(plain, [x, w])
     close(compiled(graph, [x, w])[0], wanted, 1e-9, form)
     close(plainly(plain, [x, w]), wanted, 1e-9, "plain")
 
@@ -197,14 +222,12 @@ def test_pointwise(stride):
 
 def test_residues_of_every_geometry():
     x = some((1, 2, 5))
-    for k, hole, dilation, low, high in itertools.product(
-            (1, 2, 4), (2, 3), (1, 2, 3), (-1, 2), (0, 3)):
+    for k, hole, dilation, low, high in itertools.product((1, 2, 4), (2, 3), (1, 2, 3), (-1, 2), (0, 3)):
         w = some((1, 2, k), seed=k)
         params = dict(lhs_dilation=(hole,), rhs_dilation=(dilation,), padding=((low, high),))
         plain = graph_of(lambda x, w: conv(x, w, **params), [x, w])
         if plain.out_avals[0].size:
-            form = graph_of(lambda x, w: convolution_forms.by_residue(
-                x, w, conv=plain.nodes[0].params["conv"]), [x, w])
+            form = graph_of(lambda x, w: convolution_forms.by_residue(x, w, conv=plain.nodes[0].params["conv"]), [x, w])
             close(evaluate(form, [x, w])[0], evaluate(plain, [x, w])[0], 1e-12, str(params))
 
 
@@ -213,9 +236,11 @@ def test_the_choice():
         x, w = some(sx), some(sw)
         graph = graph_of(lambda x, w: conv(x, w, **params), [x, w])
         out = graph.out_avals[0]
-        form = convolution_forms.choose_form(graph.nodes[0].params["conv"], aval_of(x), aval_of(w),
-                                             int(np.prod(out.shape[2:])))
+        form = convolution_forms.choose_form(
+            graph.nodes[0].params["conv"], aval_of(x), aval_of(w), int(np.prod(out.shape[2:]))
+        )
         return form and form.__name__
+
     assert chosen((2, 3, 8, 8), (4, 3, 3, 3)) is None
     assert chosen((2, 6, 8, 8), (6, 1, 3, 3), feature_groups=6) == "depthwise"
     assert chosen((2, 6, 8, 8), (6, 3, 3, 3), feature_groups=2) == "by_group"

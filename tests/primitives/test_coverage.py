@@ -1,4 +1,5 @@
 """Every primitive x rule x dtype class goes through the checker; one without a case fails."""
+
 from __future__ import annotations
 
 import itertools
@@ -13,8 +14,7 @@ from tests.primitives.cases import CASES, CLASSES, ELSEWHERE
 from tests.primitives.check import check, check_lowering, graph_of
 
 TESTS = Path(__file__).resolve().parent.parent
-REFUSED = [(name, dtype) for name, case in CASES.items() for dtype in CLASSES
-           if dtype not in case.dtypes]
+REFUSED = [(name, dtype) for name, case in CASES.items() for dtype in CLASSES if dtype not in case.dtypes]
 # One dtype of a class whose derivatives finite differences can check, else any that is taken.
 BEST = ("float64", "complex128", "float32", "complex64", "int32", "uint32", "uint64", "bool")
 
@@ -25,8 +25,7 @@ def ids(pairs):
 
 def names_in(graph) -> set[str]:
     """The primitives of a graph and of the graphs in it."""
-    return {n.primitive.name for n in graph.nodes}.union(
-        *(names_in(g) for n in graph.nodes for g in subgraphs(n)))
+    return {n.primitive.name for n in graph.nodes}.union(*(names_in(g) for n in graph.nodes for g in subgraphs(n)))
 
 
 def best(case):
@@ -77,8 +76,7 @@ def test_the_case_is_of_the_primitive(name):
 def test_every_rule(name):
     """Reference, lowering, jvp, transpose and batch of each, at its widest dtype."""
     case = CASES[name]
-    check(case.fun, *case.arrays(best(case)), rules=case.rules, diff=case.diff,
-          order=1, fd_tol=1e-4)
+    check(case.fun, *case.arrays(best(case)), rules=case.rules, diff=case.diff, order=1, fd_tol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -94,6 +92,7 @@ def test_every_dtype_class(name):
             out = case.fun(*itertools.islice(values, n))
             outs += out if isinstance(out, (list, tuple)) else [out]
         return outs
+
     arrays = [a for some in operands for a in some]
     check_lowering(graph_of(every, arrays), arrays)
 

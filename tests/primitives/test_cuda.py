@@ -2,6 +2,7 @@
 
 Needs the packages of the `cuda` extra (not their NVIDIA libraries); skipped without them.
 """
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Cumulative reductions and the linear recurrence: every rule, zeros, ties, NaN, infinities."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -10,15 +11,27 @@ from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives import (
-    cumlogsumexp, cummax, cummin, cumprod, cumsum, exclusive_cumprod, extreme_index,
-    linear_recurrence)
+    cumlogsumexp,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    exclusive_cumprod,
+    extreme_index,
+    linear_recurrence,
+)
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
 
 ALL = (cumsum, cumprod, cummax, cummin, cumlogsumexp)
-ORACLES = {cumsum: torch.cumsum, cumprod: torch.cumprod, cumlogsumexp: torch.logcumsumexp,
-           cummax: lambda x, d: torch.cummax(x, d)[0], cummin: lambda x, d: torch.cummin(x, d)[0]}
+ORACLES = {
+    cumsum: torch.cumsum,
+    cumprod: torch.cumprod,
+    cumlogsumexp: torch.logcumsumexp,
+    cummax: lambda x, d: torch.cummax(x, d)[0],
+    cummin: lambda x, d: torch.cummin(x, d)[0],
+}
 
 
 def named(name: str) -> np.dtype:
@@ -72,7 +85,7 @@ def test_as_pytorch(fun, axis):
     x = some((40, 30))
     t = torch.tensor(x, requires_grad=True)
     out = ORACLES[fun](t, axis)
-    wanted, = torch.autograd.grad(out.sum(), t)
+    (wanted,) = torch.autograd.grad(out.sum(), t)
     graph = graph_of(lambda x: fun(x, axis=axis), [x])
     np.testing.assert_allclose(compiled(graph, [x])[0], out.detach().numpy(), rtol=1e-10)
     np.testing.assert_allclose(gradient(lambda x: fun(x, axis=axis), x), wanted.numpy(), rtol=1e-8)
@@ -86,15 +99,14 @@ def test_products_of_zeros(zeros):
     x = some((6,))
     x[zeros] = 0
     for reverse in (False, True):
-        check(lambda x: cumprod(x, axis=0, reverse=reverse), x,
-              rules=("jvp", "transpose", "second"))
+        check(lambda x: cumprod(x, axis=0, reverse=reverse), x, rules=("jvp", "transpose", "second"))
     t = torch.tensor(x, requires_grad=True)
-    wanted, = torch.autograd.grad(torch.cumprod(t, 0).sum(), t)
+    (wanted,) = torch.autograd.grad(torch.cumprod(t, 0).sum(), t)
     np.testing.assert_allclose(gradient(lambda x: cumprod(x, axis=0), x), wanted.numpy())
 
 
 def test_exclusive_products():
-    x = np.array([2., 3, 5])
+    x = np.array([2.0, 3, 5])
     for reverse, wanted in ((False, [1, 2, 6]), (True, [15, 5, 1])):
         graph = graph_of(lambda x: exclusive_cumprod(x, axis=0, reverse=reverse), [x])
         np.testing.assert_array_equal(evaluate(graph, [x])[0], wanted)
@@ -105,10 +117,10 @@ def test_exclusive_products():
 
 @pytest.mark.parametrize("fun, oracle", ((cummax, torch.cummax), (cummin, torch.cummin)))
 def test_the_latest_of_equal_ones(fun, oracle):
-    x = np.array([[1., 3, 3, 2, 3], [2, 2, 1, 1, 2], [5, 5, 5, np.nan, 7]])
+    x = np.array([[1.0, 3, 3, 2, 3], [2, 2, 1, 1, 2], [5, 5, 5, np.nan, 7]])
     t = torch.tensor(x, requires_grad=True)
     values, index = oracle(t, 1)
-    wanted, = torch.autograd.grad(values[:2].sum(), t)
+    (wanted,) = torch.autograd.grad(values[:2].sum(), t)
     graph = graph_of(lambda x: extreme_index(x, fun(x, axis=1), axis=1), [x])
     for run in (compiled, evaluate):
         np.testing.assert_array_equal(run(graph, [x])[0], index.numpy())
@@ -116,9 +128,8 @@ def test_the_latest_of_equal_ones(fun, oracle):
 
 
 def test_latest_means_smallest_index_in_reverse():
-    x = np.array([3., 1, 3, 2])
-    graph = graph_of(lambda x: extreme_index(x, cummax(x, axis=0, reverse=True), axis=0,
-                                             reverse=True), [x])
+    x = np.array([3.0, 1, 3, 2])
+    graph = graph_of(lambda x: extreme_index(x, cummax(x, axis=0, reverse=True), axis=0, reverse=True), [x])
     np.testing.assert_array_equal(evaluate(graph, [x])[0], [0, 2, 2, 3])
 
 
@@ -139,37 +150,33 @@ def test_nan_and_infinities(fun, n):
 
 
 def test_logarithms_far_apart():
-    x = np.array([-1000., -1001, 0, 1000, 999, -np.inf, 1000])
+    x = np.array([-1000.0, -1001, 0, 1000, 999, -np.inf, 1000])
     t = torch.tensor(x, requires_grad=True)
     out = torch.logcumsumexp(t, 0)
-    wanted, = torch.autograd.grad(out.sum(), t)
+    (wanted,) = torch.autograd.grad(out.sum(), t)
     graph = graph_of(lambda x: cumlogsumexp(x, axis=0), [x])
     np.testing.assert_allclose(compiled(graph, [x])[0], out.detach().numpy(), rtol=1e-12)
-    np.testing.assert_allclose(gradient(lambda x: cumlogsumexp(x, axis=0), x), wanted.numpy(),
-                               atol=1e-12)
+    np.testing.assert_allclose(gradient(lambda x: cumlogsumexp(x, axis=0), x), wanted.numpy(), atol=1e-12)
 
 
 def test_no_nan_from_nothing():
-    x = np.array([-np.inf, -np.inf, 0., 1])
+    x = np.array([-np.inf, -np.inf, 0.0, 1])
     assert np.isfinite(gradient(lambda x: cumlogsumexp(x, axis=0), x)).all()
 
 
 # ---- linear_recurrence ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape, axis", (
-    ((1,), 0), ((7,), 0), ((2, 8), 1), ((5, 3), 0), ((0, 2), 0)))
+@pytest.mark.parametrize("shape, axis", (((1,), 0), ((7,), 0), ((2, 8), 1), ((5, 3), 0), ((0, 2), 0)))
 @pytest.mark.parametrize("reverse", (False, True))
 def test_linear_recurrence(shape, axis, reverse):
-    check(lambda a, b: linear_recurrence(a, b, axis=axis, reverse=reverse),
-          some(shape), some(shape, seed=1))
+    check(lambda a, b: linear_recurrence(a, b, axis=axis, reverse=reverse), some(shape), some(shape, seed=1))
 
 
 @pytest.mark.parametrize("dtype", ("int32", "float16", "float32", "complex64"))
 def test_linear_recurrence_dtypes(dtype):
     a, b = some((3, 37), seed=2) / 4, some((3, 37), seed=3)
-    check(lambda a, b: linear_recurrence(a, b, axis=1), a.astype(dtype), b.astype(dtype),
-          rules=("lower", "batch"))
+    check(lambda a, b: linear_recurrence(a, b, axis=1), a.astype(dtype), b.astype(dtype), rules=("lower", "batch"))
 
 
 # ---- precision and errors ------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 """dot_general: every rule, every arrangement of dimensions, dtypes, accumulation."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -71,28 +72,42 @@ def test_rules(case, dtype):
     np.testing.assert_allclose(evaluate(graph, [x, y])[0], by_einsum(x, y, contract, batch))
 
 
-@pytest.mark.parametrize("dtype", ("int8", "uint8", "int32", "int64", "float16", "bfloat16",
-                                   "float8_e4m3fn", "float32", "complex64"))
+@pytest.mark.parametrize(
+    "dtype", ("int8", "uint8", "int32", "int64", "float16", "bfloat16", "float8_e4m3fn", "float32", "complex64")
+)
 @pytest.mark.parametrize("case", ("matmul", "linear", "batch_out_of_order"))
 def test_dtypes(case, dtype):
     sx, sy, contract, batch = CASES[case]
-    check(lambda x, y: dot_general(x, y, contract=contract, batch=batch),
-          some(sx, dtype), some(sy, dtype, seed=1), rules=("lower", "batch"))
+    check(
+        lambda x, y: dot_general(x, y, contract=contract, batch=batch),
+        some(sx, dtype),
+        some(sy, dtype, seed=1),
+        rules=("lower", "batch"),
+    )
 
 
 # ---- accumulation --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype, out", (
-    ("int8", "int32"), ("uint8", "int32"), ("float16", "float32"), ("bfloat16", "float32"),
-    ("float32", "float64"), ("int8", "float32"), ("float32", "complex64")))
+@pytest.mark.parametrize(
+    "dtype, out",
+    (
+        ("int8", "int32"),
+        ("uint8", "int32"),
+        ("float16", "float32"),
+        ("bfloat16", "float32"),
+        ("float32", "float64"),
+        ("int8", "float32"),
+        ("float32", "complex64"),
+    ),
+)
 def test_wider_results(dtype, out):
     out = np.dtype(out)
-    x, y = some((3, 4), dtype) * np.asarray(9).astype(getattr(ml_dtypes, dtype, dtype)), some(
-        (4, 2), dtype, seed=1)
+    x, y = some((3, 4), dtype) * np.asarray(9).astype(getattr(ml_dtypes, dtype, dtype)), some((4, 2), dtype, seed=1)
 
     def fun(x, y):
         return dot_general(x, y, contract=((1,), (0,)), out_dtype=out)
+
     check(fun, x, y, rules=("lower",))
     wide = np.promote_types(out, np.float32) if out.kind not in "iu" else out
     wanted = x.astype(wide) @ y.astype(wide)
@@ -109,8 +124,7 @@ def test_narrow_floats_are_summed_in_float32(dtype):
 
 def test_gradient_of_mixed_dtypes():
     x, y = some((3, 4), "bfloat16"), some((4, 2), "bfloat16", seed=1)
-    graph = graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,)),
-                                              out_dtype=np.dtype("float32")), [x, y])
+    graph = graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,)), out_dtype=np.dtype("float32")), [x, y])
     v = vjp(graph, (True, True))
     first = evaluate(v.forward, [x, y])
     grads = evaluate(v.backward, [*first[1:], np.ones((3, 2), np.float32)])
@@ -137,5 +151,4 @@ def test_errors():
 @pytest.mark.parametrize("dtype", ("bfloat16", "float32", "complex64"))
 def test_lowers_for_cuda(dtype):
     x, y = some((2, 3), dtype), some((3, 4), dtype)
-    xla.verify(lower(graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,))), [x, y]),
-                     "cuda").text)
+    xla.verify(lower(graph_of(lambda x, y: dot_general(x, y, contract=((1,), (0,))), [x, y]), "cuda").text)

@@ -1,4 +1,5 @@
 """Elementwise primitives: every rule and dtype, edge values, kinks as PyTorch has them, errors."""
+
 import warnings
 
 import numpy as np
@@ -15,13 +16,13 @@ from functorch_core.transforms.transpose import vjp
 from tests.primitives.check import check, compiled, graph_of
 
 RNG = np.random.default_rng(0)
-X = np.array([[.3, -1.2, 2.5], [-.7, 1.9, .05]])
-Y = np.array([[1.4, -.6, -2.2], [.8, 3.1, -1.7]])
+X = np.array([[0.3, -1.2, 2.5], [-0.7, 1.9, 0.05]])
+Y = np.array([[1.4, -0.6, -2.2], [0.8, 3.1, -1.7]])
 Z = X + 1j * Y
-W = Y[::-1] - .5j * X
-POSITIVE, UNIT = np.abs(X) + .2, X / 3
-EMPTY, SCALAR = np.zeros((0, 3)), np.float64(.7)
-STRIDED = np.arange(24.).reshape(4, 6)[::-2, ::3] / 7 + .1
+W = Y[::-1] - 0.5j * X
+POSITIVE, UNIT = np.abs(X) + 0.2, X / 3
+EMPTY, SCALAR = np.zeros((0, 3)), np.float64(0.7)
+STRIDED = np.arange(24.0).reshape(4, 6)[::-2, ::3] / 7 + 0.1
 FLAGS = X > Y
 
 
@@ -37,15 +38,30 @@ def numpy_warnings_off():
 
 CASES = {
     # ---- arithmetic
-    "add": (p.add, X, Y), "sub": (p.sub, X, Y), "neg": (p.neg, X), "mul": (p.mul, Z, W),
-    "sub_scalar": (lambda x: p.sub(1, x), X), "sub_complex": (p.sub, Z, W),
+    "add": (p.add, X, Y),
+    "sub": (p.sub, X, Y),
+    "neg": (p.neg, X),
+    "mul": (p.mul, Z, W),
+    "sub_scalar": (lambda x: p.sub(1, x), X),
+    "sub_complex": (p.sub, Z, W),
     "sub_same": (lambda x: p.sub(x, x), X),
-    "div": (p.div, X, Y), "div_complex": (p.div, Z, W), "div_scalar": (lambda x: p.div(2, x), Y),
-    "div_empty": (p.div, EMPTY, EMPTY), "div_0d": (p.div, SCALAR, SCALAR + 1),
+    "div": (p.div, X, Y),
+    "div_complex": (p.div, Z, W),
+    "div_scalar": (lambda x: p.div(2, x), Y),
+    "div_empty": (p.div, EMPTY, EMPTY),
+    "div_0d": (p.div, SCALAR, SCALAR + 1),
     "div_strided": (p.div, STRIDED, STRIDED.T.reshape(STRIDED.shape)),
-    "rem": (p.rem, X * 5.3, Y), "max": (p.max, X, Y), "min": (p.min, X, Y),
-    "abs": (p.abs, X), "abs_complex": (p.abs, Z), "sign": (p.sign, X), "sign_complex": (p.sign, Z),
-    "floor": (p.floor, X), "ceil": (p.ceil, X), "trunc": (p.trunc, X), "round": (p.round, X * 1.07),
+    "rem": (p.rem, X * 5.3, Y),
+    "max": (p.max, X, Y),
+    "min": (p.min, X, Y),
+    "abs": (p.abs, X),
+    "abs_complex": (p.abs, Z),
+    "sign": (p.sign, X),
+    "sign_complex": (p.sign, Z),
+    "floor": (p.floor, X),
+    "ceil": (p.ceil, X),
+    "trunc": (p.trunc, X),
+    "round": (p.round, X * 1.07),
     "round_away": (lambda x: p.round(x, method="away_from_zero"), X * 1.07),
     # ---- powers and roots
     "integer_pow_0": (lambda x: p.integer_pow(x, y=0), X),
@@ -53,32 +69,65 @@ CASES = {
     "integer_pow_7": (lambda x: p.integer_pow(x, y=7), X / 2),
     "integer_pow_complex": (lambda x: p.integer_pow(x, y=3), Z),
     "integer_pow_negative": (lambda x: p.integer_pow(x, y=-3), Y),
-    "pow": (p.pow, POSITIVE, Y), "pow_complex": (p.pow, Z, W),
-    "pow_negative_base": (lambda x: p.pow(x, 3.), X),
-    "sqrt": (p.sqrt, POSITIVE), "sqrt_complex": (p.sqrt, Z), "cbrt": (p.cbrt, X * 9),
-    "rsqrt": (p.rsqrt, POSITIVE), "rsqrt_complex": (p.rsqrt, Z),
+    "pow": (p.pow, POSITIVE, Y),
+    "pow_complex": (p.pow, Z, W),
+    "pow_negative_base": (lambda x: p.pow(x, 3.0), X),
+    "sqrt": (p.sqrt, POSITIVE),
+    "sqrt_complex": (p.sqrt, Z),
+    "cbrt": (p.cbrt, X * 9),
+    "rsqrt": (p.rsqrt, POSITIVE),
+    "rsqrt_complex": (p.rsqrt, Z),
     # ---- choice
-    "select": (p.select, FLAGS, X, Y), "select_complex": (p.select, FLAGS, Z, W),
+    "select": (p.select, FLAGS, X, Y),
+    "select_complex": (p.select, FLAGS, Z, W),
     "select_0d": (p.select, np.True_, SCALAR, SCALAR * 2),
-    "clamp": (p.clamp, X - 1, Y, X + 1), "compare": (lambda x, y: p.select(p.lt(x, y), x, y), X, Y),
+    "clamp": (p.clamp, X - 1, Y, X + 1),
+    "compare": (lambda x, y: p.select(p.lt(x, y), x, y), X, Y),
     # ---- dtypes and parts
-    "to_float32_and_back": (
-        lambda x: p.convert(p.convert(x, dtype=dt.float32), dtype=dt.float64), X),
+    "to_float32_and_back": (lambda x: p.convert(p.convert(x, dtype=dt.float32), dtype=dt.float64), X),
     "to_complex": (lambda x: p.convert(x, dtype=dt.complex128), X),
     "to_real": (lambda x: p.convert(x, dtype=dt.float64), Z),
     "to_int": (lambda x: p.convert(x, dtype=dt.int32), X),
-    "real": (p.real, Z), "imag": (p.imag, Z), "conj": (p.conj, Z), "complex": (p.complex, X, Y),
-    "complex_scalar": (lambda x: p.complex(0., x), X),
+    "real": (p.real, Z),
+    "imag": (p.imag, Z),
+    "conj": (p.conj, Z),
+    "complex": (p.complex, X, Y),
+    "complex_scalar": (lambda x: p.complex(0.0, x), X),
     "reduce_precision": (lambda x: p.reduce_precision(x, exponent_bits=11, mantissa_bits=52), X),
     # ---- transcendental
-    **{f.__name__: (f, X) for f in (p.exp, p.exp2, p.expm1, p.logistic, p.sin, p.cos, p.tan, p.atan,
-                                    p.sinh, p.cosh, p.tanh, p.asinh)},
+    **{
+        f.__name__: (f, X)
+        for f in (p.exp, p.exp2, p.expm1, p.logistic, p.sin, p.cos, p.tan, p.atan, p.sinh, p.cosh, p.tanh, p.asinh)
+    },
     **{f.__name__: (f, POSITIVE) for f in (p.log, p.log2, p.log10, p.log1p)},
     **{f.__name__: (f, UNIT) for f in (p.asin, p.acos, p.atanh)},
-    "acosh": (p.acosh, POSITIVE + 1), "atan2": (p.atan2, X, Y),
-    **{f"{f.__name__}_complex": (f, Z) for f in (
-        p.exp, p.exp2, p.expm1, p.logistic, p.log, p.log2, p.log10, p.log1p, p.sin, p.cos, p.tan,
-        p.asin, p.acos, p.atan, p.sinh, p.cosh, p.tanh, p.asinh, p.acosh, p.atanh)},
+    "acosh": (p.acosh, POSITIVE + 1),
+    "atan2": (p.atan2, X, Y),
+    **{
+        f"{f.__name__}_complex": (f, Z)
+        for f in (
+            p.exp,
+            p.exp2,
+            p.expm1,
+            p.logistic,
+            p.log,
+            p.log2,
+            p.log10,
+            p.log1p,
+            p.sin,
+            p.cos,
+            p.tan,
+            p.asin,
+            p.acos,
+            p.atan,
+            p.sinh,
+            p.cosh,
+            p.tanh,
+            p.asinh,
+            p.acosh,
+            p.atanh,
+        )
+    },
 }
 ROUGH = {"to_float32_and_back": {"fd_tol": 2e-3, "eps": 1e-2}}  # finite differences of float32
 
@@ -91,8 +140,7 @@ def test_rules(case):
 
 BITS = {
     "logic": lambda x, y: [p.and_(x, y), p.or_(x, y), p.xor(x, y), p.not_(x)],
-    "shifts": lambda x, y: [p.shift_left(x, y), p.shift_right_arithmetic(x, y),
-                            p.shift_right_logical(x, y)],
+    "shifts": lambda x, y: [p.shift_left(x, y), p.shift_right_arithmetic(x, y), p.shift_right_logical(x, y)],
     "counts": lambda x, y: [p.population_count(x), p.clz(x)],
     "bitcast": lambda x, y: [p.bitcast(x, dtype=dt.bfloat16), p.bitcast(y, dtype=dt.uint8)],
 }
@@ -100,7 +148,7 @@ BITS = {
 
 @pytest.mark.parametrize("name", BITS)
 def test_bits_are_batched(name):
-    x = RNG.integers(-2**15, 2**15, (2, 3), dtype=np.int16)
+    x = RNG.integers(-(2**15), 2**15, (2, 3), dtype=np.int16)
     check(BITS[name], x, x[::-1] % 20)
 
 
@@ -124,15 +172,15 @@ def pairs(dtype):
         edges, more = np.array([False, True]), RNG.integers(0, 2, (2, 3)).astype(bool)
     elif dtype in dt.INTEGER:
         info = np.iinfo(dtype)
-        edges = np.array([info.min, info.max, 0, 1, 2, 3, 7, 8, info.max // 2, info.min // 2]
-                         + [-1, -2] * (info.min < 0), dtype)
+        edges = np.array(
+            [info.min, info.max, 0, 1, 2, 3, 7, 8, info.max // 2, info.min // 2] + [-1, -2] * (info.min < 0), dtype
+        )
         more = RNG.integers(info.min, info.max, (2, 64), dtype, endpoint=True)
     elif dtype in dt.COMPLEX:
-        edges = np.array([1, -1, 1j, 2 - .5j, -3 + .25j], dtype)
+        edges = np.array([1, -1, 1j, 2 - 0.5j, -3 + 0.25j], dtype)
         more = (RNG.standard_normal((2, 64)) + 2j * RNG.standard_normal((2, 64))).astype(dtype)
     else:
-        edges = np.array([0, -0., 1, -1, .5, -.5, 1.5, 2.5, -2.5, 3, np.inf, -np.inf, np.nan, 20,
-                          -20]).astype(dtype)
+        edges = np.array([0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3, np.inf, -np.inf, np.nan, 20, -20]).astype(dtype)
         more = (3 * RNG.standard_normal((2, 64))).astype(dtype)
     return [np.concatenate([g.reshape(-1), m]) for g, m in zip(np.meshgrid(edges, edges), more)]
 
@@ -149,11 +197,10 @@ def accepts(name, arrays):
 @pytest.mark.parametrize("dtype", sorted(dt.ALL, key=str), ids=str)
 @pytest.mark.parametrize("names", [UNARY, BINARY], ids=["unary", "binary"])
 def test_every_dtype(names, dtype):
-    arrays = pairs(dtype)[:1 if names is UNARY else 2]
+    arrays = pairs(dtype)[: 1 if names is UNARY else 2]
     names = [n for n in names if accepts(n, arrays)]
-    graph = graph_of(
-        lambda *xs: [bind(registry[n], *xs, **PARAMS.get(n, {})) for n in names], arrays)
-    tol = {1: .13, 2: 1e-2}.get(dt.real_of(dtype).itemsize, 2e-6)
+    graph = graph_of(lambda *xs: [bind(registry[n], *xs, **PARAMS.get(n, {})) for n in names], arrays)
+    tol = {1: 0.13, 2: 1e-2}.get(dt.real_of(dtype).itemsize, 2e-6)
     for name, found, wanted in zip(names, compiled(graph, arrays), evaluate(graph, arrays)):
         assert found.dtype == wanted.dtype
         if found.dtype in dt.FLOATING:
@@ -163,8 +210,9 @@ def test_every_dtype(names, dtype):
         elif found.dtype in dt.COMPLEX:
             found, wanted = found.astype(np.complex128), wanted.astype(np.complex128)
         exact = found.dtype.kind not in "fc"
-        np.testing.assert_allclose(found, wanted, rtol=0 if exact else tol,
-                                   atol=0 if exact else 1e-6, err_msg=f"{name} of {dtype}")
+        np.testing.assert_allclose(
+            found, wanted, rtol=0 if exact else tol, atol=0 if exact else 1e-6, err_msg=f"{name} of {dtype}"
+        )
 
 
 def test_integer_division_wraps_and_survives_zero():
@@ -186,30 +234,38 @@ def test_pow_of_ints():
 
 
 def test_rounding_to_halves():
-    x = np.array([.5, 1.5, -.5, -2.5, .49999999999999994, -.2, 2.**52 + 1])
+    x = np.array([0.5, 1.5, -0.5, -2.5, 0.49999999999999994, -0.2, 2.0**52 + 1])
     graph = graph_of(lambda x: [p.round(x), p.round(x, method="away_from_zero"), p.trunc(x)], [x])
     for run in (evaluate, compiled):
         even, away, trunc = run(graph, [x])
-        assert even.tolist() == [0, 2, 0, -2, 0, 0, 2.**52 + 1]
-        assert away.tolist() == [1, 2, -1, -3, 0, 0, 2.**52 + 1]
-        assert trunc.tolist() == [0, 1, 0, -2, 0, 0, 2.**52 + 1]
+        assert even.tolist() == [0, 2, 0, -2, 0, 0, 2.0**52 + 1]
+        assert away.tolist() == [1, 2, -1, -3, 0, 0, 2.0**52 + 1]
+        assert trunc.tolist() == [0, 1, 0, -2, 0, 0, 2.0**52 + 1]
         assert np.signbit(trunc[2]) and np.signbit(trunc[5])
 
 
 def test_select_keeps_what_it_does_not_choose_away():
-    x = np.array([1., np.nan, np.inf])
+    x = np.array([1.0, np.nan, np.inf])
     check(p.select, np.array([True, False, False]), x, x[::-1], diff=())
 
 
 # ---- kinks, as PyTorch has them ------------------------------------------------------------------
 
 KINKS = {
-    "max": (p.max, "maximum"), "min": (p.min, "minimum"), "pow": (p.pow, "pow"),
-    "atan2": (p.atan2, "atan2"), "rem": (p.rem, "fmod"), "div": (p.div, "div"),
-    "abs": (p.abs, "abs"), "sqrt": (p.sqrt, "sqrt"), "sign": (p.sign, "sign"),
-    "log1p": (p.log1p, "log1p"), "asin": (p.asin, "asin"), "tanh": (p.tanh, "tanh"),
+    "max": (p.max, "maximum"),
+    "min": (p.min, "minimum"),
+    "pow": (p.pow, "pow"),
+    "atan2": (p.atan2, "atan2"),
+    "rem": (p.rem, "fmod"),
+    "div": (p.div, "div"),
+    "abs": (p.abs, "abs"),
+    "sqrt": (p.sqrt, "sqrt"),
+    "sign": (p.sign, "sign"),
+    "log1p": (p.log1p, "log1p"),
+    "asin": (p.asin, "asin"),
+    "tanh": (p.tanh, "tanh"),
 }
-KINK_VALUES = np.array([0., 1., -1., 2., 3., .5, -.5])
+KINK_VALUES = np.array([0.0, 1.0, -1.0, 2.0, 3.0, 0.5, -0.5])
 
 
 def gradient(fun, arrays):
@@ -226,8 +282,9 @@ def test_derivatives_at_kinks(name):
     binary = name in ("max", "min", "pow", "atan2", "rem", "div")
     values = np.meshgrid(KINK_VALUES, KINK_VALUES) if binary else [KINK_VALUES]
     values = [v.reshape(-1) for v in values]
-    defined = {"atan2": (values[0] != 0) | (values[-1] != 0), "div": values[-1] != 0,
-               "rem": values[-1] != 0}.get(name, slice(None))
+    defined = {"atan2": (values[0] != 0) | (values[-1] != 0), "div": values[-1] != 0, "rem": values[-1] != 0}.get(
+        name, slice(None)
+    )
     values = [v[defined] for v in values]
     tensors = [torch.tensor(v, requires_grad=True) for v in values]
     getattr(torch, torch_name)(*tensors).sum().backward()
@@ -237,7 +294,7 @@ def test_derivatives_at_kinks(name):
 
 def test_clamp_at_its_bounds():
     torch = pytest.importorskip("torch")
-    grid = [v.reshape(-1) for v in np.meshgrid([0., 1.], [-1., 0., .5, 1., 2.], [0., 1., -1.])]
+    grid = [v.reshape(-1) for v in np.meshgrid([0.0, 1.0], [-1.0, 0.0, 0.5, 1.0, 2.0], [0.0, 1.0, -1.0])]
     tensors = [torch.tensor(v, requires_grad=True) for v in grid]
     low, x, high = tensors
     torch.clamp(x, low, high).sum().backward()
@@ -254,7 +311,7 @@ def test_nextafter():
 
 def test_second_derivative_of_pow_at_zero():
     x = np.zeros(3)
-    exponents = np.array([0., 1., 2.])
+    exponents = np.array([0.0, 1.0, 2.0])
     graph, _ = jvp(graph_of(lambda x: p.pow(x, exponents), [x]), (True,))
     twice, _ = jvp(graph, (True, False))
     out = evaluate(twice, [x, np.ones(3), np.ones(3)])
@@ -297,6 +354,5 @@ def test_bitcast_between_floats_has_no_derivative():
 def test_every_lowering_is_valid_for_cuda(dtype):
     for names, arrays in ((UNARY, pairs(dtype)[:1]), (BINARY, pairs(dtype))):
         names = [n for n in names if accepts(n, arrays)]
-        graph = graph_of(
-            lambda *xs: [bind(registry[n], *xs, **PARAMS.get(n, {})) for n in names], arrays)
+        graph = graph_of(lambda *xs: [bind(registry[n], *xs, **PARAMS.get(n, {})) for n in names], arrays)
         xla.verify(lower(graph, "cuda").text)

@@ -1,4 +1,5 @@
 """Fourier transforms: every rule, NumPy and PyTorch, odd and even lengths, precision."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -13,8 +14,7 @@ from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
 
-SHAPES = (((1,), 1), ((5,), 1), ((2, 6), 1), ((2, 3, 4), 2), ((3, 4, 5), 3), ((2, 1, 2, 2), 3),
-          ((0, 3), 1))
+SHAPES = (((1,), 1), ((5,), 1), ((2, 6), 1), ((2, 3, 4), 2), ((3, 4, 5), 3), ((2, 1, 2, 2), 3), ((0, 3), 1))
 KINDS = ("fft", "ifft", "rfft", "irfft")
 
 
@@ -67,9 +67,9 @@ def test_as_pytorch(kind, shape, n):
     for run in (compiled, evaluate):
         np.testing.assert_allclose(run(graph, [x])[0], out.detach().numpy(), atol=1e-12)
     ct = np.random.default_rng(1).standard_normal(out.shape).astype(out.detach().numpy().dtype)
-    wanted, = torch.autograd.grad(out, t, torch.tensor(ct))
+    (wanted,) = torch.autograd.grad(out, t, torch.tensor(ct))
     v = vjp(graph, (True,))
-    found, = compiled(v.backward, [np.conj(ct)])
+    (found,) = compiled(v.backward, [np.conj(ct)])
     # PyTorch's gradients are the conjugates of ours
     np.testing.assert_allclose(np.conj(found), wanted.numpy(), atol=1e-12)
 

@@ -1,4 +1,5 @@
 """gather and the scatter family: every rule, and the references against loops over elements."""
+
 import itertools
 
 import numpy as np
@@ -54,8 +55,7 @@ def gather_oracle(operand, indices, out_shape, fill, **numbers):
     return out
 
 
-COMBINE = {"set": lambda a, b: b, "add": np.add, "mul": np.multiply, "min": np.minimum,
-           "max": np.maximum}
+COMBINE = {"set": lambda a, b: b, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
 def scatter_oracle(operand, indices, updates, combine, **numbers):
@@ -72,9 +72,8 @@ def random_numbers(rng):
     shape = tuple(int(n) for n in rng.integers(1, 5, ndim))
     batch = [d for d in range(ndim) if rng.random() < 0.25]
     rest = [d for d in range(ndim) if d not in batch]
-    index_map = [int(d) for d in rng.permutation(rest)[:rng.integers(0, len(rest) + 1)]]
-    sizes = [1 if d in batch else int(rng.integers(0 if d not in index_map else 1, n + 1))
-             for d, n in enumerate(shape)]
+    index_map = [int(d) for d in rng.permutation(rest)[: rng.integers(0, len(rest) + 1)]]
+    sizes = [1 if d in batch else int(rng.integers(0 if d not in index_map else 1, n + 1)) for d, n in enumerate(shape)]
     dropped = [d for d in rest if rng.random() < 0.5]
     for d in dropped:
         sizes[d] = 1
@@ -86,23 +85,36 @@ def random_numbers(rng):
     kept = ndim - len(dropped) - len(batch)
     outer_ndim = len(scatter_shape) + kept
     window = sorted(int(i) for i in rng.choice(outer_ndim, kept, replace=False))
-    numbers = dict(sizes=sizes, index_map=index_map, dropped=dropped, window_dims=window,
-                   operand_batch=batch, indices_batch=indices_batch)
+    numbers = dict(
+        sizes=sizes,
+        index_map=index_map,
+        dropped=dropped,
+        window_dims=window,
+        operand_batch=batch,
+        indices_batch=indices_batch,
+    )
     return shape, (*scatter_shape, len(index_map)), numbers
 
 
 def as_gather(n):
-    return dict(offset_dims=n["window_dims"], collapsed_slice_dims=n["dropped"],
-                start_index_map=n["index_map"], slice_sizes=n["sizes"],
-                operand_batching_dims=n["operand_batch"],
-                start_indices_batching_dims=n["indices_batch"])
+    return dict(
+        offset_dims=n["window_dims"],
+        collapsed_slice_dims=n["dropped"],
+        start_index_map=n["index_map"],
+        slice_sizes=n["sizes"],
+        operand_batching_dims=n["operand_batch"],
+        start_indices_batching_dims=n["indices_batch"],
+    )
 
 
 def as_scatter(n):
-    return dict(update_window_dims=n["window_dims"], inserted_window_dims=n["dropped"],
-                scatter_dims_to_operand_dims=n["index_map"],
-                operand_batching_dims=n["operand_batch"],
-                scatter_indices_batching_dims=n["indices_batch"])
+    return dict(
+        update_window_dims=n["window_dims"],
+        inserted_window_dims=n["dropped"],
+        scatter_dims_to_operand_dims=n["index_map"],
+        operand_batching_dims=n["operand_batch"],
+        scatter_indices_batching_dims=n["indices_batch"],
+    )
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -112,8 +124,8 @@ def test_gather_and_scatter_references_against_loops(seed):
     x = rng.standard_normal(shape)
     indices = rng.integers(-2, 6, indices_shape)
     for mode, clip in (("clip", True), ("fill", False)):
-        out = p.gather(x, indices, mode=mode, fill_value=-7., **as_gather(n))
-        close(out, gather_oracle(x, indices, out.shape, -7., clip=clip, **n))
+        out = p.gather(x, indices, mode=mode, fill_value=-7.0, **as_gather(n))
+        close(out, gather_oracle(x, indices, out.shape, -7.0, clip=clip, **n))
     updates = rng.standard_normal(out.shape)
     for combine, (mode, clip) in itertools.product(COMBINE, (("clip", True), ("drop", False))):
         found = p.scatter(x, indices, updates, mode=mode, combine=combine, **as_scatter(n))
@@ -125,8 +137,12 @@ def test_random_gather_rules(seed):
     rng = np.random.default_rng(1000 + seed)
     shape, indices_shape, n = random_numbers(rng)
     mode = ("clip", "fill")[seed % 2]
-    check(lambda x, i: p.gather(x, i, mode=mode, fill_value=2., **as_gather(n)),
-          rng.standard_normal(shape), rng.integers(-2, 6, indices_shape), order=1)
+    check(
+        lambda x, i: p.gather(x, i, mode=mode, fill_value=2.0, **as_gather(n)),
+        rng.standard_normal(shape),
+        rng.integers(-2, 6, indices_shape),
+        order=1,
+    )
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -137,8 +153,7 @@ def test_random_scatter_rules(combine, seed):
     mode = ("clip", "drop")[seed % 2]
     x, indices = rng.standard_normal(shape), rng.integers(-2, 6, indices_shape)
     updates = rng.standard_normal(p.gather(x, indices, **as_gather(n)).shape)
-    check(lambda x, i, u: p.scatter(x, i, u, mode=mode, combine=combine, **as_scatter(n)),
-          x, indices, updates, order=1)
+    check(lambda x, i, u: p.scatter(x, i, u, mode=mode, combine=combine, **as_scatter(n)), x, indices, updates, order=1)
 
 
 # ---- particular cases ----------------------------------------------------------------------------
@@ -156,16 +171,13 @@ def scattered(combine, unique=False, mode="drop"):
 CASES = {
     # ---- reading
     "take": (lambda x, i: p.take(x, i, axis=1), X, ROWS),
-    "take_fill": (lambda x, i: p.take(x, i, axis=2, mode="fill", fill_value=1.), X,
-                  ROWS[:4].reshape(2, 2)),
+    "take_fill": (lambda x, i: p.take(x, i, axis=2, mode="fill", fill_value=1.0), X, ROWS[:4].reshape(2, 2)),
     "take_0d": (lambda x, i: p.take(x, i, axis=0), X, ROWS[1]),
     "take_empty": (lambda x, i: p.take(x, i, axis=0), X, ROWS[:0]),
-    "take_inside": (lambda x, i: p.take(x, i, axis=0, mode="promise_in_bounds"), X,
-                    np.array([3, 0])),
+    "take_inside": (lambda x, i: p.take(x, i, axis=0, mode="promise_in_bounds"), X, np.array([3, 0])),
     "take_complex": (lambda x, i: p.take(x, i, axis=0), X + 1j, ROWS),
     "take_along_axis": (lambda x, i: p.take_along_axis(x, i, axis=1), X, ALONG),
-    "take_along_fill": (lambda x, i: p.take_along_axis(x, i, axis=1, mode="fill", fill_value=0),
-                        X, ALONG),
+    "take_along_fill": (lambda x, i: p.take_along_axis(x, i, axis=1, mode="fill", fill_value=0), X, ALONG),
     # ---- writing
     "set": (scattered("set"), X, ROWS, RNG.standard_normal((5, 3, 5))),
     "set_unique": (scattered("set", unique=True), X, UNIQUE, RNG.standard_normal((3, 3, 5))),
@@ -173,8 +185,7 @@ CASES = {
     "mul_unique": (scattered("mul", unique=True), X, UNIQUE, RNG.standard_normal((3, 3, 5))),
     "min": (scattered("min"), X, ROWS, RNG.standard_normal((5, 3, 5))),
     "set_along_axis": (lambda x, i, u: p.scatter_along_axis(x, i, u, axis=1), X, ALONG, X[:, ::-1]),
-    "add_along_axis": (lambda x, i, u: p.scatter_along_axis(x, i, u, axis=1, combine="add"),
-                       X, ALONG, X[:, ::-1]),
+    "add_along_axis": (lambda x, i, u: p.scatter_along_axis(x, i, u, axis=1, combine="add"), X, ALONG, X[:, ::-1]),
     "into_nothing": (scattered("add"), X[:0], ROWS, RNG.standard_normal((5, 3, 5))),
 }
 
@@ -195,9 +206,8 @@ def test_scatter_mul_by_repeated_updates_refuses():
 
 
 def test_extremum_shares_the_derivative_among_ties():
-    x, i, u = np.array([1., 5., 2.]), np.array([0, 0, 1, 2]), np.array([1., 1., 5., 9.])
-    v = vjp(graph_of(lambda *a: p.scatter_axis(*a, axis=0, combine="max"), [x, i, u]),
-            (True, False, True))
+    x, i, u = np.array([1.0, 5.0, 2.0]), np.array([0, 0, 1, 2]), np.array([1.0, 1.0, 5.0, 9.0])
+    v = vjp(graph_of(lambda *a: p.scatter_axis(*a, axis=0, combine="max"), [x, i, u]), (True, False, True))
     _, *residuals = evaluate(v.forward, [x, i, u])
     ct_x, ct_u = evaluate(v.backward, [*residuals, np.ones(3)])
     tx, tu = (torch.tensor(a, requires_grad=True) for a in (x, u))
@@ -213,22 +223,26 @@ def test_lowering_of_dtype(dtype):
 
     def every(x, i, u):
         combines = ["set", "add", "mul"] + (["min", "max"] if dtype in dt.ORDERED else [])
-        return [p.take(x, i, axis=0, mode="fill"), p.take(x, i, axis=1),
-                *(scattered(c)(x, i, u) for c in combines)]
+        return [p.take(x, i, axis=0, mode="fill"), p.take(x, i, axis=1), *(scattered(c)(x, i, u) for c in combines)]
+
     check_lowering(graph_of(every, [x, i, u]), [x, i, u])
 
 
 @pytest.mark.parametrize("dtype", sorted(dt.INTEGER, key=str), ids=str)
 def test_index_dtypes(dtype):
     info = np.iinfo(dtype)
-    x = np.arange(300.)
+    x = np.arange(300.0)
     i = np.array([info.min, info.max, 5, 5, 100], dtype)
 
     def every(x, i):
-        return [p.take(x, i, axis=0), p.take(x, i, axis=0, mode="fill"),
-                scattered("set")(x, i, p.take(x, i, axis=0)),
-                scattered("add", mode="clip")(x, i, p.take(x, i, axis=0)),
-                p.take(x, p.wrap_negative(i, 300), axis=0, mode="fill")]
+        return [
+            p.take(x, i, axis=0),
+            p.take(x, i, axis=0, mode="fill"),
+            scattered("set")(x, i, p.take(x, i, axis=0)),
+            scattered("add", mode="clip")(x, i, p.take(x, i, axis=0)),
+            p.take(x, p.wrap_negative(i, 300), axis=0, mode="fill"),
+        ]
+
     graph = graph_of(every, [x, i])
     check_lowering(graph, [x, i])
     clipped = np.clip(i.astype(object), 0, 299).astype(int)
@@ -236,21 +250,23 @@ def test_index_dtypes(dtype):
 
 
 def test_default_fill():
-    for dtype, wanted in [("float32", np.nan), ("complex64", np.nan), ("int8", -128),
-                          ("uint8", 255), ("bool", True)]:
+    for dtype, wanted in [("float32", np.nan), ("complex64", np.nan), ("int8", -128), ("uint8", 255), ("bool", True)]:
         x = np.zeros(3, dtype)
         close(p.take(x, np.array([5]), axis=0, mode="fill"), np.array([wanted]).astype(dtype))
         close(p.take(x[:0], np.array([5]), axis=0, mode="fill"), np.array([wanted]).astype(dtype))
 
 
-@pytest.mark.parametrize("i, expected", [(2, 2.), (4, np.nan), (-1, np.nan)])
+@pytest.mark.parametrize("i, expected", [(2, 2.0), (4, np.nan), (-1, np.nan)])
 def test_one_number_by_a_single_index(i, expected):
-    graph = graph_of(lambda x, i: p.gather(
-        x, i, offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,), slice_sizes=(1,),
-        mode="fill"), [np.arange(4, dtype=np.float32), np.array([i])])
+    graph = graph_of(
+        lambda x, i: p.gather(
+            x, i, offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,), slice_sizes=(1,), mode="fill"
+        ),
+        [np.arange(4, dtype=np.float32), np.array([i])],
+    )
     program = Reference(graph)
     for _ in range(2):  # the first run and a further one
-        found, = program([np.arange(4, dtype=np.float32), np.array([i])])
+        (found,) = program([np.arange(4, dtype=np.float32), np.array([i])])
         np.testing.assert_array_equal(found, np.float32(expected))
 
 
@@ -275,10 +291,10 @@ def test_helpers_against_torch():
 
 def test_last_update_stays():
     i = RNG.integers(0, 7, 5000)
-    graph = graph_of(scattered("set"), [np.zeros(7), i, np.arange(5000.)])
+    graph = graph_of(scattered("set"), [np.zeros(7), i, np.arange(5000.0)])
     wanted = np.array([np.flatnonzero(i == k).max() for k in range(7)], float)
     for run in (evaluate, compiled):
-        close(run(graph, [np.zeros(7), i, np.arange(5000.)])[0], wanted)
+        close(run(graph, [np.zeros(7), i, np.arange(5000.0)])[0], wanted)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -293,9 +309,11 @@ def test_set_for_parallel_hardware(seed):
 
 def test_derivative_of_set_by_promise():
     """unique=True needs no search for the last update."""
+
     def nodes(unique):
         graph = graph_of(scattered("set", unique=unique), [X, UNIQUE, X[:3]])
         return {n.primitive.name for n in vjp(graph, (True, False, True)).backward.nodes}
+
     assert "scatter_max" in nodes(False)
     assert "scatter_max" not in nodes(True)
 
@@ -305,21 +323,15 @@ def test_lowers_for_cuda():
         assert lower(graph_of(fun, arrays), "cuda").text
 
 
-NUMBERS = dict(offset_dims=(1, 2), collapsed_slice_dims=(0,), start_index_map=(0,),
-               slice_sizes=(1, 3, 5))
+NUMBERS = dict(offset_dims=(1, 2), collapsed_slice_dims=(0,), start_index_map=(0,), slice_sizes=(1, 3, 5))
 ERRORS = [
     (lambda: p.gather(X, ROWS, **NUMBERS), ValueError, "last dimension of the indices is not 1"),
     (lambda: p.gather(X, ROWS[:, None] / 2, **NUMBERS), TypeError, "integer"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "offset_dims": (2, 1)}), ValueError,
-     "increasing"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "offset_dims": (1,)}), ValueError,
-     "2 window dimensions"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (1, 3, 6)}), ValueError,
-     "fit"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (2, 3, 5)}), ValueError,
-     "size other than 1"),
-    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "start_index_map": (3,)}), ValueError,
-     "distinct"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "offset_dims": (2, 1)}), ValueError, "increasing"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "offset_dims": (1,)}), ValueError, "2 window dimensions"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (1, 3, 6)}), ValueError, "fit"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "slice_sizes": (2, 3, 5)}), ValueError, "size other than 1"),
+    (lambda: p.gather(X, ROWS[:, None], **{**NUMBERS, "start_index_map": (3,)}), ValueError, "distinct"),
     (lambda: p.gather(X, ROWS[:, None], mode="wrap", **NUMBERS), ValueError, "'wrap'"),
     (lambda: scattered("sum")(X, ROWS, X), ValueError, "'sum'"),
     (lambda: scattered("add")(X, ROWS, X), ValueError, "shape"),

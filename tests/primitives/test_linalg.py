@@ -3,6 +3,7 @@
 Signs and phases of vectors are LAPACK's choice, so derivatives are checked on functions that do not
 depend on them.
 """
+
 import re
 
 import numpy as np
@@ -55,8 +56,7 @@ def both(fun, *arrays, tol=None):
 
 
 def near(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=tolerance(found.dtype),
-                               atol=tolerance(found.dtype))
+    np.testing.assert_allclose(found, wanted, rtol=tolerance(found.dtype), atol=tolerance(found.dtype))
 
 
 def unitary(q):
@@ -73,7 +73,7 @@ SHAPES = [*STACKS, (5, 3), (3, 5), (2, 5, 2), (1, 4), (4, 1)]
 @pytest.mark.parametrize("shape", STACKS)
 def test_cholesky(shape, dtype):
     a = definite(*shape, dtype=dtype)
-    factor, = both(p.cholesky, np.tril(a))  # the other triangle is not read
+    (factor,) = both(p.cholesky, np.tril(a))  # the other triangle is not read
     near(factor, np.linalg.cholesky(a))
 
 
@@ -85,8 +85,10 @@ def test_lu(shape, dtype):
     m, n = shape[-2:]
     k = min(m, n)
     lower_factor = np.tril(factors[..., :k], -1) + np.eye(m, k)
-    near((lower_factor @ np.triu(factors[..., :k, :])).astype(dtype),
-         np.take_along_axis(a, permutation[..., None].astype(int), -2))
+    near(
+        (lower_factor @ np.triu(factors[..., :k, :])).astype(dtype),
+        np.take_along_axis(a, permutation[..., None].astype(int), -2),
+    )
     assert pivots.shape == (*shape[:-2], k) and pivots.dtype == permutation.dtype == np.int32
     if a.ndim == 2:
         wanted = scipy.linalg.lu_factor(a)[1] if m == n else pivots
@@ -117,7 +119,7 @@ def test_svd(shape, dtype, full):
     unitary(u)
     unitary(adjoint(vh))
     near(s, np.linalg.svd(a, compute_uv=False))
-    values, = both(lambda a: p.svd(a, compute_uv=False), a)
+    (values,) = both(lambda a: p.svd(a, compute_uv=False), a)
     near(values, s)
 
 
@@ -130,7 +132,7 @@ def test_eigh(shape, dtype, side):
     near(v * w[..., None, :] @ adjoint(v), a)
     unitary(v)
     near(w, np.linalg.eigvalsh(a))
-    values, = both(lambda a: p.eigvalsh(a, lower=side), a)
+    (values,) = both(lambda a: p.eigvalsh(a, lower=side), a)
     near(values, w)
 
 
@@ -143,7 +145,7 @@ def test_eig(shape, dtype):
     near(a @ vr, vr * w[..., None, :])
     near(adjoint(vl) @ a, w[..., :, None] * adjoint(vl))
     near(np.linalg.norm(vr, axis=-2), np.ones(w.shape))
-    values, = both(p.eigvals, a)
+    (values,) = both(p.eigvals, a)
     near(np.sort_complex(values), np.sort_complex(np.linalg.eigvals(a)))
     near(np.sort_complex(values), np.sort_complex(w))
 
@@ -172,14 +174,13 @@ def test_reflectors(dtype, m, n, k):
     for transpose in (False, True):
         q = (adjoint(whole) if transpose else whole).astype(dtype)
         near(both(lambda *x: p.ormqr(*x, transpose=transpose), a, taus, c)[0], q @ c)
-        near(both(lambda *x: p.ormqr(*x, left=False, transpose=transpose), a, taus,
-                  adjoint(c))[0], adjoint(c) @ q)
+        near(both(lambda *x: p.ormqr(*x, left=False, transpose=transpose), a, taus, adjoint(c))[0], adjoint(c) @ q)
 
 
 def test_geqrf_and_its_product():
     a = random(2, 5, 3)
     packed, taus = both(p.geqrf, a)
-    q, = both(p.householder_product, packed, taus)
+    (q,) = both(p.householder_product, packed, taus)
     near(q @ np.triu(packed)[..., :3, :], a)
 
 
@@ -190,14 +191,12 @@ def test_geqrf_and_its_product():
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("op", ["N", "T", "C", "conjugate"])
 def test_triangular_solve(dtype, left, op):
-    options = {"left_side": left, "transpose_a": op in "TC",
-               "conjugate_a": op in ("C", "conjugate")}
+    options = {"left_side": left, "transpose_a": op in "TC", "conjugate_a": op in ("C", "conjugate")}
     a = random(2, 4, 4, dtype=dtype) + 3 * np.eye(4, dtype=dtype)
     b = random(*((2, 4, 3) if left else (2, 3, 4)), dtype=dtype, seed=1)
     for low in (True, False):
         for unit in (True, False):
-            x, = both(lambda a, b: p.triangular_solve(a, b, lower=low, unit_diagonal=unit,
-                                                      **options), a, b)
+            (x,) = both(lambda a, b: p.triangular_solve(a, b, lower=low, unit_diagonal=unit, **options), a, b)
             t = np.tril(a) if low else np.triu(a)
             t = t * (1 - np.eye(4)) + np.eye(4) if unit else t
             t = t.swapaxes(-1, -2) if options["transpose_a"] else t
@@ -224,6 +223,7 @@ def test_lu_solve(transpose, conjugate):
     def fun(a, b):
         factors, _, permutation = p.lu(a)
         return p.lu_solve(factors, permutation, b, transpose=transpose, conjugate=conjugate)
+
     op = a.swapaxes(-1, -2) if transpose else a
     near(op.conj() @ both(fun, a, b)[0] if conjugate else op @ both(fun, a, b)[0], b)
     check(fun, a[0], b[0])
@@ -240,23 +240,31 @@ def test_lstsq(shape, dtype):
 def test_permutations(batch_shape):
     rng = np.random.default_rng(0)
     pivots = rng.integers(np.arange(4), 6, (*batch_shape, 4)).astype(np.int32)
-    found, = both(lambda x: p.pivots_to_permutation(x, size=6), pivots)
+    (found,) = both(lambda x: p.pivots_to_permutation(x, size=6), pivots)
     for one, wanted in zip(pivots.reshape(-1, 4), found.reshape(-1, 6), strict=True):
         order = np.arange(6)
         for i, j in enumerate(one):
             order[[i, j]] = order[[j, i]]
         np.testing.assert_array_equal(wanted, order)
-    check(lambda x: p.pivots_to_permutation(x, size=6), np.array([3, 2, 2], np.int32),
-          rules=("lower",))
+    check(lambda x: p.pivots_to_permutation(x, size=6), np.array([3, 2, 2], np.int32), rules=("lower",))
 
 
 # ---- what is empty, singular, or no number -------------------------------------------------------
 
 UNARY = {
-    "cholesky": p.cholesky, "lu": p.lu, "qr": p.qr, "svd": p.svd, "eigh": p.eigh,
-    "qr_full": lambda a: p.qr(a, full_matrices=True), "schur": p.schur, "inv": p.inv,
-    "svd_full": lambda a: p.svd(a, full_matrices=True), "eig": lambda a: p.eig(a, left=True),
-    "svdvals": lambda a: p.svd(a, compute_uv=False), "eigvalsh": p.eigvalsh, "det": p.det,
+    "cholesky": p.cholesky,
+    "lu": p.lu,
+    "qr": p.qr,
+    "svd": p.svd,
+    "eigh": p.eigh,
+    "qr_full": lambda a: p.qr(a, full_matrices=True),
+    "schur": p.schur,
+    "inv": p.inv,
+    "svd_full": lambda a: p.svd(a, full_matrices=True),
+    "eig": lambda a: p.eig(a, left=True),
+    "svdvals": lambda a: p.svd(a, compute_uv=False),
+    "eigvalsh": p.eigvalsh,
+    "det": p.det,
     "slogdet": p.slogdet,
 }
 ITERATIVE = ["svd", "svdvals", "eigh", "eigvalsh", "eig", "schur"]
@@ -288,7 +296,7 @@ def test_empty_systems():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_indefinite_matrices_give_nan(dtype):
     a = np.stack([np.eye(3), -np.eye(3), np.diag([1, 1, -1]), 4 * np.eye(3)]).astype(dtype)
-    found, = both(p.cholesky, a)
+    (found,) = both(p.cholesky, a)
     low = np.tril(np.ones((3, 3), bool))
     for bad in found[1:3]:
         assert np.isnan(bad[low]).all() and not bad[~low].any()
@@ -311,7 +319,7 @@ def test_eigh_ignores_what_it_does_not_read():
     assert np.isnan(both(lambda a: p.eigh(a, lower=False), a)[0]).all()
 
 
-@pytest.mark.parametrize("a", [np.ones((3, 3)), np.zeros((3, 3)), np.diag([1., 0, 2])])
+@pytest.mark.parametrize("a", [np.ones((3, 3)), np.zeros((3, 3)), np.diag([1.0, 0, 2])])
 def test_singular(a):
     for name in ("lu", "qr", "svd", "eigh", "eig", "det"):
         both(UNARY[name], a)
@@ -321,8 +329,7 @@ def test_singular(a):
         assert not np.isfinite(both(p.inv, a)[0]).all()
 
 
-@pytest.mark.parametrize("a", [random(6, 6)[::-2, ::2], random(3, 3).T, 1e200 * random(3, 3),
-                               1e-200 * random(3, 3)])
+@pytest.mark.parametrize("a", [random(6, 6)[::-2, ::2], random(3, 3).T, 1e200 * random(3, 3), 1e-200 * random(3, 3)])
 def test_strides_and_scales(a):
     for name in ("lu", "qr", "svd", "eig", "schur"):
         graph = graph_of(UNARY[name], [a])
@@ -336,8 +343,7 @@ def test_strides_and_scales(a):
 
 def hermitian(a):
     """a a^H + 4, written with primitives."""
-    return p.add(lm.matmul(a, lm.adjoint(a)),
-                 p.mul(lm.identity(shape=a.shape, dtype=a.dtype), 4))
+    return p.add(lm.matmul(a, lm.adjoint(a)), p.mul(lm.identity(shape=a.shape, dtype=a.dtype), 4))
 
 
 def projected(v, values):
@@ -347,7 +353,7 @@ def projected(v, values):
 
 def by_eigh(a):
     w, v = p.eigh(hermitian(a))
-    return w, projected(v, p.exp(p.mul(w, .1)))
+    return w, projected(v, p.exp(p.mul(w, 0.1)))
 
 
 def by_svd(a):
@@ -364,8 +370,14 @@ def by_eig(a):
 
 UNARY_DERIVATIVES = {
     "cholesky": lambda a: p.cholesky(hermitian(a)),
-    "lu": p.lu, "qr": p.qr, "inv": p.inv, "det": p.det, "slogdet": p.slogdet,
-    "eigh": by_eigh, "svd": by_svd, "eig": by_eig,
+    "lu": p.lu,
+    "qr": p.qr,
+    "inv": p.inv,
+    "det": p.det,
+    "slogdet": p.slogdet,
+    "eigh": by_eigh,
+    "svd": by_svd,
+    "eig": by_eig,
     "eigvalsh": lambda a: p.eigvalsh(hermitian(a), lower=False),
     "svdvals": lambda a: p.svd(a, compute_uv=False),
     "left": lambda a: projected(p.eig(a, left=True, right=False)[1], p.eigvals(a)),
@@ -404,9 +416,19 @@ def test_derivatives_of_triangular_solve(dtype, left, op):
     a = random(3, 3, dtype=dtype) + 3 * np.eye(3)
     b = random(*((3, 2) if left else (2, 3)), dtype=dtype, seed=1)
     for low, unit in ((True, False), (False, True)):
-        check(lambda a, b: p.triangular_solve(
-            a, b, left_side=left, lower=low, unit_diagonal=unit, transpose_a=op in "TC",
-            conjugate_a=op in ("C", "conjugate")), a, b)
+        check(
+            lambda a, b: p.triangular_solve(
+                a,
+                b,
+                left_side=left,
+                lower=low,
+                unit_diagonal=unit,
+                transpose_a=op in "TC",
+                conjugate_a=op in ("C", "conjugate"),
+            ),
+            a,
+            b,
+        )
 
 
 @pytest.mark.parametrize("dtype", WIDE)
@@ -438,15 +460,26 @@ def gradient(fun, a, wrt=0):
     v = vjp(graph, (True,))
     outs = evaluate(v.forward, [a])
     cts = [np.ones(x.shape, x.dtype) for x, m in zip(graph.out_avals, v.out_mask) if m]
-    return evaluate(v.backward, [*outs[len(graph.outputs):], *cts])[0]
+    return evaluate(v.backward, [*outs[len(graph.outputs) :], *cts])[0]
 
 
-@pytest.mark.parametrize("a", [np.ones((2, 2)), np.diag([1., 2, 0]), np.zeros((3, 3)),
-                               np.diag([0., 3, 0]), np.arange(9.).reshape(3, 3), [[0.]]])
+@pytest.mark.parametrize(
+    "a",
+    [
+        np.ones((2, 2)),
+        np.diag([1.0, 2, 0]),
+        np.zeros((3, 3)),
+        np.diag([0.0, 3, 0]),
+        np.arange(9.0).reshape(3, 3),
+        [[0.0]],
+    ],
+)
 def test_det_of_singular_matrices_has_cofactors(a):
     a = np.asarray(a)
-    cofactors = [[(-1)**(i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1))
-                  for j in range(len(a))] for i in range(len(a))]
+    cofactors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(len(a))]
+        for i in range(len(a))
+    ]
     np.testing.assert_allclose(gradient(p.det, a), cofactors, rtol=1e-6, atol=1e-6)
 
 
@@ -473,16 +506,28 @@ def by_vectors_of_svd(a):
 SAME = np.eye(3)
 
 
-@pytest.mark.parametrize("fun, a", [
-    (p.eigvalsh, SAME), (lambda a: p.eigh(a)[0], SAME), (lambda a: p.svd(a)[1], SAME),
-    (lambda a: p.svd(a, compute_uv=False), SAME)])
+@pytest.mark.parametrize(
+    "fun, a",
+    [
+        (p.eigvalsh, SAME),
+        (lambda a: p.eigh(a)[0], SAME),
+        (lambda a: p.svd(a)[1], SAME),
+        (lambda a: p.svd(a, compute_uv=False), SAME),
+    ],
+)
 def test_equal_values_have_derivatives(fun, a):
     np.testing.assert_allclose(gradient(fun, a), np.eye(3), atol=1e-12)
 
 
-@pytest.mark.parametrize("fun, a", [
-    (by_vectors_of_eigh, SAME), (by_vectors_of_svd, SAME),
-    (by_vectors_of_svd, np.diag([3., 2, 0])[:, [0, 2]]), (by_vectors_of_svd, np.zeros((2, 2)))])
+@pytest.mark.parametrize(
+    "fun, a",
+    [
+        (by_vectors_of_eigh, SAME),
+        (by_vectors_of_svd, SAME),
+        (by_vectors_of_svd, np.diag([3.0, 2, 0])[:, [0, 2]]),
+        (by_vectors_of_svd, np.zeros((2, 2))),
+    ],
+)
 def test_vectors_of_equal_values_have_nan_not_a_wrong_number(fun, a):
     """Both functions give back a, so that the gradient would be ones."""
     found = gradient(fun, a)
@@ -490,7 +535,7 @@ def test_vectors_of_equal_values_have_nan_not_a_wrong_number(fun, a):
     assert not (np.isfinite(found) & (np.abs(found - 1) > 1e-9)).any()
 
 
-@pytest.mark.parametrize("a", [np.diag([3., 2, 0]), np.diag([3., 2, 1]) + 1e-9])
+@pytest.mark.parametrize("a", [np.diag([3.0, 2, 0]), np.diag([3.0, 2, 1]) + 1e-9])
 def test_vectors_of_different_values_have_derivatives(a):
     np.testing.assert_allclose(gradient(by_vectors_of_eigh, a), np.ones((3, 3)), atol=1e-9)
     np.testing.assert_allclose(gradient(by_vectors_of_svd, a), np.ones((3, 3)), atol=1e-9)
@@ -523,7 +568,7 @@ def test_one_matrix_for_many_right_sides_is_solved_once(left):
     a, b = random(3, 3) + 3 * np.eye(3), random(*((3, 2) if left else (2, 3)))
     graph = graph_of(lambda a, b: p.triangular_solve(a, b, lower=True, left_side=left), [a, b])
     batched, _ = batch(graph, Axis(7), (None, 0))
-    node, = [n for n in batched.nodes if n.primitive.name == "triangular_solve"]
+    (node,) = [n for n in batched.nodes if n.primitive.name == "triangular_solve"]
     assert batched.avals[node.inputs[0]].shape == (3, 3)
     assert batched.avals[node.inputs[1]].size == 7 * b.size
 
@@ -554,14 +599,17 @@ def lower_solve(a, b):
     return p.triangular_solve(a, b, lower=True)
 
 
-@pytest.mark.parametrize("fun, a, b, error, message", [
-    (p.solve, (3, 3), (2, 2), ValueError, "takes b with 3 rows"),
-    (p.solve, (3, 3), (2, 3, 2), ValueError, "equal leading dimensions"),
-    (lower_solve, (3, 3), (2, 2), ValueError, "takes b with 3 rows"),
-    (lower_solve, (2, 3, 3), (3, 2), ValueError, "equal leading dimensions"),
-    (p.householder_product, (2, 3), (2,), ValueError, "m >= n >= k"),
-    (p.householder_product, (3, 2), (3,), ValueError, "m >= n >= k"),
-])
+@pytest.mark.parametrize(
+    "fun, a, b, error, message",
+    [
+        (p.solve, (3, 3), (2, 2), ValueError, "takes b with 3 rows"),
+        (p.solve, (3, 3), (2, 3, 2), ValueError, "equal leading dimensions"),
+        (lower_solve, (3, 3), (2, 2), ValueError, "takes b with 3 rows"),
+        (lower_solve, (2, 3, 3), (3, 2), ValueError, "equal leading dimensions"),
+        (p.householder_product, (2, 3), (2,), ValueError, "m >= n >= k"),
+        (p.householder_product, (3, 2), (3,), ValueError, "m >= n >= k"),
+    ],
+)
 def test_shapes_that_do_not_fit(fun, a, b, error, message):
     with pytest.raises(error, match=message):
         graph_of(fun, [np.zeros(a), np.zeros(b)])
@@ -572,12 +620,15 @@ def test_dtypes_that_do_not_fit():
         graph_of(p.solve, [np.zeros((2, 2)), np.zeros((2, 2), np.float32)])
 
 
-@pytest.mark.parametrize("fun, shape, message", [
-    (lambda a: p.qr(a, full_matrices=True), (3, 2), "use full_matrices=False"),
-    (lambda a: p.svd(a, full_matrices=True), (3, 2), "use full_matrices=False"),
-    (p.schur, (3, 3), "differentiate eig"),
-    (p.geqrf, (3, 3), "differentiate qr"),
-])
+@pytest.mark.parametrize(
+    "fun, shape, message",
+    [
+        (lambda a: p.qr(a, full_matrices=True), (3, 2), "use full_matrices=False"),
+        (lambda a: p.svd(a, full_matrices=True), (3, 2), "use full_matrices=False"),
+        (p.schur, (3, 3), "differentiate eig"),
+        (p.geqrf, (3, 3), "differentiate qr"),
+    ],
+)
 def test_what_has_no_derivative_says_so(fun, shape, message):
     with pytest.raises(NotImplementedError, match=message):
         jvp(graph_of(fun, [np.zeros(shape)]), (True,))
@@ -610,6 +661,7 @@ def cuda_lowering(fun, shape, dtype):
     def flat(a):
         out = fun(a)
         return out if isinstance(out, (list, tuple)) else (out,)
+
     return lower(trace_closed(flat, [aval(shape, np.dtype(dtype))]), "cuda").text
 
 
@@ -632,12 +684,13 @@ def test_compiles_for_cuda(cuda, fun, shape, target, dtype):
 def test_real_eigenvectors_come_in_two_columns_on_cuda():
     """The unpacking of pairs, on what LAPACK packs the same way."""
     from functorch_core.primitives.linalg_spectral import _left_of_right, _unpacked_pairs
+
     a = random(5, 5)
     real, imaginary, _, packed, _ = scipy.linalg.lapack.dgeev(a)
     w = real + 1j * imaginary
-    v, = both(_unpacked_pairs, w, packed)
+    (v,) = both(_unpacked_pairs, w, packed)
     near(a @ v, v * w)
-    vl, = both(_left_of_right, v)
+    (vl,) = both(_left_of_right, v)
     near(adjoint(vl) @ a, w[:, None] * adjoint(vl))
     near(np.linalg.norm(vl, axis=0), np.ones(5))
 
@@ -651,8 +704,7 @@ def test_the_native_cholesky_of_other_platforms():
     """XLA's own lowering, which neither CPU nor CUDA uses."""
     text = lower(graph_of(p.cholesky, [definite(3, 3)]), "other").text
     assert '"stablehlo.cholesky"' in text
-    exe = xla.compile(text, inputs=[aval((3, 3), dt.float64)], outputs=[aval((3, 3), dt.float64)],
-                      cache=False)
+    exe = xla.compile(text, inputs=[aval((3, 3), dt.float64)], outputs=[aval((3, 3), dt.float64)], cache=False)
     near(xla.to_numpy(exe([xla.put(definite(3, 3))])[0]), np.linalg.cholesky(definite(3, 3)))
 
 

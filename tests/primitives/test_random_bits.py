@@ -1,4 +1,5 @@
 """Random bits: published test vectors, JAX's streams, XLA's Philox, rules."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -49,25 +50,24 @@ def test_threefry_rules():
 
 
 # jax.random.bits(jax.random.key(7), ...), JAX 0.10.2
-JAX_BITS = {
-    8: [11, 0, 170, 48],
-    16: [10507, 32256, 10666, 17712],
-    32: [2895194379, 4185947648, 1300703658, 1906787632],
-}
+JAX_BITS = {8: [11, 0, 170, 48], 16: [10507, 32256, 10666, 17712], 32: [2895194379, 4185947648, 1300703658, 1906787632]}
 
 
 @pytest.mark.parametrize("bits", JAX_BITS)
 @pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 4, 1)])
 def test_streams_are_jax(bits, shape):
-    found, = both(lambda key: p.random_bits(key, shape=shape, bits=bits), KEY)
+    (found,) = both(lambda key: p.random_bits(key, shape=shape, bits=bits), KEY)
     np.testing.assert_array_equal(found, np.array(JAX_BITS[bits], f"u{bits // 8}").reshape(shape))
 
 
 def test_64_bit_stream_is_jax():
     def draw():
         return p.random_bits(p.threefry_seed(2**35 + 1), shape=(2, 2), bits=64)
-    assert both(draw)[0].tolist() == [[14357989292072161951, 3954077356419616374],
-                                      [15783513675894129957, 1629970349561293039]]
+
+    assert both(draw)[0].tolist() == [
+        [14357989292072161951, 3954077356419616374],
+        [15783513675894129957, 1629970349561293039],
+    ]
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
@@ -99,8 +99,7 @@ def test_bits_are_uniform():
 # ---- keys ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed, key", [
-    (7, [0, 7]), (-1, [2**32 - 1, 2**32 - 1]), (2**40 + 3, [256, 3]), (0, [0, 0])])
+@pytest.mark.parametrize("seed, key", [(7, [0, 7]), (-1, [2**32 - 1, 2**32 - 1]), (2**40 + 3, [256, 3]), (0, [0, 0])])
 def test_seed(seed, key):
     assert both(lambda: p.threefry_seed(seed))[0].tolist() == key
     assert both(p.threefry_seed, np.int64(seed))[0].tolist() == key
@@ -112,11 +111,11 @@ def test_seed_of_narrow_integers():
 
 
 def test_split_and_fold_in_are_jax():
-    split, = both(lambda k: p.threefry_split(k, 2), KEY)
+    (split,) = both(lambda k: p.threefry_split(k, 2), KEY)
     assert split.tolist() == [[3625411723, 1954958720], [195045567, 4062205631]]
     for data in (123, np.int32(123), np.uint64(123)):
         args = () if isinstance(data, int) else (data,)
-        folded, = both(lambda k, *d: p.threefry_fold_in(k, *(d or (123,))), KEY, *args)
+        (folded,) = both(lambda k, *d: p.threefry_fold_in(k, *(d or (123,))), KEY, *args)
         assert folded.tolist() == [2005013758, 680036494]
 
 
@@ -127,16 +126,17 @@ def test_keys_batch():
 
 # ---- Philox --------------------------------------------------------------------------------------
 
-STATES = [np.array(s, np.uint64) for s in ([0, 0, 0], [0x123456789ABCDEF0, 5, 7],
-                                           [3, 2**64 - 2, 2**64 - 1])]
+STATES = [np.array(s, np.uint64) for s in ([0, 0, 0], [0x123456789ABCDEF0, 5, 7], [3, 2**64 - 2, 2**64 - 1])]
 
 
 def test_philox_known_answer():
     """Random123's philox4x32-10: key and counter of all ones, and of the digits of pi."""
     ones = np.full(3, 2**64 - 1, np.uint64)
     pi = np.array([0x299F31D0A4093822, 0x85A308D3243F6A88, 0x0370734413198A2E], np.uint64)
-    for state, block in ((ones, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
-                         (pi, [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1])):
+    for state, block in (
+        (ones, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+        (pi, [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]),
+    ):
         assert both(lambda s: p.philox_bits(s, shape=(4,), bits=32), state)[1].tolist() == block
 
 
@@ -153,9 +153,11 @@ def test_philox_against_xla(bits):
 
 def test_philox_goes_on():
     """Drawing twice from the state is drawing once for both."""
+
     def twice(s):
         s, first = p.philox_bits(s, shape=(8,), bits=32)
         return first, p.philox_bits(s, shape=(4,), bits=32)[1]
+
     whole = both(lambda s: p.philox_bits(s, shape=(12,), bits=32), STATES[2])[1]
     np.testing.assert_array_equal(np.concatenate(both(twice, STATES[2])), whole)
 
@@ -164,8 +166,10 @@ def test_philox_goes_on():
 
 
 def test_lowers_for_cuda():
-    for fun, arg in ((lambda k: p.random_bits(k, shape=(3,), bits=64), KEY),
-                     (lambda s: p.philox_bits(s, shape=(3,), bits=32), STATES[0])):
+    for fun, arg in (
+        (lambda k: p.random_bits(k, shape=(3,), bits=64), KEY),
+        (lambda s: p.philox_bits(s, shape=(3,), bits=32), STATES[0]),
+    ):
         assert "stablehlo" in lower(graph_of(fun, [arg]), "cuda").text
 
 

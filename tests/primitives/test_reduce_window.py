@@ -1,4 +1,5 @@
 """Reductions over windows: every rule, PyTorch's pooling, ties, padding that is never extreme."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -10,8 +11,13 @@ from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives import (
-    reduce_window, reduce_window_argmax, reduce_window_argmin, reduce_window_max,
-    reduce_window_min, reduce_window_sum)
+    reduce_window,
+    reduce_window_argmax,
+    reduce_window_argmin,
+    reduce_window_max,
+    reduce_window_min,
+    reduce_window_sum,
+)
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
@@ -19,12 +25,12 @@ from .check import check, compiled, graph_of
 CASES = {
     "plain": ((7,), dict(window=(3,))),
     "strided": ((8, 9), dict(window=(3, 2), strides=(2, 3), padding=((1, 1), (0, 1)))),
-    "pooling": ((2, 2, 6, 7), dict(window=(1, 1, 3, 3), strides=(1, 1, 2, 2),
-                                   padding=((0, 0), (0, 0), (1, 1), (1, 1)))),
-    "window_dilation": ((5, 6), dict(window=(2, 2), window_dilation=(2, 3),
-                                     padding=((1, 0), (2, 2)))),
-    "base_dilation": ((4, 5), dict(window=(3, 3), base_dilation=(2, 3), strides=(1, 2),
-                                   padding=((2, 0), (0, 1)))),
+    "pooling": (
+        (2, 2, 6, 7),
+        dict(window=(1, 1, 3, 3), strides=(1, 1, 2, 2), padding=((0, 0), (0, 0), (1, 1), (1, 1))),
+    ),
+    "window_dilation": ((5, 6), dict(window=(2, 2), window_dilation=(2, 3), padding=((1, 0), (2, 2)))),
+    "base_dilation": ((4, 5), dict(window=(3, 3), base_dilation=(2, 3), strides=(1, 2), padding=((2, 0), (0, 1)))),
     "holes": ((4, 5), dict(window=(2, 2), base_dilation=(3, 3), padding=((1, 0), (0, 2)))),
     "cut": ((4, 5), dict(window=(3, 2), padding=((-1, 1), (0, -2)))),
     "gaps": ((9,), dict(window=(2,), strides=(4,))),
@@ -75,15 +81,15 @@ def test_places(case, both_forms):
     x = np.round(some(shape)).astype(np.float32)
     if x.size > 4:
         x.flat[:3] = np.nan, -np.inf, np.inf
-    check(lambda x: (reduce_window_argmax(x, **window), reduce_window_argmin(x, **window)), x,
-          rules=("lower", "batch"))
+    check(lambda x: (reduce_window_argmax(x, **window), reduce_window_argmin(x, **window)), x, rules=("lower", "batch"))
 
 
 # ---- PyTorch's pooling ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size, stride, padding, dilation", (
-    (2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2), (5, 3, 2, 1), (9, 2, 4, 1)))
+@pytest.mark.parametrize(
+    "size, stride, padding, dilation", ((2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2), (5, 3, 2, 1), (9, 2, 4, 1))
+)
 @pytest.mark.parametrize("ties", (False, True))
 def test_max_pooling(size, stride, padding, dilation, ties):
     x = some((2, 3, 13, 12))
@@ -91,7 +97,7 @@ def test_max_pooling(size, stride, padding, dilation, ties):
     t = torch.tensor(x, requires_grad=True)
     out = torch.nn.functional.max_pool2d(t, size, stride, padding, dilation)
     ct = some(out.shape, seed=1)
-    wanted, = torch.autograd.grad(out, t, torch.tensor(ct))
+    (wanted,) = torch.autograd.grad(out, t, torch.tensor(ct))
     window = over_two(size, stride, padding, window_dilation=(1, 1, dilation, dilation))
     found, value = gradient(lambda x: reduce_window_max(x, **window), x, ct)
     np.testing.assert_array_equal(value, out.detach().numpy())
@@ -99,8 +105,12 @@ def test_max_pooling(size, stride, padding, dilation, ties):
 
 
 def over_two(size, stride, padding, **more):
-    return dict(window=(1, 1, size, size), strides=(1, 1, stride, stride),
-                padding=((0, 0), (0, 0), (padding, padding), (padding, padding)), **more)
+    return dict(
+        window=(1, 1, size, size),
+        strides=(1, 1, stride, stride),
+        padding=((0, 0), (0, 0), (padding, padding), (padding, padding)),
+        **more,
+    )
 
 
 @pytest.mark.parametrize("size, stride, padding", ((2, 2, 0), (3, 2, 1), (3, 1, 1), (2, 3, 1)))
@@ -109,7 +119,7 @@ def test_average_pooling(size, stride, padding):
     t = torch.tensor(x, requires_grad=True)
     out = torch.nn.functional.avg_pool2d(t, size, stride, padding, divisor_override=1)
     ct = some(out.shape, seed=1)
-    wanted, = torch.autograd.grad(out, t, torch.tensor(ct))
+    (wanted,) = torch.autograd.grad(out, t, torch.tensor(ct))
     window = over_two(size, stride, padding)
     found, value = gradient(lambda x: reduce_window_sum(x, **window), x, ct)
     np.testing.assert_allclose(value, out.detach().numpy(), atol=1e-12)
@@ -138,8 +148,7 @@ def test_padding_is_never_extreme(both_forms):
 def test_extremes_keep_nan(window, dtype):
     x = some((64, 64)).astype(getattr(ml_dtypes, dtype, dtype))
     x[30, 20] = np.nan
-    check(lambda x: (reduce_window_max(x, window=window), reduce_window_min(x, window=window)), x,
-          rules=("lower",))
+    check(lambda x: (reduce_window_max(x, window=window), reduce_window_min(x, window=window)), x, rules=("lower",))
 
 
 @pytest.mark.parametrize("dtype", ("float16", "bfloat16"))

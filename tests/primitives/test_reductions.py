@@ -1,4 +1,5 @@
 """Reductions over axes: every rule, every dtype, NaN, empty axes, ties."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -10,8 +11,16 @@ from functorch_core import xla
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.primitives import (
-    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum,
-    reduce_xor)
+    argmax,
+    argmin,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, compiled, graph_of
@@ -48,8 +57,7 @@ def some(shape, dtype, seed=0):
 @pytest.mark.parametrize("fun", (reduce_sum, reduce_prod))
 def test_sums_and_products(fun, dtype):
     for axes in ((0,), (0, 2)):
-        check(lambda x: fun(x, axes=axes), some((2, 3, 2), dtype), tol=0.05 if dtype == "float16"
-              else None)
+        check(lambda x: fun(x, axes=axes), some((2, 3, 2), dtype), tol=0.05 if dtype == "float16" else None)
 
 
 @pytest.mark.parametrize("dtype", ("bool", *INTS, *FLOATS, "float8_e4m3fn"))
@@ -73,8 +81,7 @@ def test_places_of_extremes(fun, dtype):
     for axis, index in ((0, np.int64), (1, np.int8)):
         check(lambda x: fun(x, axis=axis, index_dtype=index), x)
     wide = x.astype(np.float64)
-    np.testing.assert_array_equal(reference(lambda x: fun(x, axis=1), x),
-                                  getattr(np, fun.__name__)(wide, 1))
+    np.testing.assert_array_equal(reference(lambda x: fun(x, axis=1), x), getattr(np, fun.__name__)(wide, 1))
 
 
 def test_no_axes_is_the_array_itself():
@@ -98,11 +105,11 @@ def test_product_derivatives_at_zeros(zeros):
 
 @pytest.mark.parametrize("fun, oracle", ((reduce_max, torch.amax), (reduce_min, torch.amin)))
 def test_ties_share_the_gradient(fun, oracle):
-    x = np.array([[1., 3, 3, 0, 0], [2, 2, 2, 2, 2]])
+    x = np.array([[1.0, 3, 3, 0, 0], [2, 2, 2, 2, 2]])
     for axes in ((1,), (0, 1), (0,)):
         t = torch.tensor(x, requires_grad=True)
         out = oracle(t, axes)
-        wanted, = torch.autograd.grad(out, t, torch.ones_like(out))
+        (wanted,) = torch.autograd.grad(out, t, torch.ones_like(out))
         np.testing.assert_allclose(gradient(lambda x: fun(x, axes=axes), x), wanted.numpy())
 
 
@@ -116,9 +123,18 @@ def gradient(fun, x):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape, axes", (
-    ((4, 5), (0,)), ((4, 5), (1,)), ((1000, 10), (1,)), ((10, 1000), (0,)), ((1, 3000), (1,)),
-    ((64, 64), (0, 1)), ((64, 64), (1,))))
+@pytest.mark.parametrize(
+    "shape, axes",
+    (
+        ((4, 5), (0,)),
+        ((4, 5), (1,)),
+        ((1000, 10), (1,)),
+        ((10, 1000), (0,)),
+        ((1, 3000), (1,)),
+        ((64, 64), (0, 1)),
+        ((64, 64), (1,)),
+    ),
+)
 def test_extremes_keep_nan(shape, axes, dtype):
     x = some(shape, dtype)
     x[shape[0] // 2, shape[1] // 3] = np.nan
@@ -136,8 +152,11 @@ def test_first_nan_is_the_extreme():
 
 def test_infinities():
     x = np.array([[np.inf, -np.inf], [-np.inf, -np.inf], [np.inf, np.inf]], np.float32)
-    check(lambda x: (reduce_max(x, axes=(1,)), argmax(x, axis=1), reduce_min(x, axes=(1,)),
-                     argmin(x, axis=1)), x, rules=("lower", "batch"))
+    check(
+        lambda x: (reduce_max(x, axes=(1,)), argmax(x, axis=1), reduce_min(x, axes=(1,)), argmin(x, axis=1)),
+        x,
+        rules=("lower", "batch"),
+    )
 
 
 # ---- precision -----------------------------------------------------------------------------------
@@ -148,7 +167,7 @@ def test_narrow_floats_are_summed_in_float32(dtype):
     x = np.full((3, 4000), 1.25, named(dtype))  # a running sum in 16 bits sticks long before 5000
     graph = graph_of(lambda x: reduce_sum(x, axes=(1,)), [x])
     for run in (compiled, evaluate):
-        out, = run(graph, [x])
+        (out,) = run(graph, [x])
         np.testing.assert_array_equal(out.astype(np.float32), np.float32(5000).astype(named(dtype)))
 
 
@@ -197,14 +216,13 @@ def test_errors():
 
 def test_lowers_for_cuda():
     x = some((3, 4), "bfloat16")
-    graph = graph_of(lambda x: (reduce_max(x, axes=(0,)), reduce_sum(x, axes=(1,)),
-                                argmin(x, axis=0)), [x])
+    graph = graph_of(lambda x: (reduce_max(x, axes=(0,)), reduce_sum(x, axes=(1,)), argmin(x, axis=0)), [x])
     xla.verify(lower(graph, "cuda").text)
 
 
 def test_long_sums_by_numpy_are_as_exact_as_compiled_ones():
     x = np.random.default_rng(0).standard_normal((5000, 8)).astype(np.float32) + 1
     by_numpy = reduce_sum.primitive.rule("reference")(x, axes=(0,))
-    by_xla, = compiled(graph_of(lambda v: reduce_sum(v, axes=(0,)), [x]), [x])
+    (by_xla,) = compiled(graph_of(lambda v: reduce_sum(v, axes=(0,)), [x]), [x])
     for sums in (by_numpy, by_xla):
         np.testing.assert_allclose(sums, x.sum(0, dtype=np.float64), rtol=2e-7)

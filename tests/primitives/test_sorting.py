@@ -1,4 +1,5 @@
 """sort, argsort, top_k: every rule, and both tiers against NumPy and PyTorch."""
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +14,7 @@ from tests.primitives.check import check, check_lowering, close, compiled, graph
 RNG = np.random.default_rng(0)
 X = RNG.permutation(24).reshape(2, 4, 3) * 0.5 - 4
 TIED = RNG.integers(0, 3, (2, 4, 3))
-SPECIAL = np.array([1., np.nan, -0., 0., -np.inf, np.inf, -np.nan, -1., 0., -0., 1.])
+SPECIAL = np.array([1.0, np.nan, -0.0, 0.0, -np.inf, np.inf, -np.nan, -1.0, 0.0, -0.0, 1.0])
 
 
 def sorted_with(x, v, descending=False, num_keys=1):
@@ -60,7 +61,7 @@ def values_of(dtype, shape):
     x = RNG.integers(-6, 6, shape).astype(dtype)
     if dtype in dt.INEXACT:
         flat = x.reshape(-1)
-        flat[:4] = np.array([np.nan, np.inf, -np.inf, -0.]).astype(dtype)
+        flat[:4] = np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
     return x
 
 
@@ -69,9 +70,14 @@ def test_lowering_of_dtype(dtype, tier):
     x, i = values_of(dtype, (5, 7)), np.arange(35).reshape(5, 7)
 
     def everything(x, i):
-        out = [*p.sort(x, dimension=0), *p.sort(x, i, dimension=1),
-               *p.sort(x, i, dimension=1, descending=True), *p.sort(i, x, dimension=0, num_keys=2)]
+        out = [
+            *p.sort(x, dimension=0),
+            *p.sort(x, i, dimension=1),
+            *p.sort(x, i, dimension=1, descending=True),
+            *p.sort(i, x, dimension=0, num_keys=2),
+        ]
         return out + (p.top_k(x, k=3) if dtype in dt.ORDERED else [])
+
     graph = graph_of(everything, [x, i])
     check_lowering(graph, [x, i])
     known = x.astype(dt.wide(dtype))
@@ -87,9 +93,14 @@ def signs(x):
 @pytest.mark.parametrize("descending", (False, True))
 def test_special_values_as_torch(descending, tier):
     for x in (SPECIAL, SPECIAL.astype(np.float32), RNG.permutation(np.tile(SPECIAL, 3))):
-        graph = graph_of(lambda x: [p.sort(x, dimension=0, descending=descending)[0],
-                                    p.argsort(x, dimension=0, descending=descending),
-                                    *p.top_k(x, k=5, largest=descending)], [x])
+        graph = graph_of(
+            lambda x: [
+                p.sort(x, dimension=0, descending=descending)[0],
+                p.argsort(x, dimension=0, descending=descending),
+                *p.top_k(x, k=5, largest=descending),
+            ],
+            [x],
+        )
         wanted, order = torch.sort(torch.tensor(x), stable=True, descending=descending)
         for run in (evaluate, compiled):
             values, index, top, top_index = run(graph, [x])
@@ -101,7 +112,7 @@ def test_special_values_as_torch(descending, tier):
 
 
 def test_complex_nan_as_numpy(tier):
-    parts = [1., 2., np.nan]
+    parts = [1.0, 2.0, np.nan]
     x = np.array([complex(a, b) for a in parts for b in parts])
     for x in (x, x[::-1].copy(), RNG.permutation(x)):
         graph = graph_of(lambda x: [p.argsort(x, dimension=0)], [x])
@@ -142,14 +153,15 @@ def test_strided_and_reversed():
 
 def test_small_floats_without_zeros():
     for dtype in dt.FLOATING:
-        x = np.array([2., np.nan, 1., 4.]).astype(dtype)
-        close(p.sort(x, dimension=0)[0], np.array([1., 2., 4., np.nan]).astype(dtype))
+        x = np.array([2.0, np.nan, 1.0, 4.0]).astype(dtype)
+        close(p.sort(x, dimension=0)[0], np.array([1.0, 2.0, 4.0, np.nan]).astype(dtype))
 
 
 def test_large_programs_call_numpy():
     def callbacks(n, platform):
         x = np.zeros(n, np.float32)
         return len(lower(graph_of(lambda x: p.sort(x, dimension=0), [x]), platform).callbacks)
+
     assert callbacks(sorting.CALLBACK_FROM, "cpu") == 1
     assert callbacks(sorting.CALLBACK_FROM - 1, "cpu") == 0
     assert callbacks(sorting.CALLBACK_FROM, "cuda") == 0

@@ -1,4 +1,5 @@
 """Special functions: rules by the checker, values against PyTorch and against 40 digits."""
+
 from __future__ import annotations
 
 import ml_dtypes
@@ -56,12 +57,12 @@ SEVERAL = {
 
 def _gamma_operands(rng):
     """One point at least in each region: series, small a, fraction, uniform expansion."""
-    a = np.array([0.2, 0.4, 3., 6., 40., 60., 90.])
-    return [a, a * np.array([2., 1.5, 0.4, 2., 1.05, 0.8, 1.4])]
+    a = np.array([0.2, 0.4, 3.0, 6.0, 40.0, 60.0, 90.0])
+    return [a, a * np.array([2.0, 1.5, 0.4, 2.0, 1.05, 0.8, 1.4])]
 
 
 def _beta_operands(rng):
-    return list(np.array([[0.5, 1.5, 0.2], [2., 0.7, 0.9], [12., 3., 0.6], [30., 40., 0.45]]).T)
+    return list(np.array([[0.5, 1.5, 0.2], [2.0, 0.7, 0.9], [12.0, 3.0, 0.6], [30.0, 40.0, 0.45]]).T)
 
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -79,8 +80,14 @@ def test_rules_of_several_operands(name):
     operands = draw(np.random.default_rng(0))
     second = name in ("polygamma", "zeta")
     rules = ("lower", "jvp", "transpose") if diff else ("lower",)
-    check(getattr(p, name), *operands, diff=diff, fd_tol=2e-5, order=2 if second else 1,
-          rules=rules + (("batch", "second") if second else ()))
+    check(
+        getattr(p, name),
+        *operands,
+        diff=diff,
+        fd_tol=2e-5,
+        order=2 if second else 1,
+        rules=rules + (("batch", "second") if second else ()),
+    )
 
 
 @pytest.mark.parametrize("name", ["igamma", "betainc"])
@@ -100,8 +107,7 @@ def test_dtypes_and_shapes(name):
     for dtype in (*halves, np.float32):
         check(getattr(p, name), *[x.astype(dtype) for x in operands], rules=("lower",))
     check(getattr(p, name), *[np.float32(x[0]) for x in operands], rules=("lower",))
-    check(getattr(p, name), *[np.zeros((2, 0), np.float32) for _ in operands],
-          rules=("lower",))
+    check(getattr(p, name), *[np.zeros((2, 0), np.float32) for _ in operands], rules=("lower",))
 
 
 @pytest.mark.parametrize("name", [*UNARY, *SEVERAL])
@@ -113,7 +119,7 @@ def test_lowers_for_cuda(name):
 
 # ---- values --------------------------------------------------------------------------------------
 
-EDGES = np.array([0., -0., 1., -1., np.inf, -np.inf, np.nan, 1e-20, 300., -300., 2.5, -2.5])
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-20, 300.0, -300.0, 2.5, -2.5])
 TORCH_DIFFERS = {"airy_ai": (np.inf,)}  # PyTorch: NaN; the limit is 0
 
 
@@ -132,36 +138,34 @@ def test_edges(name):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_incomplete_gamma_edges(dtype):
-    values = np.array([0., 1e-3, 0.5, 1., 5., 50., np.inf, -1.], dtype)
+    values = np.array([0.0, 1e-3, 0.5, 1.0, 5.0, 50.0, np.inf, -1.0], dtype)
     a, x = (v.reshape(-1) for v in np.meshgrid(values, values))
     for name, oracle in (("igamma", torch.special.gammainc), ("igammac", torch.special.gammaincc)):
         graph = graph_of(getattr(p, name), [a, x])
         found = compiled(graph, [a, x])[0]
         close(found, evaluate(graph, [a, x])[0], what=name)
-        close(found, oracle(torch.from_numpy(a), torch.from_numpy(x)).numpy(),
-              1e-6, f"{name} against torch")
+        close(found, oracle(torch.from_numpy(a), torch.from_numpy(x)).numpy(), 1e-6, f"{name} against torch")
 
 
 def test_zeta_and_polygamma_edges():
-    s = np.array([1., 0.5, 2., 2., 2., 2.5, 2., 3., 60., 2., np.nan, 500., 2.])
-    q = np.array([2., 2., 0., -1., -1.5, -0.5, np.inf, -7.52, 1e-3, np.nan, 1., 20., -2e5])
+    s = np.array([1.0, 0.5, 2.0, 2.0, 2.0, 2.5, 2.0, 3.0, 60.0, 2.0, np.nan, 500.0, 2.0])
+    q = np.array([2.0, 2.0, 0.0, -1.0, -1.5, -0.5, np.inf, -7.52, 1e-3, np.nan, 1.0, 20.0, -2e5])
     check(p.zeta, s, q, rules=("lower",), diff=())
-    n = np.array([0., 0., 1., 1., 2., 3., 1., 0.5, -1.])
-    x = np.array([0., -0., 0., -1., -7.5, 50., np.inf, 1., 1.])
+    n = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 1.0, 0.5, -1.0])
+    x = np.array([0.0, -0.0, 0.0, -1.0, -7.5, 50.0, np.inf, 1.0, 1.0])
     check(p.polygamma, n, x, rules=("lower",), diff=())
     found = evaluate(graph_of(p.polygamma, [n[4:6], x[4:6]]), [n[4:6], x[4:6]])[0]
-    wanted = [torch.special.polygamma(int(k), torch.tensor(v)).item()
-              for k, v in zip(n[4:6], x[4:6])]
+    wanted = [torch.special.polygamma(int(k), torch.tensor(v)).item() for k, v in zip(n[4:6], x[4:6])]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_betainc_edges():
-    a = np.array([1., 1., 0., 2., -1., 2., np.nan, 1e11])
-    b = np.array([2., 2., 1., 0., 1., 3., 1., 2.])
-    x = np.array([0., 1., 0.5, 0.5, 0.5, 1.5, 0.5, 0.5])
+    a = np.array([1.0, 1.0, 0.0, 2.0, -1.0, 2.0, np.nan, 1e11])
+    b = np.array([2.0, 2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 2.0])
+    x = np.array([0.0, 1.0, 0.5, 0.5, 0.5, 1.5, 0.5, 0.5])
     graph = graph_of(p.betainc, [a, b, x])
     for found in (compiled(graph, [a, b, x])[0], evaluate(graph, [a, b, x])[0]):
-        np.testing.assert_array_equal(found, [0., 1., *[np.nan] * 6])
+        np.testing.assert_array_equal(found, [0.0, 1.0, *[np.nan] * 6])
 
 
 def test_random_gamma_grad_is_torch():
@@ -175,6 +179,7 @@ def test_random_gamma_grad_is_torch():
 
 def test_random_dirichlet_grad_moves_a_quantile():
     from scipy import special
+
     rng = np.random.default_rng(4)
     a, b = rng.uniform(0.1, 60, (2, 200))
     u = rng.uniform(0.02, 0.98, 200)
@@ -187,21 +192,33 @@ def test_random_dirichlet_grad_moves_a_quantile():
 
 ACCURACY = [  # name, mpmath's function of mp and operands, operands, epsilons relative
     ("erf_inv", lambda mp, x: mp.erfinv(x), [[1e-5, 0.3, 0.74, 0.9, 0.999, 1 - 1e-12]], 12),
-    ("erfcx", lambda mp, x: mp.erfc(x) * mp.exp(x * x), [[-9., -3.3, 0.1, 2., 7.7, 1e5]], 10),
-    ("bessel_i0", lambda mp, x: mp.besseli(0, x), [[0.1, 5., 7.9, 8.1, 30., 80.]], 10),
-    ("bessel_i1e", lambda mp, x: mp.besseli(1, x) * mp.exp(-x), [[1e-4, 5., 7.9, 8.1, 1e4]], 10),
-    ("bessel_j0", lambda mp, x: mp.besselj(0, x), [[0.1, 3., 7.9, 8.1, 50., 1001.]], 10),
-    ("bessel_y1", lambda mp, x: mp.bessely(1, x), [[0.1, 3., 7.9, 8.1, 50., 1001.]], 10),
-    ("bessel_k1", lambda mp, x: mp.besselk(1, x), [[1e-4, 0.5, 1.9, 2.1, 30.]], 10),
-    ("airy_ai", lambda mp, x: mp.airyai(x), [[-7.5, -3., 0.3, 1.9, 2.1, 5.]], 40),
-    ("airy_ai_prime", lambda mp, x: mp.airyai(x, derivative=1), [[-7., -3., 0.3, 2.1, 5.]], 40),
-    ("zeta", lambda mp, s, q: mp.zeta(s, q), [[1.1, 3., 20.], [0.2, -7.52, 40.]], 10),
-    ("igamma", lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
-     [[0.1, 4., 31., 40., 200.], [0.5, 1., 29., 38., 210.]], 40),
-    ("igammac", lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
-     [[1e-3, 4., 31., 40., 200.], [0.5, 9., 40., 48., 260.]], 40),
-    ("betainc", lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
-     [[0.5, 5., 12., 400.], [2., 3., 40., 300.], [0.1, 0.8, 0.2, 0.55]], 150),
+    ("erfcx", lambda mp, x: mp.erfc(x) * mp.exp(x * x), [[-9.0, -3.3, 0.1, 2.0, 7.7, 1e5]], 10),
+    ("bessel_i0", lambda mp, x: mp.besseli(0, x), [[0.1, 5.0, 7.9, 8.1, 30.0, 80.0]], 10),
+    ("bessel_i1e", lambda mp, x: mp.besseli(1, x) * mp.exp(-x), [[1e-4, 5.0, 7.9, 8.1, 1e4]], 10),
+    ("bessel_j0", lambda mp, x: mp.besselj(0, x), [[0.1, 3.0, 7.9, 8.1, 50.0, 1001.0]], 10),
+    ("bessel_y1", lambda mp, x: mp.bessely(1, x), [[0.1, 3.0, 7.9, 8.1, 50.0, 1001.0]], 10),
+    ("bessel_k1", lambda mp, x: mp.besselk(1, x), [[1e-4, 0.5, 1.9, 2.1, 30.0]], 10),
+    ("airy_ai", lambda mp, x: mp.airyai(x), [[-7.5, -3.0, 0.3, 1.9, 2.1, 5.0]], 40),
+    ("airy_ai_prime", lambda mp, x: mp.airyai(x, derivative=1), [[-7.0, -3.0, 0.3, 2.1, 5.0]], 40),
+    ("zeta", lambda mp, s, q: mp.zeta(s, q), [[1.1, 3.0, 20.0], [0.2, -7.52, 40.0]], 10),
+    (
+        "igamma",
+        lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
+        [[0.1, 4.0, 31.0, 40.0, 200.0], [0.5, 1.0, 29.0, 38.0, 210.0]],
+        40,
+    ),
+    (
+        "igammac",
+        lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+        [[1e-3, 4.0, 31.0, 40.0, 200.0], [0.5, 9.0, 40.0, 48.0, 260.0]],
+        40,
+    ),
+    (
+        "betainc",
+        lambda mp, a, b, x: mp.betainc(a, b, 0, x, regularized=True),
+        [[0.5, 5.0, 12.0, 400.0], [2.0, 3.0, 40.0, 300.0], [0.1, 0.8, 0.2, 0.55]],
+        150,
+    ),
 ]
 
 
@@ -227,10 +244,10 @@ def test_errors():
         graph_of(p.erf, [np.arange(3)])
     with pytest.raises(TypeError, match="one shape and dtype"):
         graph_of(p.igamma, [np.ones(3), np.ones(4)])
-    graph = graph_of(p.zeta, [np.full(3, 2.), np.ones(3)])
+    graph = graph_of(p.zeta, [np.full(3, 2.0), np.ones(3)])
     with pytest.raises(NotImplementedError, match="zeta has no derivative by operand 0"):
         jvp(graph, (True, False))
 
 
 def test_scalar_operands():
-    check(lambda x: p.polygamma(1., x), np.array([0.5, 2.]), rules=("lower", "jvp"))
+    check(lambda x: p.polygamma(1.0, x), np.array([0.5, 2.0]), rules=("lower", "jvp"))

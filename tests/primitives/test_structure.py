@@ -1,4 +1,5 @@
 """Structure and slicing primitives: every rule, and the references against plain NumPy."""
+
 import numpy as np
 import pytest
 
@@ -10,9 +11,9 @@ from functorch_core.core.lowering import lower
 from functorch_core.core.trace import trace_closed
 from tests.primitives.check import check, check_lowering, close, graph_of
 
-X = np.arange(24.).reshape(2, 3, 4) + 0.5
+X = np.arange(24.0).reshape(2, 3, 4) + 0.5
 Z = X + 1j * X[::-1]
-V = np.float64(2.)
+V = np.float64(2.0)
 I, J = np.int32(1), np.int32(-5)
 
 CASES = {
@@ -32,23 +33,23 @@ CASES = {
     "reverse_strided": (lambda x: p.reverse(x, dims=(1,)), X[::-1, :, ::2]),
     # ---- pad
     "pad": (lambda x, v: p.pad(x, v, low=(1, 0, 2), high=(0, 3, 0), interior=(2, 0, 1)), X, V),
-    "pad_negative": (lambda x, v: p.pad(x, v, low=(-1, 2, -2), high=(0, -2, -1),
-                                        interior=(2, 1, 1)), X, V),
+    "pad_negative": (lambda x, v: p.pad(x, v, low=(-1, 2, -2), high=(0, -2, -1), interior=(2, 1, 1)), X, V),
     "pad_all_away": (lambda x, v: p.pad(x, v, low=(-1, -3, 5), high=(-1, 2, -8)), X, V),
-    "pad_empty": (lambda x, v: p.pad(x, v, low=(1, 1, 1), high=(0, 0, 0), interior=(1, 2, 3)),
-                  X[:, :0], V),
+    "pad_empty": (lambda x, v: p.pad(x, v, low=(1, 1, 1), high=(0, 0, 0), interior=(1, 2, 3)), X[:, :0], V),
     "pad_complex": (lambda x, v: p.pad(x, v, low=(1, -1, 0), high=(0, 0, 0)), Z, np.complex128(1j)),
     "pad_0d": (lambda x, v: p.pad(x, v, low=(), high=()), V, V),
     # ---- dynamic
     "dynamic_slice": (lambda x, i, j: p.dynamic_slice(x, i, j, i, sizes=(1, 2, 3)), X, I, J),
-    "dynamic_slice_far": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 2, 3)), X,
-                          np.uint64(2**64 - 1)),
+    "dynamic_slice_far": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 2, 3)), X, np.uint64(2**64 - 1)),
     "dynamic_slice_empty": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 0, 3)), X, I),
     "dynamic_slice_0d": (lambda x: p.dynamic_slice(x, sizes=()), V),
-    "dynamic_update_slice": (lambda x, u, i, j: p.dynamic_update_slice(x, u, i, j, i),
-                             X, -X[:1, :2, 1:], I, J),
-    "dynamic_update_slice_int8": (lambda x, u, i: p.dynamic_update_slice(x, u, i),
-                                  np.arange(300.), np.arange(3.), np.int8(127)),
+    "dynamic_update_slice": (lambda x, u, i, j: p.dynamic_update_slice(x, u, i, j, i), X, -X[:1, :2, 1:], I, J),
+    "dynamic_update_slice_int8": (
+        lambda x, u, i: p.dynamic_update_slice(x, u, i),
+        np.arange(300.0),
+        np.arange(3.0),
+        np.int8(127),
+    ),
     "dynamic_update_slice_0d": (lambda x, u: p.dynamic_update_slice(x, u), V, V + 1),
 }
 
@@ -65,8 +66,15 @@ def test_lowering_of_dtype(dtype):
         padded = p.pad(x, v, low=(1, -1), high=(0, 2), interior=(1, 0))
         part = p.dynamic_slice(x, i, i, sizes=(2, 2))
         both = p.concatenate(p.reverse(x, dims=(0,)), x, dimension=1)
-        return (padded, part, both, p.dynamic_update_slice(x, part, i, i), p.copy(x),
-                p.slice(x, start=(0, 1), limit=(3, 4), strides=(2, 2)))
+        return (
+            padded,
+            part,
+            both,
+            p.dynamic_update_slice(x, part, i, i),
+            p.copy(x),
+            p.slice(x, start=(0, 1), limit=(3, 4), strides=(2, 2)),
+        )
+
     x = np.arange(12).reshape(3, 4).astype(dtype)
     check(everything, x, x[0, 1], np.int16(1), rules=("lower", "batch"))
 
@@ -90,7 +98,7 @@ def pad_oracle(x, value, low, high, interior):
         for k, row in enumerate(x):
             rows += [filler] * (between if k else 0) + [row]
         rows = [filler] * max(before, 0) + rows + [filler] * max(after, 0)
-        rows = rows[max(-before, 0):len(rows) - max(-after, 0)]
+        rows = rows[max(-before, 0) : len(rows) - max(-after, 0)]
         x = np.moveaxis(np.array(rows).reshape(len(rows), *x.shape[1:]), 0, d)
     return x
 
@@ -107,7 +115,7 @@ def test_pad_reference_against_loop():
         dilated = [n + max(n - 1, 0) * i for n, i in zip(x.shape, interior)]
         if all(n + min(b, 0) + min(e, 0) >= 0 for n, b, e in zip(dilated, low, high)):
             tried += 1
-            close(p.pad(x, np.float64(7.), **params), pad_oracle(x, 7., **params), what=str(params))
+            close(p.pad(x, np.float64(7.0), **params), pad_oracle(x, 7.0, **params), what=str(params))
     assert tried > 100
 
 
@@ -123,12 +131,13 @@ def test_references_against_numpy():
 def test_pad_cotangent_of_value_survives_infinities():
     from functorch_core.core.trace import evaluate
     from functorch_core.transforms.transpose import vjp
+
     graph = graph_of(lambda x, v: p.pad(x, v, low=(1,), high=(0,)), [np.ones(2), V])
     v = vjp(graph, (True, True))
     _, *residuals = evaluate(v.forward, [np.ones(2), V])
-    ct_x, ct_value = evaluate(v.backward, [*residuals, np.array([3., np.inf, 1.])])
-    close(ct_x, np.array([np.inf, 1.]))
-    close(ct_value, np.float64(3.))
+    ct_x, ct_value = evaluate(v.backward, [*residuals, np.array([3.0, np.inf, 1.0])])
+    close(ct_x, np.array([np.inf, 1.0]))
+    close(ct_value, np.float64(3.0))
 
 
 def test_copy_is_fresh():
@@ -142,8 +151,9 @@ def test_name_is_kept_by_cse():
 
 
 def test_no_node_for_nothing():
-    graph = graph_of(lambda x: p.reverse(p.pad(p.slice(x, start=(0,), limit=(3,)), x, low=(0,),
-                                               high=(0,)), dims=()), [np.ones(3)])
+    graph = graph_of(
+        lambda x: p.reverse(p.pad(p.slice(x, start=(0,), limit=(3,)), x, low=(0,), high=(0,)), dims=()), [np.ones(3)]
+    )
     assert not graph.nodes
 
 
@@ -157,15 +167,13 @@ ERRORS = [
     (lambda: p.slice(X, start=(0,), limit=(2,)), ValueError, "takes 3 starts"),
     (lambda: p.pad(X, V, low=(-9, 0, 0), high=(0, 0, 0)), ValueError, "more than there is"),
     (lambda: p.pad(X, np.float32(0), low=(1, 0, 0), high=(0, 0, 0)), TypeError, "takes a value"),
-    (lambda: p.pad(X, V, low=(1, 0, 0), high=(0, 0, 0), interior=(-1, 0, 0)), ValueError,
-     "interior"),
+    (lambda: p.pad(X, V, low=(1, 0, 0), high=(0, 0, 0), interior=(-1, 0, 0)), ValueError, "interior"),
     (lambda: p.concatenate(X, X[0], dimension=0), ValueError, "agree in the other"),
     (lambda: p.concatenate(X, X.astype("f4"), dimension=0), TypeError, "one dtype"),
     (lambda: p.concatenate(X, X, dimension=3), ValueError, "no dimension 3"),
     (lambda: p.reverse(X, dims=(0, 0)), ValueError, "distinct"),
     (lambda: p.dynamic_slice(X, I, I, sizes=(1, 1, 1)), ValueError, "3 starts"),
-    (lambda: p.dynamic_slice(X, I, I, np.int64(0), sizes=(1, 1, 1)), TypeError,
-     "one integer dtype"),
+    (lambda: p.dynamic_slice(X, I, I, np.int64(0), sizes=(1, 1, 1)), TypeError, "one integer dtype"),
     (lambda: p.dynamic_slice(X, I, I, I, sizes=(1, 1, 9)), ValueError, "do not fit"),
     (lambda: p.dynamic_update_slice(X, X.astype("f4"), I, I, I), TypeError, "convert it"),
     (lambda: p.dynamic_update_slice(X, X[0], I, I, I), ValueError, "3 dimensions"),

@@ -1,12 +1,20 @@
 """Comparing ours with the reference: the same call on the same arrays, values and dtypes alike."""
+
 from __future__ import annotations
 
 import numpy as np
 
 from functorch_core import torch
 
-TOLERANCE = {"float32": 2e-6, "float64": 1e-12, "complex64": 4e-6, "complex128": 1e-12,
-             "float16": 2e-3, "complex32": 2e-3, "bfloat16": 1.6e-2}
+TOLERANCE = {
+    "float32": 2e-6,
+    "float64": 1e-12,
+    "complex64": 4e-6,
+    "complex128": 1e-12,
+    "float16": 2e-3,
+    "complex32": 2e-3,
+    "bfloat16": 1.6e-2,
+}
 
 
 def pair(array, reference, dtype: str | None = None, grad: bool = False):
@@ -20,7 +28,7 @@ def pair(array, reference, dtype: str | None = None, grad: bool = False):
     return ours, theirs
 
 
-def assert_same(ours, theirs, scale: float = 1.):
+def assert_same(ours, theirs, scale: float = 1.0):
     """Equal structure, shape and dtype; values within the dtype's tolerance."""
     if isinstance(theirs, (tuple, list)):
         assert len(ours) == len(theirs)

@@ -1,4 +1,5 @@
 """The same program with PyTorch and with functorch_core.torch: results must agree."""
+
 from __future__ import annotations
 
 import importlib
@@ -11,8 +12,7 @@ reference = pytest.importorskip("torch")
 
 from functorch_core import torch as ours  # noqa: E402
 
-for _name in ("func", "autograd.functional", "autograd.forward_ad", "utils.checkpoint",
-              "utils._pytree"):
+for _name in ("func", "autograd.functional", "autograd.forward_ad", "utils.checkpoint", "utils._pytree"):
     importlib.import_module(f"functorch_core.torch.{_name}")
 
 

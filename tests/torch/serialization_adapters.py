@@ -14,11 +14,7 @@ from functorch_core.torch._serialization.specs import NUMPY_DTYPES  # noqa: E402
 DTYPES = [getattr(torch, name.removeprefix("torch.")) for name in NUMPY_DTYPES]
 GLOBALS = {name: getattr(torch, name.removeprefix("torch.")) for name in NUMPY_DTYPES}
 GLOBALS |= {"torch.Size": torch.Size, "torch.device": torch.device, "torch.Tensor": torch.Tensor}
-WARNINGS = (
-    "ignore:TypedStorage is deprecated",
-    "ignore:ComplexHalf support",
-    "ignore:.*torch.jit",
-)
+WARNINGS = ("ignore:TypedStorage is deprecated", "ignore:ComplexHalf support", "ignore:.*torch.jit")
 
 
 def storage_array(tensor):

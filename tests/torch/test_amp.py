@@ -1,4 +1,5 @@
 """torch.amp: what autocast computes in which precision, as real PyTorch does; GradScaler."""
+
 import numpy as np
 import pytest
 
@@ -18,10 +19,8 @@ CALLS = {
     "linear": lambda t: t.nn.functional.linear(MATRIX(t), MATRIX(t), t.ones(3)),
     "conv1d": lambda t: t.nn.functional.conv1d(t.ones(1, 2, 5), t.ones(3, 2, 2)),
     "conv2d": lambda t: t.nn.functional.conv2d(t.ones(1, 2, 5, 5), t.ones(3, 2, 2, 2)),
-    "conv_transpose2d": lambda t: t.nn.functional.conv_transpose2d(
-        t.ones(1, 2, 5, 5), t.ones(2, 3, 2, 2)),
-    "attention": lambda t: t.nn.functional.scaled_dot_product_attention(
-        *(t.ones(1, 2, 4, 8) for _ in range(3))),
+    "conv_transpose2d": lambda t: t.nn.functional.conv_transpose2d(t.ones(1, 2, 5, 5), t.ones(2, 3, 2, 2)),
+    "attention": lambda t: t.nn.functional.scaled_dot_product_attention(*(t.ones(1, 2, 4, 8) for _ in range(3))),
     "einsum": lambda t: t.einsum("ij,jk->ik", MATRIX(t), MATRIX(t)),
     "module": lambda t: t.nn.Linear(3, 2)(MATRIX(t)),
     "add": lambda t: MATRIX(t) + 1,
@@ -32,14 +31,12 @@ CALLS = {
     "prod": lambda t: t.prod(t.ones(3, dtype=t.bfloat16)),
     "softmax": lambda t: t.softmax(t.ones(3, dtype=t.bfloat16), 0),
     "layer_norm": lambda t: t.nn.functional.layer_norm(MATRIX(t), (3,)),
-    "mse_loss": lambda t: t.nn.functional.mse_loss(
-        t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)),
-    "cross_entropy": lambda t: t.nn.functional.cross_entropy(
-        t.ones(2, 3, dtype=t.bfloat16), t.zeros(2, dtype=t.int64)),
-    "bce": lambda t: t.nn.functional.binary_cross_entropy(
-        t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)),
+    "mse_loss": lambda t: t.nn.functional.mse_loss(t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)),
+    "cross_entropy": lambda t: t.nn.functional.cross_entropy(t.ones(2, 3, dtype=t.bfloat16), t.zeros(2, dtype=t.int64)),
+    "bce": lambda t: t.nn.functional.binary_cross_entropy(t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)),
     "bce with logits": lambda t: t.nn.functional.binary_cross_entropy_with_logits(
-        t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)),
+        t.ones(3, dtype=t.bfloat16), t.ones(3, dtype=t.bfloat16)
+    ),
     "cat": lambda t: t.cat([t.ones(2), t.ones(2, dtype=t.bfloat16)]),
     "stack": lambda t: t.stack([t.ones(2), t.ones(2, dtype=t.bfloat16)]),
     "double mm": lambda t: t.mm(MATRIX(t).double(), MATRIX(t).double()),
@@ -76,6 +73,7 @@ def test_decorator():
     @torch.autocast("cpu")
     def product(x):
         return x @ x
+
     assert product(torch.ones(2, 2)).dtype is torch.bfloat16
     assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32
 
@@ -107,6 +105,7 @@ def test_unsupported_choices_warn_or_raise():
 
 def test_other_threads_are_not_affected():
     import threading
+
     found = []
     with torch.autocast("cpu"):
         thread = threading.Thread(target=lambda: found.append(CALLS["mm"](torch).dtype))
@@ -117,6 +116,7 @@ def test_other_threads_are_not_affected():
 
 def test_no_caster_is_left_behind():
     from functorch_core.torch import _op
+
     with pytest.raises(ZeroDivisionError), torch.autocast("cpu"):
         assert _op.autocast is not None
         1 / 0
@@ -134,7 +134,7 @@ class Product(torch.autograd.Function):
     @staticmethod
     @torch.amp.custom_bwd(device_type="cpu")
     def backward(ctx, grad):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return grad @ x.t() + x.t() @ grad
 
 
@@ -168,11 +168,9 @@ def scaled_training(t, grads, **options):
 GRADS = [[1.0, 2.0], [1.0, float("inf")], [1.0, 1.0], [0.5, 0.5], [float("nan"), 1.0], [1.0, 1.0]]
 
 
-@pytest.mark.parametrize("options", [{}, {"enabled": False}, {"growth_factor": 4.0},
-                                     {"backoff_factor": 0.25}])
+@pytest.mark.parametrize("options", [{}, {"enabled": False}, {"growth_factor": 4.0}, {"backoff_factor": 0.25}])
 def test_scaler_against_pytorch(options):
-    ours, theirs = scaled_training(torch, GRADS, **options), scaled_training(reference, GRADS,
-                                                                            **options)
+    ours, theirs = scaled_training(torch, GRADS, **options), scaled_training(reference, GRADS, **options)
     np.testing.assert_equal(ours, theirs)
 
 

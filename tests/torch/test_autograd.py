@@ -1,4 +1,5 @@
 """The tape against PyTorch: passes, hooks, graphs, modes, errors."""
+
 import gc
 import time
 import weakref
@@ -24,6 +25,7 @@ def test_backward_accumulates_into_leaves():
         first = x.grad
         (x * 2).sum().backward()
         return x.grad, w.grad, first is x.grad, x.grad.requires_grad
+
     agree(program)
 
 
@@ -33,6 +35,7 @@ def test_shapes(shape):
         x = torch.ones(shape, requires_grad=True)
         (x.exp() * x).sum().backward()
         return x.grad
+
     agree(program)
 
 
@@ -42,6 +45,7 @@ def test_gradient_dtype_follows_the_leaf():
         y = torch.ones(2, dtype=torch.float64, requires_grad=True)
         (x * y).sum().backward()
         return x.grad, y.grad
+
     agree(program)
 
 
@@ -49,9 +53,10 @@ def test_complex_convention():
     def program(torch):
         z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
         (z * z * (2 - 1j)).abs().sum().backward()
-        x = torch.tensor([1., 2.], requires_grad=True)
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
         ((x * (1 + 1j)) ** 2).real.sum().backward()
         return z.grad, x.grad
+
     agree(program)
 
 
@@ -59,10 +64,11 @@ def test_grad_of_grad():
     def program(torch):
         x = data(torch, 4)
         y = (x.sin() * x.exp()).sum()
-        first, = torch.autograd.grad(y, x, create_graph=True)
-        second, = torch.autograd.grad(first.pow(2).sum(), x, create_graph=True)
-        third, = torch.autograd.grad(second.sum(), x)
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+        (second,) = torch.autograd.grad(first.pow(2).sum(), x, create_graph=True)
+        (third,) = torch.autograd.grad(second.sum(), x)
         return first, second, third
+
     agree(program, rtol=1e-4, atol=1e-4)
 
 
@@ -71,19 +77,21 @@ def test_double_backward_through_kept_values():
         x, w = data(torch, 3, 4), data(torch, 4, 4, seed=1)
         y = torch.softmax((x @ w).cumsum(0), 1).logsumexp(0)
         g = torch.autograd.grad(y.sum(), (x, w), create_graph=True)
-        sum((t ** 2).sum() for t in g).backward()
+        sum((t**2).sum() for t in g).backward()
         return x.grad, w.grad
+
     agree(program, rtol=1e-3, atol=1e-4)
 
 
 def test_create_graph_in_backward():
     def program(torch):
         x = data(torch, 3)
-        (x ** 3).sum().backward(create_graph=True)
+        (x**3).sum().backward(create_graph=True)
         g = x.grad
         x.grad = None
         g.sum().backward()
         return g, x.grad, g.requires_grad
+
     agree(program)
 
 
@@ -91,7 +99,8 @@ def test_several_outputs_and_weights():
     def program(torch):
         x = data(torch, 3)
         y, z = x * 2, x.exp()
-        return torch.autograd.grad([y, z], x, [torch.ones(3), torch.tensor([1., 0., 2.])])
+        return torch.autograd.grad([y, z], x, [torch.ones(3), torch.tensor([1.0, 0.0, 2.0])])
+
     agree(program)
 
 
@@ -99,8 +108,11 @@ def test_unused_inputs():
     def program(torch):
         x, w = data(torch, 3), data(torch, 3)
         loss = (x * x).sum()
-        return (torch.autograd.grad(loss, (x, w), allow_unused=True, retain_graph=True)[1],
-                torch.autograd.grad(loss, (x, w), materialize_grads=True)[1])
+        return (
+            torch.autograd.grad(loss, (x, w), allow_unused=True, retain_graph=True)[1],
+            torch.autograd.grad(loss, (x, w), materialize_grads=True)[1],
+        )
+
     agree(program)
 
 
@@ -110,6 +122,7 @@ def test_inputs_of_backward():
         h = x * w
         (h * h).sum().backward(inputs=[x, h])
         return x.grad, w.grad, h.grad
+
     agree(program)
 
 
@@ -118,6 +131,7 @@ def test_grads_batched():
         x = data(torch, 3)
         y = x.sin() * x.sum()
         return torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
+
     agree(program)
 
 
@@ -127,6 +141,7 @@ def test_intermediate_input_and_root_as_input():
         h = x.exp()
         y = (h * x).sum()
         return torch.autograd.grad(y, (h, y, x))
+
     agree(program)
 
 
@@ -138,6 +153,7 @@ def test_same_tensor_used_twice():
         h.register_hook(lambda g: seen.append(g.clone()))
         (h * h + h).sum().backward()
         return x.grad, seen
+
     agree(program)
 
 
@@ -162,16 +178,17 @@ ERRORS = {
     "retain_grad": lambda torch, x: torch.ones(1).retain_grad(),
     "int requires grad": lambda torch, x: torch.ones(1, dtype=torch.int64).requires_grad_(),
     "non-leaf flag": lambda torch, x: setattr(x * 2, "requires_grad", False),
-    "materialize": lambda torch, x: torch.autograd.grad(
-        _of(x), x, allow_unused=False, materialize_grads=True),
+    "materialize": lambda torch, x: torch.autograd.grad(_of(x), x, allow_unused=False, materialize_grads=True),
     "hook": lambda torch, x: torch.ones(1).register_hook(print),
 }
 
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_error(name):
-    agree(lambda torch: ERRORS[name](torch, torch.ones(3, requires_grad=True)),
-          messages=name not in ("int requires grad",))
+    agree(
+        lambda torch: ERRORS[name](torch, torch.ones(3, requires_grad=True)),
+        messages=name not in ("int requires grad",),
+    )
 
 
 def test_twice_through_a_freed_graph():
@@ -179,6 +196,7 @@ def test_twice_through_a_freed_graph():
         y = _of(data(torch, 3))
         y.backward()
         y.backward()
+
     agree(program, messages=True)
 
 
@@ -189,6 +207,7 @@ def test_twice_with_retained_graph():
         y.backward(retain_graph=True)
         y.backward()
         return x.grad
+
     agree(program)
 
 
@@ -224,6 +243,7 @@ def test_in_place_ops_do_not_forbid_themselves():
         a.mul_(w)
         a.sum().backward()
         return x.grad, w.grad, h._version
+
     agree(program, rtol=1e-4)
 
 
@@ -236,6 +256,7 @@ def test_in_place_through_views():
         y.view(-1)[3:5].exp_()
         (y * y).sum().backward()
         return y, x.grad
+
     agree(program)
 
 
@@ -252,6 +273,7 @@ def test_tensor_hooks_change_the_gradient_in_order():
         first.remove()
         (x * x).sum().backward()
         return x.grad, seen
+
     agree(program)
 
 
@@ -263,6 +285,7 @@ def test_retain_grad_comes_after_hooks():
         h.register_hook(lambda g: g * 10)
         h.sum().backward()
         return h.grad, x.grad, h.retains_grad
+
     agree(program)
 
 
@@ -276,6 +299,7 @@ def test_node_hooks():
         y.grad_fn.next_functions[0][0].register_hook(lambda ins, outs: (ins[0] + 1, *ins[1:]))
         y.backward()
         return x.grad, seen
+
     agree(program)
 
 
@@ -287,9 +311,11 @@ def test_post_accumulate_hook():
         def step(p):
             seen.append(p.grad.clone())
             p.grad = None
+
         x.register_post_accumulate_grad_hook(step)
         (x * x).sum().backward()
         return seen, x.grad
+
     agree(program)
 
 
@@ -297,12 +323,12 @@ def test_multi_grad_hooks():
     def program(torch):
         x, w, v = data(torch, 3), data(torch, 3, seed=1), data(torch, 3, seed=2)
         seen, some = [], []
-        torch.autograd.graph.register_multi_grad_hook((x, w, v), lambda gs: seen.append(
-            [g is not None for g in gs]))
+        torch.autograd.graph.register_multi_grad_hook((x, w, v), lambda gs: seen.append([g is not None for g in gs]))
         torch.autograd.graph.register_multi_grad_hook((x, w), lambda g: some.append(1), mode="any")
         (x * w).sum().backward()
         (x * w * v).sum().backward()
         return seen, some
+
     agree(program)
 
 
@@ -315,6 +341,7 @@ def test_names_and_edges():
             names.append(node.name())
             node = node.next_functions[0][0] if node.next_functions else None
         return names, y.grad_fn.next_functions[0][1], x.grad_fn, y.is_leaf, x.output_nr
+
     agree(program)
 
 
@@ -333,6 +360,7 @@ def test_gradient_edges():
         h = x.exp()
         edge = torch.autograd.graph.get_gradient_edge(h)
         return torch.autograd.grad((h * x).sum(), (edge, x)), edge.output_nr
+
     agree(program)
 
 
@@ -347,10 +375,12 @@ def test_saved_tensor_hooks():
         def pack(t):
             packed.append(t.shape)
             return t.numpy()
+
         with torch.autograd.graph.saved_tensors_hooks(pack, torch.from_numpy):
             y = (x.exp() * x.sin()).sum()
         y.backward()
         return x.grad, bool(packed)
+
     agree(program)
 
 
@@ -359,8 +389,9 @@ def test_saved_tensor_hooks_with_double_backward():
         x = data(torch, 3)
         with torch.autograd.graph.save_on_cpu():
             y = (x.exp() * x).sum()
-        g, = torch.autograd.grad(y, x, create_graph=True)
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
         return torch.autograd.grad(g.sum(), x)
+
     agree(program)
 
 
@@ -369,6 +400,7 @@ def test_disabled_hooks():
         with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
             with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
                 pass
+
     agree(program, messages=True)
 
 
@@ -381,6 +413,7 @@ def test_mutation_allowed():
             h.add_(10)
             y.sum().backward()
             return x.grad
+
     agree(program)
 
 
@@ -394,6 +427,7 @@ def test_increment_version():
             y.sum().backward()
         except RuntimeError:
             return version, "changed"
+
     agree(program)
 
 
@@ -421,7 +455,9 @@ def test_modes_as_contexts_and_decorators():
         @torch.no_grad
         def g(x):
             return (x * 2).requires_grad
+
         return seen, f(x), g(x), torch.is_grad_enabled()
+
     agree(program)
 
 
@@ -434,15 +470,18 @@ def test_generators_leave_their_mode_between_items():
                 yield got, torch.is_grad_enabled()
             except ValueError:
                 yield "thrown", torch.is_grad_enabled()
+
         first, second = items(), items()
         seen = [next(first), torch.is_grad_enabled(), first.send(5), torch.is_grad_enabled()]
         next(second)
         return seen, second.throw(ValueError()), torch.is_grad_enabled()
+
     agree(program)
 
 
 def test_modes_are_of_the_thread():
     import threading
+
     seen = []
     with torch.no_grad():
         thread = threading.Thread(target=lambda: seen.append(torch.is_grad_enabled()))
@@ -462,6 +501,7 @@ def test_inference_mode():
         except RuntimeError as error:
             seen.append(str(error))
         return seen, (y + 1).is_inference(), torch.is_grad_enabled()
+
     agree(program)
 
 
@@ -471,6 +511,7 @@ def test_anomaly_mode():
         with torch.autograd.detect_anomaly():
             x = torch.zeros(1, requires_grad=True)
             (x.sqrt() * 0).sum().backward()
+
     with pytest.warns(UserWarning, match="Error detected in SqrtBackward0"):
         agree(program, messages=True)
 
@@ -496,7 +537,7 @@ def test_wide_graph_is_visited_once():
     for _ in range(60):
         y = y + y  # 2 ** 60 paths
     y.sum().backward()
-    assert x.grad[0].item() == 2 ** 60
+    assert x.grad[0].item() == 2**60
 
 
 def test_backward_frees_what_was_saved():
@@ -534,6 +575,7 @@ def test_dual_numbers():
             dual = fw.make_dual(x, torch.ones(3))
             y = fw.unpack_dual((dual.sin() * x).sum())
             return y.primal, y.tangent, fw.unpack_dual(x).tangent
+
     agree(program)
 
 
@@ -542,9 +584,10 @@ def test_forward_over_reverse():
         fw = torch.autograd.forward_ad
         x = data(torch, 3)
         with fw.dual_level():
-            dual = fw.make_dual(x, torch.full((3,), 2.))
-            g, = torch.autograd.grad((dual ** 3).sum(), dual, create_graph=True)
+            dual = fw.make_dual(x, torch.full((3,), 2.0))
+            (g,) = torch.autograd.grad((dual**3).sum(), dual, create_graph=True)
             return fw.unpack_dual(g)[:]
+
     agree(program)
 
 
@@ -552,6 +595,7 @@ def test_dual_levels_do_not_nest():
     def program(torch):
         with torch.autograd.forward_ad.dual_level():
             torch.autograd.forward_ad.enter_dual_level()
+
     agree(program, messages=True)
 
 
@@ -564,8 +608,11 @@ def _two(torch):
 
 @pytest.mark.parametrize("vectorize", [False, True])
 def test_jacobian(vectorize):
-    agree(lambda torch: torch.autograd.functional.jacobian(
-        _two(torch), (data(torch, 3), data(torch, 3, seed=1)), vectorize=vectorize))
+    agree(
+        lambda torch: torch.autograd.functional.jacobian(
+            _two(torch), (data(torch, 3), data(torch, 3, seed=1)), vectorize=vectorize
+        )
+    )
 
 
 @pytest.mark.parametrize("vectorize", [False, True])
@@ -573,8 +620,11 @@ def test_hessian(vectorize):
     def program(torch):
         f = torch.autograd.functional
         inputs = (data(torch, 3), data(torch, 3, seed=1))
-        return (f.hessian(lambda x, y: (x.exp() * y * y).sum(), inputs, vectorize=vectorize),
-                f.hessian(lambda x: (x ** 3).sum(), inputs[0], vectorize=vectorize))
+        return (
+            f.hessian(lambda x, y: (x.exp() * y * y).sum(), inputs, vectorize=vectorize),
+            f.hessian(lambda x: (x**3).sum(), inputs[0], vectorize=vectorize),
+        )
+
     agree(program, rtol=1e-4)
 
 
@@ -583,30 +633,32 @@ def test_products(name):
     def program(torch):
         fun = getattr(torch.autograd.functional, name)
         x = data(torch, 3)
-        return fun(lambda x: x.exp() * x.sum(), x, torch.ones(3)), \
-            fun(lambda x: x.exp(), x, torch.ones(3), create_graph=True)[1].requires_grad
+        return fun(lambda x: x.exp() * x.sum(), x, torch.ones(3)), fun(
+            lambda x: x.exp(), x, torch.ones(3), create_graph=True
+        )[1].requires_grad
+
     agree(program)
 
 
 @pytest.mark.parametrize("name", ["hvp", "vhp"])
 def test_hessian_products(name):
-    agree(lambda torch: getattr(torch.autograd.functional, name)(
-        lambda x: (x ** 3).sum(), data(torch, 3), torch.ones(3)))
+    agree(lambda torch: getattr(torch.autograd.functional, name)(lambda x: (x**3).sum(), data(torch, 3), torch.ones(3)))
 
 
 def test_forward_strategies():
     def program(torch):
         f = torch.autograd.functional
         x = data(torch, 3)
-        return (f.jacobian(lambda x: x.exp(), x, vectorize=True, strategy="forward-mode"),
-                f.hessian(lambda x: (x ** 3).sum(), x, vectorize=True,
-                          outer_jacobian_strategy="forward-mode"))
+        return (
+            f.jacobian(lambda x: x.exp(), x, vectorize=True, strategy="forward-mode"),
+            f.hessian(lambda x: (x**3).sum(), x, vectorize=True, outer_jacobian_strategy="forward-mode"),
+        )
+
     agree(program)
 
 
 def test_strict_jacobian():
-    agree(lambda torch: torch.autograd.functional.jacobian(
-        lambda x: torch.ones(2), data(torch, 3), strict=True))
+    agree(lambda torch: torch.autograd.functional.jacobian(lambda x: torch.ones(2), data(torch, 3), strict=True))
 
 
 def test_gradcheck():
@@ -631,6 +683,7 @@ def test_gradcheck_finds_a_wrong_backward():
         @staticmethod
         def backward(ctx, g):
             return g * 3
+
     x = torch.rand(3, dtype=torch.float64, requires_grad=True)
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(Wrong.apply, (x,))
@@ -667,6 +720,7 @@ def test_retained_gradient_follows_an_in_place_op():
         y.mul_(3)
         y.sum().backward()
         return y.grad, seen, x.grad
+
     agree(program)
 
 
@@ -678,6 +732,7 @@ def test_writes_through_data_go_unseen():
         w.data[0] = 7
         y.sum().backward()
         return w, w._version
+
     agree(program)
 
 
@@ -690,6 +745,7 @@ def test_gradients_are_tensors_of_their_own():
         held = x.grad
         (x * 2).sum().backward()
         return v, held, held is x.grad
+
     agree(program)
 
 
@@ -699,14 +755,17 @@ def test_inference_tensors_are_not_written_to():
             y = torch.ones(3) * 2
             y.add_(1)
         y.add_(1)
+
     agree(program, messages=True)
 
 
-@pytest.mark.parametrize("wrong", [lambda torch: torch.ones(2), lambda torch: 3,
-                                   lambda torch: torch.ones(3, dtype=torch.float64)])
+@pytest.mark.parametrize(
+    "wrong", [lambda torch: torch.ones(2), lambda torch: 3, lambda torch: torch.ones(3, dtype=torch.float64)]
+)
 def test_wrong_grad(wrong):
     def program(torch):
         data(torch, 3).grad = wrong(torch)
+
     agree(program)
 
 
@@ -717,6 +776,7 @@ def test_backward_inside_a_hook():
         y.register_hook(lambda g: (w * w).sum().backward())
         y.sum().backward()
         return x.grad, w.grad
+
     agree(program)
 
 
@@ -729,6 +789,7 @@ def test_grad_mode_inside_backward():
         (x * x).sum().backward(create_graph=True)
         x.grad = None
         return seen
+
     agree(program)
 
 
@@ -741,6 +802,7 @@ def test_retained_gradients_share_nothing():
         (a + b).sum().backward()
         a.grad.zero_()
         return a.grad, b.grad, x.grad
+
     agree(program)
 
 
@@ -753,14 +815,15 @@ torch.conj_physical(z).real.sum() z.to(torch.complex128).real.sum() torch.vdot(z
 torch.view_as_real(z).sum() torch.fft.rfft(x).real.sum()""".split()
 
 
-@pytest.mark.parametrize("values", [[1 + 2j, -1 + 0j, .5 - 1j], [1 + 0j, 2 + 0j, 3 + 0j]])
+@pytest.mark.parametrize("values", [[1 + 2j, -1 + 0j, 0.5 - 1j], [1 + 0j, 2 + 0j, 3 + 0j]])
 def test_signs_of_zero_in_complex_gradients(values):
     """Gradients print as PyTorch's: 1.+0.j, where conjugating back and forth would give 1.-0.j."""
+
     def printed(library, expression):
         z = library.tensor(values, requires_grad=True)
-        x = library.tensor([1., -2., 3.], requires_grad=True)
-        found = library.autograd.grad(eval(expression, {"torch": library, "z": z, "x": x}), [z, x],
-                                      allow_unused=True)
+        x = library.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        found = library.autograd.grad(eval(expression, {"torch": library, "z": z, "x": x}), [z, x], allow_unused=True)
         return [str(g) for g in found]
+
     for expression in COMPLEX:
         assert printed(torch, expression) == printed(reference, expression), expression

@@ -1,4 +1,5 @@
 """Custom Functions against PyTorch: plain, in forward mode, and under func transforms."""
+
 import pytest
 
 from .agree import agree, ours
@@ -7,6 +8,7 @@ from .test_autograd import data
 
 def classes(torch):
     """The Functions of these tests, for one library."""
+
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -15,7 +17,7 @@ def classes(torch):
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return 2 * x * g
 
     class Exp(torch.autograd.Function):
@@ -28,7 +30,7 @@ def classes(torch):
 
         @staticmethod
         def backward(ctx, g):
-            y, = ctx.saved_tensors
+            (y,) = ctx.saved_tensors
             return g * y * ctx.factor, None
 
     class Mul(torch.autograd.Function):
@@ -56,7 +58,7 @@ def classes(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(x):
-            return x ** 3, 3 * x ** 2
+            return x**3, 3 * x**2
 
         @staticmethod
         def setup_context(ctx, inputs, output):
@@ -87,6 +89,7 @@ def classes(torch):
         def backward(ctx, h):
             g, slope, x = ctx.saved_tensors
             return h * slope, None, h * g * 6 * x
+
     return Square, Exp, Mul, Cube
 
 
@@ -98,8 +101,9 @@ def test_input_saved():
         Square = classes(torch)[0]
         x = data(torch, 3)
         y = Square.apply(x)
-        g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         return y, g, torch.autograd.grad(g.sum(), x), y.grad_fn.name()
+
     agree(program)
 
 
@@ -108,8 +112,9 @@ def test_output_saved_and_other_arguments():
         Exp = classes(torch)[1]
         x = data(torch, 3)
         y = Exp.apply(x, 2.0)
-        g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
         return y, g, torch.autograd.grad(g.sum(), x), y.grad_fn.factor
+
     agree(program)
 
 
@@ -120,6 +125,7 @@ def test_several_outputs_missing_gradients():
         a, b = Mul.apply(x, y)
         b.sum().backward()
         return x.grad, y.grad, a.grad_fn is b.grad_fn
+
     agree(program)
 
 
@@ -137,9 +143,11 @@ def test_materialize_grads_off():
             def backward(ctx, a, b):
                 seen.append((a is None, b is None))
                 return b
+
         x = data(torch, 3)
         F.apply(x)[1].sum().backward()
         return seen, x.grad
+
     agree(program)
 
 
@@ -154,6 +162,7 @@ def test_dirty_inputs():
             @staticmethod
             def backward(ctx, g):
                 return g * 2
+
         x = data(torch, 3)
         h = x * 1
         y = Double.apply(h)
@@ -164,6 +173,7 @@ def test_dirty_inputs():
         except RuntimeError as error:
             seen.append(str(error))
         return seen
+
     agree(program)
 
 
@@ -180,10 +190,12 @@ def test_non_differentiable_and_other_outputs():
             @staticmethod
             def backward(ctx, *grads):
                 return torch.zeros(3).index_add(0, ctx.saved_tensors[0], grads[0])
+
         x = data(torch, 3)
         values, index, text, none, same = F.apply(x)
-        (values * torch.arange(3.)).sum().backward()
+        (values * torch.arange(3.0)).sum().backward()
         return x.grad, index.requires_grad, text, none, same is x, same.requires_grad
+
     agree(program)
 
 
@@ -201,8 +213,10 @@ def test_needs_input_grad():
             def backward(ctx, g):
                 seen.append(ctx.needs_input_grad)
                 return g, None, None
+
         F.apply(data(torch, 3), torch.ones(3), 5).sum().backward()
         return seen
+
     agree(program)
 
 
@@ -218,9 +232,11 @@ def test_once_differentiable():
             @torch.autograd.function.once_differentiable
             def backward(ctx, g):
                 return 2 * g * ctx.saved_tensors[0]
+
         x = data(torch, 3)
-        g, = torch.autograd.grad((F.apply(x) ** 2).sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad((F.apply(x) ** 2).sum(), x, create_graph=True)
         g.sum().backward()
+
     agree(program, messages=True)
 
 
@@ -231,6 +247,7 @@ def _wrong(torch, backward, saved=None):
             if saved is not None:
                 ctx.save_for_backward(saved)
             return x * 2
+
     if backward is not None:
         F.backward = staticmethod(backward)
     F.apply(torch.ones(3, requires_grad=True), 2).sum().backward()
@@ -264,9 +281,11 @@ def test_broadcast_gradient_is_summed():
             @staticmethod
             def backward(ctx, g):
                 return g
+
         x = data(torch, 1, 3)
         F.apply(x).sum().backward()
         return x.grad
+
     agree(program)
 
 
@@ -278,6 +297,7 @@ def test_saved_tensor_changed_in_between():
         with torch.no_grad():
             x.add_(1)
         y.sum().backward()
+
     agree(program)
 
 
@@ -286,6 +306,7 @@ def test_saved_tensors_are_freed():
         y = classes(torch)[0].apply(data(torch, 3))
         y.sum().backward()
         return y.grad_fn.saved_tensors
+
     agree(program, messages=True)
 
 
@@ -302,9 +323,11 @@ def test_undefined_gradients_become_zeros():
             def backward(ctx, g):
                 seen.append(g)
                 return None
+
         x = data(torch, 3)
         F.apply(F.apply(x)).sum().backward()
         return seen, x.grad
+
     agree(program)
 
 
@@ -314,6 +337,7 @@ def test_no_grad_makes_no_node():
         with torch.no_grad():
             y = Square.apply(data(torch, 3))
         return y, y.requires_grad, Square.apply(torch.ones(2)).requires_grad
+
     agree(program)
 
 
@@ -322,7 +346,7 @@ def test_defaults_of_forward():
         class F(torch.autograd.Function):
             @staticmethod
             def forward(x, power=3):
-                return x ** power
+                return x**power
 
             @staticmethod
             def setup_context(ctx, inputs, output):
@@ -332,9 +356,11 @@ def test_defaults_of_forward():
             @staticmethod
             def backward(ctx, g):
                 return g * ctx.power * ctx.saved_tensors[0] ** (ctx.power - 1), None
+
         x = data(torch, 3)
         F.apply(x).sum().backward()
         return x.grad
+
     agree(program)
 
 
@@ -355,19 +381,21 @@ def test_jvp_staticmethod():
         with fw.dual_level():
             outs = [fw.unpack_dual(o)[:] for o in Mul.apply(fw.make_dual(x, y), y)]
         return outs, torch.func.jvp(lambda a, b: Mul.apply(a, b)[0], (x, y), (y, x))
+
     agree(program)
 
 
 TRANSFORMS = {
     "grad": lambda f, torch, x, y: torch.func.grad(lambda x: f(x, y).sum())(x),
-    "grad of grad": lambda f, torch, x, y: torch.func.grad(lambda x: torch.func.grad(
-        lambda x: (f(x, y) ** 2).sum())(x).sum())(x),
+    "grad of grad": lambda f, torch, x, y: torch.func.grad(
+        lambda x: torch.func.grad(lambda x: (f(x, y) ** 2).sum())(x).sum()
+    )(x),
     "vmap": lambda f, torch, x, y: torch.func.vmap(f)(x, y),
     "vmap of one": lambda f, torch, x, y: torch.func.vmap(f, (None, 0))(x, y),
-    "vmap of grad": lambda f, torch, x, y: torch.func.vmap(torch.func.grad(
-        lambda x, y: f(x, y).sum()), (0, 0))(x, y),
-    "per example": lambda f, torch, x, y: torch.func.vmap(torch.func.grad(
-        lambda x, y: f(x, y).sum()), (None, 0))(x[0], y),
+    "vmap of grad": lambda f, torch, x, y: torch.func.vmap(torch.func.grad(lambda x, y: f(x, y).sum()), (0, 0))(x, y),
+    "per example": lambda f, torch, x, y: torch.func.vmap(torch.func.grad(lambda x, y: f(x, y).sum()), (None, 0))(
+        x[0], y
+    ),
     "jacrev": lambda f, torch, x, y: torch.func.jacrev(f)(x[0], y[0]),
     "vmap of jacrev": lambda f, torch, x, y: torch.func.vmap(torch.func.jacrev(f))(x, y),
 }
@@ -378,10 +406,11 @@ TRANSFORMS = {
 def test_under_func(name, which):
     def program(torch):
         _, _, Mul, Cube = classes(torch)
-        f = {"Mul": lambda x, y: Mul.apply(x, y)[0] * Mul.apply(x, y)[1],
-             "Cube": lambda x, y: Cube.apply(x)[0] * y}[which]
-        return TRANSFORMS[name](f, torch, data(torch, 2, 3, grad=False),
-                                data(torch, 2, 3, grad=False, seed=1))
+        f = {"Mul": lambda x, y: Mul.apply(x, y)[0] * Mul.apply(x, y)[1], "Cube": lambda x, y: Cube.apply(x)[0] * y}[
+            which
+        ]
+        return TRANSFORMS[name](f, torch, data(torch, 2, 3, grad=False), data(torch, 2, 3, grad=False, seed=1))
+
     agree(program, rtol=1e-4, atol=1e-5)
 
 
@@ -391,6 +420,7 @@ def test_vmap_then_backward():
         x, w = data(torch, 4, 3), data(torch, 3, seed=1)
         torch.func.vmap(lambda x: Mul.apply(x, w)[0])(x).sum().backward()
         return x.grad, w.grad
+
     agree(program)
 
 
@@ -407,12 +437,12 @@ def _needs_vmap(torch):
         @staticmethod
         def setup_context(ctx, inputs, output):
             pass
+
     return torch.func.vmap(F.apply)(torch.ones(2))
 
 
 def _needs_jvp(torch):
-    return torch.func.jvp(lambda x: classes(torch)[3].apply(x)[0], (torch.ones(2),),
-                          (torch.ones(2),))
+    return torch.func.jvp(lambda x: classes(torch)[3].apply(x)[0], (torch.ones(2),), (torch.ones(2),))
 
 
 @pytest.mark.parametrize("program", [_needs_setup, _needs_vmap, _needs_jvp])

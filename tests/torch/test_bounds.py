@@ -1,4 +1,5 @@
 """Indices out of bounds: PyTorch's errors at the call, or where something is read next."""
+
 from __future__ import annotations
 
 import threading
@@ -67,9 +68,14 @@ CALLS = [tuple(part.strip() for part in line.split(";")) for line in CALLS]
 
 
 def names(lib, index) -> dict:
-    return {"torch": lib, "F": lib.nn.functional, "w": lib.arange(12.).reshape(3, 4),
-            "v": lib.arange(3.), "logs": lib.log_softmax(lib.arange(6.).reshape(2, 3), 1),
-            "i": index}
+    return {
+        "torch": lib,
+        "F": lib.nn.functional,
+        "w": lib.arange(12.0).reshape(3, 4),
+        "v": lib.arange(3.0),
+        "logs": lib.log_softmax(lib.arange(6.0).reshape(2, 3), 1),
+        "i": index,
+    }
 
 
 def error_of(run) -> tuple:
@@ -89,6 +95,7 @@ def test_known_indices_raise_what_pytorch_raises(call, indices):
         found = eval(call, names(torch, torch.tensor(eval(indices))))
         if found is not None:
             found.detach().numpy()
+
     found = error_of(run)
     assert expected[0] is not None
     assert found[0] is expected[0]
@@ -114,7 +121,7 @@ def test_recorded_indices_raise_the_same_when_something_is_read(call, indices):
     assert type(found) is expected[0]
     assert str(found) == expected[1] or "embedding_bag" in call
     assert any("test_bounds.py" in n or "<string>" in n for n in found.__notes__)
-    assert torch.ones(2).tolist() == [1., 1.]  # said once; the engine goes on
+    assert torch.ones(2).tolist() == [1.0, 1.0]  # said once; the engine goes on
 
 
 def test_the_note_names_the_operation_and_the_line():
@@ -147,16 +154,24 @@ def test_ignored_targets_are_none():
         torch.nn.functional.nll_loss(logs, torch.tensor([-100, 1, 7]), ignore_index=7)
 
 
-@pytest.mark.parametrize("make", [
-    lambda x: x.argmax(1), lambda x: x.argsort(dim=1).flatten(), lambda x: x.sort(1)[1][0],
-    lambda x: x.topk(2).indices[:, 0], lambda x: x.max(1).indices.long(),
-    lambda x: torch.tensor([3, 0, 1]).reshape(3, 1).squeeze(1), lambda x: torch.arange(4).flip(0)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.argmax(1),
+        lambda x: x.argsort(dim=1).flatten(),
+        lambda x: x.sort(1)[1][0],
+        lambda x: x.topk(2).indices[:, 0],
+        lambda x: x.max(1).indices.long(),
+        lambda x: torch.tensor([3, 0, 1]).reshape(3, 1).squeeze(1),
+        lambda x: torch.arange(4).flip(0),
+    ],
+)
 def test_what_cannot_be_out_of_bounds_is_not_checked(make):
     index = make(torch.rand(3, 4))
     engine.flush()
     index = make(torch.rand(3, 4) + 1)
     before = len(index._value.recording.checks) if index._value.recording else 0
-    picked = torch.arange(4.)[index]
+    picked = torch.arange(4.0)[index]
     recording = picked._value.recording
     assert recording is not None and len(recording.checks) == before == 0
     np.testing.assert_array_equal(picked.numpy(), index.numpy())
@@ -164,13 +179,13 @@ def test_what_cannot_be_out_of_bounds_is_not_checked(make):
 
 def test_a_conversion_that_wraps_is_checked():
     index = torch.tensor([300, 1]).to(torch.uint8).long()
-    assert torch.arange(60.)[index].tolist() == [44., 1.]
+    assert torch.arange(60.0)[index].tolist() == [44.0, 1.0]
     with pytest.raises(IndexError):
-        torch.arange(40.)[index].tolist()
+        torch.arange(40.0)[index].tolist()
 
 
 def test_inside_transforms():
-    table = torch.arange(6.).reshape(3, 2)
+    table = torch.arange(6.0).reshape(3, 2)
     pick = torch.func.vmap(lambda i: table[i])
     with pytest.raises(IndexError):
         pick(torch.tensor([[0], [3]])).numpy()
@@ -191,6 +206,7 @@ def test_a_training_step_checks_without_a_further_flush():
         loss.backward()
         opt.step()
         return loss
+
     x, y = torch.tensor([[0, 1], [2, 3]]), torch.tensor([0, 1])
     for _ in range(8):
         step(x + 1, y + 1)
@@ -206,7 +222,8 @@ def test_a_training_step_checks_without_a_further_flush():
 
 def test_unread_checks_are_bounded_and_raise_at_last():
     from functorch_core.engine import bounds
-    table = torch.arange(3.)
+
+    table = torch.arange(3.0)
     with pytest.raises(IndexError):
         for _ in range(bounds.MAX_PENDING + 2):
             table[torch.tensor([1]) + 2]
@@ -220,7 +237,8 @@ def test_a_check_of_a_recording_that_another_thread_reads():
     made = []
 
     def work():
-        made.append(torch.arange(3.)[torch.tensor([1]) + 2])
+        made.append(torch.arange(3.0)[torch.tensor([1]) + 2])
+
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()

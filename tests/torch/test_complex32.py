@@ -2,6 +2,7 @@
 
 What PyTorch computes with it is compared by scripts/complex32.py.
 """
+
 import itertools
 import warnings
 
@@ -19,14 +20,18 @@ PROGRAMS = {
     "transcendental": lambda x, y: (x.exp(), y.sqrt().tanh(), x.angle(), (y / 4).cos()),
     "sums": lambda x, y: (x.sum(0), y.mean(), x.prod(), x.cumsum(1), x.norm(), torch.var(y)),
     "products": lambda x, y: (x @ y.T, torch.einsum("ij,ij->", x, y), torch.outer(x[0], y[1])),
-    "places": lambda x, y: (x.flip(0), x.gather(1, torch.tensor([[2, 0], [1, 1]])), y.T.clone(),
-                            torch.cat([x, y])[1::2], x.index_select(1, torch.tensor([2]))),
+    "places": lambda x, y: (
+        x.flip(0),
+        x.gather(1, torch.tensor([[2, 0], [1, 1]])),
+        y.T.clone(),
+        torch.cat([x, y])[1::2],
+        x.index_select(1, torch.tensor([2])),
+    ),
     "ordered": lambda x, y: (torch.fft.fft(x), x.roll(1), torch.nn.functional.pad(y, (1, 2))),
     "written": lambda x, y: x.clone().index_put_((torch.tensor([1]),), y[0]).real.mul_(2),
     "overflow": lambda x, y: (x * 30000 * 3, x * 6e-8, torch.tensor(6e-8).chalf() * 1.5),
     "vmap": lambda x, y: torch.func.vmap(lambda u, v: (u * v).abs())(x, y),
-    "grad": lambda x, y: torch.func.grad(
-        lambda u: (u * y).abs().sum() + (u / 3).exp().real.sum())(x),
+    "grad": lambda x, y: torch.func.grad(lambda u: (u * y).abs().sum() + (u / 3).exp().real.sum())(x),
 }
 
 
@@ -52,10 +57,10 @@ def test_tiers_agree(name):
 @pytest.mark.parametrize("tier", TIERS)
 def test_each_operation_rounds_to_half(tier):
     with engine.forced_tier(tier):
-        x = torch.tensor([1. + 1j, 1024 + 0j]).chalf()
+        x = torch.tensor([1.0 + 1j, 1024 + 0j]).chalf()
         assert (x * (1 + 2**-12) - x).tolist() == [0, 0]
         assert torch.isinf((x * 1000 * 1000).real / 1000)[1]
-        tiny = torch.tensor([6e-8 - 3e-7j, -0.]).chalf()
+        tiny = torch.tensor([6e-8 - 3e-7j, -0.0]).chalf()
         assert (tiny + 0).real.tolist() == [2**-24, 0]
         assert (tiny * 2).imag.tolist() == [-10 * 2**-24, 0]
 

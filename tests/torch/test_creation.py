@@ -1,4 +1,5 @@
 """Making tensors, against PyTorch: data, factories, joining, and random numbers to the last bit."""
+
 import pickle
 import warnings
 
@@ -212,8 +213,7 @@ def test_creation(expression):
 
 @pytest.mark.parametrize("expression", JOINING)
 def test_joining(expression):
-    found, expected = (outcome(expression, lib, x=lib.arange(6.).reshape(2, 3))
-                       for lib in (torch, reference))
+    found, expected = (outcome(expression, lib, x=lib.arange(6.0).reshape(2, 3)) for lib in (torch, reference))
     if isinstance(expected[0], str) and len(expected) == 2:
         assert found[0] == expected[0] and found[1][:30] == expected[1][:30], (found, expected)
     else:
@@ -221,23 +221,23 @@ def test_joining(expression):
 
 
 def test_from_numpy_is_a_copy():
-    array = np.arange(3.)
+    array = np.arange(3.0)
     x = torch.from_numpy(array)
-    array[0] = 5.
-    assert x.tolist() == [0., 1., 2.]
+    array[0] = 5.0
+    assert x.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_dlpack_round_trip():
-    x = torch.arange(6.).reshape(2, 3)
+    x = torch.arange(6.0).reshape(2, 3)
     assert np.from_dlpack(x).tolist() == x.tolist()
     assert torch.from_dlpack(np.arange(3)).tolist() == [0, 1, 2]
-    assert torch.from_dlpack(reference.ones(2)).tolist() == [1., 1.]
+    assert torch.from_dlpack(reference.ones(2)).tolist() == [1.0, 1.0]
 
 
 def test_default_dtype():
     torch.set_default_dtype(torch.float64)
     try:
-        assert torch.tensor(1.).dtype is torch.zeros(1).dtype is torch.float64
+        assert torch.tensor(1.0).dtype is torch.zeros(1).dtype is torch.float64
         assert torch.tensor(1j).dtype is torch.complex128 and torch.rand(2).dtype is torch.float64
     finally:
         torch.set_default_dtype(torch.float32)
@@ -294,8 +294,13 @@ def test_draws_are_those_of_pytorch(expression):
     for library in (torch, reference):
         library.manual_seed(3)
         first = eval(expression, {"torch": library})
-        found.append((describe_exactly(first), describe_exactly(eval(expression, {"torch": library})),
-                      library.get_rng_state().numpy().tobytes()))
+        found.append(
+            (
+                describe_exactly(first),
+                describe_exactly(eval(expression, {"torch": library})),
+                library.get_rng_state().numpy().tobytes(),
+            )
+        )
     assert found[0] == found[1]
 
 
@@ -321,19 +326,32 @@ def test_generators():
         found.append((a.tolist(), library.initial_seed(), library.rand(1).item()))
     assert found[0] == found[1]
     g = torch.Generator().manual_seed(9)
-    assert torch.rand(2, generator=pickle.loads(pickle.dumps(g))).tolist() == torch.rand(
-        2, generator=g).tolist()
+    assert torch.rand(2, generator=pickle.loads(pickle.dumps(g))).tolist() == torch.rand(2, generator=g).tolist()
 
 
-@pytest.mark.parametrize("expression", [
-    "torch.randint(5, 0, (2,))", "torch.randint(5, 2)", "torch.randn(2, dtype=torch.int32)",
-    "torch.rand(2, dtype=torch.int32)", "torch.randperm(-1)", "torch.normal(0., 1.)",
-    "torch.normal(torch.zeros(3), -torch.ones(3))", "torch.zeros(3).normal_(0, -1)",
-    "torch.zeros(3).uniform_(2, 1)", "torch.bernoulli(torch.tensor([1.5]))",
-    "torch.zeros(3).bernoulli_(2)", "torch.multinomial(torch.ones(2), 5)",
-    "torch.multinomial(torch.tensor([1, 2]), 1)", "torch.zeros(2).exponential_(0)",
-    "torch.zeros(2).geometric_(2)", "torch.zeros(2, requires_grad=True).normal_()",
-    "torch.manual_seed(2**64)", "torch.Generator().manual_seed('a')"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "torch.randint(5, 0, (2,))",
+        "torch.randint(5, 2)",
+        "torch.randn(2, dtype=torch.int32)",
+        "torch.rand(2, dtype=torch.int32)",
+        "torch.randperm(-1)",
+        "torch.normal(0., 1.)",
+        "torch.normal(torch.zeros(3), -torch.ones(3))",
+        "torch.zeros(3).normal_(0, -1)",
+        "torch.zeros(3).uniform_(2, 1)",
+        "torch.bernoulli(torch.tensor([1.5]))",
+        "torch.zeros(3).bernoulli_(2)",
+        "torch.multinomial(torch.ones(2), 5)",
+        "torch.multinomial(torch.tensor([1, 2]), 1)",
+        "torch.zeros(2).exponential_(0)",
+        "torch.zeros(2).geometric_(2)",
+        "torch.zeros(2, requires_grad=True).normal_()",
+        "torch.manual_seed(2**64)",
+        "torch.Generator().manual_seed('a')",
+    ],
+)
 def test_errors_of_draws(expression):
     found, expected = (outcome(expression, lib) for lib in (torch, reference))
     assert found[0] == expected[0], (found, expected)
@@ -346,4 +364,4 @@ def test_draws_in_place_cut_off_the_gradient():
             w = library.ones(3, requires_grad=True)
             y = (w * 2).normal_()
             y.sum().backward()
-            assert w.grad.tolist() == [0.] * 3
+            assert w.grad.tolist() == [0.0] * 3

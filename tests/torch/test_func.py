@@ -1,4 +1,5 @@
 """torch.func against PyTorch: transforms, their nesting, modules, errors."""
+
 import random
 
 import pytest
@@ -16,63 +17,52 @@ def vector(torch, seed=0):
 
 
 def scalar(x):
-    return (x ** 3).sum() + x.prod()
+    return (x**3).sum() + x.prod()
 
 
 # ---- one transform -------------------------------------------------------------------------------
 
 SINGLE = {
     "grad": lambda t: t.func.grad(scalar)(vector(t)),
-    "grad argnums": lambda t: t.func.grad(lambda x, y: (x * y).sum(), (0, 1))(
-        vector(t), vector(t, 1)),
+    "grad argnums": lambda t: t.func.grad(lambda x, y: (x * y).sum(), (0, 1))(vector(t), vector(t, 1)),
     "grad of a tree": lambda t: t.func.grad(lambda p, x: (p["w"] * x + p["b"][0]).sum())(
-        {"w": vector(t), "b": [vector(t, 1)]}, vector(t, 2)),
+        {"w": vector(t), "b": [vector(t, 1)]}, vector(t, 2)
+    ),
     "grad unused": lambda t: t.func.grad(lambda x, y: x.sum(), 1)(vector(t), vector(t)),
-    "grad has_aux": lambda t: t.func.grad(lambda x: (scalar(x), {"twice": x * 2}),
-                                          has_aux=True)(vector(t)),
+    "grad has_aux": lambda t: t.func.grad(lambda x: (scalar(x), {"twice": x * 2}), has_aux=True)(vector(t)),
     "grad_and_value": lambda t: t.func.grad_and_value(scalar)(vector(t)),
     "grad kwargs": lambda t: t.func.grad(lambda x, *, y: (x * y).sum())(vector(t), y=vector(t, 1)),
     "grad of an integer output": lambda t: t.func.grad(lambda x: x.sum().long())(vector(t)),
-    "vjp": lambda t: t.func.vjp(lambda x: (x.sin(), x.sum()), vector(t))[1](
-        (vector(t, 1), t.tensor(2.))),
+    "vjp": lambda t: t.func.vjp(lambda x: (x.sin(), x.sum()), vector(t))[1]((vector(t, 1), t.tensor(2.0))),
     "vjp output": lambda t: t.func.vjp(lambda x: x.sin(), vector(t))[0].requires_grad,
     "vjp twice": lambda t: [t.func.vjp(t.exp, vector(t))[1](vector(t, i)) for i in (1, 2)],
     "vjp has_aux": lambda t: t.func.vjp(lambda x: (x.sin(), x * 2), vector(t), has_aux=True)[2],
-    "jvp": lambda t: t.func.jvp(lambda x, y: (x * y).sin(), (vector(t), vector(t, 1)),
-                                (vector(t, 2), vector(t, 3))),
+    "jvp": lambda t: t.func.jvp(lambda x, y: (x * y).sin(), (vector(t), vector(t, 1)), (vector(t, 2), vector(t, 3))),
     "jvp independent": lambda t: t.func.jvp(lambda x: t.ones(2), (vector(t),), (vector(t),)),
-    "jvp has_aux": lambda t: t.func.jvp(lambda x: (x.sin(), x * 2), (vector(t),), (vector(t),),
-                                        has_aux=True),
+    "jvp has_aux": lambda t: t.func.jvp(lambda x: (x.sin(), x * 2), (vector(t),), (vector(t),), has_aux=True),
     "linearize": lambda t: t.func.linearize(t.sin, vector(t))[1](vector(t, 1)),
     "jacrev": lambda t: t.func.jacrev(lambda x: x.sin() * x.sum())(vector(t)),
-    "jacrev argnums": lambda t: t.func.jacrev(lambda x, y: (x * y[:2].sum(), y), (0, 1))(
-        vector(t), vector(t, 1)),
+    "jacrev argnums": lambda t: t.func.jacrev(lambda x, y: (x * y[:2].sum(), y), (0, 1))(vector(t), vector(t, 1)),
     "jacrev chunks": lambda t: t.func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=2)(vector(t)),
     "jacrev has_aux": lambda t: t.func.jacrev(lambda x: (x.sin(), x), has_aux=True)(vector(t)),
     "jacrev scalar": lambda t: t.func.jacrev(lambda x: x.sum())(vector(t)),
     "jacfwd": lambda t: t.func.jacfwd(lambda x: x.sin() * x.sum())(vector(t)),
-    "jacfwd argnums": lambda t: t.func.jacfwd(lambda x, y: (x * y[:2].sum(), y), (0, 1))(
-        vector(t), vector(t, 1)),
+    "jacfwd argnums": lambda t: t.func.jacfwd(lambda x, y: (x * y[:2].sum(), y), (0, 1))(vector(t), vector(t, 1)),
     "jacfwd has_aux": lambda t: t.func.jacfwd(lambda x: (x.sin(), x), has_aux=True)(vector(t)),
     "hessian": lambda t: t.func.hessian(scalar)(vector(t)),
-    "hessian argnums": lambda t: t.func.hessian(lambda x, y: (x * x * y).sum(), (0, 1))(
-        vector(t), vector(t, 1)),
+    "hessian argnums": lambda t: t.func.hessian(lambda x, y: (x * x * y).sum(), (0, 1))(vector(t), vector(t, 1)),
     "vmap": lambda t: t.func.vmap(t.dot)(batch(t), batch(t)),
     "torch.vmap": lambda t: t.vmap(lambda x: x.sum())(batch(t)),
     "vmap in_dims": lambda t: t.vmap(lambda x, y: x * y, in_dims=(1, None))(batch(t), t.ones(4)),
-    "vmap nested in_dims": lambda t: t.vmap(
-        lambda d, z: d["x"] + d["y"][0] * z, in_dims=({"x": 0, "y": [None]}, -1))(
-        {"x": batch(t), "y": [vector(t)]}, t.ones(3, 4)),
-    "vmap out_dims": lambda t: t.vmap(lambda x: (x, x.sum(), x.exp()), out_dims=(1, 0, -1))(
-        batch(t)),
+    "vmap nested in_dims": lambda t: t.vmap(lambda d, z: d["x"] + d["y"][0] * z, in_dims=({"x": 0, "y": [None]}, -1))(
+        {"x": batch(t), "y": [vector(t)]}, t.ones(3, 4)
+    ),
+    "vmap out_dims": lambda t: t.vmap(lambda x: (x, x.sum(), x.exp()), out_dims=(1, 0, -1))(batch(t)),
     "vmap out_dims None": lambda t: t.vmap(lambda x: (x, t.ones(2)), out_dims=(0, None))(batch(t)),
     "vmap of a constant": lambda t: t.vmap(lambda x: t.ones(2))(batch(t)),
-    "vmap chunks": lambda t: t.vmap(lambda x: (x.sum(), x * 2), chunk_size=3, out_dims=(0, 1))(
-        batch(t)),
-    "vmap twice": lambda t: t.vmap(t.vmap(lambda x, y: x * y, (0, None)), (0, None))(
-        batch(t), t.tensor(2.)),
-    "vmap of a matrix product": lambda t: t.vmap(lambda x, w: x @ w, (0, None))(
-        batch(t), t.ones(3, 2)),
+    "vmap chunks": lambda t: t.vmap(lambda x: (x.sum(), x * 2), chunk_size=3, out_dims=(0, 1))(batch(t)),
+    "vmap twice": lambda t: t.vmap(t.vmap(lambda x, y: x * y, (0, None)), (0, None))(batch(t), t.tensor(2.0)),
+    "vmap of a matrix product": lambda t: t.vmap(lambda x, w: x @ w, (0, None))(batch(t), t.ones(3, 2)),
     "vmap kwargs": lambda t: t.vmap(lambda x, *, y: x + y.sum())(batch(t), y=vector(t)),
 }
 
@@ -86,25 +76,24 @@ def test_single(name):
 
 
 def net(w, x):
-    return ((w * x).tanh().sum() ** 2)
+    return (w * x).tanh().sum() ** 2
 
 
 NESTED = {
     "grad grad": lambda t, F: F.grad(lambda x: F.grad(scalar)(x).sum())(vector(t)),
-    "grad grad grad": lambda t, F: F.grad(F.grad(F.grad(lambda x: x ** 4)))(t.tensor(2.)),
+    "grad grad grad": lambda t, F: F.grad(F.grad(F.grad(lambda x: x**4)))(t.tensor(2.0)),
     "vmap grad": lambda t, F: F.vmap(F.grad(scalar))(batch(t)),
     "per-example, argument": lambda t, F: F.vmap(F.grad(net), (None, 0))(vector(t), batch(t)),
     "per-example, captured": lambda t, F: F.vmap(lambda x: F.grad(net)(vector(t), x))(batch(t)),
-    "per-example, grad of captured tree": lambda t, F: F.vmap(lambda x: F.grad(
-        lambda p: net(p["w"], x))({"w": vector(t)}))(batch(t)),
-    "vmap grad_and_value": lambda t, F: F.vmap(F.grad_and_value(net), (None, 0))(
-        vector(t), batch(t)),
-    "grad vmap": lambda t, F: F.grad(lambda w: F.vmap(net, (None, 0))(w, batch(t)).sum())(
-        vector(t)),
-    "vmap vmap grad": lambda t, F: F.vmap(F.vmap(F.grad(net), (None, 0)), (0, None))(
-        batch(t), batch(t)),
-    "vmap grad vmap": lambda t, F: F.vmap(F.grad(lambda x: F.vmap(lambda y: (y * x).sin().sum())(
-        batch(t)).sum()))(batch(t)),
+    "per-example, grad of captured tree": lambda t, F: F.vmap(
+        lambda x: F.grad(lambda p: net(p["w"], x))({"w": vector(t)})
+    )(batch(t)),
+    "vmap grad_and_value": lambda t, F: F.vmap(F.grad_and_value(net), (None, 0))(vector(t), batch(t)),
+    "grad vmap": lambda t, F: F.grad(lambda w: F.vmap(net, (None, 0))(w, batch(t)).sum())(vector(t)),
+    "vmap vmap grad": lambda t, F: F.vmap(F.vmap(F.grad(net), (None, 0)), (0, None))(batch(t), batch(t)),
+    "vmap grad vmap": lambda t, F: F.vmap(F.grad(lambda x: F.vmap(lambda y: (y * x).sin().sum())(batch(t)).sum()))(
+        batch(t)
+    ),
     "vmap grad grad": lambda t, F: F.vmap(F.grad(lambda x: F.grad(scalar)(x).sum()))(batch(t)),
     "vmap jacrev": lambda t, F: F.vmap(F.jacrev(lambda x: x.sin() * x.sum()))(batch(t)),
     "vmap jacfwd": lambda t, F: F.vmap(F.jacfwd(lambda x: x.sin() * x.sum()))(batch(t)),
@@ -114,21 +103,20 @@ NESTED = {
     "jacrev jacfwd": lambda t, F: F.jacrev(F.jacfwd(scalar))(vector(t)),
     "jvp grad": lambda t, F: F.jvp(F.grad(scalar), (vector(t),), (vector(t, 1),)),
     "grad jvp": lambda t, F: F.grad(lambda x: F.jvp(scalar, (x,), (vector(t, 1),))[1])(vector(t)),
-    "jvp jvp": lambda t, F: F.jvp(lambda x: F.jvp(scalar, (x,), (vector(t, 1),))[1],
-                                  (vector(t),), (vector(t, 2),)),
-    "jvp grad vmap": lambda t, F: F.jvp(F.grad(lambda w: F.vmap(net, (None, 0))(
-        w, batch(t)).sum()), (vector(t),), (vector(t, 1),)),
-    "vmap jvp grad": lambda t, F: F.vmap(lambda x: F.jvp(F.grad(scalar), (x,), (vector(t),)))(
-        batch(t)),
+    "jvp jvp": lambda t, F: F.jvp(lambda x: F.jvp(scalar, (x,), (vector(t, 1),))[1], (vector(t),), (vector(t, 2),)),
+    "jvp grad vmap": lambda t, F: F.jvp(
+        F.grad(lambda w: F.vmap(net, (None, 0))(w, batch(t)).sum()), (vector(t),), (vector(t, 1),)
+    ),
+    "vmap jvp grad": lambda t, F: F.vmap(lambda x: F.jvp(F.grad(scalar), (x,), (vector(t),)))(batch(t)),
     "jvp vmap grad": lambda t, F: F.jvp(F.vmap(F.grad(scalar)), (batch(t),), (batch(t) * 2,)),
-    "grad of vjp": lambda t, F: F.grad(lambda v: F.vjp(t.exp, vector(t))[1](v)[0].pow(2).sum())(
-        vector(t, 1)),
-    "vmap of vjp_fn": lambda t, F: F.vmap(F.vjp(lambda x: x.sin() * x.sum(), vector(t))[1])(
-        t.eye(3)),
-    "grad of a per-example norm": lambda t, F: F.grad(lambda w: F.vmap(F.grad(net), (None, 0))(
-        w, batch(t)).pow(2).sum())(vector(t)),
-    "hessian of a mean over vmap": lambda t, F: F.hessian(lambda w: F.vmap(net, (None, 0))(
-        w, batch(t)).mean())(vector(t)),
+    "grad of vjp": lambda t, F: F.grad(lambda v: F.vjp(t.exp, vector(t))[1](v)[0].pow(2).sum())(vector(t, 1)),
+    "vmap of vjp_fn": lambda t, F: F.vmap(F.vjp(lambda x: x.sin() * x.sum(), vector(t))[1])(t.eye(3)),
+    "grad of a per-example norm": lambda t, F: F.grad(
+        lambda w: F.vmap(F.grad(net), (None, 0))(w, batch(t)).pow(2).sum()
+    )(vector(t)),
+    "hessian of a mean over vmap": lambda t, F: F.hessian(lambda w: F.vmap(net, (None, 0))(w, batch(t)).mean())(
+        vector(t)
+    ),
 }
 
 
@@ -146,6 +134,7 @@ def test_results_are_on_the_tape_of_captured_tensors():
         g = torch.func.grad(lambda x: (x * x * w).sum())(vector(torch))
         g.sum().backward()
         return g, g.requires_grad, w.grad
+
     agree(program)
 
 
@@ -156,15 +145,19 @@ def test_inputs_that_require_grad():
         y, pull = torch.func.vjp(torch.sin, x)
         (g.sum() + y.sum() + pull(torch.ones(3))[0].sum()).backward()
         return x.grad
+
     agree(program)
 
 
 def test_results_are_free_of_finished_functions():
     def program(torch):
         x = vector(torch)
-        return (torch.func.grad(scalar)(x).requires_grad,
-                torch.func.grad_and_value(scalar)(x)[1].requires_grad,
-                torch.func.grad(lambda x: torch.func.grad(scalar)(x).sum())(x).requires_grad)
+        return (
+            torch.func.grad(scalar)(x).requires_grad,
+            torch.func.grad_and_value(scalar)(x)[1].requires_grad,
+            torch.func.grad(lambda x: torch.func.grad(scalar)(x).sum())(x).requires_grad,
+        )
+
     agree(program)
 
 
@@ -175,6 +168,7 @@ def test_grad_mode_outside_does_not_matter():
             g = torch.func.grad(lambda x: (x * x * w).sum())(vector(torch))
             j = torch.func.jacrev(lambda x: x * w)(vector(torch))
         return g, g.requires_grad, j.requires_grad
+
     agree(program)
 
 
@@ -184,15 +178,21 @@ def test_no_grad_inside_matters():
             with torch.no_grad():
                 c = x * x
             return (c * x).sum()
+
         return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch))
+
     agree(program)
 
 
 def test_detach_inside():
     def program(torch):
         f = lambda x: (x.detach() * x).sum()  # noqa: E731
-        return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch)), \
-            torch.func.jvp(f, (vector(torch),), (vector(torch),))
+        return (
+            torch.func.grad(f)(vector(torch)),
+            torch.vmap(torch.func.grad(f))(batch(torch)),
+            torch.func.jvp(f, (vector(torch),), (vector(torch),)),
+        )
+
     agree(program)
 
 
@@ -201,6 +201,7 @@ def test_backward_through_vmap():
         x, w = data(torch, 4, 3), data(torch, 3, seed=1)
         torch.vmap(lambda x: (x * w).sin().sum())(x).sum().backward()
         return x.grad, w.grad
+
     agree(program)
 
 
@@ -211,25 +212,33 @@ def test_meta_learning():
         def inner(task):
             fast = w - 0.1 * torch.func.grad(net)(w, task)
             return net(fast, task)
+
         torch.vmap(inner)(batch(torch)).sum().backward()
         return w.grad
+
     agree(program, rtol=1e-3, atol=1e-4)
 
 
 def test_data_dependent_branches_inside_grad():
     def program(torch):
         f = lambda x: (x * 2 if x.sum() > 0 else x * 3).sum()  # noqa: E731
-        return torch.func.grad(f)(vector(torch)), torch.func.grad(f)(-vector(torch)), \
-            torch.func.jvp(f, (vector(torch),), (vector(torch),))
+        return (
+            torch.func.grad(f)(vector(torch)),
+            torch.func.grad(f)(-vector(torch)),
+            torch.func.jvp(f, (vector(torch),), (vector(torch),)),
+        )
+
     agree(program)
 
 
 def test_autograd_grad_inside_func_grad():
     def program(torch):
         def f(x):
-            y = (x ** 3).sum()
+            y = (x**3).sum()
             return torch.autograd.grad(y, x, create_graph=True)[0].sum()
+
         return torch.func.grad(f)(vector(torch)), torch.vmap(torch.func.grad(f))(batch(torch))
+
     agree(program)
 
 
@@ -283,6 +292,7 @@ def test_writing(name, transform):
         if transform == "jvp":
             return F.jvp(f, (vector(torch),), (vector(torch, 1),))
         return F.vmap(F.grad(total))(batch(torch))
+
     agree(program, rtol=1e-4)
 
 
@@ -290,6 +300,7 @@ def test_vmap_writes_to_its_arguments():
     def program(torch):
         x = batch(torch)
         return torch.vmap(lambda x: x.mul_(2).sum())(x), x
+
     agree(program)
 
 
@@ -300,19 +311,20 @@ def test_unbatched_tensors_cannot_take_a_batch():
 # ---- random numbers ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", ["rand", "randn", "randint", "randperm", "dropout", "bernoulli",
-                                  "normal_", "rand_like"])
+@pytest.mark.parametrize(
+    "draw", ["rand", "randn", "randint", "randperm", "dropout", "bernoulli", "normal_", "rand_like"]
+)
 @pytest.mark.parametrize("randomness", ["same", "different"])
 def test_randomness(draw, randomness):
     torch = ours
     draws = {
-        "rand": lambda x: torch.rand(20), "randn": lambda x: torch.randn(20),
+        "rand": lambda x: torch.rand(20),
+        "randn": lambda x: torch.randn(20),
         "randint": lambda x: torch.randint(1000, (20,)),
         "randperm": lambda x: torch.randperm(20),
         "dropout": lambda x: torch.nn.functional.dropout(torch.ones(20), 0.5),
         "bernoulli": lambda x: torch.bernoulli(torch.full((20,), 0.5)),
-        "normal_": lambda x: (x.expand(20) * 1 if randomness == "different" else
-                              torch.zeros(20)).normal_(),
+        "normal_": lambda x: (x.expand(20) * 1 if randomness == "different" else torch.zeros(20)).normal_(),
         "rand_like": lambda x: torch.rand_like(torch.zeros(20)),
     }
     out = torch.vmap(draws[draw], randomness=randomness)(torch.zeros(5))
@@ -349,8 +361,8 @@ def test_functional_call():
         net = _module(torch)
         params = {k: v.detach() * 2 for k, v in net.named_parameters()}
         out = torch.func.functional_call(net, params, (batch(torch),))
-        return out, net(batch(torch)), torch.func.functional_call(
-            net, {"0.bias": torch.zeros(4)}, batch(torch))
+        return out, net(batch(torch)), torch.func.functional_call(net, {"0.bias": torch.zeros(4)}, batch(torch))
+
     agree(program)
 
 
@@ -362,8 +374,9 @@ def test_per_example_gradients_of_a_module():
         def loss(params, x, y):
             out = torch.func.functional_call(net, params, (x.unsqueeze(0),))
             return ((out - y) ** 2).sum()
-        return torch.vmap(torch.func.grad(loss), (None, 0, 0))(
-            params, batch(torch), data(torch, 4, 2, grad=False))
+
+        return torch.vmap(torch.func.grad(loss), (None, 0, 0))(params, batch(torch), data(torch, 4, 2, grad=False))
+
     agree(program, rtol=1e-4)
 
 
@@ -374,9 +387,11 @@ def test_ensembles():
 
         def call(params, buffers, x):
             return torch.func.functional_call(nets[0], (params, buffers), (x,))
+
         out = torch.vmap(call, (0, 0, None))(params, buffers, batch(torch))
         out.sum().backward()
         return out, {k: v.grad for k, v in params.items()}
+
     agree(program, rtol=1e-4)
 
 
@@ -387,7 +402,9 @@ def test_functionalize_and_debug_unwrap():
         def f(x):
             seen.append(torch.func.debug_unwrap(x).shape)
             return x.clone().add_(1)
+
         return torch.func.functionalize(torch.vmap(f))(batch(torch)), seen
+
     agree(program)
 
 
@@ -419,8 +436,7 @@ ERRORS = {
     "jvp of no tensor": lambda t: t.func.jvp(_two, (vector(t),), (vector(t),)),
     "requires_grad_": lambda t: t.func.grad(lambda x: t.ones(1).requires_grad_())(vector(t)),
     "backward": lambda t: t.func.grad(lambda x: x.sum().backward())(vector(t)),
-    "autograd.grad in vmap": lambda t: t.vmap(lambda x: t.autograd.grad(x.sum(), x))(
-        data(t, 4, 3)),
+    "autograd.grad in vmap": lambda t: t.vmap(lambda x: t.autograd.grad(x.sum(), x))(data(t, 4, 3)),
 }
 
 
@@ -450,16 +466,18 @@ def test_error(name):
 
 def functions(t):
     """Functions of a vector of three to another."""
-    return [lambda x: x.sin() * x.sum() + x ** 3 * 0.1,
-            lambda x: t.stack([x[0] * x[1], x[2].exp() * 0.3, (x * x).sum()]),
-            lambda x: t.softmax(x, 0).cumsum(0) * x.logsumexp(0)]
+    return [
+        lambda x: x.sin() * x.sum() + x**3 * 0.1,
+        lambda x: t.stack([x[0] * x[1], x[2].exp() * 0.3, (x * x).sum()]),
+        lambda x: t.softmax(x, 0).cumsum(0) * x.logsumexp(0),
+    ]
 
 
 def transforms(t):
     """From a function of a vector of three to another to one of the same kind."""
     F = t.func
-    v = t.tensor([.3, -.7, .5], dtype=t.float64)
-    s = t.tensor([[1., .5, 2.], [.2, 1.1, -.4]], dtype=t.float64)
+    v = t.tensor([0.3, -0.7, 0.5], dtype=t.float64)
+    s = t.tensor([[1.0, 0.5, 2.0], [0.2, 1.1, -0.4]], dtype=t.float64)
     return [
         lambda f: lambda x: F.grad(lambda y: (f(y) * v).sum())(x),
         lambda f: lambda x: F.vmap(lambda s: f(x * s))(s).sum(0),
@@ -492,4 +510,5 @@ def test_random_composition(seed):
         if seed % 3 == 0:
             y.sum().backward()
         return y, x.grad
+
     agree(program, rtol=1e-6, atol=1e-8)

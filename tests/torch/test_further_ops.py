@@ -1,4 +1,5 @@
 """lobpcg, fake quantisation, cond, files, memory order, points between tensors."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,7 +12,7 @@ from .against_reference import assert_same, assert_same_error, pair
 reference = pytest.importorskip("torch")
 
 
-def both(fun, *arrays, scale: float = 10.):
+def both(fun, *arrays, scale: float = 10.0):
     """fun(module, *tensors) in both libraries, compared."""
     pairs = [pair(a, reference) for a in arrays]
     assert_same(fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs]), scale)
@@ -31,8 +32,7 @@ def test_lobpcg(largest):
     torch.manual_seed(0)
     values, vectors = torch.lobpcg(torch.from_numpy(a), k=3, largest=largest, niter=500, tol=1e-9)
     wanted = np.linalg.eigvalsh(a)
-    np.testing.assert_allclose(values.numpy(), wanted[::-1][:3] if largest else wanted[:3],
-                               rtol=1e-7)
+    np.testing.assert_allclose(values.numpy(), wanted[::-1][:3] if largest else wanted[:3], rtol=1e-7)
     x = vectors.numpy()
     np.testing.assert_allclose(a @ x, x * values.numpy(), atol=1e-5 * wanted[-1])
 
@@ -57,19 +57,22 @@ def test_lobpcg_errors():
 
 
 def test_fake_quantize():
-    x = np.array([-.5, .12, .26, 1.49, 1.6, 3.], np.float32)
-    both(lambda t, v: t.fake_quantize_per_tensor_affine(v, .1, 2, 0, 15), x)
-    both(lambda t, v: t.fake_quantize_per_tensor_affine(
-        v, t.tensor(.1), t.tensor(2, dtype=t.int32), 0, 15), x)
+    x = np.array([-0.5, 0.12, 0.26, 1.49, 1.6, 3.0], np.float32)
+    both(lambda t, v: t.fake_quantize_per_tensor_affine(v, 0.1, 2, 0, 15), x)
+    both(lambda t, v: t.fake_quantize_per_tensor_affine(v, t.tensor(0.1), t.tensor(2, dtype=t.int32), 0, 15), x)
     rows = np.arange(6, dtype=np.float32).reshape(2, 3) / 7
-    both(lambda t, v: t.fake_quantize_per_channel_affine(
-        v, t.tensor([.1, .2, .05]), t.tensor([0, 1, 2], dtype=t.int32), 1, 0, 7), rows)
+    both(
+        lambda t, v: t.fake_quantize_per_channel_affine(
+            v, t.tensor([0.1, 0.2, 0.05]), t.tensor([0, 1, 2], dtype=t.int32), 1, 0, 7
+        ),
+        rows,
+    )
 
 
 def test_fake_quantize_passes_gradients_within_range():
-    x = torch.tensor([-.5, .12, 1., 9.], requires_grad=True)
-    torch.fake_quantize_per_tensor_affine(x, .1, 0, 0, 15).sum().backward()
-    assert x.grad.tolist() == [0., 1., 1., 0.]
+    x = torch.tensor([-0.5, 0.12, 1.0, 9.0], requires_grad=True)
+    torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 15).sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 1.0, 0.0]
 
 
 # ---- others --------------------------------------------------------------------------------------
@@ -77,7 +80,7 @@ def test_fake_quantize_passes_gradients_within_range():
 
 def test_cond():
     for pred in (True, False):
-        both(lambda t, x, p=pred: t.cond(t.tensor(p), t.sin, t.cos, (x,)), np.float32(.5))
+        both(lambda t, x, p=pred: t.cond(t.tensor(p), t.sin, t.cos, (x,)), np.float32(0.5))
     with pytest.raises(RuntimeError, match="single-element"):
         torch.cond(torch.tensor([True, False]), torch.sin, torch.cos, (torch.ones(1),))
 
@@ -99,8 +102,11 @@ def test_from_file(tmp_path):
 
 
 def test_dim_order():
-    for make in (lambda t: t.zeros(2, 3, 4), lambda t: t.zeros(2, 3, 4).permute(2, 0, 1),
-                 lambda t: t.zeros(2, 3, 4, 5).to(memory_format=t.channels_last)):
+    for make in (
+        lambda t: t.zeros(2, 3, 4),
+        lambda t: t.zeros(2, 3, 4).permute(2, 0, 1),
+        lambda t: t.zeros(2, 3, 4, 5).to(memory_format=t.channels_last),
+    ):
         assert make(torch).dim_order() == make(reference).dim_order()
     assert_same_error(lambda t: t.zeros(1, 2, 3).dim_order(ambiguity_check=True), reference)
     assert_same_error(lambda t: t.zeros(1, 2).dim_order(ambiguity_check="x"), reference)
@@ -108,22 +114,22 @@ def test_dim_order():
 
 def test_module_load():
     x = torch.zeros(2)
-    assert x.module_load(torch.ones(2)).tolist() == [1., 1.] == x.tolist()
+    assert x.module_load(torch.ones(2)).tolist() == [1.0, 1.0] == x.tolist()
 
 
 def test_nonzero_static():
     for size in (0, 1, 5):
-        both(lambda t, x, n=size: t.nonzero_static(x, size=n), np.array([[0., 1.], [2., 0.]]))
+        both(lambda t, x, n=size: t.nonzero_static(x, size=n), np.array([[0.0, 1.0], [2.0, 0.0]]))
     both(lambda t, x: x.nonzero_static(size=3, fill_value=7), np.array([False, True]))
 
 
 @pytest.mark.parametrize("name", ["linspace", "logspace"])
 def test_points_batched(name):
-    ends = torch.tensor([0., 1.]), torch.tensor([1., 3.])
+    ends = torch.tensor([0.0, 1.0]), torch.tensor([1.0, 3.0])
     found = torch.vmap(lambda a, b: getattr(torch, name)(a, b, 5))(*ends)
     for row, a, b in zip(found, *(e.tolist() for e in ends)):
         assert_same(row, getattr(reference, name)(a, b, 5), 4)
 
 
 def test_chunk_cat():
-    both(lambda t, x, y: t._chunk_cat([x, y], 0, 2), np.arange(6.).reshape(3, 2), np.arange(4.))
+    both(lambda t, x, y: t._chunk_cat([x, y], 0, 2), np.arange(6.0).reshape(3, 2), np.arange(4.0))

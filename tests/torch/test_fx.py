@@ -1,4 +1,5 @@
 """torch.fx: graphs, their code and their text, as PyTorch's."""
+
 import copy
 import importlib
 import math
@@ -37,7 +38,7 @@ def modules(t):
         z = t.nn.functional.dropout(z, 0.1, training=False).to(t.float64)
         z = z[..., None].squeeze(-1).float()
         unused = z.t()
-        return F.softmax(z, dim=-1), z.size(0), (z > 0) & (z < 1), unused is None, 2 ** z, z.T
+        return F.softmax(z, dim=-1), z.size(0), (z > 0) & (z < 1), unused is None, 2**z, z.T
 
     def arguments(x, *args, **kwargs):
         return x.view(-1).sum() + t.full((2,), float("inf"), dtype=t.float32).clamp(max=1.0)
@@ -50,8 +51,14 @@ def modules(t):
         y += 1
         y.add_(2)
         return operator.iadd(y, x)
-    return [(Net().eval(), 4), (functions, 4), (arguments, 4), (inplace, 4),
-            (nn.Sequential(nn.Conv1d(1, 2, 3), nn.BatchNorm1d(2), nn.Flatten()), None)]
+
+    return [
+        (Net().eval(), 4),
+        (functions, 4),
+        (arguments, 4),
+        (inplace, 4),
+        (nn.Sequential(nn.Conv1d(1, 2, 3), nn.BatchNorm1d(2), nn.Flatten()), None),
+    ]
 
 
 @pytest.mark.parametrize("i", range(5))
@@ -66,7 +73,7 @@ def test_traces(i):
         if width is None:
             assert traced(t.ones(2, 1, 5)).shape == (2, 6)
         else:
-            x = t.arange(8.).reshape(2, 4) / 8
+            x = t.arange(8.0).reshape(2, 4) / 8
             expected, found = module(x), traced(x)
             assert repr(expected) == repr(found)
             assert repr(copy.deepcopy(traced)(x)) == repr(found)
@@ -85,14 +92,15 @@ def test_graphs_made_by_hand(t):
     w = fx.Proxy(graph.get_attr("w"), x.tracer)
     y = t.einsum("ij,j->i", x, w).relu() + x.shape[0]
     graph.output(y.node, t.Tensor)
-    module = fx.GraphModule({"w": t.arange(2.)}, graph, "Mine")
+    module = fx.GraphModule({"w": t.arange(2.0)}, graph, "Mine")
     assert module(t.ones(3, 2)).tolist() == [4, 4, 4] and type(module).__name__ == "Mine"
     assert module.code == (
         "\n\n\ndef forward(self, x : torch.Tensor) -> torch.Tensor:\n    w = self.w\n"
         "    einsum = torch.functional.einsum('ij,j->i', x, w);  w = None\n"
         "    relu = einsum.relu();  einsum = None\n    getattr_1 = x.shape;  x = None\n"
         "    getitem = getattr_1[0];  getattr_1 = None\n    add = relu + getitem;  relu = getitem = "
-        "None\n    return add\n    ")
+        "None\n    return add\n    "
+    )
     assert list(module.state_dict()) == ["w"] and isinstance(module, fx.GraphModule)
     with pytest.raises(RuntimeError, match="not provided in"):
         fx.GraphModule({}, graph)
@@ -111,7 +119,7 @@ def test_changing_graphs(t):
         graph.erase_node(new)
     graph.erase_node(node)
     traced.recompile()
-    assert traced(t.tensor(3.)).item() == 18
+    assert traced(t.tensor(3.0)).item() == 18
     with graph.inserting_before(graph.output_node()):
         graph.call_method("relu", (new,))
     assert len(graph.nodes) == 5 and graph.eliminate_dead_code() and len(graph.nodes) == 4
@@ -121,10 +129,10 @@ def test_changing_graphs(t):
     assert new.all_input_nodes == [x] and new.args == (x, x) and x.next is new and new.prev is x
     new.args = (x, 5)
     traced.recompile()
-    assert traced(t.tensor(3.)).item() == 30 and x.users == {new: None}
+    assert traced(t.tensor(3.0)).item() == 30 and x.users == {new: None}
     again = fx.Graph()
     again.output(again.graph_copy(graph, {}))
-    assert fx.GraphModule(t.nn.Module(), again)(t.tensor(3.)).item() == 30
+    assert fx.GraphModule(t.nn.Module(), again)(t.tensor(3.0)).item() == 30
     new.args = (graph.output_node(), 5)
     with pytest.raises(RuntimeError, match="used before it has been defined"):
         graph.lint()
@@ -135,8 +143,10 @@ def test_changing_graphs(t):
 @BOTH
 def test_what_cannot_be_traced(t):
     fx = importlib.import_module(f"{t.__name__}.fx")
-    for function, error in ((lambda x: x if x.sum() > 0 else -x, "control flow"),
-                            (lambda x: [y for y in x], "cannot be iterated")):
+    for function, error in (
+        (lambda x: x if x.sum() > 0 else -x, "control flow"),
+        (lambda x: [y for y in x], "cannot be iterated"),
+    ):
         with pytest.raises(fx.proxy.TraceError, match=error):
             fx.symbolic_trace(function)
     with pytest.raises(RuntimeError, match="'len' is not supported"):
@@ -157,6 +167,7 @@ def test_tracers_of_users(t):
     class Leaves(fx.Tracer):
         def is_leaf_module(self, m, name):
             return isinstance(m, Block) or super().is_leaf_module(m, name)
+
     model = t.nn.Sequential(t.nn.Linear(2, 2), Block())
     graph = Leaves().trace(model)
     assert [n.target for n in graph.nodes] == ["input", "0", "1", "output"]
@@ -178,6 +189,7 @@ def test_transformers_and_interpreters(t):
         def run_node(self, n):
             self.n += 1
             return super().run_node(n)
+
     traced = fx.symbolic_trace(lambda x: t.sin(x) + 1)
     assert Swap(traced).transform()(t.zeros(())).item() == 2
     count = Count(traced)
@@ -203,7 +215,7 @@ def test_replacing_patterns(t):
     traced = fx.symbolic_trace(lambda x, y: t.relu(x + y) * t.relu(y + x) + t.relu(x - y))
     matches = fx.replace_pattern(traced, lambda a, b: t.relu(a + b), lambda a, b: t.maximum(a, b))
     assert len(matches) == 2 and matches[0].anchor.name == "relu"
-    assert traced(t.tensor(2.), t.tensor(-3.)).item() == 2 * 2 + 5
+    assert traced(t.tensor(2.0), t.tensor(-3.0)).item() == 2 * 2 + 5
     assert [n.target for n in traced.graph.nodes].count(t.relu) == 1
     none = fx.replace_pattern(traced, lambda a: t.cos(a), lambda a: a)
     assert none == []
@@ -224,6 +236,7 @@ def test_shapes_of_a_graph(t):
 def test_ops_do_not_ask_after_tracing():
     """Proxies override as long as they live: programs that trace are not slower afterwards."""
     from functorch_core.torch import _op, _overrides
+
     if _overrides.for_good:
         pytest.skip("a class of another test overrides")
     torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)

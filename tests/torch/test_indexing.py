@@ -1,4 +1,5 @@
 """x[...], x[...] = y and the functions of index tensors, against PyTorch."""
+
 import os
 import pathlib
 import random
@@ -34,15 +35,19 @@ class Array:
         """The index for a library."""
         if self.kind == "list":
             return self.array.tolist()
-        return self.array if self.kind == "numpy" else library.tensor(self.array.tolist()).to(
-            getattr(library, self.array.dtype.name))
+        return (
+            self.array
+            if self.kind == "numpy"
+            else library.tensor(self.array.tolist()).to(getattr(library, self.array.dtype.name))
+        )
 
 
 def random_item(rng: random.Random, sizes):
     """(an index for the first of the sizes, how many of them it uses); now and then a wrong one."""
     n = sizes[0]
-    kind = rng.choice(("int", "slice", "slice", "all", "ints", "ints", "mask", "mask2", "none",
-                       "ellipsis", "bool", "zero_d", "wrong"))
+    kind = rng.choice(
+        ("int", "slice", "slice", "all", "ints", "ints", "mask", "mask2", "none", "ellipsis", "bool", "zero_d", "wrong")
+    )
     if kind == "int":
         return rng.randrange(-n, n), 1
     if kind == "slice":
@@ -55,21 +60,19 @@ def random_item(rng: random.Random, sizes):
         count = int(np.prod(shape))
         values = np.array([rng.randrange(-n, n) for _ in range(count)], np.int64).reshape(shape)
         how = rng.choice(("tensor", "tensor", "numpy", "list")) if count else "tensor"
-        return Array(how, values.astype(rng.choice((np.int64, np.int32)) if how == "tensor"
-                                        else np.int64)), 1
+        return Array(how, values.astype(rng.choice((np.int64, np.int32)) if how == "tensor" else np.int64)), 1
     if kind == "mask" or (kind == "mask2" and len(sizes) < 2):
-        return Array(rng.choice(("tensor", "numpy", "list")), [rng.random() < 0.5
-                                                               for _ in range(n)]), 1
+        return Array(rng.choice(("tensor", "numpy", "list")), [rng.random() < 0.5 for _ in range(n)]), 1
     if kind == "mask2":
-        return Array("tensor", [[rng.random() < 0.5 for _ in range(sizes[1])]
-                                for _ in range(n)]), 2
+        return Array("tensor", [[rng.random() < 0.5 for _ in range(sizes[1])] for _ in range(n)]), 2
     if kind == "zero_d":
         return Array("tensor", rng.randrange(-n, n)), 1
     if kind == "bool":
         return rng.random() < 0.7, 0
     if kind == "wrong" and rng.random() < 0.3:
-        return rng.choice((n, -n - 1, 1.5, Array("tensor", [n]), slice(None, None, -1),
-                           Array("tensor", [True] * (n + 1)))), 1
+        return rng.choice(
+            (n, -n - 1, 1.5, Array("tensor", [n]), slice(None, None, -1), Array("tensor", [True] * (n + 1)))
+        ), 1
     return (None if kind == "none" else Ellipsis), 0
 
 
@@ -140,7 +143,7 @@ def test_random_indices_are_assigned(start):
             value = 7.5
         else:
             wanted = part if kind == "full" else part[1:] if kind == "row" else (5, *part)
-            value = np.full(wanted, -1., np.float32)  # one number: duplicates must not matter
+            value = np.full(wanted, -1.0, np.float32)  # one number: duplicates must not matter
         found = []
         for library in (torch, reference):
             x = library.tensor(data.tolist())
@@ -149,6 +152,7 @@ def test_random_indices_are_assigned(start):
             def assign(x=x, v=v, lib=library):
                 x[materialised(items, lib)] = v
                 return x.numpy()
+
             found.append(attempt(assign))
         assert_alike(*found, (shape, items, np.shape(value)))
 
@@ -214,12 +218,12 @@ def test_errors(expression):
 
 
 def test_a_recorded_index_out_of_bounds_is_noticed_when_something_is_read():
-    x = torch.arange(4.)
+    x = torch.arange(4.0)
     index = torch.tensor([1, 3]) + torch.tensor([0, 1])
     picked = x[index]
     with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 4"):
         picked.numpy()
-    assert x[torch.tensor([1, 3]) + torch.tensor([0, -1])].tolist() == [1., 2.]
+    assert x[torch.tensor([1, 3]) + torch.tensor([0, -1])].tolist() == [1.0, 2.0]
 
 
 GRADIENTS = """
@@ -260,22 +264,23 @@ def test_assignment_is_differentiable():
         y[:, 1] = v * 5
         y[y > 4] *= 2
         y.sum().backward()
-        assert w.grad.tolist() == [2., 0., 2.] * 2 and v.grad.tolist() == [10., 10.]
+        assert w.grad.tolist() == [2.0, 0.0, 2.0] * 2 and v.grad.tolist() == [10.0, 10.0]
 
 
 def test_a_changing_index_compiles_nothing():
-    x = torch.arange(64.).reshape(8, 8)
+    x = torch.arange(64.0).reshape(8, 8)
 
     def row_sum(i):
         y = x * 1
-        y[i] = y[i] + y[:, i:i + 2].sum()
+        y[i] = y[i] + y[:, i : i + 2].sum()
         return y.sum().item()
 
     for i in 4 * [1, 2, 3]:
         row_sum(i)
     with engine.fail_on_recompile():
         assert [row_sum(i) for i in range(1, 6)] == [
-            2016. + 8 * sum(8 * r + c for r in range(8) for c in (i, i + 1)) for i in range(1, 6)]
+            2016.0 + 8 * sum(8 * r + c for r in range(8) for c in (i, i + 1)) for i in range(1, 6)
+        ]
 
 
 def test_index_functions_against_reference():
@@ -322,14 +327,22 @@ class BadIndex:
 
 class Floaty:
     def __float__(self):
-        return 1.
+        return 1.0
 
 
 def index_result(library, program: str):
     """What a program gives: values, or an error and the first line of its message."""
-    space = {"torch": library, "t": library.tensor, "x": library.arange(12.).reshape(4, 3),
-             "s": library.tensor(5.), "e": library.zeros(0, 3), "np": np, "Index": Index,
-             "BadIndex": BadIndex, "Floaty": Floaty}
+    space = {
+        "torch": library,
+        "t": library.tensor,
+        "x": library.arange(12.0).reshape(4, 3),
+        "s": library.tensor(5.0),
+        "e": library.zeros(0, 3),
+        "np": np,
+        "Index": Index,
+        "BadIndex": BadIndex,
+        "Floaty": Floaty,
+    }
     try:
         if " = " in program:
             exec(program, space)
@@ -352,6 +365,7 @@ def test_wrong_indices(assigned):
 def test_power_of_bools_in_place(exponent):
     def program(library):
         return library.tensor([True, False]).pow_(exponent).tolist()
+
     assert outcome_of(program, torch) == outcome_of(program, reference)
 
 

@@ -1,4 +1,5 @@
 """A checkpoint that is cut off while it is written: the old one stays, nothing else is left."""
+
 from __future__ import annotations
 
 import contextlib
@@ -28,8 +29,9 @@ for step in range(1, 10_000):
 @pytest.mark.parametrize("delay", [0.02, 0.11])
 def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path, how, delay):
     path = tmp_path / "model.pt"
-    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert process.stdout.readline() == "saved\n"
     time.sleep(delay)
     with process.stdout:
@@ -55,7 +57,7 @@ def test_an_error_while_saving_leaves_the_old_file(tmp_path):
     torch.save({"w": torch.ones(3)}, path)
     with pytest.raises(ValueError, match="not to be saved"):
         torch.save({"w": torch.zeros(1000), "x": Unpicklable()}, path)
-    assert torch.load(path)["w"].tolist() == [1., 1., 1.]
+    assert torch.load(path)["w"].tolist() == [1.0, 1.0, 1.0]
     assert os.listdir(tmp_path) == ["model.pt"]
 
 
@@ -63,19 +65,21 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     """The limit on the size of files stands for a disk that is full."""
     path = tmp_path / "model.pt"
     torch.save({"w": torch.ones(3)}, path)
-    code = ("import resource, signal, sys; from functorch_core import torch\n"
-            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-            "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-            "torch.save({'w': torch.zeros(1_000_000)}, sys.argv[1])\n")
+    code = (
+        "import resource, signal, sys; from functorch_core import torch\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "torch.save({'w': torch.zeros(1_000_000)}, sys.argv[1])\n"
+    )
     run = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
     assert run.returncode == 1 and "File too large" in run.stderr
-    assert torch.load(path)["w"].tolist() == [1., 1., 1.]
+    assert torch.load(path)["w"].tolist() == [1.0, 1.0, 1.0]
     assert os.listdir(tmp_path) == ["model.pt"]
 
 
 def test_a_truncated_file_says_so(tmp_path):
     path = tmp_path / "model.pt"
-    torch.save({"w": torch.arange(100_000.)}, path)
+    torch.save({"w": torch.arange(100_000.0)}, path)
     whole = path.read_bytes()
     for n in (0, 4, 1000, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:n])

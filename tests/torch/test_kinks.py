@@ -3,6 +3,7 @@
 `kink_programs.txt` holds lines `= x = [...]; y = [...]`, which give points, and the expressions of
 them that follow; `1: ` is before those of which only the first gradients are compared.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -39,7 +40,7 @@ def leaves(library, points: str) -> dict:
 
 def weights(library, x):
     """Numbers unlike each other, of x's shape and dtype, to be a cotangent."""
-    found = 1 + library.arange(x.numel(), dtype=library.float64) * .5
+    found = 1 + library.arange(x.numel(), dtype=library.float64) * 0.5
     return found.reshape(x.shape).to(x.dtype)
 
 
@@ -48,8 +49,9 @@ def gradients(library, values, xs) -> list | None:
     outs = [v for v in values if v is not None and v.requires_grad]
     if not outs:
         return None
-    return list(library.autograd.grad(outs, xs, [weights(library, v) for v in outs],
-                                      create_graph=True, allow_unused=True))
+    return list(
+        library.autograd.grad(outs, xs, [weights(library, v) for v in outs], create_graph=True, allow_unused=True)
+    )
 
 
 def derivatives(library, points: str, expression: str) -> tuple:
@@ -81,8 +83,7 @@ def assert_close(ours, theirs):
             np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-7)
 
 
-GROUPS = {points: [e for _, e in group]
-          for points, group in itertools.groupby(programs(), key=lambda pair: pair[0])}
+GROUPS = {points: [e for _, e in group] for points, group in itertools.groupby(programs(), key=lambda pair: pair[0])}
 
 
 @pytest.mark.parametrize("points", GROUPS)
@@ -105,5 +106,4 @@ def test_same_derivatives(points):
 
 def zeros_for_none(ours: list, theirs: list) -> tuple[list, list]:
     pairs = [(a, b) for a, b in zip(ours, theirs) if a is not None or b is not None]
-    return ([b * 0 if a is None else a for a, b in pairs],
-            [a * 0 if b is None else b for a, b in pairs])
+    return ([b * 0 if a is None else a for a, b in pairs], [a * 0 if b is None else b for a, b in pairs])

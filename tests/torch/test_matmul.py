@@ -1,4 +1,5 @@
 """Products and linear algebra against the reference: values, gradients, errors, odd shapes."""
+
 from __future__ import annotations
 
 
@@ -18,7 +19,7 @@ def array(*shape, seed: int = 0, dtype=np.float32):
     return np.asarray(np.random.RandomState(seed).randn(*shape)).astype(dtype)
 
 
-def agree(fun, *arrays, scale: float = 4., grad: bool = True):
+def agree(fun, *arrays, scale: float = 4.0, grad: bool = True):
     """fun(module, *tensors) and its gradients agree."""
     pairs = [pair(a, reference, grad=grad and np.asarray(a).dtype.kind in "fc") for a in arrays]
     ours, theirs = fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs])
@@ -35,11 +36,23 @@ def agree(fun, *arrays, scale: float = 4., grad: bool = True):
 
 # ---- matmul --------------------------------------------------------------------------------------
 
-SHAPES = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)),
-          ((5, 2, 3), (3, 4)), ((3,), (5, 3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)),
-          ((1, 2, 3), (5, 3, 4)), ((7, 1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)), ((0, 3), (3,
-                                                                                               4)),
-          ((2, 0), (0, 4)), ((4, 0, 3), (3, 2))]
+SHAPES = [
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3,)),
+    ((5, 2, 3), (3, 4)),
+    ((3,), (5, 3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((7, 1, 2, 3), (5, 3, 4)),
+    ((5, 2, 3), (1, 3, 4)),
+    ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)),
+    ((4, 0, 3), (3, 2)),
+]
 
 
 @pytest.mark.parametrize("a,b", SHAPES)
@@ -53,27 +66,50 @@ def test_matmul_dtypes(dtype):
     agree(lambda m, x, y: x @ y.T, x.astype(dtype), y.astype(dtype), scale=40)
 
 
-@pytest.mark.parametrize("a,b", [((2, 3), (4, 5)), ((2, 3), (4,)), ((3,), (4,)), ((5, 2, 3), (5, 4,
-                                                                                              3)),
-                                 ((5, 2, 3), (4, 3, 2)), ((), (3,)), ((2, 2, 3), (4, 5))])
+@pytest.mark.parametrize(
+    "a,b",
+    [
+        ((2, 3), (4, 5)),
+        ((2, 3), (4,)),
+        ((3,), (4,)),
+        ((5, 2, 3), (5, 4, 3)),
+        ((5, 2, 3), (4, 3, 2)),
+        ((), (3,)),
+        ((2, 2, 3), (4, 5)),
+    ],
+)
 def test_matmul_errors(a, b):
     assert_same_error(lambda m: m.matmul(m.ones(a), m.ones(b)), reference, message=False)
 
 
 def test_dtypes_must_agree():
-    for fun in (lambda m: m.ones(2, 2) @ m.ones(2, 2, dtype=m.float64),
-                lambda m: m.nn.functional.linear(m.ones(2, 2), m.ones(2, 2, dtype=m.float64)),
-                lambda m: m.dot(m.ones(2), m.ones(2, dtype=m.int64))):
+    for fun in (
+        lambda m: m.ones(2, 2) @ m.ones(2, 2, dtype=m.float64),
+        lambda m: m.nn.functional.linear(m.ones(2, 2), m.ones(2, 2, dtype=m.float64)),
+        lambda m: m.dot(m.ones(2), m.ones(2, dtype=m.int64)),
+    ):
         assert_same_error(fun, reference)
 
 
-@pytest.mark.parametrize("name,shapes", [
-    ("mm", [(2, 3), (3, 4)]), ("bmm", [(5, 2, 3), (5, 3, 4)]), ("mv", [(2, 3), (3,)]),
-    ("dot", [(3,), (3,)]), ("inner", [(2, 3), (4, 3)]), ("outer", [(2,), (3,)]),
-    ("kron", [(2, 3), (4,)]), ("addmm", [(4,), (2, 3), (3, 4)]), ("addmv", [(2,), (2, 3), (3,)]),
-    ("addr", [(2, 3), (2,), (3,)]), ("baddbmm", [(4,), (5, 2, 3), (5, 3, 4)]),
-    ("addbmm", [(2, 4), (5, 2, 3), (5, 3, 4)]), ("cross", [(4, 3), (4, 3)]),
-    ("chain_matmul", [(2, 3), (3, 7), (7, 4), (4, 2)])])
+@pytest.mark.parametrize(
+    "name,shapes",
+    [
+        ("mm", [(2, 3), (3, 4)]),
+        ("bmm", [(5, 2, 3), (5, 3, 4)]),
+        ("mv", [(2, 3), (3,)]),
+        ("dot", [(3,), (3,)]),
+        ("inner", [(2, 3), (4, 3)]),
+        ("outer", [(2,), (3,)]),
+        ("kron", [(2, 3), (4,)]),
+        ("addmm", [(4,), (2, 3), (3, 4)]),
+        ("addmv", [(2,), (2, 3), (3,)]),
+        ("addr", [(2, 3), (2,), (3,)]),
+        ("baddbmm", [(4,), (5, 2, 3), (5, 3, 4)]),
+        ("addbmm", [(2, 4), (5, 2, 3), (5, 3, 4)]),
+        ("cross", [(4, 3), (4, 3)]),
+        ("chain_matmul", [(2, 3), (3, 7), (7, 4), (4, 2)]),
+    ],
+)
 def test_named_products(name, shapes):
     arrays = [array(*s, seed=i) for i, s in enumerate(shapes)]
     agree(lambda m, *xs: getattr(m, name)(*xs), *arrays, scale=10)
@@ -89,12 +125,22 @@ def test_in_place_and_out():
     agree(lambda m, a: m.mm(a, a, out=m.empty(0)), array(3, 3), grad=False)
 
 
-@pytest.mark.parametrize("equation,shapes", [
-    ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij,j->i", [(2, 3), (3,)]), ("ii->i", [(3, 3)]),
-    ("ii", [(3, 3)]),
-    ("bij,bjk", [(5, 2, 3), (5, 3, 4)]), ("...i,...i->...", [(2, 5, 3), (5, 3)]),
-    ("ab,cd,be,ce->ad", [(2, 3), (4, 5), (3, 6), (4, 6)]), ("i,j->ij", [(2,), (3,)]),
-    ("ij->", [(2, 3)]), ("ij->ji", [(2, 3)]), ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)])])
+@pytest.mark.parametrize(
+    "equation,shapes",
+    [
+        ("ij,jk->ik", [(2, 3), (3, 4)]),
+        ("ij,j->i", [(2, 3), (3,)]),
+        ("ii->i", [(3, 3)]),
+        ("ii", [(3, 3)]),
+        ("bij,bjk", [(5, 2, 3), (5, 3, 4)]),
+        ("...i,...i->...", [(2, 5, 3), (5, 3)]),
+        ("ab,cd,be,ce->ad", [(2, 3), (4, 5), (3, 6), (4, 6)]),
+        ("i,j->ij", [(2,), (3,)]),
+        ("ij->", [(2, 3)]),
+        ("ij->ji", [(2, 3)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+    ],
+)
 def test_einsum(equation, shapes):
     arrays = [array(*s, seed=i) for i, s in enumerate(shapes)]
     agree(lambda m, *xs: m.einsum(equation, *xs), *arrays, scale=20)
@@ -102,8 +148,7 @@ def test_einsum(equation, shapes):
 
 def test_einsum_sublists_and_errors():
     agree(lambda m, x, y: m.einsum(x, [0, 1], y, [1, 2], [0, 2]), array(2, 3), array(3, 4))
-    assert_same_error(lambda m: m.einsum("ij,jk", m.ones(2, 3), m.ones(4, 5)), reference,
-                      message=False)
+    assert_same_error(lambda m: m.einsum("ij,jk", m.ones(2, 3), m.ones(4, 5)), reference, message=False)
 
 
 @pytest.mark.parametrize("dims", [0, 1, 2, ([0], [1]), ([1, 0], [0, 1])])
@@ -111,11 +156,10 @@ def test_tensordot(dims):
     agree(lambda m, x, y: m.tensordot(x, y, dims), array(3, 3), array(3, 3, seed=1), scale=10)
 
 
-@pytest.mark.parametrize("power", [0., 0.5, 1., 2., 3., np.inf])
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0, 3.0, np.inf])
 def test_cdist_with_equal_rows(power):
     x = array(3, 4)
-    agree(lambda m, a, b: m.cdist(a, b, p=power), x, np.concatenate([x[:1], array(2, 4, seed=1)]),
-          scale=100)
+    agree(lambda m, a, b: m.cdist(a, b, p=power), x, np.concatenate([x[:1], array(2, 4, seed=1)]), scale=100)
 
 
 # ---- linear algebra ------------------------------------------------------------------------------
@@ -128,8 +172,7 @@ def spd(*lead, n: int = 3):
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (0,)])
-@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigvalsh", "svdvals", "matrix_exp",
-                                  "pinv"])
+@pytest.mark.parametrize("name", ["cholesky", "inv", "det", "eigvalsh", "svdvals", "matrix_exp", "pinv"])
 def test_functions_of_matrices(name, lead):
     matrices = spd(*lead) if name != "matrix_exp" else spd(*lead) / 8
     agree(lambda m, a: getattr(m.linalg, name)(a), matrices, scale=200)
@@ -152,18 +195,28 @@ def test_rank_deficient():
     agree(lambda m, a: m.linalg.pinv(a, rtol=1e-4), a, scale=500, grad=False)
 
 
-@pytest.mark.parametrize("fun", [
-    lambda m: m.linalg.inv(m.ones(2, 3)), lambda m: m.linalg.inv(m.ones(3)),
-    lambda m: m.linalg.inv(m.ones(2, 2, dtype=m.int64))])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda m: m.linalg.inv(m.ones(2, 3)),
+        lambda m: m.linalg.inv(m.ones(3)),
+        lambda m: m.linalg.inv(m.ones(2, 2, dtype=m.int64)),
+    ],
+)
 def test_linalg_errors(fun):
     assert_same_error(fun, reference)
 
 
-@pytest.mark.parametrize("fun", [
-    lambda m: m.linalg.inv(m.zeros(2, 2)), lambda m: m.linalg.solve(m.zeros(2, 2), m.ones(2)),
-    lambda m: m.linalg.cholesky(-m.eye(2)),
-    lambda m: m.linalg.cholesky(m.diag(m.tensor([1., 2., -1., 4.]))),
-    lambda m: m.linalg.inv(m.zeros(3, 2, 2))])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda m: m.linalg.inv(m.zeros(2, 2)),
+        lambda m: m.linalg.solve(m.zeros(2, 2), m.ones(2)),
+        lambda m: m.linalg.cholesky(-m.eye(2)),
+        lambda m: m.linalg.cholesky(m.diag(m.tensor([1.0, 2.0, -1.0, 4.0]))),
+        lambda m: m.linalg.inv(m.zeros(3, 2, 2)),
+    ],
+)
 def test_failures_raise_linalg_error(fun):
     with pytest.raises(reference.linalg.LinAlgError) as theirs:
         fun(reference)
@@ -182,5 +235,6 @@ def test_irfft_and_shifts():
     agree(lambda m, x: m.fft.irfft(m.fft.rfft(x), n=5), array(3, 7))
     agree(lambda m, x: m.fft.ifftshift(m.fft.fftshift(x)), array(4, 5))
     for n in (0, 5, 6):
-        np.testing.assert_allclose(torch.fft.fftfreq(n, 0.5).numpy(),
-                                   reference.fft.fftfreq(n, 0.5).numpy() if n else [])
+        np.testing.assert_allclose(
+            torch.fft.fftfreq(n, 0.5).numpy(), reference.fft.fftfreq(n, 0.5).numpy() if n else []
+        )

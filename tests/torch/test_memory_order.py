@@ -3,6 +3,7 @@
 `layout_programs.txt` holds expressions of a tensor x (and y, z, c of ones that broadcast with it),
 and after an empty line those of images i, contiguous and channels-last.
 """
+
 import copy
 import io
 import pathlib
@@ -22,11 +23,19 @@ LIBRARIES = pytest.mark.parametrize("library", [torch, reference], ids=["ours", 
 def operands(library) -> dict:
     library.manual_seed(0)
     matrix, cube, batch = (library.rand(*shape) for shape in ((4, 3), (2, 3, 4), (2, 3, 4, 5)))
-    return {"plain": library.rand(3, 4), "transposed": matrix.t(), "permuted": cube.permute(2, 0, 1),
-            "swapped": cube.transpose(1, 2), "attention": batch.transpose(1, 2),
-            "sliced": cube.permute(2, 1, 0)[::2], "column": library.rand(1, 5).t(),
-            "reversed": cube.permute(2, 1, 0).clone(), "columns": library.rand(3, 4)[:, 1:3],
-            "mixed": batch.permute(0, 2, 3, 1)[:, 1:], "expanded": library.rand(3, 1).expand(3, 4)}
+    return {
+        "plain": library.rand(3, 4),
+        "transposed": matrix.t(),
+        "permuted": cube.permute(2, 0, 1),
+        "swapped": cube.transpose(1, 2),
+        "attention": batch.transpose(1, 2),
+        "sliced": cube.permute(2, 1, 0)[::2],
+        "column": library.rand(1, 5).t(),
+        "reversed": cube.permute(2, 1, 0).clone(),
+        "columns": library.rand(3, 4)[:, 1:3],
+        "mixed": batch.permute(0, 2, 3, 1)[:, 1:],
+        "expanded": library.rand(3, 1).expand(3, 4),
+    }
 
 
 def space(library, **names) -> dict:
@@ -44,9 +53,16 @@ def layout(library, program: str, names: dict):
 
 
 def layouts(library, program: str) -> dict:
-    return {name: layout(library, program, space(
-        library, x=x, y=library.ones(x.shape), z=library.ones(x.shape[-1]),
-        c=library.ones(x.shape[:-1] + (1,)))) for name, x in operands(library).items()}
+    return {
+        name: layout(
+            library,
+            program,
+            space(
+                library, x=x, y=library.ones(x.shape), z=library.ones(x.shape[-1]), c=library.ones(x.shape[:-1] + (1,))
+            ),
+        )
+        for name, x in operands(library).items()
+    }
 
 
 @pytest.mark.parametrize("program", PLAIN)
@@ -58,8 +74,10 @@ def image_layouts(library, program: str) -> list:
     library.manual_seed(0)
     images, kernel = library.rand(2, 2, 6, 6), library.rand(3, 2, 3, 3)
     last = library.channels_last
-    return [layout(library, program, space(library, i=i, k=kernel, kl=kernel.to(memory_format=last)))
-            for i in (images, images.to(memory_format=last))]
+    return [
+        layout(library, program, space(library, i=i, k=kernel, kl=kernel.to(memory_format=last)))
+        for i in (images, images.to(memory_format=last))
+    ]
 
 
 @pytest.mark.parametrize("program", IMAGES)
@@ -69,7 +87,7 @@ def test_strides_of_images(program):
 
 @LIBRARIES
 def test_results_in_another_order_are_tensors_as_others(library):
-    y = library.arange(6.).reshape(2, 3).t() + 1
+    y = library.arange(6.0).reshape(2, 3).t() + 1
     assert not y.is_contiguous() and y.t().is_contiguous() and not y._is_view()
     with pytest.raises(RuntimeError, match="view size is not compatible"):
         y.view(-1)
@@ -107,12 +125,13 @@ def test_out_takes_the_order(library):
 @LIBRARIES
 def test_a_network_in_channels_last(library):
     nn = library.nn
-    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-                        nn.Conv2d(8, 4, 3), nn.GELU()).to(memory_format=library.channels_last)
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 3), nn.GELU()
+    ).to(memory_format=library.channels_last)
     x = library.rand(2, 3, 12, 12).contiguous(memory_format=library.channels_last)
     out = net(x)
     assert out.is_contiguous(memory_format=library.channels_last) and not out.is_contiguous()
     out.square().mean().backward()
     assert net[0].weight.grad.is_contiguous(memory_format=library.channels_last)
-    library.optim.SGD(net.parameters(), lr=.1).step()
+    library.optim.SGD(net.parameters(), lr=0.1).step()
     assert net[0].weight.is_contiguous(memory_format=library.channels_last)

@@ -1,5 +1,6 @@
 """The meta device against PyTorch's: `meta_programs.txt` holds expressions, of which shape, dtype,
 strides, device, and the errors are compared."""
+
 from __future__ import annotations
 
 import copy
@@ -67,13 +68,14 @@ class Tools:
     def trained(self, name: str):
         """A parameter and the optimizer's state after a step."""
         model = self.nn.Linear(4, 3, device="meta")
-        optimizer = getattr(self.torch.optim, name)(model.parameters(), lr=.1)
+        optimizer = getattr(self.torch.optim, name)(model.parameters(), lr=0.1)
 
         def closure():
             optimizer.zero_grad()
             loss = model(self.M(2, 4)).pow(2).mean()
             loss.backward()
             return loss
+
         optimizer.step(closure)
         state = optimizer.state_dict()["state"].get(0, {})
         return [model.weight, {k: state[k] for k in sorted(state) if state[k] is not None}]
@@ -89,8 +91,7 @@ class Tools:
         torch, nn = self.torch, self.nn
         torch.manual_seed(3)
         with torch.device("meta"):
-            modules = nn.Sequential(nn.Linear(4, 3), nn.Conv2d(1, 2, 3), nn.Embedding(3, 2),
-                                    nn.LSTM(2, 3))
+            modules = nn.Sequential(nn.Linear(4, 3), nn.Conv2d(1, 2, 3), nn.Embedding(3, 2), nn.LSTM(2, 3))
         modules.to_empty(device="cpu")
         for module in modules:
             module.reset_parameters()
@@ -109,6 +110,7 @@ class Tools:
         def log(function):
             with Mode():
                 return function()
+
         return [program(log), calls]
 
 
@@ -116,8 +118,15 @@ def described(x, strides: bool = True):
     """Tensors by what is to agree; what holds them as it is."""
     if isinstance(x, (reference.Tensor, ours.Tensor)):
         assert x.is_meta == (x.device.type == "meta")
-        return (tuple(x.shape), str(x.dtype), str(x.device), x.requires_grad, type(x).__name__,
-                x.stride() if 0 not in x.shape else None, x.storage_offset())
+        return (
+            tuple(x.shape),
+            str(x.dtype),
+            str(x.device),
+            x.requires_grad,
+            type(x).__name__,
+            x.stride() if 0 not in x.shape else None,
+            x.storage_offset(),
+        )
     if isinstance(x, dict):
         return {k: described(v) for k, v in x.items()}
     if isinstance(x, (list, tuple)):
@@ -128,8 +137,13 @@ def described(x, strides: bool = True):
 def outcome(torch, program: str):
     """What a program gives, or its error."""
     tools = Tools(torch)
-    space = {"copy": copy, "pickle": pickle, "numpy": numpy, "torch": torch,
-             **{k: getattr(tools, k) for k in dir(tools) if k[0] != "_"}}
+    space = {
+        "copy": copy,
+        "pickle": pickle,
+        "numpy": numpy,
+        "torch": torch,
+        **{k: getattr(tools, k) for k in dir(tools) if k[0] != "_"},
+    }
     try:
         torch.manual_seed(0)
         return described(eval(program, space))
@@ -175,31 +189,45 @@ def test_nothing_is_computed_or_recorded():
 
 
 def test_what_is_recorded_before_goes_on():
-    a = ours.arange(4.) * 3
+    a = ours.arange(4.0) * 3
     meta = ours.empty(4, device="meta")
     made = [meta * 2.5 + ours.tensor(1.5), meta.sum() * 7]
     b = a * 2.5 + 1
     c = a.sum() + ours.tensor(1.5)
     assert all(x.is_meta for x in made)
-    assert b.tolist() == [1., 8.5, 16., 23.5] and c.item() == 19.5
+    assert b.tolist() == [1.0, 8.5, 16.0, 23.5] and c.item() == 19.5
 
 
-@pytest.mark.parametrize("write", [
-    lambda m, c: c.add_(m), lambda m, c: m.add_(c), lambda m, c: c[0].add_(m[0]),
-    lambda m, c: c.fill_(m[0]), lambda m, c: ours.mm(c.view(3, 1), m.view(1, 3)),
-    lambda m, c: c[m.long()]])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda m, c: c.add_(m),
+        lambda m, c: m.add_(c),
+        lambda m, c: c[0].add_(m[0]),
+        lambda m, c: c.fill_(m[0]),
+        lambda m, c: ours.mm(c.view(3, 1), m.view(1, 3)),
+        lambda m, c: c[m.long()],
+    ],
+)
 def test_garbage_is_an_error(write):
     """PyTorch returns memory as it is, or the tensor unchanged."""
     m, c = ours.empty(3, device="meta"), ours.ones(3)
     with pytest.raises(RuntimeError, match="is not on the expected device|no data"):
         write(m, c)
-    assert c.tolist() == [1., 1., 1.]
+    assert c.tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("read", [
-    lambda m: m.nonzero(), lambda m: m[m > 0], lambda m: m.unique(),
-    lambda m: m.masked_select(m > 0), lambda m: ours.bincount(m.long()),
-    lambda m: ours.equal(m, m)])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda m: m.nonzero(),
+        lambda m: m[m > 0],
+        lambda m: m.unique(),
+        lambda m: m.masked_select(m > 0),
+        lambda m: ours.bincount(m.long()),
+        lambda m: ours.equal(m, m),
+    ],
+)
 def test_errors_say_what_is_the_matter(read):
     with pytest.raises(NotImplementedError, match="depends on the elements"):
         read(ours.empty(3, device="meta"))
@@ -224,6 +252,7 @@ def test_files_of_the_other_library(save, load):
 
 def test_at_once_and_other_threads():
     import threading
+
     made = []
     with engine.at_once("a test"):
         meta = ours.empty(3, device="meta")
@@ -238,8 +267,8 @@ def test_at_once_and_other_threads():
 def test_every_tier(tier):
     with engine.forced_tier(tier):
         x = ours.empty(3, device="meta", requires_grad=True)
-        (x * ours.tensor(2.)).sum().backward()
-        assert x.grad.is_meta and (ours.ones(3) + 1).tolist() == [2., 2., 2.]
+        (x * ours.tensor(2.0)).sum().backward()
+        assert x.grad.is_meta and (ours.ones(3) + 1).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_lazy_under_the_context():
@@ -254,6 +283,7 @@ def test_parametrize():
     class Symmetric(ours.nn.Module):
         def forward(self, x):
             return x.triu() + x.triu(1).transpose(-1, -2)
+
     layer, parametrize = ours.nn.Linear(3, 3, device="meta"), ours.nn.utils.parametrize
     parametrize.register_parametrization(layer, "weight", Symmetric())
     assert layer.weight.is_meta and layer(ours.empty(2, 3, device="meta")).is_meta

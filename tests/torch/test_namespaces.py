@@ -1,4 +1,5 @@
 """The namespaces around the ops: what they answer without a GPU, what is missing, small tools."""
+
 import importlib
 import io
 import json
@@ -31,8 +32,7 @@ def test_version():
     assert torch.torch_version.TorchVersion("2.0") == "2.0.0"
 
 
-@pytest.mark.parametrize("other", ["1.13.1", "2.0", "2.6.0", "2.7.1", "2.8", "2.10.0", "3",
-                                   (2, 7, 1), (2,), (1, 9)])
+@pytest.mark.parametrize("other", ["1.13.1", "2.0", "2.6.0", "2.7.1", "2.8", "2.10.0", "3", (2, 7, 1), (2,), (1, 9)])
 def test_version_compares_like_pytorch(other):
     ours, theirs = (t.torch_version.TorchVersion("2.7.0") for t in (torch, reference))
     for name in ("lt", "le", "eq", "ne", "ge", "gt"):
@@ -48,13 +48,24 @@ def test_version_of_nonsense_compares_as_text():
 # ---- what is missing -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["fx.experimental.proxy_tensor.make_fx", "export.export", "onnx.export",
-                                  "sparse_csr_tensor",
-                                  "nested.nested_tensor",
-                                  "ao.quantization.quantize_dynamic", "jit.save",
-                                  "distributed.rpc.init_rpc", "utils.cpp_extension.load",
-                                  "masked.masked_tensor", "package.PackageImporter",
-                                  "serialization.skip_data", "hub.list"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fx.experimental.proxy_tensor.make_fx",
+        "export.export",
+        "onnx.export",
+        "sparse_csr_tensor",
+        "nested.nested_tensor",
+        "ao.quantization.quantize_dynamic",
+        "jit.save",
+        "distributed.rpc.init_rpc",
+        "utils.cpp_extension.load",
+        "masked.masked_tensor",
+        "package.PackageImporter",
+        "serialization.skip_data",
+        "hub.list",
+    ],
+)
 def test_missing_names_raise_at_use(name):
     thing = torch
     module = torch
@@ -77,8 +88,13 @@ def test_missing_classes_can_be_asked_about_but_not_derived_from():
 
 
 def test_missing_modules_can_be_imported():
-    for name in ("fx.experimental.symbolic_shapes", "distributed.fsdp",
-                 "ao.quantization", "distributed.checkpoint.state_dict", "monitor"):
+    for name in (
+        "fx.experimental.symbolic_shapes",
+        "distributed.fsdp",
+        "ao.quantization",
+        "distributed.checkpoint.state_dict",
+        "monitor",
+    ):
         module = importlib.import_module(f"functorch_core.torch.{name}")
         assert dir(module)
     with pytest.raises(ModuleNotFoundError):
@@ -104,10 +120,12 @@ def test_dir():
 
 
 def test_lazy_modules_are_not_imported():
-    code = ("import sys, functorch_core.torch\n"
-            "late = ('cuda', 'amp', 'serialization', 'distributed', 'testing', 'jit', 'profiler', "
-            "'multiprocessing', 'backends', 'fx')\n"
-            "print([n for n in late if f'functorch_core.torch.{n}' in sys.modules])\n")
+    code = (
+        "import sys, functorch_core.torch\n"
+        "late = ('cuda', 'amp', 'serialization', 'distributed', 'testing', 'jit', 'profiler', "
+        "'multiprocessing', 'backends', 'fx')\n"
+        "print([n for n in late if f'functorch_core.torch.{n}' in sys.modules])\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -129,9 +147,20 @@ def test_cuda_is_not_available():
 
 
 @needs_no_gpu
-@pytest.mark.parametrize("call", ["current_device", "synchronize", "get_device_name",
-                                  "current_stream", "get_rng_state", "mem_get_info", "init",
-                                  "initial_seed", "get_device_capability"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "current_device",
+        "synchronize",
+        "get_device_name",
+        "current_stream",
+        "get_rng_state",
+        "mem_get_info",
+        "init",
+        "initial_seed",
+        "get_device_capability",
+    ],
+)
 def test_cuda_raises_as_pytorch_does(call):
     for t in (torch, reference):
         with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
@@ -174,6 +203,7 @@ def test_streams_of_the_cpu():
 
 def test_backends():
     import functorch_core.torch.backends.cudnn as cudnn
+
     assert cudnn is torch.backends.cudnn and not cudnn.is_available() and cudnn.version() is None
     cudnn.benchmark, cudnn.deterministic = True, True
     cudnn.benchmark = cudnn.deterministic = False
@@ -247,6 +277,7 @@ def test_future_switches(t):
 def test_compile():
     def double(x):
         return x * 2
+
     assert torch.compile(double) is double
     assert torch.compile(double, mode="max-autotune", fullgraph=True, backend="eager") is double
     assert torch.compile(dynamic=True)(double) is double
@@ -266,6 +297,7 @@ def test_jit():
     def call(x):
         seen.append(x)
         return x
+
     assert torch.jit.script(call) is call and torch.jit.trace(call, (torch.ones(1),)) is call
     assert len(seen) == 1 and not torch.jit.is_scripting() and not torch.jit.is_tracing()
 
@@ -281,6 +313,7 @@ def test_jit():
         @torch.jit.unused
         def three(self):
             return 3
+
     module = torch.jit.script(Module())
     assert (module.one(), module.two(), module.three()) == (1, 2, 3)
     assert torch.jit.isinstance([1], list[int]) and isinstance(module, torch.jit.ScriptModule)
@@ -319,7 +352,7 @@ def test_distributed_of_one_process():
         dist.init_process_group("gloo", rank=0, world_size=2)
     dist.init_process_group("gloo", rank=0, world_size=1)
     try:
-        x, y = torch.arange(3.), torch.zeros(3)
+        x, y = torch.arange(3.0), torch.zeros(3)
         assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")
         assert dist.all_reduce(x) is None and x.tolist() == [0, 1, 2]
         assert dist.all_reduce(x, op=dist.ReduceOp.MAX, async_op=True).wait()
@@ -344,23 +377,37 @@ def test_distributed_of_one_process():
 def pairs(t):
     """(actual, expected, options) that are close, and that are not."""
     close = [
-        (t.ones(2), t.ones(2) + 1e-7, {}), (3, 3, {}), (1.0, 1.0 + 1e-9, {}), (True, True, {}),
-        ([t.ones(1), {"a": 2.0}], [t.ones(1), {"a": 2.0}], {}), (None, None, {}),
+        (t.ones(2), t.ones(2) + 1e-7, {}),
+        (3, 3, {}),
+        (1.0, 1.0 + 1e-9, {}),
+        (True, True, {}),
+        ([t.ones(1), {"a": 2.0}], [t.ones(1), {"a": 2.0}], {}),
+        (None, None, {}),
         (t.tensor(float("nan")), t.tensor(float("nan")), {"equal_nan": True}),
         (t.ones(2), t.ones(2).double(), {"check_dtype": False}),
-        (t.tensor([1, 2]), t.tensor([1, 2]), {}), (t.zeros(0), t.zeros(0), {}),
+        (t.tensor([1, 2]), t.tensor([1, 2]), {}),
+        (t.zeros(0), t.zeros(0), {}),
         (t.tensor([1.0]), t.tensor([1.1]), {"rtol": 0, "atol": 0.2}),
         (t.tensor(1 + 1j), t.tensor(1 + 1j), {}),
         (np.ones(2), np.ones(2), {}),
     ]
     far = [
-        (t.ones(3), t.tensor([1.0, 2.0, 1.0]), {}), (t.ones(2), t.ones(3), {}),
-        (t.ones(2), t.ones(2).double(), {}), (1, 1.0, {}), (1.0, 2.0, {}), (True, False, {}),
-        (t.tensor([1, 2]), t.tensor([1, 3]), {}), ([1, 2], [1], {}), ({"a": 1}, {"b": 1}, {}),
-        (t.tensor(1.0), t.tensor(2.0), {}), ([t.ones(1)], [t.zeros(1)], {}),
+        (t.ones(3), t.tensor([1.0, 2.0, 1.0]), {}),
+        (t.ones(2), t.ones(3), {}),
+        (t.ones(2), t.ones(2).double(), {}),
+        (1, 1.0, {}),
+        (1.0, 2.0, {}),
+        (True, False, {}),
+        (t.tensor([1, 2]), t.tensor([1, 3]), {}),
+        ([1, 2], [1], {}),
+        ({"a": 1}, {"b": 1}, {}),
+        (t.tensor(1.0), t.tensor(2.0), {}),
+        ([t.ones(1)], [t.zeros(1)], {}),
         (t.tensor(float("nan")), t.tensor(float("nan")), {}),
         (t.ones(2, 2), t.ones(2, 2).t(), {"check_stride": True}),
-        (t.ones(3), t.zeros(3), {"rtol": 0, "atol": 0}), (t.ones(2), "text", {}), (None, 1, {}),
+        (t.ones(3), t.zeros(3), {"rtol": 0, "atol": 0}),
+        (t.ones(2), "text", {}),
+        (None, 1, {}),
     ]
     return close, far
 
@@ -401,8 +448,9 @@ def test_make_tensor(dtype):
         found.append((made.numpy(), str(made.dtype)))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]
-    made = torch.testing.make_tensor((3, 4), dtype=torch.float32, device="cpu", low=1, high=2,
-                                     noncontiguous=True, requires_grad=True)
+    made = torch.testing.make_tensor(
+        (3, 4), dtype=torch.float32, device="cpu", low=1, high=2, noncontiguous=True, requires_grad=True
+    )
     assert not made.is_contiguous() and made.requires_grad and 1 <= made.min().item() < 2
 
 
@@ -443,10 +491,10 @@ def test_hub(tmp_path, monkeypatch):
 def test_profiler(tmp_path):
     profiler, ready = torch.profiler, []
     plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
-    assert [plan(i).name for i in range(6)] == ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE",
-                                                "NONE", "NONE"]
-    with profiler.profile(schedule=plan, on_trace_ready=lambda p: ready.append(
-            [e.key for e in p.key_averages()])) as profile:
+    assert [plan(i).name for i in range(6)] == ["NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE", "NONE"]
+    with profiler.profile(
+        schedule=plan, on_trace_ready=lambda p: ready.append([e.key for e in p.key_averages()])
+    ) as profile:
         for i in range(5):
             with profiler.record_function(f"step {i}"):
                 torch.ones(3).sum()
@@ -470,7 +518,7 @@ def test_multiprocessing_names():
 def test_storages(t):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        x = t.arange(4.)
+        x = t.arange(4.0)
         typed, untyped = x.storage(), x.untyped_storage()
         assert typed.size() == 4 and typed.tolist() == [0, 1, 2, 3] and typed[1] == 1
         assert untyped.nbytes() == 16 and len(untyped) == 16 and untyped[7] == 63
@@ -487,7 +535,8 @@ def test_storages(t):
 def test_memory_at_data_ptr():
     """Libraries such as safetensors read it."""
     import ctypes
-    x = torch.arange(3.)
+
+    x = torch.arange(3.0)
     pointer = x.data_ptr()
     x.add_(1)
     assert x.data_ptr() == pointer
@@ -508,10 +557,12 @@ BACKENDS = ("openmp", "mkl", "mkldnn", "nnpack", "mps", "cusparselt", "kleidiai"
 @pytest.mark.parametrize("name", BACKENDS)
 def test_backends_answer_as_on_cpu(name):
     reference = pytest.importorskip("torch")
-    ours, theirs = (importlib.import_module(f"{library}.backends.{name}")
-                    for library in ("functorch_core.torch", "torch"))
+    ours, theirs = (
+        importlib.import_module(f"{library}.backends.{name}") for library in ("functorch_core.torch", "torch")
+    )
     assert ours.is_available() is theirs.is_available()
     assert torch.backends.cuda.is_built() is reference.backends.cuda.is_built()
     assert repr(torch.backends.cuda.preferred_linalg_library()) == repr(
-        reference.backends.cuda.preferred_linalg_library())
+        reference.backends.cuda.preferred_linalg_library()
+    )
     assert torch.backends.mha.get_fastpath_enabled() is reference.backends.mha.get_fastpath_enabled()

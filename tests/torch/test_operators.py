@@ -1,4 +1,5 @@
 """torch.ops and torch.library."""
+
 import copy
 from typing import Optional
 
@@ -17,37 +18,62 @@ BOTH = pytest.mark.parametrize("t", [torch, reference], ids=["ours", "theirs"])
 def calls(t):
     """Results of operators, by their names."""
     aten, x = t.ops.aten, t.linspace(-1, 1, 12).reshape(3, 4)
-    image, i = t.arange(36.).reshape(1, 1, 6, 6), t.tensor([2, 0])
+    image, i = t.arange(36.0).reshape(1, 1, 6, 6), t.tensor([2, 0])
     return {
-        "add.Tensor": aten.add.Tensor(x, x, alpha=2), "add.Scalar": aten.add.Scalar(x, 3),
-        "add": aten.add(self=x, other=1), "mul_": aten.mul_.Tensor(x.clone(), x),
-        "sum": aten.sum.dim_IntList(x, [1], True), "mean": aten.mean.dim(x, [0]),
-        "mm": aten.mm.default(x, x.t()), "addmm": aten.addmm(x[:, :3], x, x.t()),
-        "view": aten.view.default(x, [4, 3]), "expand": aten.expand(x[:1], [3, 4]),
-        "slice": aten.slice.Tensor(x, 1, 0, 4, 2), "select": aten.select.int(x, 0, 1),
-        "index": aten.index.Tensor(x, [None, i]), "alias": aten.alias(x),
-        "max": aten.max.dim(x, 1)[1], "where": aten.where.self(x > 0, x, -x),
-        "softmax": aten._softmax(x, 1, False), "log_softmax": aten._log_softmax.default(x, 0, False),
+        "add.Tensor": aten.add.Tensor(x, x, alpha=2),
+        "add.Scalar": aten.add.Scalar(x, 3),
+        "add": aten.add(self=x, other=1),
+        "mul_": aten.mul_.Tensor(x.clone(), x),
+        "sum": aten.sum.dim_IntList(x, [1], True),
+        "mean": aten.mean.dim(x, [0]),
+        "mm": aten.mm.default(x, x.t()),
+        "addmm": aten.addmm(x[:, :3], x, x.t()),
+        "view": aten.view.default(x, [4, 3]),
+        "expand": aten.expand(x[:1], [3, 4]),
+        "slice": aten.slice.Tensor(x, 1, 0, 4, 2),
+        "select": aten.select.int(x, 0, 1),
+        "index": aten.index.Tensor(x, [None, i]),
+        "alias": aten.alias(x),
+        "max": aten.max.dim(x, 1)[1],
+        "where": aten.where.self(x > 0, x, -x),
+        "softmax": aten._softmax(x, 1, False),
+        "log_softmax": aten._log_softmax.default(x, 0, False),
         "softmax_backward": aten._softmax_backward_data(x, aten._softmax(x, 1, False), 1, x.dtype),
-        "log_softmax_backward": aten._log_softmax_backward_data(
-            x, aten._log_softmax(x, 1, False), 1, x.dtype),
-        "to_copy": aten._to_copy(x, dtype=t.float64), "item": aten._local_scalar_dense(x[0, 0]),
-        "mse_loss": aten.mse_loss(x, x * 2, 2), "huber_loss": aten.huber_loss(x, x * 2, 1, 0.1),
+        "log_softmax_backward": aten._log_softmax_backward_data(x, aten._log_softmax(x, 1, False), 1, x.dtype),
+        "to_copy": aten._to_copy(x, dtype=t.float64),
+        "item": aten._local_scalar_dense(x[0, 0]),
+        "mse_loss": aten.mse_loss(x, x * 2, 2),
+        "huber_loss": aten.huber_loss(x, x * 2, 1, 0.1),
         "nll_loss": aten.nll_loss(x, t.tensor([0, 1, 2]), None, 1, 1),
-        "gelu": aten.gelu(x, approximate="tanh"), "elu": aten.elu(x, 0.5, 2, 3),
-        "embedding": aten.embedding.default(x, i), "sym_size": aten.sym_size.int(x, 1),
-        "convolution": aten.convolution(image, t.ones(1, 1, 3, 3), None, [1, 1], [1, 1], [1, 1],
-                                        False, [0, 0], 1),
+        "gelu": aten.gelu(x, approximate="tanh"),
+        "elu": aten.elu(x, 0.5, 2, 3),
+        "embedding": aten.embedding.default(x, i),
+        "sym_size": aten.sym_size.int(x, 1),
+        "convolution": aten.convolution(image, t.ones(1, 1, 3, 3), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1),
         "max_pool2d_backward": aten.max_pool2d_with_indices_backward(
-            image[..., ::2, ::2], image, [2, 2], [2, 2], [0, 0], [1, 1], False,
-            t.nn.functional.max_pool2d(image, 2, return_indices=True)[1]),
-        "max_pool2d": aten.max_pool2d(image, [2, 2]), "avg_pool2d": aten.avg_pool2d(image, [2, 2]),
-        "pad": aten.constant_pad_nd(x, [1, 2], 3), "reflect": aten.reflection_pad1d(x, [1, 1]),
+            image[..., ::2, ::2],
+            image,
+            [2, 2],
+            [2, 2],
+            [0, 0],
+            [1, 1],
+            False,
+            t.nn.functional.max_pool2d(image, 2, return_indices=True)[1],
+        ),
+        "max_pool2d": aten.max_pool2d(image, [2, 2]),
+        "avg_pool2d": aten.avg_pool2d(image, [2, 2]),
+        "pad": aten.constant_pad_nd(x, [1, 2], 3),
+        "reflect": aten.reflection_pad1d(x, [1, 1]),
         "replicate": aten.replication_pad2d(image, [1, 1, 1, 0]),
-        "norm": aten.linalg_vector_norm(x, 2), "erfcx": aten.special_erfcx(x),
-        "fft": aten.fft_rfft(x).abs(), "arange": aten.arange.start_step(1, 7, 2),
-        "full": aten.full([2, 2], 7.), "cat": aten.cat([x, x], 1), "t": aten.t(x),
-        "layer_norm": aten.layer_norm(x, [4]), "rsub": aten.rsub.Scalar(x, 1),
+        "norm": aten.linalg_vector_norm(x, 2),
+        "erfcx": aten.special_erfcx(x),
+        "fft": aten.fft_rfft(x).abs(),
+        "arange": aten.arange.start_step(1, 7, 2),
+        "full": aten.full([2, 2], 7.0),
+        "cat": aten.cat([x, x], 1),
+        "t": aten.t(x),
+        "layer_norm": aten.layer_norm(x, [4]),
+        "rsub": aten.rsub.Scalar(x, 1),
     }
 
 
@@ -56,8 +82,7 @@ def test_operators_of_aten():
     for name, expected in theirs.items():
         if isinstance(expected, reference.Tensor):
             assert str(ours[name].dtype) == str(expected.dtype), name
-            np.testing.assert_allclose(ours[name].numpy(), expected.numpy(), rtol=2e-6, atol=1e-6,
-                                       err_msg=name)
+            np.testing.assert_allclose(ours[name].numpy(), expected.numpy(), rtol=2e-6, atol=1e-6, err_msg=name)
         else:
             assert ours[name] == expected, name
 
@@ -66,7 +91,11 @@ def test_operators_of_aten():
 def test_names_of_operators(t):
     add = t.ops.aten.add
     assert (str(add), str(add.Tensor), add.Tensor.name(), t.ops.aten.mm.default.name()) == (
-        "aten.add", "aten.add.Tensor", "aten::add.Tensor", "aten::mm")
+        "aten.add",
+        "aten.add.Tensor",
+        "aten::add.Tensor",
+        "aten::mm",
+    )
     assert repr(add.Tensor) == "<OpOverload(op='aten.add', overload='Tensor')>"
     assert repr(add) == "<OpOverloadPacket(op='aten.add')>"
     assert add.Tensor is add.Tensor and add.Tensor.overloadpacket is t.ops.aten.add
@@ -105,6 +134,7 @@ def defined(t, name):
 
     def sine(x, scale=1.0):
         return t.from_numpy(np.sin(x.numpy()) * scale)
+
     sine.__annotations__ = {"x": Tensor, "scale": float, "return": Tensor}
     return t.library.custom_op(f"zoo::{name}", sine, mutates_args=())
 
@@ -117,8 +147,7 @@ def test_custom_op(t):
     assert repr(sine) == "<CustomOpDef(zoo::sine)>"
     packet = t.ops.zoo.sine
     assert packet(x).shape == (5,) and str(packet.default) == "zoo.sine.default"
-    assert str(packet.default._schema) == "zoo::sine(Tensor x, float scale=1.) -> Tensor" or (
-        t is torch)
+    assert str(packet.default._schema) == "zoo::sine(Tensor x, float scale=1.) -> Tensor" or (t is torch)
     with pytest.raises(RuntimeError):
         packet()
     with pytest.raises(RuntimeError):
@@ -140,8 +169,9 @@ def test_custom_op_with_derivatives(t):
 
     def backward(ctx, grad):
         assert ctx.needs_input_grad == (True, False)
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         return grad * x.cos() * ctx.scale, None
+
     sine.register_autograd(backward, setup_context=setup_context)
     x = t.linspace(0, 1, 5).requires_grad_()
     sine(x, 3.0).sum().backward()
@@ -153,8 +183,7 @@ def test_custom_op_on_batches(t):
     sine = defined(t, "sine_on_batches")
     x = t.linspace(0, 1, 6).reshape(2, 3)
     sine.register_vmap(lambda info, in_dims, x, scale=1.0: (sine(x, scale), in_dims[0]))
-    np.testing.assert_allclose(t.func.vmap(sine, in_dims=1, out_dims=1)(x).numpy(),
-                               np.sin(x.numpy()), rtol=1e-6)
+    np.testing.assert_allclose(t.func.vmap(sine, in_dims=1, out_dims=1)(x).numpy(), np.sin(x.numpy()), rtol=1e-6)
 
 
 def test_custom_op_on_batches_without_a_rule():
@@ -168,12 +197,12 @@ def test_custom_op_of_lists(t):
     def total(xs, weight=None):
         out = sum(x.detach() for x in xs)
         return out if weight is None else out * weight.detach()
-    total.__annotations__ = {"xs": list[t.Tensor], "weight": Optional[t.Tensor],
-                             "return": t.Tensor}
+
+    total.__annotations__ = {"xs": list[t.Tensor], "weight": Optional[t.Tensor], "return": t.Tensor}
     op = t.library.custom_op("zoo::total", total, mutates_args=())
-    op.register_autograd(lambda ctx, grad: ([grad] * ctx.n,),
-                         setup_context=lambda ctx, inputs, output: setattr(ctx, "n",
-                                                                           len(inputs[0])))
+    op.register_autograd(
+        lambda ctx, grad: ([grad] * ctx.n,), setup_context=lambda ctx, inputs, output: setattr(ctx, "n", len(inputs[0]))
+    )
     x, y = t.ones(2).requires_grad_(), t.ones(2).requires_grad_()
     op([x, y]).sum().backward()
     assert x.grad.tolist() == y.grad.tolist() == [1, 1]
@@ -183,6 +212,7 @@ def test_custom_op_of_lists(t):
 def test_custom_op_that_writes(t):
     def twice_(x):
         x.mul_(2)
+
     twice_.__annotations__ = {"x": t.Tensor, "return": None}
     op = t.library.custom_op("zoo::twice_", twice_, mutates_args=("x",))
     x = t.ones(2)
@@ -216,6 +246,7 @@ def test_define_and_impl(t):
     @t.library.register_fake("zoo::halved")
     def _(x):
         return t.empty_like(x)
+
     assert t.ops.zoo.halved(t.ones(1)).item() == 0.5
     with pytest.raises((RuntimeError, AttributeError), match="does not exist|no attribute"):
         t.library.register_autograd("zoo::nowhere", lambda ctx, g: g)
@@ -227,14 +258,23 @@ def test_inferred_schemas(t):
 
     def f(x, n, y=None, flag=True, *, sizes, dtype=None, rate=0.5, mode="a"):
         pass
-    f.__annotations__ = {"x": Tensor, "n": int, "y": Optional[Tensor], "flag": bool,
-                         "sizes": list[int], "dtype": Optional[t.dtype], "rate": float,
-                         "mode": str, "return": tuple[Tensor, Tensor]}
+
+    f.__annotations__ = {
+        "x": Tensor,
+        "n": int,
+        "y": Optional[Tensor],
+        "flag": bool,
+        "sizes": list[int],
+        "dtype": Optional[t.dtype],
+        "rate": float,
+        "mode": str,
+        "return": tuple[Tensor, Tensor],
+    }
     assert t.library.infer_schema(f, mutates_args=()) == (
         "(Tensor x, SymInt n, Tensor? y=None, bool flag=True, *, SymInt[] sizes, "
-        "ScalarType? dtype=None, float rate=0.5, str mode=\"a\") -> (Tensor, Tensor)")
-    assert t.library.infer_schema(f, mutates_args={"y"}).startswith(
-        "(Tensor x, SymInt n, Tensor(a2!)? y=None")
+        'ScalarType? dtype=None, float rate=0.5, str mode="a") -> (Tensor, Tensor)'
+    )
+    assert t.library.infer_schema(f, mutates_args={"y"}).startswith("(Tensor x, SymInt n, Tensor(a2!)? y=None")
     with pytest.raises(ValueError, match="mutates_args"):
         t.library.infer_schema(f, mutates_args={"z"})
     del f.__annotations__["n"]

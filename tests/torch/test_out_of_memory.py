@@ -1,11 +1,12 @@
 """Requests for more memory than there is: an error that names the size, and all goes on."""
+
 from __future__ import annotations
 
 import pytest
 
 from functorch_core import engine, torch
 
-HUGE = 10 ** 15  # floats: four petabytes, more than can be addressed
+HUGE = 10**15  # floats: four petabytes, more than can be addressed
 SIZE = r"4000000000000000"
 
 
@@ -15,17 +16,27 @@ def engine_is_usable():
     before = torch.ones(3) + 1
     engine.flush()
     yield
-    assert (before * 2).tolist() == [4., 4., 4.]
+    assert (before * 2).tolist() == [4.0, 4.0, 4.0]
     layer = torch.nn.Linear(3, 1)
     layer(before).sum().backward()
-    assert layer.weight.grad.tolist() == [[2., 2., 2.]]
+    assert layer.weight.grad.tolist() == [[2.0, 2.0, 2.0]]
 
 
-@pytest.mark.parametrize("make", [
-    lambda: torch.empty(HUGE), lambda: torch.zeros(10 ** 8, 10 ** 7), lambda: torch.ones(HUGE),
-    lambda: torch.full((HUGE,), 3.), lambda: torch.rand(HUGE), lambda: torch.ones(1).new_zeros(HUGE),
-    lambda: torch.ones(2).resize_(HUGE), lambda: torch.nn.Linear(10 ** 8, 10 ** 7),
-    lambda: torch.nn.Embedding(10 ** 8, 10 ** 7)], ids=range(9))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.empty(HUGE),
+        lambda: torch.zeros(10**8, 10**7),
+        lambda: torch.ones(HUGE),
+        lambda: torch.full((HUGE,), 3.0),
+        lambda: torch.rand(HUGE),
+        lambda: torch.ones(1).new_zeros(HUGE),
+        lambda: torch.ones(2).resize_(HUGE),
+        lambda: torch.nn.Linear(10**8, 10**7),
+        lambda: torch.nn.Embedding(10**8, 10**7),
+    ],
+    ids=range(9),
+)
 def test_a_factory_names_the_size(make):
     with pytest.raises(RuntimeError, match=f"allocate {SIZE} bytes"):
         make()
@@ -40,27 +51,27 @@ def test_it_is_a_memory_error_too():
 def test_inside_a_recording(tier):
     """The product of 10 million rows and columns fails where it is read, if not before."""
     with engine.forced_tier(tier):
-        row = torch.ones(10 ** 7)
+        row = torch.ones(10**7)
         with pytest.raises(RuntimeError, match="400000000000000 bytes|exhausted|EXHAUSTED"):
             (row[:, None] * row).tolist()
 
 
 def test_what_was_recorded_before_is_intact():
-    kept = torch.arange(4.) + 1
+    kept = torch.arange(4.0) + 1
     kept.tolist()
-    product = torch.ones(10 ** 8, 1) * torch.ones(1, 10 ** 7)
+    product = torch.ones(10**8, 1) * torch.ones(1, 10**7)
     with pytest.raises(RuntimeError):
         product.tolist()
     with pytest.raises(RuntimeError):  # reading it again says so again
         product.tolist()
-    assert kept.tolist() == [1., 2., 3., 4.]
+    assert kept.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_in_the_backward_pass():
-    x = torch.ones(10 ** 6, requires_grad=True)
-    y = x.repeat(10 ** 9)
+    x = torch.ones(10**6, requires_grad=True)
+    y = x.repeat(10**9)
     with pytest.raises(RuntimeError, match=f"allocate {SIZE} bytes"):
         y.backward(torch.ones_like(y))
     del y
     x[:3].sum().backward()
-    assert x.grad[:4].tolist() == [1., 1., 1., 0.]
+    assert x.grad[:4].tolist() == [1.0, 1.0, 1.0, 0.0]

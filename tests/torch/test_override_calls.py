@@ -1,6 +1,7 @@
 """What TorchFunctionModes and Tensor subclasses are asked about: the calls PyTorch asks about.
 
 `override_programs.txt` holds expressions of tensors (x, i, k of numbers, t of indices, s of one)."""
+
 import pathlib
 import warnings
 
@@ -29,14 +30,24 @@ def asked(library, program: str, by: str) -> list:
             return super().__torch_function__(func, types, args, kwargs or {})
 
     library.manual_seed(0)
-    names = {"x": library.rand(3, 3), "t": library.tensor([0, 1, 2]), "s": library.tensor(3),
-             "i": library.rand(1, 2, 4, 4), "k": library.rand(3, 2, 2, 2)}
+    names = {
+        "x": library.rand(3, 3),
+        "t": library.tensor([0, 1, 2]),
+        "s": library.tensor(3),
+        "i": library.rand(1, 2, 4, 4),
+        "k": library.rand(3, 2, 2, 2),
+    }
     if program.find("&") >= 0 or program.find("~") >= 0 or "<<" in program:
         names["i"] = library.ones(2, dtype=library.int64)
     if by == "subclass":
         names = {name: x.as_subclass(Sub) for name, x in names.items()}
-    space = {**names, "torch": library, "nn": library.nn, "F": library.nn.functional,
-             "mse_loss": library.nn.functional.mse_loss}
+    space = {
+        **names,
+        "torch": library,
+        "nn": library.nn,
+        "F": library.nn.functional,
+        "mse_loss": library.nn.functional.mse_loss,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if by == "subclass":
@@ -53,17 +64,39 @@ def test_asked(program, by):
     assert asked(torch, program, by) == asked(reference, program, by)
 
 
-@pytest.mark.parametrize("path", [
-    "Tensor.add", "Tensor.shape.__get__", "Tensor.requires_grad.__set__", "Tensor.__getitem__",
-    "Tensor.item", "Tensor.dim", "Tensor.to", "add", "cat", "ones", "einsum", "split",
-    "nn.functional.relu", "nn.functional.conv2d", "nn.functional.linear", "nn.functional.unfold",
-    "nn.functional.cross_entropy", "nn.init.uniform_", "linalg.inv", "fft.fft", "is_tensor"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "Tensor.add",
+        "Tensor.shape.__get__",
+        "Tensor.requires_grad.__set__",
+        "Tensor.__getitem__",
+        "Tensor.item",
+        "Tensor.dim",
+        "Tensor.to",
+        "add",
+        "cat",
+        "ones",
+        "einsum",
+        "split",
+        "nn.functional.relu",
+        "nn.functional.conv2d",
+        "nn.functional.linear",
+        "nn.functional.unfold",
+        "nn.functional.cross_entropy",
+        "nn.init.uniform_",
+        "linalg.inv",
+        "fft.fft",
+        "is_tensor",
+    ],
+)
 def test_names(path):
     def name(library):
         function = library
         for part in path.split("."):
             function = getattr(function, part)
         return library.overrides.resolve_name(function)
+
     assert name(torch) == name(reference)
 
 
@@ -88,6 +121,7 @@ def test_a_table_of_attributes(library):
 def test_functions_keep_their_signature_and_identity():
     import inspect
     from functorch_core.torch.nn.functional import dropout
+
     before = str(inspect.signature(dropout))
 
     class Mode(torch.overrides.TorchFunctionMode):
@@ -97,7 +131,7 @@ def test_functions_keep_their_signature_and_identity():
 
     x = torch.ones(1)
     with Mode():
-        assert dropout(x, p=.3) == 7
+        assert dropout(x, p=0.3) == 7
     assert str(inspect.signature(dropout)) == before
     assert dropout(torch.ones(1), training=False).tolist() == [1]
     with pytest.raises(TypeError):

@@ -1,4 +1,5 @@
 """__torch_function__: subclasses of Tensor, classes that are no tensors, and modes."""
+
 import subprocess
 import sys
 
@@ -42,9 +43,24 @@ def test_a_subclass_is_kept(lib):
 
     class Tagged(t.Tensor):
         pass
-    x = t.arange(6.).reshape(2, 3).as_subclass(Tagged)
-    for result in (x + 1, 1 + x, x.sum(), t.exp(x), x[0], x.reshape(3, 2), x.t(), x.detach(),
-                   x @ x.t(), x.max(dim=0).values, t.stack([x, x]), x.add_(1), x.clone(), -x):
+
+    x = t.arange(6.0).reshape(2, 3).as_subclass(Tagged)
+    for result in (
+        x + 1,
+        1 + x,
+        x.sum(),
+        t.exp(x),
+        x[0],
+        x.reshape(3, 2),
+        x.t(),
+        x.detach(),
+        x @ x.t(),
+        x.max(dim=0).values,
+        t.stack([x, x]),
+        x.add_(1),
+        x.clone(),
+        -x,
+    ):
         assert type(result) is Tagged
     assert [type(part) for part in x.unbind()] == [Tagged, Tagged]
     assert type(x.numpy()) is np.ndarray and x.sum().item() == 21 and type(x.shape) is t.Size
@@ -57,6 +73,7 @@ def logging_class(t, seen):
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             seen.append((func.__name__, types))
             return super().__torch_function__(func, types, args, kwargs or {})
+
     return Logging
 
 
@@ -78,6 +95,7 @@ def test_subclasses_go_before_their_bases(lib):
 
     class Special(base):
         pass
+
     result = t.ones(2).as_subclass(base) + t.ones(2).as_subclass(Special)
     assert type(result) is Special and seen[-1][1] == (Special, base)
 
@@ -89,6 +107,7 @@ def test_parameters_do_not_override(lib):
 
     class Mine(t.nn.Parameter):
         pass
+
     assert type(Mine(t.ones(2)) + 1) is t.Tensor
 
 
@@ -98,6 +117,7 @@ def test_switching_off(lib):
 
     class Tagged(t.Tensor):
         pass
+
     x = t.ones(2).as_subclass(Tagged)
     with t._C.DisableTorchFunctionSubclass():
         assert type(x + 1) is t.Tensor
@@ -110,6 +130,7 @@ def test_gradients_of_a_subclass(lib):
 
     class Tagged(t.Tensor):
         pass
+
     leaf = t.ones(3, requires_grad=True)
     (leaf.as_subclass(Tagged) * 2).sum().backward()
     assert leaf.grad.tolist() == [2, 2, 2]
@@ -168,6 +189,7 @@ def test_modes(lib):
         def __torch_function__(self, func, types, args=(), kwargs=None):
             seen.append((self.name, func.__name__))
             return func(*args, **(kwargs or {}))
+
     with Log("outer"), Log("inner"):
         x = t.ones(2)
         x.exp()
@@ -184,6 +206,7 @@ def test_a_mode_can_change_results(lib):
             if func is t.rand:
                 func = t.zeros
             return func(*args, **(kwargs or {}))
+
     with Zero():
         assert t.rand(2).tolist() == [0, 0]
     assert t.rand(2).tolist() != [0, 0]
@@ -201,6 +224,7 @@ def test_own_functions_can_be_overridden(lib):
         if t.overrides.has_torch_function((x,)):
             return t.overrides.handle_torch_function(double, (x,), x)
         return x * 2
+
     x = t.ones(2).as_subclass(cls)
     seen.clear()
     assert type(double(x)) is cls and seen[0][0] == "double"
@@ -209,6 +233,7 @@ def test_own_functions_can_be_overridden(lib):
     @t.overrides.wrap_torch_function(lambda x: (x,))
     def triple(x):
         return x * 3
+
     seen.clear()
     assert triple(x).tolist() == [3, 3] and seen[0][0] == "triple"
 
@@ -229,7 +254,9 @@ def test_questions(lib):
 
 
 def test_nothing_is_asked_before_a_class_overrides():
-    code = ("from functorch_core import torch\nfrom functorch_core.torch import _op\n"
-            "torch.nn.Parameter(torch.ones(1)) + 1\nassert _op.overrides is None\n"
-            "class T(torch.Tensor): pass\nassert _op.overrides is not None\n")
+    code = (
+        "from functorch_core import torch\nfrom functorch_core.torch import _op\n"
+        "torch.nn.Parameter(torch.ones(1)) + 1\nassert _op.overrides is None\n"
+        "class T(torch.Tensor): pass\nassert _op.overrides is not None\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,5 @@
 """What packages written for PyTorch ask of it: private names, attributes, habits."""
+
 import copy
 import importlib
 import pickle
@@ -23,8 +24,7 @@ def test_dict_of_a_tensor_holds_what_users_set(t):
     del x.__dict__["note"]
     assert not hasattr(x, "note") and x.__dict__.pop("third") == 3 and not hasattr(x, "third")
     assert x.__dict__.setdefault("more", 5) == 2 and x.__dict__.setdefault("last", 5) == x.last == 5
-    assert vars(copy.deepcopy(x)) == vars(pickle.loads(pickle.dumps(x))) == vars(copy.copy(x)) == {
-        "more": 2, "last": 5}
+    assert vars(copy.deepcopy(x)) == vars(pickle.loads(pickle.dumps(x))) == vars(copy.copy(x)) == {"more": 2, "last": 5}
     y = t.nn.Parameter(x, **t.nn.Parameter(x).__dict__)
     assert y.tolist() == [2, 2] and "note" not in dir(x) and "last" in dir(x)
     x.__dict__.clear()
@@ -42,16 +42,17 @@ def test_numpy_of_what_requires_grad_where_gradients_are_off(t):
 
 @BOTH
 def test_functions_beside_methods(t):
-    x = t.arange(6., requires_grad=True).reshape(2, 3)
+    x = t.arange(6.0, requires_grad=True).reshape(2, 3)
     y = t.detach(x)
     assert not y.requires_grad and y.data_ptr() == x.data_ptr() and t.detach_(x * 1).is_leaf
     assert t.is_same_size(x, y) and not t.is_same_size(x, y[0]) and t.get_device(x) == -1
     assert t.legacy_contiguous_format is t.contiguous_format and not t.is_distributed(x)
     for dim in (0, 1, -1):
-        np.testing.assert_allclose(t.norm_except_dim(y, 2, dim).numpy(),
-                                   reference.norm_except_dim(reference.tensor(y.tolist()), 2, dim))
-    assert t.as_strided_(t.arange(4.), (2,), (2,)).tolist() == [0, 2]
-    assert t.rrelu_(t.tensor([-24., 1.])).tolist() == [-5.5, 1]
+        np.testing.assert_allclose(
+            t.norm_except_dim(y, 2, dim).numpy(), reference.norm_except_dim(reference.tensor(y.tolist()), 2, dim)
+        )
+    assert t.as_strided_(t.arange(4.0), (2,), (2,)).tolist() == [0, 2]
+    assert t.rrelu_(t.tensor([-24.0, 1.0])).tolist() == [-5.5, 1]
     assert t.GradScaler is t.amp.GradScaler
 
 
@@ -74,12 +75,9 @@ def test_questions_about_export(t):
 @BOTH
 def test_placements(t):
     importlib.import_module(f"{t.__name__}.distributed.tensor")
-    Shard, Replicate, Partial = (getattr(t.distributed.tensor, name)
-                                 for name in ("Shard", "Replicate", "Partial"))
-    assert [str(p) for p in (Shard(1), Replicate(), Partial(), Partial("avg"))] == [
-        "S(1)", "R", "P(sum)", "P(avg)"]
-    assert [repr(p) for p in (Shard(1), Replicate(), Partial())] == [
-        "Shard(dim=1)", "Replicate()", "Partial(sum)"]
+    Shard, Replicate, Partial = (getattr(t.distributed.tensor, name) for name in ("Shard", "Replicate", "Partial"))
+    assert [str(p) for p in (Shard(1), Replicate(), Partial(), Partial("avg"))] == ["S(1)", "R", "P(sum)", "P(avg)"]
+    assert [repr(p) for p in (Shard(1), Replicate(), Partial())] == ["Shard(dim=1)", "Replicate()", "Partial(sum)"]
     assert Shard(1) == Shard(1) != Shard(0) and len({Shard(0), Shard(0), Replicate()}) == 2
     assert Shard(1).is_shard() and Shard(1).is_shard(1) and not Shard(1).is_shard(0)
     assert Replicate().is_replicate() and Partial().is_partial() and not Partial().is_shard()
@@ -92,13 +90,20 @@ def test_paths_of_trees(t):
     class Pair:
         def __init__(self, *parts):
             self.parts = parts
+
     pytree.register_pytree_node(
-        Pair, lambda x: (list(x.parts), None), lambda parts, _: Pair(*parts),
-        flatten_with_keys_fn=lambda x: ([(pytree.GetAttrKey(n), p) for n, p in
-                                         zip("ab", x.parts)], None))
+        Pair,
+        lambda x: (list(x.parts), None),
+        lambda parts, _: Pair(*parts),
+        flatten_with_keys_fn=lambda x: ([(pytree.GetAttrKey(n), p) for n, p in zip("ab", x.parts)], None),
+    )
     tree = {"x": [1, 2], "y": Pair(3, (4,))}
     assert [(pytree.keystr(path), leaf) for path, leaf in pytree.tree_leaves_with_path(tree)] == [
-        ("['x'][0]", 1), ("['x'][1]", 2), ("['y'].a", 3), ("['y'].b[0]", 4)]
+        ("['x'][0]", 1),
+        ("['x'][1]", 2),
+        ("['y'].a", 3),
+        ("['y'].b[0]", 4),
+    ]
     values, context = pytree._dict_flatten({"a": 1, "b": 2})
     assert pytree._dict_unflatten(values, context) == {"a": 1, "b": 2}
     assert pytree._dict_flatten_with_keys({"a": 1}) == ([(pytree.MappingKey("a"), 1)], ["a"])
@@ -130,8 +135,7 @@ def test_names_of_dynamo(t):
 
 def test_decorators_that_are_missing():
     """Modules apply them where they are imported."""
-    decorate = importlib.import_module(
-        "functorch_core.torch.distributed.rpc.api")._require_initialized
+    decorate = importlib.import_module("functorch_core.torch.distributed.rpc.api")._require_initialized
     with pytest.raises(NotImplementedError, match="_require_initialized"):
         decorate(len)([])
 
@@ -163,8 +167,7 @@ def seed_worker(worker):
 def test_cuda_in_workers():
     """Trainers seed all devices in worker_init_fn."""
     torch.ones(2).sum().item()  # a client runs, which a forked process cannot use
-    loader = torch.utils.data.DataLoader(Forty(), batch_size=8, num_workers=1,
-                                         worker_init_fn=seed_worker)
+    loader = torch.utils.data.DataLoader(Forty(), batch_size=8, num_workers=1, worker_init_fn=seed_worker)
     assert [len(batch) for batch in loader] == [8] * 5
 
 

@@ -1,4 +1,5 @@
 """Sobol' sequences are PyTorch's, scrambled or not."""
+
 import copy
 import pickle
 
@@ -18,9 +19,19 @@ def engine(t, *args, **options):
 def draws(t, dimension: int, options: dict) -> list:
     t.manual_seed(3)
     e = engine(t, dimension, **options)
-    found = [e.draw(1), e.draw(5, dtype=t.float64), e.draw(3), e.fast_forward(10).draw(2),
-             e.draw(0), e.quasi.clone(), e.shift, e.sobolstate, e.reset().draw_base2(3),
-             e.reset().fast_forward(7).draw(2), t.rand(2)]
+    found = [
+        e.draw(1),
+        e.draw(5, dtype=t.float64),
+        e.draw(3),
+        e.fast_forward(10).draw(2),
+        e.draw(0),
+        e.quasi.clone(),
+        e.shift,
+        e.sobolstate,
+        e.reset().draw_base2(3),
+        e.reset().fast_forward(7).draw(2),
+        t.rand(2),
+    ]
     return [e.num_generated, repr(e), *[x.numpy() for x in found]]
 
 
@@ -52,7 +63,7 @@ def test_out_and_dtype(t):
 
 @BOTH
 def test_errors(t):
-    for dimension in (0, 10 ** 6):
+    for dimension in (0, 10**6):
         with pytest.raises(ValueError, match="Supported range"):
             engine(t, dimension)
     e = engine(t, 2)

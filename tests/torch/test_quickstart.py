@@ -1,4 +1,5 @@
 """examples/quickstart.py under this library and under real PyTorch: the same losses."""
+
 import os
 import pathlib
 import re
@@ -14,8 +15,13 @@ LOSSES = re.compile(r"epoch +(\d+): (training loss \S+, test loss \S+, accuracy 
 
 def run(launcher: list[str], folder) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *launcher, str(SCRIPT), "--out", str(folder)],
-                          capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(
+        [sys.executable, *launcher, str(SCRIPT), "--out", str(folder)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

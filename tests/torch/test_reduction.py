@@ -1,4 +1,5 @@
 """Reductions, sorting, search, counting against the reference."""
+
 from __future__ import annotations
 
 import math
@@ -13,12 +14,12 @@ from .against_reference import assert_same, assert_same_error, pair
 reference = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-X = np.array([[3., -1., 2., 2.], [0., math.nan, -5., 1.], [2., 2., -math.inf, 7.]], np.float32)
-FINITE = np.array([[3., -1., 2., 2.], [0., 4., -5., 1.], [2., 2., -7., 7.]], np.float32)
+X = np.array([[3.0, -1.0, 2.0, 2.0], [0.0, math.nan, -5.0, 1.0], [2.0, 2.0, -math.inf, 7.0]], np.float32)
+FINITE = np.array([[3.0, -1.0, 2.0, 2.0], [0.0, 4.0, -5.0, 1.0], [2.0, 2.0, -7.0, 7.0]], np.float32)
 ODD = [FINITE, FINITE[1].T, np.float32(2.5), np.zeros((2, 0), np.float32), FINITE[:, ::-2]]
 
 
-def both(fun, *arrays, scale: float = 4., dtype=None):
+def both(fun, *arrays, scale: float = 4.0, dtype=None):
     """fun(module, *tensors) in both libraries, compared."""
     pairs = [pair(a, reference, dtype) for a in arrays]
     assert_same(fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs]), scale)
@@ -52,7 +53,7 @@ def test_totals_with_dtype():
 
 
 def test_mean_of_half_precision_does_not_overflow():
-    both(lambda m, x: x.mean(), np.full(70000, 2.), dtype="float16")
+    both(lambda m, x: x.mean(), np.full(70000, 2.0), dtype="float16")
 
 
 DEVIATIONS = {
@@ -74,7 +75,7 @@ DEVIATIONS = {
     "norm_0": lambda m, x: x.norm(0, dim=0),
     "norm_dtype": lambda m, x: x.norm(dtype=m.float64),
     "dist": lambda m, x: m.dist(x, x.flip(0), 3),
-    "renorm": lambda m, x: m.renorm(x, 2, 0, 3.),
+    "renorm": lambda m, x: m.renorm(x, 2, 0, 3.0),
     "logsumexp": lambda m, x: m.logsumexp(x * 100, 1),
     "logsumexp_two": lambda m, x: x.logsumexp((0, 1), keepdim=True),
 }
@@ -87,7 +88,7 @@ def test_deviations_and_norms(name):
 
 def test_logsumexp_of_infinities():
     both(lambda m, x: m.logsumexp(x, 0), np.array([-math.inf, -math.inf]))
-    both(lambda m, x: m.logsumexp(x, 0), np.array([math.inf, 1.]))
+    both(lambda m, x: m.logsumexp(x, 0), np.array([math.inf, 1.0]))
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -130,9 +131,9 @@ def test_order_of_a_number(name):
 
 
 def test_named_tuples():
-    found = torch.max(torch.tensor([1., 3.]), 0)
+    found = torch.max(torch.tensor([1.0, 3.0]), 0)
     assert type(found) is torch.return_types.max
-    assert found.values.item() == 3. and found.indices.item() == 1
+    assert found.values.item() == 3.0 and found.indices.item() == 1
     assert repr(found).startswith("torch.return_types.max(\nvalues=tensor(3.),\nindices=")
 
 
@@ -145,24 +146,23 @@ ORDERS = {
     "msort": lambda m, x: m.msort(x),
     "topk": lambda m, x: m.topk(x, 2, dim=0).values,
     "topk_smallest": lambda m, x: x.topk(3, largest=False).values,
-    "quantile": lambda m, x: m.quantile(x, .3),
-    "quantile_dim": lambda m, x: m.quantile(x, m.tensor([.1, .5, 1.]), dim=1, keepdim=True),
-    "nanquantile": lambda m, x: m.nanquantile(x, .4, dim=0),
-    "searchsorted": lambda m, x: m.searchsorted(m.tensor([-1., 0., 2., 3.]), x),
-    "searchsorted_right": lambda m, x: m.searchsorted(m.tensor([-1., 0., 2., 3.]), x, right=True),
+    "quantile": lambda m, x: m.quantile(x, 0.3),
+    "quantile_dim": lambda m, x: m.quantile(x, m.tensor([0.1, 0.5, 1.0]), dim=1, keepdim=True),
+    "nanquantile": lambda m, x: m.nanquantile(x, 0.4, dim=0),
+    "searchsorted": lambda m, x: m.searchsorted(m.tensor([-1.0, 0.0, 2.0, 3.0]), x),
+    "searchsorted_right": lambda m, x: m.searchsorted(m.tensor([-1.0, 0.0, 2.0, 3.0]), x, right=True),
     "searchsorted_rows": lambda m, x: m.searchsorted(x.sort(1).values, x, side="right"),
     "searchsorted_number": lambda m, x: m.searchsorted(m.tensor([1, 3]), 2, out_int32=True),
-    "bucketize": lambda m, x: m.bucketize(x, m.tensor([0., 2.])),
+    "bucketize": lambda m, x: m.bucketize(x, m.tensor([0.0, 2.0])),
     "unique": lambda m, x: m.unique(x[0]),
     "unique_all": lambda m, x: m.unique(x[0], return_inverse=True, return_counts=True),
-    "unique_dim": lambda m, x: m.unique(m.tensor([[1, 2], [0, 1], [1, 2]]), dim=0,
-                                        return_inverse=True),
+    "unique_dim": lambda m, x: m.unique(m.tensor([[1, 2], [0, 1], [1, 2]]), dim=0, return_inverse=True),
     "unique_consecutive": lambda m, x: x[0].unique_consecutive(return_counts=True),
     "histc": lambda m, x: m.histc(x[0], bins=4),
     "histogram": lambda m, x: m.histogram(x[0], bins=4),
-    "histogram_density": lambda m, x: m.histogram(x[0], m.tensor([-2., 0., 4.]), density=True),
+    "histogram_density": lambda m, x: m.histogram(x[0], m.tensor([-2.0, 0.0, 4.0]), density=True),
     "bincount": lambda m, x: m.bincount(m.tensor([1, 3, 1]), minlength=6),
-    "bincount_weights": lambda m, x: m.bincount(m.tensor([1, 3, 1]), m.tensor([.5, 1., 2.])),
+    "bincount_weights": lambda m, x: m.bincount(m.tensor([1, 3, 1]), m.tensor([0.5, 1.0, 2.0])),
 }
 
 
@@ -175,7 +175,7 @@ def test_orders(name):
 
 @pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
 def test_quantile_interpolations(interpolation):
-    both(lambda m, x: m.quantile(x, .37, dim=1, interpolation=interpolation), FINITE)
+    both(lambda m, x: m.quantile(x, 0.37, dim=1, interpolation=interpolation), FINITE)
 
 
 def test_large_sorts():
@@ -194,12 +194,11 @@ CUMULATIVE = {
     "logcumsumexp": lambda m, x: m.logcumsumexp(x, 1),
     "diff": lambda m, x: m.diff(x),
     "diff_2": lambda m, x: m.diff(x, 2, 0, prepend=x[:1], append=x[:1]),
-    "trapezoid": lambda m, x: m.trapezoid(x, dx=.5),
-    "trapezoid_x": lambda m, x: m.trapezoid(x, m.tensor([0., 1., 3., 4.])),
+    "trapezoid": lambda m, x: m.trapezoid(x, dx=0.5),
+    "trapezoid_x": lambda m, x: m.trapezoid(x, m.tensor([0.0, 1.0, 3.0, 4.0])),
     "cumulative_trapezoid": lambda m, x: m.cumulative_trapezoid(x, dim=0),
     "cov": lambda m, x: m.cov(x),
-    "cov_weights": lambda m, x: m.cov(x, fweights=m.tensor([1, 2, 1, 3]),
-                                      aweights=m.tensor([.5, 1., 1., .2])),
+    "cov_weights": lambda m, x: m.cov(x, fweights=m.tensor([1, 2, 1, 3]), aweights=m.tensor([0.5, 1.0, 1.0, 0.2])),
     "corrcoef": lambda m, x: m.corrcoef(x),
 }
 
@@ -216,7 +215,7 @@ def test_diff_of_bools():
 # ---- derivatives ---------------------------------------------------------------------------------
 
 GRADIENTS = {
-    "prod_zero": lambda m, x: (x[0] * m.tensor([0., 1., 2., 3.], dtype=m.float64)).prod(),
+    "prod_zero": lambda m, x: (x[0] * m.tensor([0.0, 1.0, 2.0, 3.0], dtype=m.float64)).prod(),
     "max_ties": lambda m, x: x.max() + x.amax(0).sum(),
     "max_dim": lambda m, x: x.max(1).values.sum(),
     "std": lambda m, x: x.std(0).sum() + x.var(),
@@ -227,18 +226,18 @@ GRADIENTS = {
     "cumprod": lambda m, x: (x * 0).cumprod(1).sum() + x.cumprod(0).sum(),
     "cummax": lambda m, x: x.cummax(1).values.sum(),
     "median": lambda m, x: x.median() + x.median(0).values.sum(),
-    "quantile": lambda m, x: m.quantile(x, .3, 1).sum(),
+    "quantile": lambda m, x: m.quantile(x, 0.3, 1).sum(),
     "sort": lambda m, x: (x.sort(dim=1, stable=True).values * m.arange(4)).sum(),
     "topk": lambda m, x: (x.flip(1).topk(1, 1).values ** 2).sum(),
     "cov": lambda m, x: m.cov(x).sum(),
-    "renorm": lambda m, x: m.renorm(x, 2, 0, 3.).sum(),
+    "renorm": lambda m, x: m.renorm(x, 2, 0, 3.0).sum(),
     "nansum": lambda m, x: m.nansum(x * x),
 }
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradient(name):
-    x = FINITE.astype(np.float64) + (name in ("quantile", "sort", "topk")) * np.arange(4) * .01
+    x = FINITE.astype(np.float64) + (name in ("quantile", "sort", "topk")) * np.arange(4) * 0.01
     ours, theirs = pair(x, reference, grad=True)
     GRADIENTS[name](torch, ours).backward()
     GRADIENTS[name](reference, theirs).backward()
@@ -256,11 +255,11 @@ ERRORS = {
     "max_dim_of_nothing": lambda m: m.max(m.zeros(0, 2), 0),
     "amax_of_nothing": lambda m: m.amax(m.zeros(0), 0),
     "argmax_of_nothing": lambda m: m.argmax(m.zeros(0)),
-    "quantile_of_ints": lambda m: m.quantile(m.tensor([1]), .5),
+    "quantile_of_ints": lambda m: m.quantile(m.tensor([1]), 0.5),
     "quantile_range": lambda m: m.quantile(m.ones(2), 1.5),
     "topk": lambda m: m.topk(m.ones(2), 3),
     "kthvalue": lambda m: m.kthvalue(m.ones(2), 3),
-    "diff_of_number": lambda m: m.diff(m.tensor(1.)),
+    "diff_of_number": lambda m: m.diff(m.tensor(1.0)),
     "bincount": lambda m: m.bincount(m.tensor([-1])),
     "renorm": lambda m: m.renorm(m.ones(2, 2), -1, 0, 1),
     "bucketize": lambda m: m.bucketize(m.ones(2), m.ones(2, 2)),
@@ -276,8 +275,8 @@ def test_errors(name):
 
 def test_out():
     values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
-    torch.max(torch.tensor([[1., 3.]]), 1, out=(values, indices))
-    assert values.tolist() == [3.] and indices.tolist() == [1]
+    torch.max(torch.tensor([[1.0, 3.0]]), 1, out=(values, indices))
+    assert values.tolist() == [3.0] and indices.tolist() == [1]
     total = torch.empty((), dtype=torch.float64)
     assert torch.sum(torch.ones(3), out=total) is total
-    assert total.item() == 3.
+    assert total.item() == 3.0

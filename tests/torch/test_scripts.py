@@ -2,6 +2,7 @@
 
 Each library runs all of them in one process.
 """
+
 import functools
 import importlib.util
 import json
@@ -25,8 +26,13 @@ def outputs(library: str) -> dict[str, str]:
     """Program -> what it printed."""
     launcher = ["-m", "functorch_core"] if library == "ours" else []
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *launcher, str(HERE / "run.py"), *map(str, FILES)],
-                          capture_output=True, text=True, env=environment, timeout=600)
+    done = subprocess.run(
+        [sys.executable, *launcher, str(HERE / "run.py"), *map(str, FILES)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

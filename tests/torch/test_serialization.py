@@ -1,4 +1,5 @@
 """torch.save and torch.load on tensors: both ways with real PyTorch, and by ourselves."""
+
 import collections
 import copy
 import io
@@ -13,9 +14,26 @@ from functorch_core import torch
 reference = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
 
-DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-          "float64", "complex32", "complex64", "complex128", "uint16", "uint32", "uint64",
-          "float8_e4m3fn", "float8_e5m2"]
+DTYPES = [
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+]
 DIRECTIONS = [(torch, reference), (reference, torch), (torch, torch)]
 WAYS = pytest.mark.parametrize("source, target", DIRECTIONS, ids=["to", "from", "ours"])
 
@@ -31,8 +49,15 @@ def sent(source, target, obj, **options):
 def facts(lib, tensor):
     plain = tensor.detach()
     values = plain.to(lib.float64) if "float8" in str(plain.dtype) else plain
-    return (str(tensor.dtype), tuple(tensor.shape), tuple(tensor.stride()),
-            tensor.storage_offset(), tensor.requires_grad, type(tensor).__name__, values.tolist())
+    return (
+        str(tensor.dtype),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        tensor.storage_offset(),
+        tensor.requires_grad,
+        type(tensor).__name__,
+        values.tolist(),
+    )
 
 
 # ---- tensors -------------------------------------------------------------------------------------
@@ -49,15 +74,15 @@ def test_every_dtype(source, target, dtype):
 LAYOUTS = {
     "scalar": lambda t: t.tensor(3.5),
     "empty": lambda t: t.zeros(0, 3),
-    "transposed": lambda t: t.arange(6.).reshape(2, 3).t(),
-    "channels last": lambda t: t.arange(24.).reshape(1, 2, 3, 4).to(memory_format=t.channels_last),
-    "middle": lambda t: t.arange(12.)[3:9],
-    "strided": lambda t: t.arange(12.)[1::3],
-    "expanded": lambda t: t.arange(3.).expand(4, 3),
-    "diagonal": lambda t: t.arange(9.).reshape(3, 3).diagonal(),
+    "transposed": lambda t: t.arange(6.0).reshape(2, 3).t(),
+    "channels last": lambda t: t.arange(24.0).reshape(1, 2, 3, 4).to(memory_format=t.channels_last),
+    "middle": lambda t: t.arange(12.0)[3:9],
+    "strided": lambda t: t.arange(12.0)[1::3],
+    "expanded": lambda t: t.arange(3.0).expand(4, 3),
+    "diagonal": lambda t: t.arange(9.0).reshape(3, 3).diagonal(),
     "requires grad": lambda t: t.ones(2, requires_grad=True),
-    "parameter": lambda t: t.nn.Parameter(t.arange(3.)),
-    "frozen parameter": lambda t: t.nn.Parameter(t.arange(3.), requires_grad=False),
+    "parameter": lambda t: t.nn.Parameter(t.arange(3.0)),
+    "frozen parameter": lambda t: t.nn.Parameter(t.arange(3.0), requires_grad=False),
 }
 
 
@@ -70,7 +95,7 @@ def test_layouts(source, target, name):
 
 @WAYS
 def test_shared_memory_stays_shared(source, target):
-    base = source.arange(12.).reshape(3, 4)
+    base = source.arange(12.0).reshape(3, 4)
     loaded = sent(source, target, [base[1], base, base.t(), base])
     loaded[1][1, 0] = 100
     assert loaded[0][0].item() == loaded[2][0, 1].item() == 100
@@ -86,9 +111,17 @@ def test_tied_parameters_stay_tied(source, target):
 
 @WAYS
 def test_lazy_conjugate_and_plain_objects(source, target):
-    loaded = sent(source, target, {"conj": (source.ones(2) * 1j).conj(), "dtype": source.bfloat16,
-                                   "size": source.Size([2, 3]), "device": source.device("cuda", 1),
-                                   "nested": [(1, 2.5, "x", None, True)]})
+    loaded = sent(
+        source,
+        target,
+        {
+            "conj": (source.ones(2) * 1j).conj(),
+            "dtype": source.bfloat16,
+            "size": source.Size([2, 3]),
+            "device": source.device("cuda", 1),
+            "nested": [(1, 2.5, "x", None, True)],
+        },
+    )
     assert loaded["conj"].tolist() == [-1j, -1j]
     assert loaded["dtype"] is target.bfloat16 and type(loaded["size"]) is target.Size
     assert loaded["device"] == target.device("cuda:1")
@@ -105,7 +138,7 @@ def test_attributes(source, target):
 
 @WAYS
 def test_storages(source, target):
-    tensor = source.arange(4.)
+    tensor = source.arange(4.0)
     typed = sent(source, target, {"storage": tensor.storage(), "view": tensor[1:]})
     typed["view"][0] = 9
     assert typed["storage"].tolist() == [0, 9, 2, 3]
@@ -132,8 +165,9 @@ def test_non_leaf_is_loaded_as_leaf():
 
 def model_and_optimizer(lib):
     lib.manual_seed(0)
-    model = lib.nn.Sequential(lib.nn.Conv2d(1, 2, 3), lib.nn.BatchNorm2d(2), lib.nn.ReLU(),
-                              lib.nn.Flatten(), lib.nn.Linear(8, 3))
+    model = lib.nn.Sequential(
+        lib.nn.Conv2d(1, 2, 3), lib.nn.BatchNorm2d(2), lib.nn.ReLU(), lib.nn.Flatten(), lib.nn.Linear(8, 3)
+    )
     return model, lib.optim.AdamW(model.parameters(), lr=1e-2)
 
 
@@ -155,8 +189,9 @@ def test_training_goes_on_in_the_other_library(source, target):
     other.load_state_dict(state["model"])
     other_optimizer.load_state_dict(state["optimizer"])
     for _ in range(2):
-        np.testing.assert_allclose(train_step(target, other, other_optimizer),
-                                   train_step(source, model, optimizer), atol=1e-6)
+        np.testing.assert_allclose(
+            train_step(target, other, other_optimizer), train_step(source, model, optimizer), atol=1e-6
+        )
 
 
 @WAYS
@@ -166,8 +201,9 @@ def test_whole_modules(source, target):
         sent(source, target, model)
     loaded = sent(source, target, model, weights_only=False)
     x = np.linspace(0, 1, 32, dtype=np.float32).reshape(2, 1, 4, 4)
-    np.testing.assert_allclose(loaded(target.from_numpy(x)).detach().numpy(),
-                               model(source.from_numpy(x)).detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(
+        loaded(target.from_numpy(x)).detach().numpy(), model(source.from_numpy(x)).detach().numpy(), atol=1e-6
+    )
     assert type(loaded) is target.nn.Sequential
 
 
@@ -186,17 +222,24 @@ CUDA_FILE = "cuda:0"
 def saved_as_on_cuda() -> io.BytesIO:
     """A checkpoint whose tensors say that they were on a GPU."""
     from functorch_core.torch import _serialization as engine
-    spec = engine.TensorSpec(0, np.arange(3, dtype=np.float32), "torch.float32", 0, (3,), (1,),
-                             location=CUDA_FILE)
+
+    spec = engine.TensorSpec(0, np.arange(3, dtype=np.float32), "torch.float32", 0, (3,), (1,), location=CUDA_FILE)
     buffer = io.BytesIO()
     engine.save({"x": object()}, buffer, describe=lambda obj: spec if type(obj) is object else None)
     buffer.seek(0)
     return buffer
 
 
-@pytest.mark.parametrize("where", ["cpu", torch.device("cpu"), {"cuda:0": "cpu"},
-                                   lambda storage, location: storage,
-                                   lambda storage, location: storage.cpu()])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "cpu",
+        torch.device("cpu"),
+        {"cuda:0": "cpu"},
+        lambda storage, location: storage,
+        lambda storage, location: storage.cpu(),
+    ],
+)
 def test_map_location(where):
     loaded = torch.load(saved_as_on_cuda(), map_location=where)
     assert loaded["x"].tolist() == [0, 1, 2] and loaded["x"].device.type == "cpu"
@@ -210,7 +253,7 @@ def test_gpu_tensors_without_a_gpu():
 
 def test_mmap_and_paths(tmp_path):
     path = tmp_path / "x.pt"
-    reference.save({"x": reference.arange(1000.)}, path)
+    reference.save({"x": reference.arange(1000.0)}, path)
     mapped = torch.load(path, mmap=True)["x"]
     mapped[0] = 5
     assert mapped[:2].tolist() == [5, 1]
@@ -220,8 +263,8 @@ def test_mmap_and_paths(tmp_path):
 
 
 OLD_OBJECTS = {
-    "dict": lambda t: {"x": t.arange(3.), "n": 1},
-    "views": lambda t: (lambda x: [x, x.T, x[1], x[:, ::2]])(t.arange(12.).reshape(3, 4)),
+    "dict": lambda t: {"x": t.arange(3.0), "n": 1},
+    "views": lambda t: (lambda x: [x, x.T, x[1], x[:, ::2]])(t.arange(12.0).reshape(3, 4)),
     "parameter": lambda t: t.nn.Parameter(t.ones(2)),
     "complex": lambda t: t.tensor([1 + 2j]),
     "bool": lambda t: t.tensor([True, False]),
@@ -244,11 +287,13 @@ def test_legacy_files_both_ways(name, weights_only, protocol, tmp_path):
 
 def old_tar(path, flag: bytes = b"\x80\x02"):
     """A file as PyTorch before 0.1.10 wrote it: two tensors over one storage."""
+
     def name(text: str) -> bytes:
         return b"ctorch\n" + text.encode() + b"\n"
 
     def plain(x) -> bytes:
         return pickle.dumps(x, 2)
+
     data = np.arange(6, dtype=np.float32)
     storages = plain(1) + flag + b"(K\x07X\x03\x00\x00\x00cpu" + name("FloatStorage") + b"t."
     storages += np.int64(6).tobytes() + data.tobytes() + plain([])
@@ -349,12 +394,14 @@ def test_parameter_over_something_else_is_refused():
     """A file can name _rebuild_parameter with any data that weights_only lets it build."""
     from functorch_core.torch._pickling import Rebuild
     from functorch_core.torch._serialization import ParameterSpec
+
     with pytest.raises(pickle.UnpicklingError, match="must be a tensor"):
         Rebuild()(ParameterSpec(Config(1)))
 
 
 def test_missing_class_is_named():
     from functorch_core.torch.serialization import _find_class
+
     with pytest.raises(AttributeError, match="torch.nn.modules.linear.NoSuchLayer"):
         _find_class("torch.nn.modules.linear", "NoSuchLayer")
 
@@ -364,10 +411,20 @@ def test_missing_class_is_named():
 
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_plain_pickle(protocol):
-    base = torch.arange(6.).reshape(2, 3)
-    things = [base, base[1], torch.nn.Parameter(torch.ones(1)), base.dtype, base.shape,
-              torch.device("cuda", 1), torch.strided, torch.channels_last, torch.add,
-              torch.float8_e5m2, base.to(torch.uint16)]
+    base = torch.arange(6.0).reshape(2, 3)
+    things = [
+        base,
+        base[1],
+        torch.nn.Parameter(torch.ones(1)),
+        base.dtype,
+        base.shape,
+        torch.device("cuda", 1),
+        torch.strided,
+        torch.channels_last,
+        torch.add,
+        torch.float8_e5m2,
+        base.to(torch.uint16),
+    ]
     loaded = pickle.loads(pickle.dumps(things, protocol))
     loaded[0][1, 0] = 7
     assert loaded[1].tolist() == [7, 4, 5] and base[1, 0].item() == 3
@@ -388,7 +445,7 @@ def test_plain_pickle_of_modules_and_optimizers():
 
 
 def test_copies():
-    base = torch.arange(6.).reshape(2, 3)
+    base = torch.arange(6.0).reshape(2, 3)
     shallow = copy.copy(base)
     shallow[0, 0] = 9
     assert base[0, 0].item() == 9
@@ -406,7 +463,7 @@ def test_tensors_travel_between_processes():
     queue, answer = context.SimpleQueue(), context.SimpleQueue()
     process = context.Process(target=_double, args=(queue, answer))
     process.start()
-    queue.put(torch.arange(3.))
+    queue.put(torch.arange(3.0))
     assert answer.get().tolist() == [0, 2, 4]
     process.join()
     assert process.exitcode == 0
@@ -416,13 +473,14 @@ def test_non_leaves_do_not_travel():
     from multiprocessing.reduction import ForkingPickler
 
     from functorch_core.torch import multiprocessing as _registered  # noqa: F401
+
     with pytest.raises(RuntimeError, match="Cowardly refusing"):
         ForkingPickler.dumps(torch.ones(2, requires_grad=True) * 2)
 
 
 def test_safetensors_by_numpy(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
-    tensors = {"a": torch.arange(6.).reshape(2, 3), "b": torch.ones(2, dtype=torch.int64)}
+    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(2, dtype=torch.int64)}
     path = tmp_path / "x.safetensors"
     safetensors.save_file({k: v.numpy() for k, v in tensors.items()}, path)
     loaded = {k: torch.from_numpy(v) for k, v in safetensors.load_file(path).items()}
@@ -437,20 +495,43 @@ def test_attributes_and_buffers_in_plain_pickles():
     assert isinstance(loaded[1], torch.nn.Buffer) and loaded[1].persistent is False
 
 
-@pytest.mark.parametrize("call", [
-    "t.load(path, foo=1)", "t.load(path, weights_only=False, foo=1)", "t.load(path, map_location=5)", "t.save({}, folder)", "t.load(folder)",
-    "t.save(lambda: 0, other)", "t.save({}, 5)", "t.load(5)", "t.load('/no/such/file.pt')",
-    "t.save({}, '/no/such/folder/file.pt')", "t.load(io.BytesIO(b''))",
-    "t.serialization.set_default_mmap_options(77)", "t.serialization.set_default_load_endianness('x')",
-    "t.load(path, pickle_module=pickle, weights_only=True)",
-    "t.save({}, other, pickle_protocol=99)", "t.serialization.safe_globals()"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "t.load(path, foo=1)",
+        "t.load(path, weights_only=False, foo=1)",
+        "t.load(path, map_location=5)",
+        "t.save({}, folder)",
+        "t.load(folder)",
+        "t.save(lambda: 0, other)",
+        "t.save({}, 5)",
+        "t.load(5)",
+        "t.load('/no/such/file.pt')",
+        "t.save({}, '/no/such/folder/file.pt')",
+        "t.load(io.BytesIO(b''))",
+        "t.serialization.set_default_mmap_options(77)",
+        "t.serialization.set_default_load_endianness('x')",
+        "t.load(path, pickle_module=pickle, weights_only=True)",
+        "t.save({}, other, pickle_protocol=99)",
+        "t.serialization.safe_globals()",
+    ],
+)
 def test_wrong_calls_raise_the_types_of_the_reference(call, tmp_path):
     path = tmp_path / "x.pt"
     reference.save({"x": reference.ones(2)}, path)
     raised = []
     for library in (torch, reference):
         with pytest.raises(Exception) as error:
-            eval(call, {"t": library, "path": path, "folder": tmp_path, "other": tmp_path / "y.pt",
-                        "io": io, "pickle": pickle})
+            eval(
+                call,
+                {
+                    "t": library,
+                    "path": path,
+                    "folder": tmp_path,
+                    "other": tmp_path / "y.pt",
+                    "io": io,
+                    "pickle": pickle,
+                },
+            )
         raised.append(error.value)
     assert type(raised[0]).__name__ == type(raised[1]).__name__, raised

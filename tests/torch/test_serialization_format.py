@@ -41,10 +41,7 @@ def trained_state():
     """State dicts of a small model and its optimizers after a step."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(
-        torch.nn.Conv2d(1, 2, 3),
-        torch.nn.BatchNorm2d(2),
-        torch.nn.Flatten(),
-        torch.nn.LazyLinear(3),
+        torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2), torch.nn.Flatten(), torch.nn.LazyLinear(3)
     )
     model(torch.randn(2, 1, 5, 5))
     states = {"model": model.state_dict()}
@@ -83,10 +80,7 @@ def cases():
         "dtypes": [torch.float32, torch.bfloat16, torch.uint16, torch.bool],
         "device": [torch.device("cpu"), torch.device("cuda", 1)],
         "many": [torch.full((2,), float(i)) for i in range(300)],
-        "byte views of float8": [
-            (eight := torch.zeros(4, dtype=torch.float8_e5m2)),
-            eight.view(torch.uint8),
-        ],
+        "byte views of float8": [(eight := torch.zeros(4, dtype=torch.float8_e5m2)), eight.view(torch.uint8)],
     }
 
 
@@ -214,14 +208,7 @@ def test_archive_layout():
     archive = zipfile.ZipFile(saved := ours_saved([torch.ones(3), torch.ones(5)]))
     assert archive.testzip() is None
     names = [name.removeprefix("archive/") for name in archive.namelist()]
-    assert names == [
-        "data.pkl",
-        "byteorder",
-        "data/0",
-        "data/1",
-        "version",
-        ".data/serialization_id",
-    ]
+    assert names == ["data.pkl", "byteorder", "data/0", "data/1", "version", ".data/serialization_id"]
     assert archive.read("archive/version") == b"3\n"
     assert archive.read("archive/byteorder") == sys.byteorder.encode()
     assert len(archive.read("archive/.data/serialization_id")) == 40
@@ -300,9 +287,7 @@ def save_spec(spec, file=None):
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"offset": 1}, {"offset": -1}, {"size": (3, 3)}, {"stride": (-3, 1)}, {"stride": (1,)}],
-    ids=str,
+    "changes", [{"offset": 1}, {"offset": -1}, {"size": (3, 3)}, {"stride": (-3, 1)}, {"stride": (1,)}], ids=str
 )
 def test_save_refuses_layouts_outside_the_storage(changes):
     with pytest.raises(RuntimeError, match="damaged tensor"):

@@ -237,14 +237,7 @@ def test_trusted_loading():
 
 
 def tensor_pickle(
-    identity=None,
-    offset=0,
-    size=(2, 3),
-    stride=(3, 1),
-    grad=False,
-    hooks=None,
-    function="_rebuild_tensor_v2",
-    extra=(),
+    identity=None, offset=0, size=(2, 3), stride=(3, 1), grad=False, hooks=None, function="_rebuild_tensor_v2", extra=()
 ):
     """A pickle of one tensor with any arguments at all."""
     identity = identity or ("storage", fc.GlobalName("torch", "FloatStorage"), "0", "cpu", 6)

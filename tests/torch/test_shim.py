@@ -1,4 +1,5 @@
 """`import torch` under the shim, in processes of their own."""
+
 import atexit
 import os
 import pathlib
@@ -12,8 +13,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 # Byte code is kept between the processes: without it each takes a second longer.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "",
-               "PYTHONPYCACHEPREFIX": tempfile.mkdtemp(prefix="functorch-bytecode-")}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT),
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": tempfile.mkdtemp(prefix="functorch-bytecode-"),
+}
 atexit.register(shutil.rmtree, ENVIRONMENT["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 
 
@@ -21,8 +26,14 @@ def run(*args, code: str | None = None, shimmed: bool = True, cwd=None, **option
     """The finished process of `python -m functorch_core ARGS`, or of plain Python."""
     args = [*args] if code is None else ["-c", textwrap.dedent(code), *args]
     launcher = ["-m", "functorch_core"] if shimmed else []
-    return subprocess.run([sys.executable, "-W", "error", *launcher, *args], text=True, timeout=120,
-                          capture_output=True, cwd=cwd, env={**ENVIRONMENT, **options})
+    return subprocess.run(
+        [sys.executable, "-W", "error", *launcher, *args],
+        text=True,
+        timeout=120,
+        capture_output=True,
+        cwd=cwd,
+        env={**ENVIRONMENT, **options},
+    )
 
 
 def printed(*args, **options) -> list[str]:
@@ -38,10 +49,10 @@ def printed(*args, **options) -> list[str]:
 def test_script_with_arguments(tmp_path):
     (tmp_path / "beside.py").write_text("value = 3\n")
     script = tmp_path / "script.py"
-    script.write_text("import sys, torch, beside\n"
-                      "print(__name__, __file__, sys.argv, beside.value, torch.__version__)\n")
-    assert printed(str(script), "--epochs", "3") == [
-        f"__main__ {script} ['{script}', '--epochs', '3'] 3 2.7.0+xla"]
+    script.write_text(
+        "import sys, torch, beside\nprint(__name__, __file__, sys.argv, beside.value, torch.__version__)\n"
+    )
+    assert printed(str(script), "--epochs", "3") == [f"__main__ {script} ['{script}', '--epochs', '3'] 3 2.7.0+xla"]
 
 
 def test_module_code_and_pytest(tmp_path):
@@ -49,7 +60,8 @@ def test_module_code_and_pytest(tmp_path):
     assert printed("-m", "program", "a", cwd=tmp_path) == ["['a'] tensor([1., 1.])"]
     assert printed("a", "b", code="import sys, torch; print(sys.argv)") == ["['-c', 'a', 'b']"]
     (tmp_path / "test_it.py").write_text(
-        "import torch\ndef test_it():\n    assert torch.__version__.endswith('+xla')\n")
+        "import torch\ndef test_it():\n    assert torch.__version__.endswith('+xla')\n"
+    )
     assert "1 passed" in printed("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=tmp_path)[-1]
 
 
@@ -58,8 +70,9 @@ def test_folder_with_main(tmp_path):
     assert printed(str(tmp_path)) == ["tensor([0.])"]
 
 
-@pytest.mark.parametrize("code, status", [("import sys; sys.exit(7)", 7), ("1 / 0", 1),
-                                          ("raise SystemExit('no')", 1), ("pass", 0)])
+@pytest.mark.parametrize(
+    "code, status", [("import sys; sys.exit(7)", 7), ("1 / 0", 1), ("raise SystemExit('no')", 1), ("pass", 0)]
+)
 def test_exit_status(code, status):
     assert run(code=code).returncode == status
 
@@ -84,7 +97,8 @@ def test_traceback_ends_at_the_users_line(tmp_path):
 
 
 def test_names_are_the_same_modules():
-    printed(code="""
+    printed(
+        code="""
         import torch, torch.nn as nn, torch.nn.functional as F
         import torch.optim.lr_scheduler as schedules
         from torch.utils.data import DataLoader
@@ -101,11 +115,13 @@ def test_names_are_the_same_modules():
         assert Tensor is torch.Tensor and nn2 is nn
         assert all(m.__spec__ is None or m.__spec__.name.startswith("functorch_core")
                    for n, m in sys.modules.items() if n == "torch" or n.startswith("torch."))
-    """)
+    """
+    )
 
 
 def test_modules_that_torch_does_not_have():
-    printed(code="""
+    printed(
+        code="""
         import importlib.util, torch
         for name in ("torch.nonsense", "torch.nn.nonsense"):
             assert importlib.util.find_spec(name) is None
@@ -115,19 +131,23 @@ def test_modules_that_torch_does_not_have():
                 pass
             else:
                 raise AssertionError(name)
-    """)
+    """
+    )
 
 
 def test_metadata():
-    assert printed(code="""
+    assert printed(
+        code="""
         import importlib.metadata as m
         print(m.version("torch"), "torch" in {d.metadata["Name"] for d in m.distributions()},
               m.version("numpy") > "2")
-    """) == ["2.7.0+xla True True"]
+    """
+    ) == ["2.7.0+xla True True"]
 
 
 def test_classes_name_torch_as_their_module():
-    printed(code="""
+    printed(
+        code="""
         import torch, torch.utils.data, torch.distributed, torch.multiprocessing
         things = [torch.Tensor, torch.Size, torch.nn.Linear, torch.nn.Parameter, torch.optim.Adam,
                   torch.utils.data.DataLoader, torch.optim.lr_scheduler.StepLR, torch.save,
@@ -138,11 +158,14 @@ def test_classes_name_torch_as_their_module():
         assert not wrong, wrong
         assert torch.nn.Linear.__module__ == "torch.nn.modules.linear"
         assert repr(torch.Tensor) == "<class 'torch.Tensor'>"
-    """)
+    """
+    )
 
 
 def test_install_and_uninstall():
-    printed(shimmed=False, code="""
+    printed(
+        shimmed=False,
+        code="""
         import sys, functorch_core.torch as before
         from functorch_core import shim
         assert "torch" not in sys.modules and not shim.is_installed()
@@ -155,12 +178,16 @@ def test_install_and_uninstall():
         assert not shim.is_installed() and "torch.nn" not in sys.modules
         assert before.serialization.save.__module__ == "functorch_core.torch.serialization"
         assert before.Tensor.__module__ == "torch"
-    """)
+    """,
+    )
 
 
 def test_another_torch_is_refused(tmp_path):
     (tmp_path / "torch.py").write_text("")
-    printed(shimmed=False, cwd=tmp_path, code="""
+    printed(
+        shimmed=False,
+        cwd=tmp_path,
+        code="""
         import torch
         from functorch_core import shim
         try:
@@ -169,14 +196,16 @@ def test_another_torch_is_refused(tmp_path):
             assert "already imported" in str(error) and "torch.py" in str(error)
         else:
             raise AssertionError
-    """)
+    """,
+    )
 
 
 # ---- pickles and processes -----------------------------------------------------------------------
 
 
 def test_pickles_name_torch():
-    printed(code="""
+    printed(
+        code="""
         import pickle, pickletools, torch, torch.nn as nn
         data = pickle.dumps([nn.Linear(2, 3), torch.ones(2), torch.float32, torch.Size([1]),
                              torch.device("cpu"), nn.functional.cross_entropy])
@@ -185,7 +214,8 @@ def test_pickles_name_torch():
         assert not [s for s in strings if s.startswith("functorch_core")], strings
         layer, ones, *rest = pickle.loads(data)
         assert type(layer) is nn.Linear and ones.tolist() == [1, 1] and rest[0] is torch.float32
-    """)
+    """
+    )
 
 
 PLAIN_PICKLES = """
@@ -212,14 +242,16 @@ def test_plain_pickles_both_ways(tmp_path, writer, reader):
     for shimmed, mode in ((writer, "write"), (reader, "read")):
         options = () if shimmed else ("-W", "ignore")
         launcher = ["-m", "functorch_core"] if shimmed else []
-        done = subprocess.run([sys.executable, *options, *launcher, "-c", code, path, mode],
-                              capture_output=True, text=True,
-                              env=ENVIRONMENT)
+        done = subprocess.run(
+            [sys.executable, *options, *launcher, "-c", code, path, mode],
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
+        )
         assert done.returncode == 0, done.stderr
     # PyTorch's plain pickles do not keep tensors that share memory together.
     shared = "9.0" if writer else "3.0"
-    assert done.stdout.split("\n")[0] == (
-        f"[{shared}, 4.0, 5.0] True torch.Size([1, 2]) torch.bfloat16")
+    assert done.stdout.split("\n")[0] == (f"[{shared}, 4.0, 5.0] True torch.Size([1, 2]) torch.bfloat16")
 
 
 SPAWNED = """
@@ -253,7 +285,8 @@ def test_started_processes_have_the_shim(tmp_path, method):
 
 def test_torch_multiprocessing_spawn(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent("""
         import torch.multiprocessing as mp
 
         def work(i, text):
@@ -267,7 +300,8 @@ def test_torch_multiprocessing_spawn(tmp_path):
                 mp.spawn(work, args=("fail",), nprocs=1)
             except mp.ProcessRaisedException as error:
                 print("ValueError: process 0" in str(error), error.error_index)
-    """))
+    """)
+    )
     assert printed(str(script)) == ["hello 0", "True 0"]
 
 
@@ -275,7 +309,9 @@ def test_torch_multiprocessing_spawn(tmp_path):
 
 
 def test_ipython_extension():
-    printed(shimmed=False, code="""
+    printed(
+        shimmed=False,
+        code="""
         import functorch_core, sys
 
         class Shell:
@@ -292,12 +328,15 @@ def test_ipython_extension():
         except RuntimeError:
             shell.showtraceback()
         assert any("hidden" in note for note in shell.shown[0].__notes__)
-    """)
+    """,
+    )
 
 
 def test_safetensors_torch_interface(tmp_path):
     pytest.importorskip("safetensors")
-    done = run(str(tmp_path / "x.safetensors"), code="""
+    done = run(
+        str(tmp_path / "x.safetensors"),
+        code="""
         import sys, torch
         from safetensors.torch import load_file, save_file
         tensors = {"a": torch.arange(6.).reshape(2, 3), "b": torch.ones(2, dtype=torch.int64),
@@ -307,5 +346,6 @@ def test_safetensors_torch_interface(tmp_path):
         assert all(torch.equal(loaded[k], v) and loaded[k].dtype is v.dtype
                    for k, v in tensors.items())
         print("equal")
-    """)
+    """,
+    )
     assert done.stdout.strip() == "equal", done.stderr

@@ -1,4 +1,5 @@
 """Windows, short-time Fourier transforms, masked reductions, finite differences, segments, LDL."""
+
 from __future__ import annotations
 
 import math
@@ -14,7 +15,7 @@ reference = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def both(fun, *arrays, scale: float = 10., grad: bool = False):
+def both(fun, *arrays, scale: float = 10.0, grad: bool = False):
     """fun(module, *tensors) in both libraries, compared; with the gradients of the inputs too."""
     pairs = [pair(a, reference, grad=grad) for a in arrays]
     ours, theirs = fun(torch, *[o for o, _ in pairs]), fun(reference, *[t for _, t in pairs])
@@ -38,10 +39,22 @@ def test_window(name, periodic, length):
 
 
 @pytest.mark.parametrize("sym", [True, False])
-@pytest.mark.parametrize("name, options", [
-    ("hann", {}), ("hamming", {}), ("blackman", {}), ("nuttall", {}), ("bartlett", {}),
-    ("cosine", {}), ("exponential", {"tau": 2.}), ("gaussian", {"std": 1.5}), ("kaiser", {}),
-    ("general_hamming", {"alpha": .6}), ("general_cosine", {"a": [.5, .3, .2]})])
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("hann", {}),
+        ("hamming", {}),
+        ("blackman", {}),
+        ("nuttall", {}),
+        ("bartlett", {}),
+        ("cosine", {}),
+        ("exponential", {"tau": 2.0}),
+        ("gaussian", {"std": 1.5}),
+        ("kaiser", {}),
+        ("general_hamming", {"alpha": 0.6}),
+        ("general_cosine", {"a": [0.5, 0.3, 0.2]}),
+    ],
+)
 def test_signal_window(name, options, sym):
     for length in (0, 1, 6, 7):
         both(lambda t, n=length: getattr(t.signal.windows, name)(n, sym=sym, **options))
@@ -53,7 +66,7 @@ def test_window_errors():
     assert_same_error(lambda t: t.signal.windows.bartlett(-1), reference)
     assert_same_error(lambda t: t.signal.windows.bartlett(3, dtype=t.float16), reference)
     assert_same_error(lambda t: t.signal.windows.gaussian(3, std=0), reference)
-    assert_same_error(lambda t: t.signal.windows.exponential(3, center=1.), reference)
+    assert_same_error(lambda t: t.signal.windows.exponential(3, center=1.0), reference)
 
 
 def test_window_trains():
@@ -65,13 +78,21 @@ def test_window_trains():
 WAVE = np.sin(np.arange(64, dtype=np.float32) ** 1.3)
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"hop_length": 3}, {"center": False}, {"normalized": True}, {"onesided": False},
-    {"win_length": 9}, {"pad_mode": "constant"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"hop_length": 3},
+        {"center": False},
+        {"normalized": True},
+        {"onesided": False},
+        {"win_length": 9},
+        {"pad_mode": "constant"},
+    ],
+)
 def test_stft(options):
     both(lambda t, x: t.stft(x, 16, return_complex=True, **options), WAVE, grad=True, scale=100)
-    both(lambda t, x: t.stft(x, 16, return_complex=False, **options),
-         np.stack([WAVE, WAVE[::-1]]), scale=100)
+    both(lambda t, x: t.stft(x, 16, return_complex=False, **options), np.stack([WAVE, WAVE[::-1]]), scale=100)
 
 
 def test_stft_windowed_and_complex():
@@ -91,64 +112,67 @@ def test_istft_inverts(options):
 def test_istft():
     spectrum = np.random.default_rng(0).standard_normal((2, 9, 7, 2)).astype(np.float32)
     for options in ({}, {"length": 20}, {"center": False}, {"hop_length": 5}):
-        both(lambda t, x, o=options: t.istft(t.view_as_complex(x), 16, **o), spectrum, scale=100,
-             grad=True)
+        both(lambda t, x, o=options: t.istft(t.view_as_complex(x), 16, **o), spectrum, scale=100, grad=True)
 
 
 def test_stft_errors():
     assert_same_error(lambda t: t.stft(t.zeros(64), 16), reference)
-    assert_same_error(lambda t: t.stft(t.zeros(4), 16, center=False, return_complex=True),
-                      reference, message=False)
+    assert_same_error(lambda t: t.stft(t.zeros(4), 16, center=False, return_complex=True), reference, message=False)
     assert_same_error(lambda t: t.istft(t.zeros(9, 7), 16), reference)
-    assert_same_error(lambda t: t.istft(t.zeros(8, 7, dtype=t.complex64), 16), reference,
-                      message=False)
-    assert_same_error(lambda t: t.istft(t.ones(9, 7, dtype=t.complex64), 16, 16,
-                                        window=t.hann_window(16), center=False), reference,
-                      message=False)
+    assert_same_error(lambda t: t.istft(t.zeros(8, 7, dtype=t.complex64), 16), reference, message=False)
+    assert_same_error(
+        lambda t: t.istft(t.ones(9, 7, dtype=t.complex64), 16, 16, window=t.hann_window(16), center=False),
+        reference,
+        message=False,
+    )
 
 
 # ---- masked --------------------------------------------------------------------------------------
 
-VALUES = np.array([[3., -1., 2.], [0., 4., -5.]], np.float32)
+VALUES = np.array([[3.0, -1.0, 2.0], [0.0, 4.0, -5.0]], np.float32)
 MASK = np.array([[True, False, True], [False, True, True]])
 
 
 @pytest.mark.parametrize("dim", [None, 0, (0, 1), -1])
 @pytest.mark.parametrize("name", "sum prod mean amax amin norm var std logsumexp".split())
 def test_masked_reduction(name, dim):
-    both(lambda t, x: getattr(t.masked, name)(x, dim=dim, keepdim=True,
-                                              mask=t.from_numpy(MASK)).nan_to_num(0.), VALUES,
-         grad=name not in ("std", "var", "prod"))
+    both(
+        lambda t, x: getattr(t.masked, name)(x, dim=dim, keepdim=True, mask=t.from_numpy(MASK)).nan_to_num(0.0),
+        VALUES,
+        grad=name not in ("std", "var", "prod"),
+    )
 
 
 @pytest.mark.parametrize("name", "cumsum cumprod softmax log_softmax softmin".split())
 def test_masked_of_the_same_shape(name):
-    both(lambda t, x: t.where(t.from_numpy(MASK), getattr(t.masked, name)(
-        x, 1, mask=t.from_numpy(MASK)), 0.), VALUES)
+    both(lambda t, x: t.where(t.from_numpy(MASK), getattr(t.masked, name)(x, 1, mask=t.from_numpy(MASK)), 0.0), VALUES)
 
 
 def test_masked_others():
     both(lambda t, x: t.masked.argmax(x, 1, mask=t.from_numpy(MASK)), VALUES)
     both(lambda t, x: t.masked.median(x, 1, mask=t.from_numpy(MASK)), VALUES)
-    both(lambda t, x: t.masked.normalize(x, 2., 1, mask=t.from_numpy(MASK)), VALUES)
+    both(lambda t, x: t.masked.normalize(x, 2.0, 1, mask=t.from_numpy(MASK)), VALUES)
     both(lambda t, x: t.masked.sum(x, mask=t.from_numpy(MASK)), VALUES.astype(np.int32))
-    assert_same_error(lambda t: t.masked.sum(t.zeros(3), mask=t.zeros(2, 3, dtype=t.bool)),
-                      reference)
+    assert_same_error(lambda t: t.masked.sum(t.zeros(3), mask=t.zeros(2, 3, dtype=t.bool)), reference)
 
 
 # ---- finite differences, indices, diagonals ------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"spacing": 2.}, {"spacing": [2., .5]}, {"dim": 1}, {"dim": (0, 1), "edge_order": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"spacing": 2.0}, {"spacing": [2.0, 0.5]}, {"dim": 1}, {"dim": (0, 1), "edge_order": 2}]
+)
 def test_gradient(options):
     both(lambda t, x: t.gradient(x, **options), np.arange(12, dtype=np.float32).reshape(3, 4) ** 2)
 
 
 def test_gradient_at_coordinates():
     for order in (1, 2):
-        both(lambda t, x, p, n=order: t.gradient(x, spacing=(p,), edge_order=n),
-             np.array([1., 4., 9., 16.], np.float32), np.array([0., 1., 3., 4.], np.float32))
+        both(
+            lambda t, x, p, n=order: t.gradient(x, spacing=(p,), edge_order=n),
+            np.array([1.0, 4.0, 9.0, 16.0], np.float32),
+            np.array([0.0, 1.0, 3.0, 4.0], np.float32),
+        )
     assert_same_error(lambda t: t.gradient(t.zeros(1)), reference, message=False)
     assert_same_error(lambda t: t.gradient(t.zeros(4), edge_order=3), reference)
 
@@ -161,8 +185,8 @@ def test_unravel_index():
 
 def test_fill_diagonal():
     for shape in ((3, 3), (7, 3), (3, 7), (2, 2, 2)):
-        both(lambda t, x: x.clone().fill_diagonal_(5.), np.zeros(shape, np.float32))
-    both(lambda t, x: x.clone().fill_diagonal_(5., wrap=True), np.zeros((7, 3), np.float32))
+        both(lambda t, x: x.clone().fill_diagonal_(5.0), np.zeros(shape, np.float32))
+    both(lambda t, x: x.clone().fill_diagonal_(5.0, wrap=True), np.zeros((7, 3), np.float32))
     assert_same_error(lambda t: t.zeros(3, 4, 5).fill_diagonal_(1), reference)
 
 
@@ -179,10 +203,9 @@ def test_hash_tensor():
 
 @pytest.mark.parametrize("reduction", ["sum", "mean", "max", "min", "prod"])
 def test_segment_reduce(reduction):
-    data = np.arange(1., 9., dtype=np.float32).reshape(4, 2)
+    data = np.arange(1.0, 9.0, dtype=np.float32).reshape(4, 2)
     both(lambda t, x: t.segment_reduce(x, reduction, lengths=t.tensor([2, 0, 2])), data)
-    both(lambda t, x: t.segment_reduce(x, reduction, offsets=t.tensor([0, 1, 4]), initial=1.), data,
-         grad=True)
+    both(lambda t, x: t.segment_reduce(x, reduction, offsets=t.tensor([0, 1, 4]), initial=1.0), data, grad=True)
 
 
 # ---- LDL -----------------------------------------------------------------------------------------
@@ -194,7 +217,7 @@ def _symmetric(dtype, n: int = 6):
     if np.issubdtype(dtype, np.complexfloating):
         a = a + 1j * rng.standard_normal(a.shape)
     a = a + a.swapaxes(-1, -2).conj()
-    return (a * np.where(np.eye(n), .01, 1.)).astype(dtype)  # small diagonal: blocks of two
+    return (a * np.where(np.eye(n), 0.01, 1.0)).astype(dtype)  # small diagonal: blocks of two
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -219,6 +242,5 @@ def test_ldl_batched_by_vmap():
 def test_ldl_errors():
     assert_same_error(lambda t: t.linalg.ldl_factor(t.zeros(3, 2)), reference)
     assert_same_error(lambda t: t.linalg.ldl_factor(t.zeros(3, 3)), reference, message=False)
-    assert_same_error(lambda t: t.linalg.ldl_solve(t.eye(3), t.zeros(2, dtype=t.int32),
-                                                   t.zeros(3, 1)), reference)
-    assert math.isclose(torch.linalg.ldl_factor(torch.tensor([[4.]])).LD.item(), 4.)
+    assert_same_error(lambda t: t.linalg.ldl_solve(t.eye(3), t.zeros(2, dtype=t.int32), t.zeros(3, 1)), reference)
+    assert math.isclose(torch.linalg.ldl_factor(torch.tensor([[4.0]])).LD.item(), 4.0)

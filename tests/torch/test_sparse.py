@@ -1,4 +1,5 @@
 """Sparse tensors in coordinate format, against PyTorch."""
+
 from __future__ import annotations
 
 import copy
@@ -16,15 +17,20 @@ pytestmark = pytest.mark.filterwarnings("ignore:Sparse", "ignore:.*beta state")
 def names(lib) -> dict:
     """What the expressions below are about; the same for both libraries."""
     indices = lib.tensor([[0, 1, 1, 0], [2, 0, 2, 2]])
-    values = lib.tensor([3., 4., 5., -1.])
+    values = lib.tensor([3.0, 4.0, 5.0, -1.0])
     s = lib.sparse_coo_tensor(indices, values, (2, 3))
     return {
-        "torch": lib, "s": s, "c": s.coalesce(), "indices": indices, "values": values,
-        "h": lib.sparse_coo_tensor(lib.tensor([[1, 1]]), lib.arange(6.).reshape(2, 3) + 1, (4, 3)),
-        "b": lib.sparse_coo_tensor(lib.tensor([[0, 1], [1, 0], [2, 0]]), lib.tensor([1., 2.]),
-                                   (2, 2, 3)),
-        "d": lib.arange(6.).reshape(2, 3), "e": lib.arange(6.).reshape(3, 2) - 2,
-        "n": lib.sparse_coo_tensor(size=(2, 3))}
+        "torch": lib,
+        "s": s,
+        "c": s.coalesce(),
+        "indices": indices,
+        "values": values,
+        "h": lib.sparse_coo_tensor(lib.tensor([[1, 1]]), lib.arange(6.0).reshape(2, 3) + 1, (4, 3)),
+        "b": lib.sparse_coo_tensor(lib.tensor([[0, 1], [1, 0], [2, 0]]), lib.tensor([1.0, 2.0]), (2, 2, 3)),
+        "d": lib.arange(6.0).reshape(2, 3),
+        "e": lib.arange(6.0).reshape(3, 2) - 2,
+        "n": lib.sparse_coo_tensor(size=(2, 3)),
+    }
 
 
 def outcome(lib, code: str):
@@ -212,15 +218,27 @@ def test_expression(code):
         assert mine is NotImplementedError and isinstance(theirs, type), (mine, theirs)
     elif isinstance(mine, tuple) and isinstance(theirs, tuple):
         assert mine[:-1] == theirs[:-1]
-        assert mine[-1] == pytest.approx(theirs[-1], nan_ok=True) if mine[1] == () else (
-            torch.allclose(torch.tensor(mine[-1]), torch.tensor(theirs[-1]), equal_nan=True))
+        assert (
+            mine[-1] == pytest.approx(theirs[-1], nan_ok=True)
+            if mine[1] == ()
+            else (torch.allclose(torch.tensor(mine[-1]), torch.tensor(theirs[-1]), equal_nan=True))
+        )
     else:
         assert mine == theirs
 
 
-PRINTED = ["s", "c", "n", "h", "s.double()", "s.to(torch.int32)", "s.detach().requires_grad_()",
-           "torch.sparse_coo_tensor(torch.zeros(2, 0), torch.zeros(0, 3), (2, 2, 3))",
-           "torch.arange(400.).reshape(20, 20).to_sparse()", "d.bool().to_sparse()"]
+PRINTED = [
+    "s",
+    "c",
+    "n",
+    "h",
+    "s.double()",
+    "s.to(torch.int32)",
+    "s.detach().requires_grad_()",
+    "torch.sparse_coo_tensor(torch.zeros(2, 0), torch.zeros(0, 3), (2, 2, 3))",
+    "torch.arange(400.).reshape(20, 20).to_sparse()",
+    "d.bool().to_sparse()",
+]
 
 
 @pytest.mark.parametrize("code", PRINTED)
@@ -229,19 +247,21 @@ def test_printed(code):
 
 
 def test_layouts_without_a_tensor_name_themselves():
-    for call in (lambda: torch.sparse_csr_tensor([0, 1], [0], [1.]),
-                 lambda: torch.ones(2, 2).to_sparse_csr(),
-                 lambda: torch.ones(2, 2).to_sparse_bsr(1),
-                 lambda: torch.ones(2, 2).to_sparse(layout=torch.sparse_csc)):
+    for call in (
+        lambda: torch.sparse_csr_tensor([0, 1], [0], [1.0]),
+        lambda: torch.ones(2, 2).to_sparse_csr(),
+        lambda: torch.ones(2, 2).to_sparse_bsr(1),
+        lambda: torch.ones(2, 2).to_sparse(layout=torch.sparse_csc),
+    ):
         with pytest.raises(NotImplementedError, match="csr|bsr|csc"):
             call()
 
 
 def test_indices_outside_of_the_size_raise():
     with pytest.raises(RuntimeError, match="for dim 1, size is 2 but found index 3"):
-        torch.sparse_coo_tensor([[0], [3]], [1.], (2, 2))
+        torch.sparse_coo_tensor([[0], [3]], [1.0], (2, 2))
     with pytest.raises(RuntimeError, match="negative index -1 for dim 0"):
-        torch.sparse_coo_tensor([[-1]], [1.], (2,))
+        torch.sparse_coo_tensor([[-1]], [1.0], (2,))
 
 
 def test_what_is_not_there_names_the_op():
@@ -260,9 +280,8 @@ def test_what_is_not_there_names_the_op():
 def gradients(lib, fun):
     """Gradients of a function of a sparse leaf and a dense one: (sparse, dense)."""
     indices = lib.tensor([[0, 1, 1], [2, 0, 2]])
-    s = lib.sparse_coo_tensor(indices, lib.tensor([3., 4., 5.]), (2, 3), is_coalesced=True,
-                              requires_grad=True)
-    d = (lib.arange(6.) - 1).reshape(3, 2).requires_grad_()
+    s = lib.sparse_coo_tensor(indices, lib.tensor([3.0, 4.0, 5.0]), (2, 3), is_coalesced=True, requires_grad=True)
+    d = (lib.arange(6.0) - 1).reshape(3, 2).requires_grad_()
     fun(lib, s, d).backward()
     # PyTorch's gradient of a sparse tensor is a dense one after some ops, ours is always sparse.
     places = s.detach().coalesce()
@@ -270,17 +289,21 @@ def gradients(lib, fun):
     return mine, None if d.grad is None else d.grad.tolist()
 
 
-@pytest.mark.parametrize("fun", [
-    lambda lib, s, d: (lib.sparse.mm(s, d) ** 2).sum(),
-    lambda lib, s, d: ((s * 2) @ d).sum(),
-    lambda lib, s, d: (s.to_dense() @ d).square().sum(),
-    lambda lib, s, d: (s + s).to_dense().square().sum(),
-    lambda lib, s, d: lib.sparse.sum(s * s),
-    lambda lib, s, d: (d.t() + s).sum(),
-    lambda lib, s, d: lib.sparse.addmm(lib.ones(2, 2), s, d).square().sum(),
-    lambda lib, s, d: d.to_sparse().to_dense().square().sum(),
-    lambda lib, s, d: lib.sparse.softmax(s, 1).to_dense()[1, 0] + d.sum(),
-], ids=range(9))
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda lib, s, d: (lib.sparse.mm(s, d) ** 2).sum(),
+        lambda lib, s, d: ((s * 2) @ d).sum(),
+        lambda lib, s, d: (s.to_dense() @ d).square().sum(),
+        lambda lib, s, d: (s + s).to_dense().square().sum(),
+        lambda lib, s, d: lib.sparse.sum(s * s),
+        lambda lib, s, d: (d.t() + s).sum(),
+        lambda lib, s, d: lib.sparse.addmm(lib.ones(2, 2), s, d).square().sum(),
+        lambda lib, s, d: d.to_sparse().to_dense().square().sum(),
+        lambda lib, s, d: lib.sparse.softmax(s, 1).to_dense()[1, 0] + d.sum(),
+    ],
+    ids=range(9),
+)
 def test_gradients(fun):
     mine, theirs = gradients(torch, fun), gradients(reference, fun)
     for x, y in zip(mine, theirs):
@@ -290,11 +313,11 @@ def test_gradients(fun):
 
 
 def test_values_of_a_graph():
-    values = torch.tensor([1., 2.], requires_grad=True)
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
     s = torch.sparse_coo_tensor([[0, 0]], values * 3, (2,))
     assert s.requires_grad and not s.is_leaf
     s.coalesce().to_dense()[0].square().backward()
-    assert values.grad.tolist() == [54., 54.]
+    assert values.grad.tolist() == [54.0, 54.0]
 
 
 # ---- embeddings ----------------------------------------------------------------------------------
@@ -305,7 +328,7 @@ def table_gradient(lib, make, index, backwards: int = 1):
     lib.manual_seed(0)
     module = make(lib)
     with lib.no_grad():
-        module.weight.copy_(lib.arange(21.).reshape(7, 3) / 10)
+        module.weight.copy_(lib.arange(21.0).reshape(7, 3) / 10)
     for _ in range(backwards):
         out = module(lib.tensor(index))
         (out * out).sum().backward()
@@ -313,17 +336,20 @@ def table_gradient(lib, make, index, backwards: int = 1):
 
 
 @pytest.mark.parametrize("backwards", [1, 2])
-@pytest.mark.parametrize("make", [
-    lambda lib: lib.nn.Embedding(7, 3, sparse=True),
-    lambda lib: lib.nn.Embedding(7, 3, sparse=True, padding_idx=2),
-    lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="sum"),
-    lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="mean", padding_idx=4),
-    lambda lib: lib.nn.Embedding(7, 3, sparse=True, max_norm=1.),
-], ids=["plain", "padding", "bag", "mean bag with padding", "max_norm"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.nn.Embedding(7, 3, sparse=True),
+        lambda lib: lib.nn.Embedding(7, 3, sparse=True, padding_idx=2),
+        lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="sum"),
+        lambda lib: lib.nn.EmbeddingBag(7, 3, sparse=True, mode="mean", padding_idx=4),
+        lambda lib: lib.nn.Embedding(7, 3, sparse=True, max_norm=1.0),
+    ],
+    ids=["plain", "padding", "bag", "mean bag with padding", "max_norm"],
+)
 def test_embedding_gradients_are_sparse(make, backwards):
     index = [[1, 4, 1], [2, 6, 4]]
-    (mine, out), (theirs, wanted) = (table_gradient(lib, make, index, backwards)
-                                     for lib in (torch, reference))
+    (mine, out), (theirs, wanted) = (table_gradient(lib, make, index, backwards) for lib in (torch, reference))
     assert mine.is_sparse and not mine.is_coalesced() and mine._nnz() == theirs._nnz()
     assert mine._indices().tolist() == theirs._indices().tolist()
     assert torch.allclose(mine._values(), torch.tensor(theirs._values().tolist()))
@@ -333,11 +359,11 @@ def test_embedding_gradients_are_sparse(make, backwards):
 def test_per_sample_weights_of_a_sparse_bag():
     found = []
     for lib in (torch, reference):
-        table = lib.arange(12.).reshape(4, 3).requires_grad_()
-        weights = lib.tensor([1., 2., 3.], requires_grad=True)
-        lib.nn.functional.embedding_bag(lib.tensor([1, 1, 3]), table, lib.tensor([0, 2]),
-                                        mode="sum", sparse=True,
-                                        per_sample_weights=weights).square().sum().backward()
+        table = lib.arange(12.0).reshape(4, 3).requires_grad_()
+        weights = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        lib.nn.functional.embedding_bag(
+            lib.tensor([1, 1, 3]), table, lib.tensor([0, 2]), mode="sum", sparse=True, per_sample_weights=weights
+        ).square().sum().backward()
         found.append((weights.grad.tolist(), table.grad.coalesce().to_dense().tolist()))
     assert found[0] == found[1]
 
@@ -347,7 +373,7 @@ def test_a_shared_table_has_a_dense_gradient():
     for lib in (torch, reference):
         table = lib.nn.Embedding(4, 3, sparse=True)
         with lib.no_grad():
-            table.weight.copy_(lib.arange(12.).reshape(4, 3) / 10)
+            table.weight.copy_(lib.arange(12.0).reshape(4, 3) / 10)
         (table(lib.tensor([1, 2])) @ table.weight.t()).sum().backward()
         found.append(table.weight.grad)
         assert not found[-1].is_sparse
@@ -359,7 +385,7 @@ def test_dense_after_sparse_accumulates():
     table = torch.nn.Embedding(3, 2, sparse=True)
     table(torch.tensor([0])).sum().backward()
     table.weight.sum().backward()
-    assert table.weight.grad.tolist() == [[2., 2.], [1., 1.], [1., 1.]]
+    assert table.weight.grad.tolist() == [[2.0, 2.0], [1.0, 1.0], [1.0, 1.0]]
 
 
 def test_scale_grad_by_freq_is_refused_as_in_pytorch():
@@ -371,24 +397,24 @@ def test_scale_grad_by_freq_is_refused_as_in_pytorch():
 
 def test_autograd_grad_gives_a_sparse_gradient_of_a_table():
     table = torch.nn.Embedding(3, 2, sparse=True)
-    grad, = torch.autograd.grad(table(torch.tensor([0, 0])).sum(), table.weight)
-    assert grad.coalesce().values().tolist() == [[2., 2.]]
+    (grad,) = torch.autograd.grad(table(torch.tensor([0, 0])).sum(), table.weight)
+    assert grad.coalesce().values().tolist() == [[2.0, 2.0]]
 
 
 # ---- copies --------------------------------------------------------------------------------------
 
 
 def test_copies():
-    s = torch.sparse_coo_tensor([[0, 2]], [1., 2.], (3,))
+    s = torch.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (3,))
     for other in (copy.deepcopy(s), copy.copy(s), pickle.loads(pickle.dumps(s))):
-        assert other.is_sparse and other.to_dense().tolist() == [1., 0., 2.]
+        assert other.is_sparse and other.to_dense().tolist() == [1.0, 0.0, 2.0]
         assert other.is_coalesced() == s.is_coalesced()
 
 
 @pytest.mark.parametrize("writer, reader", [(torch, torch), (torch, reference), (reference, torch)])
 def test_checkpoints_hold_sparse_tensors(writer, reader):
     file = io.BytesIO()
-    writer.save({"s": writer.sparse_coo_tensor([[0, 2]], [1., 2.], (3,)).coalesce()}, file)
+    writer.save({"s": writer.sparse_coo_tensor([[0, 2]], [1.0, 2.0], (3,)).coalesce()}, file)
     file.seek(0)
     found = reader.load(file)["s"]
-    assert found.is_coalesced() and found.to_dense().tolist() == [1., 0., 2.]
+    assert found.is_coalesced() and found.to_dense().tolist() == [1.0, 0.0, 2.0]

@@ -1,4 +1,5 @@
 """What packages that train, explain and measure models ask of PyTorch."""
+
 import collections
 import importlib
 import pickle
@@ -25,7 +26,8 @@ def raised(function, *args):
 
 
 def test_modules_are_called_as_pytorchs():
-    assert printed(code="""
+    assert printed(
+        code="""
         import torch, torch.nn.functional, torch.optim, torch.utils.data, sys, pickle
         modules = torch, torch.nn, torch.nn.functional, torch.optim.lr_scheduler, torch.utils.data
         print(*[m.__name__ for m in modules])
@@ -33,8 +35,12 @@ def test_modules_are_called_as_pytorchs():
         import torch.fft, functorch_core.torch
         from torch import linalg
         print(torch.fft.__name__, linalg.__name__, functorch_core.torch is torch)
-        """) == ["torch torch.nn torch.nn.functional torch.optim.lr_scheduler torch.utils.data",
-                 "True True", "torch.fft torch.linalg True"]
+        """
+    ) == [
+        "torch torch.nn torch.nn.functional torch.optim.lr_scheduler torch.utils.data",
+        "True True",
+        "torch.fft torch.linalg True",
+    ]
 
 
 @BOTH
@@ -69,11 +75,19 @@ def test_private_questions(t):
     def look(y):
         functorch = t._C._functorch
         inner = functorch.get_unwrapped(y)
-        seen.append((t._C._are_functorch_transforms_active(), functorch.is_batchedtensor(y),
-                     functorch.maybe_get_bdim(y), tuple(inner.shape),
-                     functorch.maybe_get_level(y), functorch.is_batchedtensor(inner),
-                     functorch.is_functorch_wrapped_tensor(inner)))
+        seen.append(
+            (
+                t._C._are_functorch_transforms_active(),
+                functorch.is_batchedtensor(y),
+                functorch.maybe_get_bdim(y),
+                tuple(inner.shape),
+                functorch.maybe_get_level(y),
+                functorch.is_batchedtensor(inner),
+                functorch.is_functorch_wrapped_tensor(inner),
+            )
+        )
         return y * 2
+
     t.func.vmap(look, in_dims=1)(t.ones(2, 3))
     assert seen == [(True, True, 1, (2, 3), 1, False, False)]
     device, dtype, *_ = t._C._nn._parse_to("cpu", t.float64)
@@ -91,16 +105,28 @@ def test_private_questions(t):
 # ---- checks --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", [
-    lambda t: t._check(False), lambda t: t._check(1 == 2, lambda: "no"), lambda t: t._check(0),
-    lambda t: t._check(t.tensor(True)), lambda t: t._check(False, "no"),
-    lambda t: t._check_value(False, lambda: 3), lambda t: t._check_index(False),
-    lambda t: t._check_type(False), lambda t: t._check_not_implemented(False),
-    lambda t: t._check_tensor_all(t.tensor([True, False])), lambda t: t._check_tensor_all(3),
-    lambda t: t._check_tensor_all(t.ones(2)),
-    lambda t: t._assert_async(t.tensor(0)), lambda t: t._assert_async(t.tensor(0.), "zero"),
-    lambda t: t._assert_async(t.tensor([])), lambda t: t._assert_async(t.ones(2)),
-    lambda t: t._assert_async(True)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t._check(False),
+        lambda t: t._check(1 == 2, lambda: "no"),
+        lambda t: t._check(0),
+        lambda t: t._check(t.tensor(True)),
+        lambda t: t._check(False, "no"),
+        lambda t: t._check_value(False, lambda: 3),
+        lambda t: t._check_index(False),
+        lambda t: t._check_type(False),
+        lambda t: t._check_not_implemented(False),
+        lambda t: t._check_tensor_all(t.tensor([True, False])),
+        lambda t: t._check_tensor_all(3),
+        lambda t: t._check_tensor_all(t.ones(2)),
+        lambda t: t._assert_async(t.tensor(0)),
+        lambda t: t._assert_async(t.tensor(0.0), "zero"),
+        lambda t: t._assert_async(t.tensor([])),
+        lambda t: t._assert_async(t.ones(2)),
+        lambda t: t._assert_async(True),
+    ],
+)
 def test_checks_that_fail(call):
     assert raised(call, torch) == raised(call, reference)
 
@@ -109,13 +135,13 @@ def test_checks_that_fail(call):
 def test_checks_that_pass(t):
     t._check(True)
     t._check_tensor_all(t.tensor([True]))
-    t._assert_async(t.tensor([2.]), "never")
+    t._assert_async(t.tensor([2.0]), "never")
     assert t._shape_as_tensor(t.ones(2, 3)).tolist() == [2, 3]
     assert t._is_all_true(t.tensor([True, True])) and not t._is_any_true(t.tensor([False]))
 
 
 def test_while_loop():
-    x = torch.tensor(1., requires_grad=True)
+    x = torch.tensor(1.0, requires_grad=True)
     n, y = torch.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * x * 2), (0, x))
     y.backward()
     assert n == 3 and y.item() == 8 and x.grad.item() == 32
@@ -137,20 +163,19 @@ def test_sparse_constant_of_a_custom_function(t):
 
         @staticmethod
         def backward(ctx, grad):
-            sparse, = ctx.saved_tensors
+            (sparse,) = ctx.saved_tensors
             return None, sparse.mT @ grad
 
-    sparse = t.sparse_coo_tensor(t.tensor([[0, 1, 1], [2, 0, 2]]), t.tensor([3., 4, 5]), (2, 3))
+    sparse = t.sparse_coo_tensor(t.tensor([[0, 1, 1], [2, 0, 2]]), t.tensor([3.0, 4, 5]), (2, 3))
     dense = t.ones(3, 2, requires_grad=True)
     Product.apply(sparse, dense).sum().backward()
     assert dense.grad.tolist() == [[4, 4], [0, 0], [8, 8]] and sparse.ndimension() == 2
 
 
 @BOTH
-@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor",
-                            "ignore:Sparse invariant checks")
+@pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor", "ignore:Sparse invariant checks")
 def test_legacy_sparse_types(t):
-    indices, values = t.tensor([[0, 1], [2, 0]]), t.tensor([3., 4.])
+    indices, values = t.tensor([[0, 1], [2, 0]]), t.tensor([3.0, 4.0])
     x = t.sparse.FloatTensor(indices, values, t.Size([2, 3]))
     assert x.to_dense().tolist() == [[0, 0, 3], [4, 0, 0]]
     assert t.sparse.FloatTensor(indices, values).shape == (2, 3)
@@ -166,8 +191,7 @@ def test_legacy_sparse_types(t):
 def test_steps_that_a_profilers_handler_sees():
     steps = []
     schedule = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
-    with torch.profiler.profile(schedule=schedule,
-                                on_trace_ready=lambda p: steps.append(p.step_num)) as p:
+    with torch.profiler.profile(schedule=schedule, on_trace_ready=lambda p: steps.append(p.step_num)) as p:
         for _ in range(8):
             p.step()
     assert steps == [4, 8] and torch.profiler.kineto_available()  # as PyTorch counts
@@ -179,8 +203,9 @@ def measurements(t) -> list:
     for label, row in (("dot", "[1, 1]"), ("dot", "[10000, 64]"), ("other", "[2]")):
         for column, seconds in (("mul/sum", 5e-6), ("bmm", 9.3e-5)):
             for threads in (1, 4):
-                spec = benchmark.TaskSpec(stmt=column, setup="pass", label=label, sub_label=row,
-                                          description=column, num_threads=threads)
+                spec = benchmark.TaskSpec(
+                    stmt=column, setup="pass", label=label, sub_label=row, description=column, num_threads=threads
+                )
                 times = [seconds * k / threads for k in (100, 102, 99, 101, 100)]
                 found.append(benchmark.Measurement(100, times, spec))
     return found
@@ -204,10 +229,23 @@ def test_tables_of_measurements():
 def test_measurements_tell_of_themselves():
     ours, theirs = measurements(torch)[0], measurements(reference)[0]
     assert repr(ours).splitlines()[1:] == repr(theirs).splitlines()[1:]
-    for name in ("median", "mean", "iqr", "significant_figures", "has_warnings", "as_row_name",
-                 "title", "label", "num_threads", "times"):
-        assert np.allclose(getattr(ours, name), getattr(theirs, name)) if isinstance(
-            getattr(theirs, name), float) else getattr(ours, name) == getattr(theirs, name)
+    for name in (
+        "median",
+        "mean",
+        "iqr",
+        "significant_figures",
+        "has_warnings",
+        "as_row_name",
+        "title",
+        "label",
+        "num_threads",
+        "times",
+    ):
+        assert (
+            np.allclose(getattr(ours, name), getattr(theirs, name))
+            if isinstance(getattr(theirs, name), float)
+            else getattr(ours, name) == getattr(theirs, name)
+        )
     merged = torch.utils.benchmark.Measurement.merge([ours, ours])
     assert len(merged) == 1 and len(merged[0].times) == 10
     assert pickle.loads(pickle.dumps(ours)).median == ours.median
@@ -217,12 +255,12 @@ def test_measurements_tell_of_themselves():
 
 def counted(t, backward: bool):
     """The counts of a small model, and of some functions."""
+
     class Net(t.nn.Module):
         def __init__(self):
             super().__init__()
             self.conv = t.nn.Conv2d(3, 8, 3, stride=2, groups=1)
-            self.body = t.nn.Sequential(t.nn.Linear(8, 16), t.nn.ReLU(),
-                                        t.nn.Linear(16, 4, bias=False))
+            self.body = t.nn.Sequential(t.nn.Linear(8, 16), t.nn.ReLU(), t.nn.Linear(16, 4, bias=False))
 
         def forward(self, x):
             return self.body(self.conv(x).mean((2, 3)))
@@ -238,8 +276,9 @@ def counted(t, backward: bool):
         t.mv(a[0], b[0, :, 0]), t.nn.functional.linear(a, t.ones(3, 6), t.ones(3))
         t.nn.functional.conv_transpose2d(t.ones(1, 3, 5, 5), t.ones(3, 4, 3, 3), stride=2)
         t.conv1d(t.ones(1, 4, 9), t.ones(6, 2, 3), groups=2)
-    counts = {name: {str(kind): flops for kind, flops in found.items()}
-              for name, found in mode.get_flop_counts().items()}
+    counts = {
+        name: {str(kind): flops for kind, flops in found.items()} for name, found in mode.get_flop_counts().items()
+    }
     return mode, (mode.get_total_flops(), counts)
 
 
@@ -305,6 +344,7 @@ def test_divergences_of_classes_that_are_no_distributions():
     @torch.distributions.register_kl(Mine, Mine)
     def divergence(p, q):
         return 3
+
     assert torch.distributions.kl_divergence(Mine(), Mine()) == 3
     with pytest.raises(TypeError):
         torch.distributions.register_kl(Mine, 1)
@@ -312,6 +352,7 @@ def test_divergences_of_classes_that_are_no_distributions():
 
 def test_names_that_packages_import_raise_at_use():
     from functorch_core.torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
     assert not isinstance(collections.OrderedDict(), ModuleWrapPolicy)
     with pytest.raises(NotImplementedError, match="ModuleWrapPolicy"):
         ModuleWrapPolicy({torch.nn.Linear})

@@ -1,4 +1,5 @@
 """Views against PyTorch: sharing, strides, versions, errors, and random programs."""
+
 import os
 import warnings
 
@@ -35,13 +36,19 @@ def describe(result):
         return tuple(map(describe, result))
     if not hasattr(result, "untyped_storage"):
         return str(result)
-    return (tuple(result.shape), str(result.dtype), result.stride(), result.storage_offset(),
-            result.is_contiguous(), result.tolist())
+    return (
+        tuple(result.shape),
+        str(result.dtype),
+        result.stride(),
+        result.storage_offset(),
+        result.is_contiguous(),
+        result.tolist(),
+    )
 
 
 def cube(library):
     """0 to 23 as 2 x 3 x 4."""
-    return library.arange(24.).reshape(2, 3, 4)
+    return library.arange(24.0).reshape(2, 3, 4)
 
 
 # ---- shapes, strides and errors ------------------------------------------------------------------
@@ -179,21 +186,21 @@ def test_sharing_both_ways():
     for lib in BOTH:
         x = cube(lib)
         row, turned, flat = x[0], x.transpose(0, 2), x.view(-1)
-        row[1, 2] = 100.
-        flat[0] = -1.
+        row[1, 2] = 100.0
+        flat[0] = -1.0
         turned.mul_(2)
-        assert x[0, 1, 2].item() == 200. and row[0, 0].item() == -2. and flat[6].item() == 200.
+        assert x[0, 1, 2].item() == 200.0 and row[0, 0].item() == -2.0 and flat[6].item() == 200.0
         assert x._version == row._version == turned._version == flat._version == 3
 
 
 def test_detach_and_data_share():
     for lib in BOTH:
         x = lib.ones(3, requires_grad=True)
-        x.detach()[0] = 5.
-        assert x.tolist() == [5., 1., 1.]
+        x.detach()[0] = 5.0
+        assert x.tolist() == [5.0, 1.0, 1.0]
         with lib.no_grad():
-            x.view(3, 1)[2] = 7.
-        assert x.tolist() == [5., 1., 7.]
+            x.view(3, 1)[2] = 7.0
+        assert x.tolist() == [5.0, 1.0, 7.0]
 
 
 def test_writing_to_a_part_of_a_detached_view_is_on_the_tape():
@@ -202,7 +209,7 @@ def test_writing_to_a_part_of_a_detached_view_is_on_the_tape():
         part = lib.zeros(4)[1:].detach()
         part[:2] = w * 3
         part.sum().backward()
-        assert w.grad.tolist() == [3., 3.]
+        assert w.grad.tolist() == [3.0, 3.0]
 
 
 def test_expanded_tensors_cannot_be_written_to():
@@ -210,24 +217,23 @@ def test_expanded_tensors_cannot_be_written_to():
         x = lib.zeros(1, 3).expand(2, 3)
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             x.add_(1)
-        x[0] = 4.
-        assert x.tolist() == [[4.] * 3] * 2
+        x[0] = 4.0
+        assert x.tolist() == [[4.0] * 3] * 2
 
 
 def test_overlapping_windows_show_what_is_written_to_one():
     for lib in BOTH:
-        x = lib.arange(4.)
+        x = lib.arange(4.0)
         windows = x.unfold(0, 2, 1)
-        windows[1] = -1.
-        assert x.tolist() == [0., -1., -1., 3.]
-        assert windows.tolist() == [[0., -1.], [-1., -1.], [-1., 3.]]
+        windows[1] = -1.0
+        assert x.tolist() == [0.0, -1.0, -1.0, 3.0]
+        assert windows.tolist() == [[0.0, -1.0], [-1.0, -1.0], [-1.0, 3.0]]
 
 
 def test_leaves_cannot_be_written_to():
     for lib in BOTH:
         x = lib.ones(3, requires_grad=True)
-        for action in (lambda: x.zero_(), lambda: x[0].fill_(1), lambda: x.__setitem__(0, 1.),
-                       lambda: x.t_()):
+        for action in (lambda: x.zero_(), lambda: x[0].fill_(1), lambda: x.__setitem__(0, 1.0), lambda: x.t_()):
             with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
                 action()
 
@@ -237,10 +243,10 @@ def test_metadata_in_place():
         x = cube(lib)
         part = x[1]
         x.transpose_(0, 2).unsqueeze_(0).squeeze_(0)
-        part[0, 0] = 50.
+        part[0, 0] = 50.0
         x.mul_(2)
         assert tuple(x.shape) == (4, 3, 2) and x.stride() == (1, 4, 12)
-        assert x[0, 0, 1].item() == 100. and part[0, 0].item() == 100.
+        assert x[0, 0, 1].item() == 100.0 and part[0, 0].item() == 100.0
 
 
 def test_data_ptr_and_storage():
@@ -255,12 +261,24 @@ def test_data_ptr_and_storage():
 
 
 NODES = {
-    "y.view(-1)": "View", "y.T": "Permute", "y.t()": "T", "y.transpose(0, 1)": "Transpose",
-    "y[0]": "Select", "y[1:, 0]": "Select", "y[0, 1:]": "Slice", "y[None]": "Unsqueeze",
-    "y[[0, 1]]": "Index", "y.split(1)[0]": "Split", "y.unbind()[0]": "Unbind",
-    "y.expand(2, 2, 3)": "Expand", "y.clone()": "Clone", "y.double()": "ToCopy",
-    "y.diagonal()": "Diagonal", "y.gather(0, y.long() * 0)": "Gather",
-    "y.T.reshape(-1)": "UnsafeView"}
+    "y.view(-1)": "View",
+    "y.T": "Permute",
+    "y.t()": "T",
+    "y.transpose(0, 1)": "Transpose",
+    "y[0]": "Select",
+    "y[1:, 0]": "Select",
+    "y[0, 1:]": "Slice",
+    "y[None]": "Unsqueeze",
+    "y[[0, 1]]": "Index",
+    "y.split(1)[0]": "Split",
+    "y.unbind()[0]": "Unbind",
+    "y.expand(2, 2, 3)": "Expand",
+    "y.clone()": "Clone",
+    "y.double()": "ToCopy",
+    "y.diagonal()": "Diagonal",
+    "y.gather(0, y.long() * 0)": "Gather",
+    "y.T.reshape(-1)": "UnsafeView",
+}
 
 
 @pytest.mark.parametrize("expression", NODES)
@@ -285,14 +303,14 @@ def test_copy_is_differentiable_and_forgets_the_old_value():
         y = w * 2
         y.copy_(v * 3)
         y.sum().backward()
-        assert w.grad.tolist() == [0.] * 3 and v.grad.tolist() == [9.]
+        assert w.grad.tolist() == [0.0] * 3 and v.grad.tolist() == [9.0]
 
 
 def test_complex_parts_can_be_assigned():
     for lib in BOTH:
         z = lib.zeros(2, dtype=lib.complex64)
         z.real = lib.ones(2)
-        z.imag[1] = 5.
+        z.imag[1] = 5.0
         assert z.tolist() == [1 + 0j, 1 + 5j]
 
 
@@ -309,6 +327,7 @@ def test_random_programs(start):
 
 def test_a_wrong_library_is_noticed():
     """The checker itself: a view that is a copy must not pass."""
+
     class Copying:
         def __getattr__(self, name):
             return getattr(torch, name)
@@ -338,4 +357,5 @@ def test_versions_go_on_when_data_is_exchanged():
         seen += [x._version, layer.weight._version, layer.weight.stride()]
         layer.to(library.float64)
         return seen + [layer.weight._version, layer.bias._version]
+
     assert facts(torch) == facts(reference)

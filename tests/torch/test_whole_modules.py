@@ -1,4 +1,5 @@
 """Whole modules that hold functions: saved by either library, read by the other."""
+
 import os
 import pathlib
 import subprocess
@@ -61,8 +62,13 @@ def run(library: str, folder, *args: str) -> str:
     script = folder / "program.py"
     script.write_text(PROGRAM)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *LAUNCHERS[library], str(script), *args],
-                          capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(
+        [sys.executable, *LAUNCHERS[library], str(script), *args],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -86,12 +92,14 @@ NAMES = """torch.relu torch.add torch.einsum torch.zeros torch.manual_seed torch
 
 def test_functions_say_where_pytorch_has_them():
     pytest.importorskip("torch")
-    code = (f"import torch\nfor name in {NAMES!r}:\n    f = eval(name)\n"
-            "    print(name, f.__module__, f.__qualname__)")
+    code = f"import torch\nfor name in {NAMES!r}:\n    f = eval(name)\n    print(name, f.__module__, f.__qualname__)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    outputs = {subprocess.run([sys.executable, *launcher, "-c", code], capture_output=True,
-                              text=True, env=environment, check=True).stdout
-               for launcher in LAUNCHERS.values()}
+    outputs = {
+        subprocess.run(
+            [sys.executable, *launcher, "-c", code], capture_output=True, text=True, env=environment, check=True
+        ).stdout
+        for launcher in LAUNCHERS.values()
+    }
     assert len(outputs) == 1
 
 
@@ -99,6 +107,7 @@ def test_without_the_shim(tmp_path):
     import pickle
 
     from functorch_core import torch
+
     functions = [torch.nn.functional.relu, torch.relu, torch.linalg.norm, torch.Tensor.relu]
     torch.save(functions, tmp_path / "functions.pt")
     assert torch.load(tmp_path / "functions.pt", weights_only=False) == functions

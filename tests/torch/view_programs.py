@@ -1,4 +1,5 @@
 """Random programs of views, in-place operations and gradients, run on two libraries alike."""
+
 from __future__ import annotations
 
 import random
@@ -8,8 +9,7 @@ import numpy as np
 
 # What PyTorch forbids and this library allows: writing to one of several views of one call, to
 # views made inside no_grad, and from what is written to. Such a step is left out.
-STRICTER = ("multiple views", "no_grad mode", "some elements of the input tensor",
-            "on expanded tensors")
+STRICTER = ("multiple views", "no_grad mode", "some elements of the input tensor", "on expanded tensors")
 
 
 class Program:
@@ -34,8 +34,7 @@ class Program:
         if shape is None:
             shape = tuple(self.rng.choice((1, 2, 3, 4)) for _ in range(self.rng.randint(1, 3)))
         data = self.numbers.standard_normal(shape).astype(np.float32)
-        return tuple(t.tensor(data.tolist(), dtype=t.float32, requires_grad=requires_grad)
-                     for t in self.libraries)
+        return tuple(t.tensor(data.tolist(), dtype=t.float32, requires_grad=requires_grad) for t in self.libraries)
 
     def add(self, pair, what: str):
         """Remember a pair."""
@@ -57,8 +56,7 @@ class Program:
     def step(self):
         """One random step, on both libraries."""
         i = self.rng.randrange(len(self.pool))
-        kind = self.rng.choices(("view", "write", "pure", "set", "meta", "read"),
-                                (10, 6, 2, 4, 1, 1))[0]
+        kind = self.rng.choices(("view", "write", "pure", "set", "meta", "read"), (10, 6, 2, 4, 1, 1))[0]
         text, action = getattr(self, kind)(self.pool[i][0])
         text = f"{kind} t{i}{text}"
         # A view made inside no_grad says that it requires grad in PyTorch, but has no history.
@@ -141,8 +139,7 @@ class Program:
         j, pair = self.other()
         if self.rng.random() < 0.3:
             return ".clone()", lambda t, lib, w: t.clone()
-        return f" * t{j}", lambda t, lib, w: (t * pair[w]).clone(
-            memory_format=lib.contiguous_format)
+        return f" * t{j}", lambda t, lib, w: (t * pair[w]).clone(memory_format=lib.contiguous_format)
 
     def set(self, x):
         """An assignment to a part."""
@@ -176,14 +173,17 @@ class Program:
         """Values, layouts, versions and requires_grad of the pool."""
         for i, (a, b) in enumerate(self.pool):
             for what, left, right in (
-                    ("shape", tuple(a.shape), tuple(b.shape)), ("strides", a.stride(), b.stride()),
-                    ("offset", a.storage_offset(), b.storage_offset()),
-                    ("version", a._version, b._version),
-                    ("contiguity", a.is_contiguous(), b.is_contiguous()),
-                    ("requires_grad", a.requires_grad, b.requires_grad)):
+                ("shape", tuple(a.shape), tuple(b.shape)),
+                ("strides", a.stride(), b.stride()),
+                ("offset", a.storage_offset(), b.storage_offset()),
+                ("version", a._version, b._version),
+                ("contiguity", a.is_contiguous(), b.is_contiguous()),
+                ("requires_grad", a.requires_grad, b.requires_grad),
+            ):
                 assert left == right, self.report(f"t{i}: {what} {left} / {right}")
-            np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), rtol=1e-4, atol=1e-4,
-                                       err_msg=self.report(f"t{i}"))
+            np.testing.assert_allclose(
+                b.detach().numpy(), a.detach().numpy(), rtol=1e-4, atol=1e-4, err_msg=self.report(f"t{i}")
+            )
 
     def compare_gradients(self):
         """Gradients of the leaves by a weighted sum of all tensors on the tape."""
@@ -210,8 +210,9 @@ class Program:
         for a, b in self.leaves:
             assert (a.grad is None) == (b.grad is None), self.report(f"grads {a.grad} {b.grad}")
             if a.grad is not None:
-                np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-3, atol=1e-3,
-                                           err_msg=self.report("gradients"))
+                np.testing.assert_allclose(
+                    b.grad.numpy(), a.grad.numpy(), rtol=1e-3, atol=1e-3, err_msg=self.report("gradients")
+                )
 
 
 def renew(x):
@@ -243,9 +244,30 @@ def random_view(rng: random.Random, x):
     shape, n = tuple(x.shape), x.ndim
     dim = rng.randrange(-n, n) if n else 0
     size = shape[dim] if n else 1
-    kind = rng.choice(("view", "reshape", "permute", "transpose", "select", "slice", "narrow",
-                       "expand", "unsqueeze", "squeeze", "diagonal", "unfold", "flatten", "index",
-                       "split", "unbind", "t", "as_strided", "view_as", "alias"))
+    kind = rng.choice(
+        (
+            "view",
+            "reshape",
+            "permute",
+            "transpose",
+            "select",
+            "slice",
+            "narrow",
+            "expand",
+            "unsqueeze",
+            "squeeze",
+            "diagonal",
+            "unfold",
+            "flatten",
+            "index",
+            "split",
+            "unbind",
+            "t",
+            "as_strided",
+            "view_as",
+            "alias",
+        )
+    )
     if kind in ("view", "reshape"):
         new = random_shape(rng, x.numel())
         return f".{kind}{new}", lambda t, lib: getattr(t, kind)(new)
@@ -316,8 +338,7 @@ def random_index(rng: random.Random, shape, tensors: bool = True):
     """(text, function(library)) of an index into a shape."""
     parts, makers = [], []
     for n in shape:
-        kind = rng.choice(("all", "int", "slice", "slice", "list") if tensors
-                          else ("all", "int", "slice", "slice"))
+        kind = rng.choice(("all", "int", "slice", "slice", "list") if tensors else ("all", "int", "slice", "slice"))
         if n == 0 and kind in ("int", "list"):
             kind = "all"
         if kind == "all":
@@ -327,8 +348,7 @@ def random_index(rng: random.Random, shape, tensors: bool = True):
         elif kind == "list":
             item = [rng.randrange(-n, n) for _ in range(2)]
         else:
-            item = slice(rng.choice((None, 0, 1, -1)), rng.choice((None, n, -1)),
-                         rng.choice((None, 1, 2)))
+            item = slice(rng.choice((None, 0, 1, -1)), rng.choice((None, n, -1)), rng.choice((None, 1, 2)))
         parts.append(str(item))
         makers.append(item)
         if rng.random() < 0.1:
@@ -342,8 +362,7 @@ def random_index(rng: random.Random, shape, tensors: bool = True):
     for i, m in enumerate(makers):
         if isinstance(m, list):
             makers[i] = list(dict.fromkeys(k % shape_at(makers, i, shape) for k in m))
-    return ", ".join(map(str, makers)), lambda lib: tuple(
-        lib.tensor(m) if isinstance(m, list) else m for m in makers)
+    return ", ".join(map(str, makers)), lambda lib: tuple(lib.tensor(m) if isinstance(m, list) else m for m in makers)
 
 
 def shape_at(makers, i: int, shape) -> int:

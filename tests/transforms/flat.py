@@ -4,6 +4,7 @@
 
 Each traces f, transforms the graph and writes the result where it is called, so that they nest.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -27,6 +28,7 @@ def graph_of(f, args):
         out = f(*values)
         single.append(not isinstance(out, (list, tuple)))
         return [out] if single[-1] else list(out)
+
     graph, captures = trace(flat, [aval_of(a) for a in args])
     return validate(graph), captures, single[-1]
 
@@ -48,16 +50,19 @@ def vjp(f, *args, wrt=None):
     def pull(*cotangents):
         given = [c for c, m in zip(cotangents, v.out_mask, strict=True) if m]
         return run(v.backward, [*outs[n:], *given])
+
     return _bare(outs[:n], single), pull
 
 
 def grad(f, wrt=0):
     """The gradient of a scalar function: of one argument, or a list for a tuple of them."""
+
     def gradient(*args):
         which = (wrt,) if isinstance(wrt, int) else wrt
         out, pull = vjp(f, *args, wrt=which)
         found = pull(constant(np.ones((), out.dtype)))
         return found[0] if isinstance(wrt, int) else found
+
     return gradient
 
 
@@ -75,16 +80,19 @@ def jvp(f, primals, tangents):
 
 def vmap(f, dims=0, size=None, name=None):
     """f over a batch dimension of its arguments; outputs are batched at 0."""
+
     def mapped(*args):
         in_dims = (dims,) * len(args) if dims is None or isinstance(dims, int) else tuple(dims)
         n = size or next(a.shape[d] for a, d in zip(args, in_dims) if d is not None)
-        examples = [a if d is None else _Like(a.aval.with_shape(a.shape[:d] + a.shape[d + 1:]))
-                    for a, d in zip(args, in_dims)]
+        examples = [
+            a if d is None else _Like(a.aval.with_shape(a.shape[:d] + a.shape[d + 1 :])) for a, d in zip(args, in_dims)
+        ]
         graph, captures, single = _named(f, examples, name, n)
         want = (0,) * len(graph.outputs)
         new, _ = batch_module.batch(graph, Axis(n, name), in_dims + (None,) * len(captures), want)
         validate(new)
         return _bare(run(new, [*args, *captures]), single)
+
     return mapped
 
 
@@ -92,6 +100,7 @@ def _named(f, examples, name, size):
     if name is None:
         return graph_of(f, examples)
     from functorch_core.transforms.collectives import bound_axis
+
     with bound_axis(name, size):
         return graph_of(f, examples)
 
@@ -103,9 +112,11 @@ class _Like:
 
 def hessian(f):
     """The matrix of second derivatives of a scalar function of a vector: forward over reverse."""
+
     def matrix(x):
         basis = constant(np.eye(x.shape[0], dtype=x.dtype))
         return vmap(lambda t: jvp(grad(f), (x,), (t,))[1])(basis)
+
     return matrix
 
 

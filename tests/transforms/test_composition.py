@@ -4,6 +4,7 @@ A model is written once with control flow and once without ("flat"); a transform
 functions. Each transform of each model must give what it gives for the flat one, by the reference
 and compiled.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,8 +23,7 @@ from functorch_core.transforms.remat import nothing_saveable, remat
 from functorch_core.transforms.scan import scan
 from functorch_core.transforms.while_loop import bounded_while, fori_loop, while_loop
 from tests.primitives.check import close, compiled, graph_of as closed
-from tests.transforms.flat import (
-    both, closed_graph, grad, hessian, jvp, numeric_grad, same, total, vmap)
+from tests.transforms.flat import both, closed_graph, grad, hessian, jvp, numeric_grad, same, total, vmap
 
 rng = np.random.default_rng(0)
 A, X = rng.standard_normal((2, 3))
@@ -50,6 +50,7 @@ def repeated(a, x):
 def positive_part(a, x):
     def wide(q):
         return p.broadcast_in_dim(q, shape=x.shape, dims=())
+
     return p.select(wide(p.gt(total(x), scalar(0))), layer(a, x), p.mul(x, a))
 
 
@@ -62,20 +63,25 @@ def by_fori(a, x):
 
 
 def by_bounded_while(a, x):
-    out = bounded_while(lambda i, x: p.lt(i, p.constant(np.int32(3))),
-                        lambda i, x: [p.add(i, 1), layer(a, x)],
-                        [p.constant(np.int32(0)), x], max_steps=5)
+    out = bounded_while(
+        lambda i, x: p.lt(i, p.constant(np.int32(3))),
+        lambda i, x: [p.add(i, 1), layer(a, x)],
+        [p.constant(np.int32(0)), x],
+        max_steps=5,
+    )
     return out[1]
 
 
 def by_while(a, x):
-    return while_loop(lambda i, x: p.lt(i, p.constant(np.int32(3))),
-                      lambda i, x: [p.add(i, 1), layer(a, x)], [p.constant(np.int32(0)), x])[1]
+    return while_loop(
+        lambda i, x: p.lt(i, p.constant(np.int32(3))),
+        lambda i, x: [p.add(i, 1), layer(a, x)],
+        [p.constant(np.int32(0)), x],
+    )[1]
 
 
 def by_cond(a, x):
-    return cond(p.gt(total(x), scalar(0)), lambda a, x: [layer(a, x)], lambda a, x: [p.mul(x, a)],
-                [a, x])[0]
+    return cond(p.gt(total(x), scalar(0)), lambda a, x: [layer(a, x)], lambda a, x: [p.mul(x, a)], [a, x])[0]
 
 
 def by_remat_scan(a, x):
@@ -89,14 +95,16 @@ def by_scan_in_remat(a, x):
 def by_scan_in_scan(a, x):
     def outer(carry, _):
         return scan(lambda c, _: ([layer(a, *c)], []), carry, [], length=1)[0], []
+
     return scan(outer, [x], [], length=3)[0][0]
 
 
 def by_custom(custom, rule):
     def f(a, x):
         for _ in range(3):
-            x, = custom(lambda a, x: [layer(a, x)], rule, [a, x])
+            (x,) = custom(lambda a, x: [layer(a, x)], rule, [a, x])
         return x
+
     return f
 
 
@@ -109,12 +117,19 @@ def layer_bwd(residuals, cotangents):
 
 
 by_custom_jvp = by_custom(custom_jvp, JvpRule(layer_rule, "layer"))
-by_custom_vjp = by_custom(
-    custom_vjp, VjpRule(lambda a, x: ([layer(a, x)], [a, x]), layer_bwd, "layer"))
+by_custom_vjp = by_custom(custom_vjp, VjpRule(lambda a, x: ([layer(a, x)], [a, x]), layer_bwd, "layer"))
 
-REVERSIBLE = [(by_scan, repeated), (by_fori, repeated), (by_bounded_while, repeated),
-              (by_cond, positive_part), (by_remat_scan, repeated), (by_scan_in_remat, repeated),
-              (by_scan_in_scan, repeated), (by_custom_jvp, repeated), (by_custom_vjp, repeated)]
+REVERSIBLE = [
+    (by_scan, repeated),
+    (by_fori, repeated),
+    (by_bounded_while, repeated),
+    (by_cond, positive_part),
+    (by_remat_scan, repeated),
+    (by_scan_in_remat, repeated),
+    (by_scan_in_scan, repeated),
+    (by_custom_jvp, repeated),
+    (by_custom_vjp, repeated),
+]
 FORWARD = [m for m in REVERSIBLE if m[0] is not by_custom_vjp] + [(by_while, repeated)]
 
 # ---- transforms: of f(a, x) -> vector to a function of the same kind -----------------------------
@@ -126,9 +141,14 @@ def loss(f):
 
 def rows(f, dims=(0, 0)):
     """f over two examples; one is twice the other, where it is batched."""
+
     def twice(v, dim):
-        return v if dim is None else p.concatenate(
-            p.reshape(v, shape=(1, 3)), p.reshape(p.mul(v, 2.0), shape=(1, 3)), dimension=0)
+        return (
+            v
+            if dim is None
+            else p.concatenate(p.reshape(v, shape=(1, 3)), p.reshape(p.mul(v, 2.0), shape=(1, 3)), dimension=0)
+        )
+
     return lambda a, x: vmap(f, dims)(*map(twice, (a, x), dims))
 
 
@@ -143,23 +163,27 @@ REVERSE = {
     "jvp grad vmap": lambda f: lambda a, x: jvp(grad(loss(rows(f)), (0, 1)), (a, x), (x, a))[1],
     "hessian": lambda f: lambda a, x: hessian(lambda x: loss(f)(a, x))(x),
     "vmap hessian": lambda f: rows(lambda a, x: hessian(lambda x: loss(f)(a, x))(x), (None, 0)),
-    "grad in scan": lambda f: lambda a, x: scan(
-        lambda c, _: ([p.mul(grad(loss(f), 1)(a, *c), .5)], []), [x], [], length=2)[0][0],
-    "grad of grad in scan": lambda f: grad(lambda a, x: total(scan(
-        lambda c, _: ([p.mul(grad(loss(f), 1)(a, *c), .5)], []), [x], [], length=2)[0][0]), (0, 1)),
-    "grad remat": lambda f: grad(lambda a, x: total(
-        remat(lambda a, x: [f(a, f(a, x))], [a, x])[0]), (0, 1)),
-    "vmap in cond": lambda f: grad(lambda a, x: total(cond(
-        p.gt(total(a), scalar(-99)), lambda a, x: [rows(f)(a, x)], lambda a, x: [rows(f)(x, a)],
-        [a, x])[0]), (0, 1)),
+    "grad in scan": lambda f: (
+        lambda a, x: scan(lambda c, _: ([p.mul(grad(loss(f), 1)(a, *c), 0.5)], []), [x], [], length=2)[0][0]
+    ),
+    "grad of grad in scan": lambda f: grad(
+        lambda a, x: total(scan(lambda c, _: ([p.mul(grad(loss(f), 1)(a, *c), 0.5)], []), [x], [], length=2)[0][0]),
+        (0, 1),
+    ),
+    "grad remat": lambda f: grad(lambda a, x: total(remat(lambda a, x: [f(a, f(a, x))], [a, x])[0]), (0, 1)),
+    "vmap in cond": lambda f: grad(
+        lambda a, x: total(
+            cond(p.gt(total(a), scalar(-99)), lambda a, x: [rows(f)(a, x)], lambda a, x: [rows(f)(x, a)], [a, x])[0]
+        ),
+        (0, 1),
+    ),
 }
 
 FORWARDS = {
     "value": lambda f: f,
     "vmap": rows,
     "jvp": lambda f: lambda a, x: jvp(f, (a, x), (x, a)),
-    "jvp jvp": lambda f: lambda a, x: jvp(
-        lambda a, x: jvp(f, (a, x), (x, a))[1], (a, x), (a, a))[1],
+    "jvp jvp": lambda f: lambda a, x: jvp(lambda a, x: jvp(f, (a, x), (x, a))[1], (a, x), (a, a))[1],
     "jvp vmap": lambda f: lambda a, x: jvp(rows(f, (None, 0)), (a, x), (x, a))[1],
     "vmap jvp": lambda f: rows(lambda a, x: jvp(f, (a, x), (x, a))[1]),
 }
@@ -192,15 +216,17 @@ def test_gradients_by_finite_differences(f):
 
 def test_batched_examples_take_their_own_way():
     """vmap of while, cond and bounded_while, each example with its own number of steps."""
+
     def collatz(n):
         def body(n, steps):
             even = p.eq(p.rem(n, p.constant(np.int64(2))), p.constant(np.int64(0)))
-            halved = cond(even, lambda n: [p.div(n, p.constant(np.int64(2)))],
-                          lambda n: [p.add(p.mul(n, 3), 1)], [n])
+            halved = cond(even, lambda n: [p.div(n, p.constant(np.int64(2)))], lambda n: [p.add(p.mul(n, 3), 1)], [n])
             return [*halved, p.add(steps, 1)]
+
         start = [n, p.constant(np.int64(0))]
         return while_loop(lambda n, _: p.ne(n, p.constant(np.int64(1))), body, start)[1]
-    out, = both(vmap(collatz), np.array([1, 2, 3, 6, 7, 27]))
+
+    (out,) = both(vmap(collatz), np.array([1, 2, 3, 6, 7, 27]))
     assert out.tolist() == [0, 1, 7, 8, 16, 111]
 
 
@@ -208,19 +234,20 @@ def test_named_axis_through_grad_and_scan():
     def one(a, x):
         def body(carry, _):
             return [layer(a, p.sub(carry[0], pmean(carry[0], axis_name="i")))], []
+
         return total(p.sin(scan(body, [x], [], length=2)[0][0]))
 
     def flat(a, x):
         for _ in range(2):
-            mean = p.mul(p.reduce_sum(x, axes=(0,)), .5)
+            mean = p.mul(p.reduce_sum(x, axes=(0,)), 0.5)
             x = layer(a, p.sub(x, p.broadcast_in_dim(mean, shape=x.shape, dims=(1,))))
         return total(p.sin(x))
+
     same(grad(lambda a, x: total(vmap(one, name="i")(a, x)), (0, 1)), grad(flat, (0, 1)), AS, XS)
     same(vmap(grad(one, (0, 1)), name="i"), grad(flat, (0, 1)), AS, XS)
 
 
-@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_remat],
-                         ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_remat], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("unknown", [(True, False), (False, True), (True, True), (False, False)])
 def test_partial_evaluation_of_any_inputs(f, unknown):
     """Not only of tangents: the two halves together are the whole, whatever is unknown."""
@@ -229,15 +256,14 @@ def test_partial_evaluation_of_any_inputs(f, unknown):
     validate(split.known), validate(split.unknown)
     args = [A, X]
     known = compiled(split.known, [v for v, u in zip(args, unknown) if not u])
-    outs, residuals = known[:split.known_outs], known[split.known_outs:]
+    outs, residuals = known[: split.known_outs], known[split.known_outs :]
     later = compiled(split.unknown, [*residuals, *(v for v, u in zip(args, unknown) if u)])
     found = iter(later), iter(outs)
     merged = [next(found[0] if u else found[1]) for u in split.out_unknown]
     close(merged[0], evaluate(graph, args)[0], 1e-12)
 
 
-@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_scan, by_custom_jvp],
-                         ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [by_scan, by_cond, by_while, by_scan_in_scan, by_custom_jvp], ids=lambda f: f.__name__)
 def test_linearize(f):
     graph = closed(f, [A, X])
     lin = linearize(graph, (True, True))
@@ -252,6 +278,7 @@ def test_derived_graphs_are_remembered(f, _):
     """Transforming one graph twice gives the same objects: what caches by identity will hit."""
     from functorch_core.transforms.batch import Axis, batch
     from functorch_core.transforms.transpose import vjp
+
     graph = cse(dce(closed(f, [A, X])))
     assert vjp(graph, (True, True)) is vjp(graph, (True, True))
     assert batch(graph, Axis(2), (0, None)) is batch(graph, Axis(2), (0, None))
@@ -266,8 +293,9 @@ def test_lowers_for_cuda(f, _):
 def test_float32_and_complex_carries():
     def f(x):
         return total(p.real(scan(lambda c, _: ([p.mul(c[0], c[0])], []), [x], [], length=2)[0][0]))
+
     z = rng.standard_normal(3) + 1j * rng.standard_normal(3)
-    close(both(grad(f), z)[0], 4 * z ** 3)
+    close(both(grad(f), z)[0], 4 * z**3)
     x = X.astype(np.float32)
     flat = X.astype(np.float32)
     same(REVERSE["grad"](by_scan), REVERSE["grad"](repeated), x, flat, tol=1e-5)

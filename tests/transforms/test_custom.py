@@ -1,4 +1,5 @@
 """custom_jvp, custom_vjp and stop_gradient under every transform, against derivatives by hand."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -9,14 +10,12 @@ from functorch_core.core.errors import LeakError
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
 from functorch_core.transforms.collectives import pmean
-from functorch_core.transforms.custom import (
-    JvpRule, VjpRule, custom_jvp, custom_vjp, stop_gradient)
+from functorch_core.transforms.custom import JvpRule, VjpRule, custom_jvp, custom_vjp, stop_gradient
 from functorch_core.transforms.remat import remat
 from functorch_core.transforms.scan import scan
 from functorch_core.transforms.transpose import transpose
 from tests.primitives.check import check, close
-from tests.transforms.flat import (
-    both, closed_graph, grad, graph_of, hessian, jvp, same, total, vmap)
+from tests.transforms.flat import both, closed_graph, grad, graph_of, hessian, jvp, same, total, vmap
 
 rng = np.random.default_rng(0)
 X, Y, T = rng.standard_normal((3, 3))
@@ -80,8 +79,12 @@ def test_vmap_at_every_dimension(f):
         x, y = (X[:1].repeat(4) if d is None else a for a, d in zip((x, y), dims))
         same(vmap(f, dims), vmap(plain, dims), x, y)
         same(vmap(grad(loss(f), (0, 1)), dims), vmap(grad(loss(plain), (0, 1)), dims), x, y)
-        same(grad(lambda x, y: total(vmap(loss(f), dims)(x, y)), (0, 1)),
-             grad(lambda x, y: total(vmap(loss(plain), dims)(x, y)), (0, 1)), x, y)
+        same(
+            grad(lambda x, y: total(vmap(loss(f), dims)(x, y)), (0, 1)),
+            grad(lambda x, y: total(vmap(loss(plain), dims)(x, y)), (0, 1)),
+            x,
+            y,
+        )
 
 
 @BOTH
@@ -90,24 +93,28 @@ def test_vmap_of_vmap(f):
 
     def twice(f):
         return vmap(vmap(f, (0, None)), (0, 1))
+
     args = xs, rng.standard_normal((4, 2))
     same(twice(f), twice(plain), *args)
-    for transform in (lambda f: grad(lambda x, y: total(twice(loss(f))(x, y)), (0, 1)),
-                      lambda f: twice(grad(loss(f), (0, 1))),
-                      lambda f: vmap(grad(lambda x, y: total(vmap(loss(f), (0, None))(x, y)),
-                                          (0, 1)), (0, 1))):
+    for transform in (
+        lambda f: grad(lambda x, y: total(twice(loss(f))(x, y)), (0, 1)),
+        lambda f: twice(grad(loss(f), (0, 1))),
+        lambda f: vmap(grad(lambda x, y: total(vmap(loss(f), (0, None))(x, y)), (0, 1)), (0, 1)),
+    ):
         same(transform(f), transform(plain), *args)
 
 
 @BOTH
 def test_second_order(f):
     """The rule's own functions are differentiated as they are: their cos(x) y, their sin(x) y."""
+
     def gradient(x, y):
         return grad(loss(f))(x, y)
+
     s, c = np.sin(X), np.cos(X)
     wanted = 6 * Y * Y * (c * c - s * s)  # of 3 cos(x) y * 2 sin(x) y
     close(both(grad(lambda x, y: total(gradient(x, y))), X, Y)[0], wanted)
-    found, = both(lambda x, y, t: jvp(lambda x: gradient(x, y), (x,), (t,))[1], X, Y, T)
+    (found,) = both(lambda x, y, t: jvp(lambda x: gradient(x, y), (x,), (t,))[1], X, Y, T)
     close(found, wanted * T)
     close(both(lambda x, y: hessian(lambda x: loss(f)(x, y))(x), X, Y)[0], np.diag(wanted))
 
@@ -119,13 +126,17 @@ def test_inside_scan_and_remat(f):
 
     def again(f):
         return lambda x, y: total(remat(lambda x, y: [f(f(x, y), y)], [x, y])[0])
+
     for around in (looped, again):
         same(grad(around(f), (0, 1)), grad(around(plain), (0, 1)), X, Y)
         xs = rng.standard_normal((2, 3))
-        same(vmap(grad(around(f), (0, 1)), (0, None)), vmap(grad(around(plain), (0, 1)), (0, None)),
-             xs, Y)
-        same(grad(lambda x, y: total(vmap(around(f), (0, None))(x, y)), (0, 1)),
-             grad(lambda x, y: total(vmap(around(plain), (0, None))(x, y)), (0, 1)), xs, Y)
+        same(vmap(grad(around(f), (0, 1)), (0, None)), vmap(grad(around(plain), (0, 1)), (0, None)), xs, Y)
+        same(
+            grad(lambda x, y: total(vmap(around(f), (0, None))(x, y)), (0, 1)),
+            grad(lambda x, y: total(vmap(around(plain), (0, None))(x, y)), (0, 1)),
+            xs,
+            Y,
+        )
 
 
 def test_forward_mode():
@@ -143,10 +154,12 @@ def test_rules_are_traced_once_and_only_when_needed():
     def rule(primals, tangents):
         calls.append(1)
         return primals, tangents
+
     shared = JvpRule(rule, "identity")
 
     def f(x):
         return total(p.sin(custom_jvp(lambda x: [x], shared, [x])[0]))
+
     closed_graph(f, (X,))
     assert not calls
     for _ in range(3):
@@ -158,17 +171,23 @@ def test_rules_are_traced_once_and_only_when_needed():
 
 def test_collectives_in_a_rule():
     """A rule that is traced after the vmap of its axis has ended still knows the axis."""
+
     def mean(x):
         return pmean(x, axis_name="i")
 
     def backward(residuals, cotangents):
         return [p.mul(pmean(cotangents[0], axis_name="i"), 2.0)]
-    rules = ((custom_jvp, JvpRule(lambda ps, ts: ([mean(*ps)], [p.mul(mean(*ts), 2.0)]), "mean")),
-             (custom_vjp, VjpRule(lambda x: ([mean(x)], []), backward, "mean")))
+
+    rules = (
+        (custom_jvp, JvpRule(lambda ps, ts: ([mean(*ps)], [p.mul(mean(*ts), 2.0)]), "mean")),
+        (custom_vjp, VjpRule(lambda x: ([mean(x)], []), backward, "mean")),
+    )
     for custom, rule in rules:
+
         def f(x, custom=custom, rule=rule):
-            out, = custom(lambda x: [mean(x)], rule, [x])
+            (out,) = custom(lambda x: [mean(x)], rule, [x])
             return total(p.mul(out, out))
+
         for n in (4, 2):
             xs = rng.standard_normal((n, 3))
             wanted = np.broadcast_to(4 * xs.mean(0), xs.shape)
@@ -200,30 +219,34 @@ def test_integer_arguments_and_outputs():
     def rule(primals, tangents):
         assert tangents[1] is None
         return primals, [p.mul(tangents[0], 5.0), None]
-    for custom, r in ((custom_vjp, VjpRule(forward, backward, "f")),
-                      (custom_jvp, JvpRule(rule, "f"))):
+
+    for custom, r in ((custom_vjp, VjpRule(forward, backward, "f")), (custom_jvp, JvpRule(rule, "f"))):
+
         def f(x, n, custom=custom, r=r):
-            return total(custom(lambda x, n: [x, n] if custom is custom_jvp else [p.mul(x, 2.0), n],
-                                r, [x, n])[0])
-        close(both(grad(f), X, np.int32(3))[0], np.full(3, 5.))
-        close(both(vmap(grad(f)), X[:, None], np.arange(3))[0], np.full((3, 1), 5.))
+            return total(custom(lambda x, n: [x, n] if custom is custom_jvp else [p.mul(x, 2.0), n], r, [x, n])[0])
+
+        close(both(grad(f), X, np.int32(3))[0], np.full(3, 5.0))
+        close(both(vmap(grad(f)), X[:, None], np.arange(3))[0], np.full((3, 1), 5.0))
     assert seen == [[False, True]] * 2  # once for each shape
 
 
 def test_zero_cotangents_and_tangents_are_values():
     def backward(residuals, cotangents):
         return [p.add(cotangents[0], cotangents[1])]
+
     rule = VjpRule(lambda x: ([x, x], []), backward, "fork")
-    out, = both(grad(lambda x: total(custom_vjp(lambda x: [x, x], rule, [x])[1])), X)
+    (out,) = both(grad(lambda x: total(custom_vjp(lambda x: [x, x], rule, [x])[1])), X)
     close(out, np.ones(3))
 
     def linear(primals, tangents):
         return [p.add(*primals)], [p.add(*tangents)]
+
     both_ways = JvpRule(linear, "sum")
 
     def plus(x, y):
         return custom_jvp(lambda x, y: [p.add(x, y)], both_ways, [x, y])[0]
-    out, = both(grad(lambda x, y: total(plus(x, y))), X, Y)
+
+    (out,) = both(grad(lambda x, y: total(plus(x, y))), X, Y)
     close(out, np.ones(3))
 
 
@@ -242,12 +265,16 @@ WRONG = [
     (JvpRule(lambda ps, ts: (ps, [total(ts[0])]), "f"), r"tangent 0 is float64\[\], expected"),
     (VjpRule(lambda x: x, lambda r, c: c, "f"), "expected a pair"),
     (VjpRule(lambda x: ([], [x]), lambda r, c: c, "f"), "returned 0 outputs, expected 1"),
-    (VjpRule(lambda x: ([p.convert(x, dtype=np.float32)], []), lambda r, c: c, "f"),
-     r"output 0 is float32\[3\], expected float64\[3\]"),
+    (
+        VjpRule(lambda x: ([p.convert(x, dtype=np.float32)], []), lambda r, c: c, "f"),
+        r"output 0 is float32\[3\], expected float64\[3\]",
+    ),
     (VjpRule(lambda x: ([x], []), lambda r, c: c[0], "f"), "expected a sequence"),
     (VjpRule(lambda x: ([x], []), lambda r, c: [*c, *c], "f"), "returned 2 cotangents, expected 1"),
-    (VjpRule(lambda x: ([x], []), lambda r, c: [total(c[0])], "f"),
-     r"cotangent 0 is float64\[\], expected float64\[3\]"),
+    (
+        VjpRule(lambda x: ([x], []), lambda r, c: [total(c[0])], "f"),
+        r"cotangent 0 is float64\[\], expected float64\[3\]",
+    ),
 ]
 
 
@@ -266,5 +293,6 @@ def test_closing_over_a_traced_value():
     def outer(x):
         rule = JvpRule(lambda ps, ts: (ps, [p.mul(ts[0], x)]), "inner")
         return grad(lambda y: total(custom_jvp(lambda y: [y], rule, [y])[0]))(x)
+
     with pytest.raises(LeakError, match="closes over"):
         graph_of(outer, [X])

@@ -1,4 +1,5 @@
 """Partial evaluation and transposition of plain graphs: what is kept, made again, left out."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -20,22 +21,28 @@ def kept(graph, mask):
     lin = linearize(graph, mask)
     validate(lin.forward), validate(lin.linear)
     maker = {s: n.primitive.name for n in lin.forward.nodes for s in n.outputs}
-    return [maker.get(s, "input") for s in lin.forward.outputs[len(graph.outputs):]]
+    return [maker.get(s, "input") for s in lin.forward.outputs[len(graph.outputs) :]]
 
 
-@pytest.mark.parametrize("fun, names", [
-    (lambda x, y: p.mul(x, 3.0), []),
-    (lambda x, y: p.mul(x, p.constant(X)), []),
-    (lambda x, y: p.mul(x, p.convert(p.iota(shape=(3,), dtype=np.int32), dtype=np.float64)),
-     ["convert"]),
-    (lambda x, y: p.mul(p.broadcast_in_dim(x, shape=(2, 3), dims=(1,)),
-                        p.broadcast_in_dim(y, shape=(2, 3), dims=(1,))), ["input"]),
-    (lambda x, y: p.mul(x, y), ["input"]),
-    (lambda x, y: p.sin(x), ["cos"]),
-    (lambda x, y: p.add(p.mul(x, p.sin(y)), p.mul(p.mul(x, 2.0), p.sin(y))), ["sin", "sin"]),
-    (lambda x, y: (lambda s: p.add(p.mul(x, s), p.mul(p.neg(x), s)))(p.sin(y)), ["sin"]),
-    (lambda x, y: p.add(x, p.exp(y)), []),
-])
+@pytest.mark.parametrize(
+    "fun, names",
+    [
+        (lambda x, y: p.mul(x, 3.0), []),
+        (lambda x, y: p.mul(x, p.constant(X)), []),
+        (lambda x, y: p.mul(x, p.convert(p.iota(shape=(3,), dtype=np.int32), dtype=np.float64)), ["convert"]),
+        (
+            lambda x, y: p.mul(
+                p.broadcast_in_dim(x, shape=(2, 3), dims=(1,)), p.broadcast_in_dim(y, shape=(2, 3), dims=(1,))
+            ),
+            ["input"],
+        ),
+        (lambda x, y: p.mul(x, y), ["input"]),
+        (lambda x, y: p.sin(x), ["cos"]),
+        (lambda x, y: p.add(p.mul(x, p.sin(y)), p.mul(p.mul(x, 2.0), p.sin(y))), ["sin", "sin"]),
+        (lambda x, y: (lambda s: p.add(p.mul(x, s), p.mul(p.neg(x), s)))(p.sin(y)), ["sin"]),
+        (lambda x, y: p.add(x, p.exp(y)), []),
+    ],
+)
 def test_residuals(fun, names):
     """Constants and broadcasts are made again, a value is kept once, an unused one not at all."""
     assert kept(graph_of(fun, [X, Y]), (True, False)) == names

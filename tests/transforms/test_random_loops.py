@@ -1,4 +1,5 @@
 """Random loop bodies, plain or with cond, remat or a loop inside, against the unrolled loop."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -26,8 +27,8 @@ OPERATIONS = [
     lambda a, b, w: dot(a, w),
     lambda a, b, w: dot(a, w, 1),
     lambda a, b, w: dot(b, p.sin(w)),
-    lambda a, b, w: p.mul(p.reduce_sum(w, axes=(0,)), p.mul(a, .1)),
-    lambda a, b, w: p.broadcast_in_dim(p.mul(total(a), .2), shape=(N,), dims=()),
+    lambda a, b, w: p.mul(p.reduce_sum(w, axes=(0,)), p.mul(a, 0.1)),
+    lambda a, b, w: p.broadcast_in_dim(p.mul(total(a), 0.2), shape=(N,), dims=()),
 ]
 
 
@@ -48,6 +49,7 @@ class Program:
 
         def choose(among, place):
             return among[int(place * len(among))]
+
         for kind, (a, b, c) in self.ops:
             out = OPERATIONS[kind](choose(values, a), choose(values, b), choose([w, u], c))
             values.append(p.sin(out))
@@ -71,9 +73,11 @@ class Program:
             return [*new, y]
 
         if self.style == "nested":
+
             def twice(carry, _):
                 new, y = self.step(w, u, carry, x)
                 return new, [y]
+
             carry, (ys,) = scan(twice, carry, [], length=2)
             return carry, p.reduce_sum(ys, axes=(0,))
         if self.style == "cond":
@@ -89,6 +93,7 @@ class Program:
         def body(carry, x):
             new, y = step(w, u, carry, *x)
             return new, [y]
+
         carry, (ys,) = scan(body, self.start(h, k), [self.rows(xs)], reverse=self.reverse)
         return self.loss(carry, total(p.sin(ys)))
 
@@ -101,7 +106,7 @@ class Program:
         return self.loss(carry, loss)
 
     def start(self, h, k):
-        return [h, k, p.mul(h, k)][:self.n_carry]
+        return [h, k, p.mul(h, k)][: self.n_carry]
 
     def rows(self, xs):
         return p.slice(xs, start=(0, 0), limit=(self.length, N))
@@ -112,25 +117,24 @@ class Program:
         return loss
 
 
-ARGS = [np.random.default_rng(5).standard_normal(s) * .7
-        for s in ((N, N), (N, N), (N,), (N,), (4, N))]
+ARGS = [np.random.default_rng(5).standard_normal(s) * 0.7 for s in ((N, N), (N, N), (N,), (N,), (4, N))]
 
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_loop(seed, style):
     program, rng = Program(seed, style), np.random.default_rng(seed)
-    wrt = tuple(i for i in range(5) if rng.random() < .6) or (4,)
-    dims = (0, *(0 if rng.random() < .5 else None for _ in range(4)))
-    batched = [np.stack([a, a * .9]) if d == 0 else a for a, d in zip(ARGS, dims)]
+    wrt = tuple(i for i in range(5) if rng.random() < 0.6) or (4,)
+    dims = (0, *(0 if rng.random() < 0.5 else None for _ in range(4)))
+    batched = [np.stack([a, a * 0.9]) if d == 0 else a for a, d in zip(ARGS, dims)]
     transforms = [
         (lambda f: grad(f, wrt), ARGS),
         (lambda f: grad(lambda *a: total(p.sin(grad(f, wrt)(*a)[0])), wrt), ARGS),
         (lambda f: lambda *a: jvp(grad(f, wrt), a, a)[1], ARGS),
         (lambda f: vmap(grad(f, wrt), dims), batched),
-        (lambda f: grad(lambda *a: total(p.sin(vmap(f, dims)(*a))), wrt), batched)]
+        (lambda f: grad(lambda *a: total(p.sin(vmap(f, dims)(*a))), wrt), batched),
+    ]
     for i, (transform, args) in enumerate(transforms):
-        found, wanted = (evaluate(closed_graph(transform(f), args), args)
-                         for f in (program.looped, program.unrolled))
+        found, wanted = (evaluate(closed_graph(transform(f), args), args) for f in (program.looped, program.unrolled))
         for x, y in zip(found, wanted, strict=True):
             close(x, y, 1e-8, f"transform {i}")

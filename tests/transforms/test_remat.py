@@ -1,4 +1,5 @@
 """remat: the same derivatives, and what is kept for them and what is computed again."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -9,12 +10,28 @@ from functorch_core import xla
 from functorch_core.core.graph import cse
 from functorch_core.core.lowering import lower
 from functorch_core.transforms.remat import (
-    dots_saveable, everything_saveable, nothing_saveable, remat, save_only_these_names)
+    dots_saveable,
+    everything_saveable,
+    nothing_saveable,
+    remat,
+    save_only_these_names,
+)
 from functorch_core.transforms.scan import scan
 from functorch_core.transforms.transpose import vjp
 from tests.primitives.check import check, graph_of as closed
 from tests.transforms.flat import (
-    closed_graph, count, grad, graph_of, hessian, jvp, nodes_of, same, total, vjp as flat_vjp, vmap)
+    closed_graph,
+    count,
+    grad,
+    graph_of,
+    hessian,
+    jvp,
+    nodes_of,
+    same,
+    total,
+    vjp as flat_vjp,
+    vmap,
+)
 
 rng = np.random.default_rng(0)
 W, X = rng.standard_normal((3, 3)), rng.standard_normal(3)
@@ -32,6 +49,7 @@ def loss(policy=None):
     def scalar(w, x):
         around = block if policy is None else lambda w, x: remat(block, [w, x], policy=policy)
         return total(around(w, *around(w, x))[0])
+
     return scalar
 
 
@@ -45,27 +63,33 @@ def test_derivatives_are_those_without(policy):
     f, g = loss(policy), loss()
     same(grad(f, (0, 1)), grad(g, (0, 1)), W, X)
     for transform in (
-            lambda f: grad(lambda w, x: total(p.sin(grad(f, 1)(w, x))), (0, 1)),
-            lambda f: lambda w, x: hessian(lambda x: f(w, x))(x),
-            lambda f: lambda w, x: jvp(grad(f, (0, 1)), (w, x), (w, x))[1]):
+        lambda f: grad(lambda w, x: total(p.sin(grad(f, 1)(w, x))), (0, 1)),
+        lambda f: lambda w, x: hessian(lambda x: f(w, x))(x),
+        lambda f: lambda w, x: jvp(grad(f, (0, 1)), (w, x), (w, x))[1],
+    ):
         same(transform(f), transform(g), W, X)
     xs = rng.standard_normal((2, 3))
     same(vmap(grad(f, (0, 1)), (None, 0)), vmap(grad(g, (0, 1)), (None, 0)), W, xs)
-    same(grad(lambda w, x: total(vmap(f, (None, 0))(w, x)), (0, 1)),
-         grad(lambda w, x: total(vmap(g, (None, 0))(w, x)), (0, 1)), W, xs)
+    same(
+        grad(lambda w, x: total(vmap(f, (None, 0))(w, x)), (0, 1)),
+        grad(lambda w, x: total(vmap(g, (None, 0))(w, x)), (0, 1)),
+        W,
+        xs,
+    )
 
 
 def value_and_grad(f):
     def both(w, x):
         out, pull = flat_vjp(f, w, x)
         return [out, *pull(p.constant(np.ones((), out.dtype)))]
+
     return both
 
 
 def residual_shapes(policy):
     graph = closed(lambda w, x: remat(block, [w, x], policy=policy), [W, X])
     forward = vjp(graph, (True, True)).forward
-    kept = [s for s in forward.outputs[len(graph.outputs):] if s not in forward.inputs]
+    kept = [s for s in forward.outputs[len(graph.outputs) :] if s not in forward.inputs]
     producer = {s: n.primitive.name for n in forward.nodes for s in n.outputs}
     return sorted(producer[s] for s in kept)
 
@@ -74,15 +98,15 @@ def test_policies_keep_what_they_say():
     assert residual_shapes(nothing_saveable) == []
     assert residual_shapes(dots_saveable) == ["dot_general"]
     assert residual_shapes(save_only_these_names("inner")) == ["dot_general", "name"] or (
-        residual_shapes(save_only_these_names("inner")) == ["name"])
+        residual_shapes(save_only_these_names("inner")) == ["name"]
+    )
     assert residual_shapes(save_only_these_names("other")) == []
     assert len(residual_shapes(everything_saveable)) > 2
 
 
 def test_recomputation_is_visible():
     """Each layer's dot is in the forward pass and, behind a barrier, in the backward pass again."""
-    plain, again = (closed_graph(value_and_grad(f), (W, X))
-                    for f in (loss(), loss(nothing_saveable)))
+    plain, again = (closed_graph(value_and_grad(f), (W, X)) for f in (loss(), loss(nothing_saveable)))
     assert (count(plain, "dot_general"), count(again, "dot_general")) == (6, 8)
     assert count(again, "remat") == 2
     assert all(n.params["differentiated"] for n in nodes_of(again) if n.primitive.name == "remat")
@@ -109,16 +133,19 @@ def test_xla_does_not_undo_it(loops):
             if loops:
                 return total(scan(lambda c, _: (one(w, *c), []), [x], [], length=layers)[0][0])
             for _ in range(layers):
-                x, = one(w, x)
+                (x,) = one(w, x)
             return total(x)
+
         return f
 
     def temporaries(policy):
         low = lower(closed_graph(value_and_grad(net(policy)), np.ones((2, n, n), np.float32)))
-        exe = xla.compile(low.text, inputs=low.inputs, outputs=low.outputs, cache=False,
-                          options=xla.choose_options(low.features))
+        exe = xla.compile(
+            low.text, inputs=low.inputs, outputs=low.outputs, cache=False, options=xla.choose_options(low.features)
+        )
         assert ("barrier" in low.features) == (policy is not None)
         return exe.memory_analysis()["temp"] / (4 * n * n)
+
     assert temporaries(nothing_saveable) < 0.6 * temporaries(None)
 
 
@@ -126,18 +153,24 @@ def test_remat_in_scan_and_scan_in_remat():
     def inside(policy):
         def f(w, x):
             def body(carry, _):
-                return block(w, *carry) if policy is None else remat(
-                    lambda x: block(w, x), carry, policy=policy), []
+                return block(w, *carry) if policy is None else remat(lambda x: block(w, x), carry, policy=policy), []
+
             return total(scan(body, [x], [], length=4)[0][0])
+
         return f
 
     def outside(policy):
         return lambda w, x: remat(lambda w, x: [inside(None)(w, x)], [w, x], policy=policy)[0]
+
     for policy in POLICIES:
         for f in (inside(policy), outside(policy)):
             same(grad(f, (0, 1)), grad(inside(None), (0, 1)), W, X)
-    same(grad(lambda w, x: total(p.sin(grad(outside(nothing_saveable))(w, x))), (0, 1)),
-         grad(lambda w, x: total(p.sin(grad(inside(None))(w, x))), (0, 1)), W, X)
+    same(
+        grad(lambda w, x: total(p.sin(grad(outside(nothing_saveable))(w, x))), (0, 1)),
+        grad(lambda w, x: total(p.sin(grad(inside(None))(w, x))), (0, 1)),
+        W,
+        X,
+    )
     graph = closed_graph(grad(inside(nothing_saveable), (0, 1)), (W, X))
     forward = next(n for n in graph.nodes if n.primitive.name == "scan")
     assert len(forward.outputs) == 2  # the carry and its stack: nothing else is kept per step
@@ -146,6 +179,7 @@ def test_remat_in_scan_and_scan_in_remat():
 def test_captured_values_are_differentiated():
     def f(w, x):
         return total(remat(lambda x: block(w, x), [x])[0])
+
     same(grad(f, (0, 1)), grad(lambda w, x: total(block(w, x)[0]), (0, 1)), W, X)
 
 

@@ -31,9 +31,7 @@ def module(inputs, outputs, body, *, arguments=None):
     takes = ", ".join(f"%a{i}: {t} {x}" for i, (t, x) in enumerate(zip(types, attributes)))
     gives = ", ".join(f"%r{i}" for i in range(len(outputs)))
     end = f"return {gives} : {results}" if outputs else "return"
-    return (
-        f"module @m {{\nfunc.func public @main({takes}) -> ({results}) {{\n{body}\n{end}\n}}\n}}\n"
-    )
+    return f"module @m {{\nfunc.func public @main({takes}) -> ({results}) {{\n{body}\n{end}\n}}\n}}\n"
 
 
 def double(shape=(4,), dtype="float32", argument=""):

@@ -59,12 +59,7 @@ def test_what_belongs_to_the_key(monkeypatch):
 
     plain = key()
     assert key() == plain
-    others = [
-        key(double((5,))[0]),
-        key(options={"a": 1}),
-        key(options={"a": True}),
-        key(callbacks=1),
-    ]
+    others = [key(double((5,))[0]), key(options={"a": 1}), key(options={"a": True}), key(callbacks=1)]
     monkeypatch.setenv("XLA_FLAGS", "--xla_something")
     others.append(key())
     monkeypatch.delenv("XLA_FLAGS")
@@ -191,9 +186,7 @@ print(xla.cache_stats())
 def test_concurrent_processes(own_cache):
     environment = python_environment()
     workers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER], env=environment, stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", WORKER], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
     outputs = [worker.communicate(timeout=60)[0] for worker in workers]

@@ -37,9 +37,7 @@ def test_constants_are_exact(dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
 @pytest.mark.parametrize(
-    "values",
-    [[0.0, -0.0], [-0.0, -0.0], [np.nan, 1.0], [np.inf, -np.inf], [1e-45, 0.1], [1e-5, 3e4]],
-    ids=str,
+    "values", [[0.0, -0.0], [-0.0, -0.0], [np.nan, 1.0], [np.inf, -np.inf], [1e-45, 0.1], [1e-5, 3e4]], ids=str
 )
 def test_delicate_floats(dtype, values):
     x = np.array(values).astype(dtype)

@@ -85,9 +85,7 @@ def test_deleted_buffers_are_refused():
 # ---- donation ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "argument", ["{tf.aliasing_output = 0 : i32}", "{jax.buffer_donor = true}"]
-)
+@pytest.mark.parametrize("argument", ["{tf.aliasing_output = 0 : i32}", "{jax.buffer_donor = true}"])
 def test_donation(argument):
     program = compile_double((1024,), argument=argument)
     x = xla.put(np.ones(1024, "f"))
@@ -198,12 +196,7 @@ def broken(body, outputs):
             "user.py:12",
             "undeclared",
         ),
-        (
-            broken("%r0 = stablehlo.add %a0, %a0 : tensor<4xf32>", [aval((5,))]),
-            "",
-            "",
-            "expects different type",
-        ),
+        (broken("%r0 = stablehlo.add %a0, %a0 : tensor<4xf32>", [aval((5,))]), "", "", "expects different type"),
         ("module {", "", "", "expected operation name"),
     ],
 )

@@ -132,13 +132,7 @@ def test_geev(dtype, general):
 def test_svd(dtype, routine, mode):
     x = random((*BATCH, 8, N), dtype)
     columns = 8 if mode == "A" else N
-    results = [
-        (x.shape, dtype),
-        (VECTOR, REAL.get(dtype, dtype)),
-        ((*BATCH, 8, columns), dtype),
-        (MATRIX, dtype),
-        INFO,
-    ]
+    results = [(x.shape, dtype), (VECTOR, REAL.get(dtype, dtype)), ((*BATCH, 8, columns), dtype), (MATRIX, dtype), INFO]
     _, s, u, vt, _ = run(routine, [x], results, xla.flag("mode", mode))
     assert close(u[..., :N] * s[:, None, :] @ vt, x)
 

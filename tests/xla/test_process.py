@@ -41,10 +41,7 @@ def test_jaxlib_is_imported_by_this_package_alone():
     users = {
         path.relative_to(folder).parts[0]
         for path in folder.rglob("*.py")
-        if any(
-            line.strip().startswith(("import jaxlib", "from jaxlib"))
-            for line in path.read_text().splitlines()
-        )
+        if any(line.strip().startswith(("import jaxlib", "from jaxlib")) for line in path.read_text().splitlines())
     }
     assert users == {"xla"}
 
@@ -129,9 +126,7 @@ print(xla.to_numpy(compile_double((512, 512))([x])[0]).sum())
 
 
 @pytest.mark.parametrize(
-    "environment",
-    [{"FUNCTORCH_CPU_ASYNC": "1"}, {"FUNCTORCH_MALLOC": "0"}, {"FUNCTORCH_CACHE": "0"}],
-    ids=str,
+    "environment", [{"FUNCTORCH_CPU_ASYNC": "1"}, {"FUNCTORCH_MALLOC": "0"}, {"FUNCTORCH_CACHE": "0"}], ids=str
 )
 def test_switches(environment):
     assert run_python(DOT, **environment) == "524288.0\n"
@@ -161,9 +156,7 @@ except xla.ExecutionError:
 """
     environment = python_environment()
     environment.pop("TF_CPP_MIN_LOG_LEVEL", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -213,13 +206,7 @@ child(work)
 print(xla.in_forked_child(), xla.has_client(), int(xla.to_numpy(program([x])[0]).sum()))
 """
     )
-    assert out.splitlines() == [
-        "True False 2000000",
-        *["True"] * 8,
-        "status 7",
-        "status 7",
-        "False True 2000000",
-    ]
+    assert out.splitlines() == ["True False 2000000", *["True"] * 8, "status 7", "status 7", "False True 2000000"]
 
 
 def test_a_child_of_a_process_without_a_client_may_start_one():

@@ -1,4 +1,5 @@
 """Iterable pipes."""
+
 from .callable import CollatorIterDataPipe as Collator
 from .callable import MapperIterDataPipe as Mapper
 from .combinatorics import SamplerIterDataPipe as Sampler
@@ -19,6 +20,24 @@ from .selecting import FilterIterDataPipe as Filter
 from .sharding import ShardingFilterIterDataPipe as ShardingFilter
 from .utils import IterableWrapperIterDataPipe as IterableWrapper
 
-__all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter",
-           "Forker", "Grouper", "IterableWrapper", "Mapper", "Multiplexer", "RoutedDecoder",
-           "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher", "Zipper"]
+__all__ = [
+    "Batcher",
+    "Collator",
+    "Concater",
+    "Demultiplexer",
+    "FileLister",
+    "FileOpener",
+    "Filter",
+    "Forker",
+    "Grouper",
+    "IterableWrapper",
+    "Mapper",
+    "Multiplexer",
+    "RoutedDecoder",
+    "Sampler",
+    "ShardingFilter",
+    "Shuffler",
+    "StreamReader",
+    "UnBatcher",
+    "Zipper",
+]

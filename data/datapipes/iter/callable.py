@@ -1,4 +1,5 @@
 """Pipes that apply a function."""
+
 from __future__ import annotations
 
 from ..._utils.collate import default_collate
@@ -56,8 +57,10 @@ class CollatorIterDataPipe(MapperIterDataPipe):
     def __init__(self, datapipe, conversion=default_collate, collate_fn=None):
         fn = conversion if collate_fn is None else collate_fn
         if not callable(fn):
-            raise NotImplementedError("torch.utils.data.datapipes: collate() of the columns of a "
-                                      "data frame is not implemented; give a function")
+            raise NotImplementedError(
+                "torch.utils.data.datapipes: collate() of the columns of a "
+                "data frame is not implemented; give a function"
+            )
         super().__init__(datapipe, fn=fn)
 
 

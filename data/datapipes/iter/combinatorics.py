@@ -1,4 +1,5 @@
 """Pipes that change the order."""
+
 from __future__ import annotations
 
 from collections.abc import Sized

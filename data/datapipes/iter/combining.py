@@ -1,4 +1,5 @@
 """Pipes of several pipes, and several pipes of one."""
+
 from __future__ import annotations
 
 import copy as copying
@@ -10,9 +11,11 @@ from .._iterators import INVALID_CHILD, described
 from ..datapipe import IterDataPipe
 from ..utils.common import StreamWrapper, check_function, length_of
 
-UNLIMITED = ("Unlimited buffer size is set for `{}`, please be aware of OOM at random places")
-NOT_EXHAUSTED = ("Some child DataPipes are not exhausted when __iter__ is called. We are resetting "
-                 "the buffer and each child DataPipe will read from the start again.")
+UNLIMITED = "Unlimited buffer size is set for `{}`, please be aware of OOM at random places"
+NOT_EXHAUSTED = (
+    "Some child DataPipes are not exhausted when __iter__ is called. We are resetting "
+    "the buffer and each child DataPipe will read from the start again."
+)
 COPIES = {None: lambda sample: sample, "shallow": copying.copy, "deep": copying.deepcopy}
 _END = object()
 
@@ -98,12 +101,10 @@ class DemultiplexerIterDataPipe(IterDataPipe):
     """Several pipes, to which a function distributes the samples: it says which, or None for none
     if `drop_none`. At most buffer_size samples wait for pipes that are behind."""
 
-    def __new__(cls, datapipe, num_instances: int, classifier_fn, drop_none: bool = False,
-                buffer_size: int = 1000):
+    def __new__(cls, datapipe, num_instances: int, classifier_fn, drop_none: bool = False, buffer_size: int = 1000):
         _check_instances(num_instances)
         check_function(classifier_fn)
-        return _children(_DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn,
-                                                    drop_none, buffer_size))
+        return _children(_DemultiplexerIterDataPipe(datapipe, num_instances, classifier_fn, drop_none, buffer_size))
 
 
 def _check_instances(n: int):
@@ -183,8 +184,7 @@ class _ForkerIterDataPipe(_Source):
 
     def __init__(self, datapipe, num_instances: int, buffer_size: int = 1000, copy=None):
         if copy not in COPIES:
-            raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, "
-                             "`shallow` or `deep`.")
+            raise ValueError(f"Unknown copy method `{copy}` requested, choose one of None, `shallow` or `deep`.")
         self._copy = copy
         super().__init__(datapipe, num_instances, buffer_size)
 
@@ -207,8 +207,7 @@ class _ForkerIterDataPipe(_Source):
             self._buffer.popleft()
             self._first += 1
         if 0 <= self.buffer_size < max(self._places) - self._first:
-            raise BufferError("ForkerIterDataPipe buffer overflow,"
-                              f"buffer size {self.buffer_size} is insufficient.")
+            raise BufferError(f"ForkerIterDataPipe buffer overflow,buffer size {self.buffer_size} is insufficient.")
         return COPIES[self._copy](sample)
 
     def _leave(self, child: int):
@@ -227,8 +226,7 @@ class _DemultiplexerIterDataPipe(_Source):
     name = "demux"
     _unsaved = (*_Source._unsaved, "_waiting")
 
-    def __init__(self, datapipe, num_instances: int, classifier_fn, drop_none: bool,
-                 buffer_size: int):
+    def __init__(self, datapipe, num_instances: int, classifier_fn, drop_none: bool, buffer_size: int):
         self.classifier_fn, self.drop_none = classifier_fn, drop_none
         super().__init__(datapipe, num_instances, buffer_size)
 
@@ -248,8 +246,9 @@ class _DemultiplexerIterDataPipe(_Source):
                 continue
             self._waiting[place].append(sample)
             if 0 <= self.buffer_size < sum(map(len, self._waiting)):
-                raise BufferError("DemultiplexerIterDataPipe buffer overflow, buffer size "
-                                  f"{self.buffer_size} is insufficient.")
+                raise BufferError(
+                    f"DemultiplexerIterDataPipe buffer overflow, buffer size {self.buffer_size} is insufficient."
+                )
         return _END
 
     def _place_of(self, sample) -> int | None:
@@ -257,8 +256,10 @@ class _DemultiplexerIterDataPipe(_Source):
         if place is None and self.drop_none:
             return None
         if place is None or not 0 <= place < self.num_instances:
-            raise ValueError("Output of the classification fn should be between 0 and "
-                             f"{self.num_instances - 1}. {place} is returned.")
+            raise ValueError(
+                "Output of the classification fn should be between 0 and "
+                f"{self.num_instances - 1}. {place} is returned."
+            )
         return place
 
     def _leave(self, child: int):
@@ -300,5 +301,10 @@ class _ChildDataPipe(IterDataPipe):
             raise RuntimeError(INVALID_CHILD.format(pipe=described(self.main_datapipe)))
 
 
-__all__ = ["ConcaterIterDataPipe", "DemultiplexerIterDataPipe", "ForkerIterDataPipe",
-           "MultiplexerIterDataPipe", "ZipperIterDataPipe"]
+__all__ = [
+    "ConcaterIterDataPipe",
+    "DemultiplexerIterDataPipe",
+    "ForkerIterDataPipe",
+    "MultiplexerIterDataPipe",
+    "ZipperIterDataPipe",
+]

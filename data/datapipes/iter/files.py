@@ -1,10 +1,10 @@
 """Pipes of files."""
+
 from __future__ import annotations
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
-from ..utils.common import (
-    get_file_binaries_from_pathnames, get_file_pathnames_from_root, no_length)
+from ..utils.common import get_file_binaries_from_pathnames, get_file_pathnames_from_root, no_length
 from .utils import IterableWrapperIterDataPipe
 
 
@@ -21,18 +21,26 @@ class _OfKnownLength(IterDataPipe):
 class FileListerIterDataPipe(_OfKnownLength):
     """The paths of the files in folders, sorted; `masks` are patterns such as "*.txt"."""
 
-    def __init__(self, root=".", masks="", *, recursive: bool = False, abspath: bool = False,
-                 non_deterministic: bool = False, length: int = -1):
+    def __init__(
+        self,
+        root=".",
+        masks="",
+        *,
+        recursive: bool = False,
+        abspath: bool = False,
+        non_deterministic: bool = False,
+        length: int = -1,
+    ):
         root = [root] if isinstance(root, str) else root
-        self.datapipe = root if isinstance(root, IterDataPipe) else (
-            IterableWrapperIterDataPipe(root))
+        self.datapipe = root if isinstance(root, IterDataPipe) else (IterableWrapperIterDataPipe(root))
         self.masks, self.recursive, self.abspath = masks, recursive, abspath
         self.non_deterministic, self.length = non_deterministic, length
 
     def __iter__(self):
         for path in self.datapipe:
-            yield from get_file_pathnames_from_root(path, self.masks, self.recursive, self.abspath,
-                                                    self.non_deterministic)
+            yield from get_file_pathnames_from_root(
+                path, self.masks, self.recursive, self.abspath, self.non_deterministic
+            )
 
 
 @functional_datapipe("open_files")
@@ -69,9 +77,7 @@ class RoutedDecoderIterDataPipe(IterDataPipe):
     """Not implemented."""
 
     def __init__(self, datapipe, *handlers, key_fn=None):
-        raise NotImplementedError("torch.utils.data.datapipes.iter.RoutedDecoder is not "
-                                  "implemented; decode with map()")
+        raise NotImplementedError("torch.utils.data.datapipes.iter.RoutedDecoder is not implemented; decode with map()")
 
 
-__all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "RoutedDecoderIterDataPipe",
-           "StreamReaderIterDataPipe"]
+__all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "RoutedDecoderIterDataPipe", "StreamReaderIterDataPipe"]

@@ -1,4 +1,5 @@
 """Pipes that make batches, or take them apart."""
+
 from __future__ import annotations
 
 from .._decorator import functional_datapipe
@@ -27,7 +28,7 @@ class BatcherIterDataPipe(IterDataPipe):
             yield self.wrapper_class(batch)
 
     def __len__(self) -> int:
-        n, = length_of(self, self.datapipe)
+        (n,) = length_of(self, self.datapipe)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
 
@@ -52,8 +53,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
             for item in element:
                 yield from self._dive(item, max(unbatch_level - 1, -1))
         else:
-            raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the "
-                             "DataPipe")
+            raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe")
 
 
 @functional_datapipe("groupby")
@@ -63,9 +63,17 @@ class GrouperIterDataPipe(IterDataPipe):
 
     _unsaved = ("_groups", "_waiting")
 
-    def __init__(self, datapipe, group_key_fn, *, keep_key: bool = False, buffer_size: int = 10000,
-                 group_size: int | None = None, guaranteed_group_size: int | None = None,
-                 drop_remaining: bool = False):
+    def __init__(
+        self,
+        datapipe,
+        group_key_fn,
+        *,
+        keep_key: bool = False,
+        buffer_size: int = 10000,
+        group_size: int | None = None,
+        guaranteed_group_size: int | None = None,
+        drop_remaining: bool = False,
+    ):
         check_function(group_key_fn)
         self.datapipe, self.group_key_fn, self.keep_key = datapipe, group_key_fn, keep_key
         self.max_buffer_size, self.group_size = buffer_size, group_size
@@ -75,8 +83,7 @@ class GrouperIterDataPipe(IterDataPipe):
         self.guaranteed_group_size = None if buffer_size is None else group_size
         if guaranteed_group_size is not None:
             if group_size is None or not 0 < guaranteed_group_size <= group_size:
-                raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and "
-                                     "group_size must be set")
+                raise AssertionError("guaranteed_group_size must be > 0 and <= group_size and group_size must be set")
             self.guaranteed_group_size = guaranteed_group_size
         self._clear()
 

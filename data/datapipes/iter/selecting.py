@@ -1,4 +1,5 @@
 """Pipes that leave samples out."""
+
 from __future__ import annotations
 
 from .._decorator import functional_datapipe
@@ -19,8 +20,7 @@ class FilterIterDataPipe(IterDataPipe):
         for sample in self.datapipe:
             says = picked(self.filter_fn, sample, self.input_col)
             if not isinstance(says, bool):
-                raise ValueError("Boolean output is required for `filter_fn` of "
-                                 "FilterIterDataPipe, got", type(says))
+                raise ValueError("Boolean output is required for `filter_fn` of FilterIterDataPipe, got", type(says))
             if says:
                 yield sample
             else:

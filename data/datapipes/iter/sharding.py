@@ -1,4 +1,5 @@
 """The part of a pipe that one of several processes reads."""
+
 from __future__ import annotations
 
 from enum import IntEnum
@@ -33,12 +34,10 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         self.groups: dict[int, tuple[int, int]] = {}
         self._update_num_of_instances()
 
-    def apply_sharding(self, num_of_instances, instance_id,
-                       sharding_group=SHARDING_PRIORITIES.DEFAULT):
+    def apply_sharding(self, num_of_instances, instance_id, sharding_group=SHARDING_PRIORITIES.DEFAULT):
         """Read the part of process `instance_id` of so many; several groups are nested."""
         if instance_id >= num_of_instances:
-            raise ValueError(f"instance_id({instance_id}) should be smaller than "
-                             f"num_of_instances({num_of_instances})")
+            raise ValueError(f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})")
         default = SHARDING_PRIORITIES.DEFAULT
         if self.groups and (sharding_group == default) != (default in self.groups):
             raise RuntimeError(MIXED)

@@ -1,4 +1,5 @@
 """Pipes of what is not one."""
+
 from __future__ import annotations
 
 import copy
@@ -7,8 +8,9 @@ import warnings
 from ..datapipe import IterDataPipe
 from ..utils.common import length_of
 
-NOT_COPIED = ("The input iterable can not be deepcopied, please be aware of in-place modification "
-              "would affect source data.")
+NOT_COPIED = (
+    "The input iterable can not be deepcopied, please be aware of in-place modification would affect source data."
+)
 
 
 class IterableWrapperIterDataPipe(IterDataPipe):

@@ -1,4 +1,5 @@
 """Indexed pipes."""
+
 from .pipes import BatcherMapDataPipe as Batcher
 from .pipes import ConcaterMapDataPipe as Concater
 from .pipes import MapperMapDataPipe as Mapper

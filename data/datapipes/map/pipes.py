@@ -1,4 +1,5 @@
 """The indexed pipes."""
+
 from __future__ import annotations
 
 import copy
@@ -11,8 +12,9 @@ from .._shuffling import Shuffling
 from ..datapipe import DataChunk, MapDataPipe
 from ..utils.common import check_function, length_of
 
-NOT_COPIED = ("The input sequence can not be deepcopied, please be aware of in-place modification "
-              "would affect source data")
+NOT_COPIED = (
+    "The input sequence can not be deepcopied, please be aware of in-place modification would affect source data"
+)
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe):
@@ -73,7 +75,7 @@ class BatcherMapDataPipe(MapDataPipe):
         return self.wrapper_class(batch)
 
     def __len__(self) -> int:
-        n, = length_of(self, self.datapipe)
+        (n,) = length_of(self, self.datapipe)
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
 
@@ -115,8 +117,7 @@ class ZipperMapDataPipe(_Several):
             try:
                 samples.append(pipe[index])
             except IndexError as error:
-                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes "
-                                 f"{pipe}.") from error
+                raise IndexError(f"Index {index} is out of range for one of the input MapDataPipes {pipe}.") from error
         return tuple(samples)
 
     def __len__(self) -> int:
@@ -153,5 +154,11 @@ class ShufflerIterDataPipe(Shuffling):
 
 MapDataPipe.register_datapipe_as_function("shuffle", ShufflerIterDataPipe)
 
-__all__ = ["BatcherMapDataPipe", "ConcaterMapDataPipe", "MapperMapDataPipe",
-           "SequenceWrapperMapDataPipe", "ShufflerIterDataPipe", "ZipperMapDataPipe"]
+__all__ = [
+    "BatcherMapDataPipe",
+    "ConcaterMapDataPipe",
+    "MapperMapDataPipe",
+    "SequenceWrapperMapDataPipe",
+    "ShufflerIterDataPipe",
+    "ZipperMapDataPipe",
+]

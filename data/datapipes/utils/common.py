@@ -1,4 +1,5 @@
 """What pipes share: checks of their functions, files, streams that close themselves."""
+
 from __future__ import annotations
 
 import contextlib
@@ -9,8 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 
-NOT_PICKLED = ("{} function is not supported by pickle, please use regular python function or "
-               "functools.partial instead.")
+NOT_PICKLED = "{} function is not supported by pickle, please use regular python function or functools.partial instead."
 
 # ---- the functions of pipes ----------------------------------------------------------------------
 
@@ -39,22 +39,20 @@ def validate_input_col(fn: Callable, input_col):
     except ValueError:  # written in C
         return
     n = len(input_col) if isinstance(input_col, (list, tuple)) else 1
-    positional = [p for p in parameters
-                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
     takes_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     inner = fn.func if isinstance(fn, functools.partial) else fn
     name = getattr(inner, "__name__", repr(inner))
     if named:
-        raise ValueError(f"The function {name} takes {len(named)} non-default keyword-only "
-                         "parameters, which is not allowed.")
+        raise ValueError(
+            f"The function {name} takes {len(named)} non-default keyword-only parameters, which is not allowed."
+        )
     if len(parameters) < n and not takes_more:
-        raise ValueError(f"The function {name} takes {len(parameters)} parameters, but {n} are "
-                         "required.")
+        raise ValueError(f"The function {name} takes {len(parameters)} parameters, but {n} are required.")
     required = [p for p in positional[n:] if p.default is p.empty]
     if required or len(positional) < n and not takes_more:
-        raise ValueError(f"The function {name} takes {len(positional)} positional parameters, but "
-                         f"{n} are required.")
+        raise ValueError(f"The function {name} takes {len(positional)} positional parameters, but {n} are required.")
 
 
 def picked(fn: Callable, data, input_col):
@@ -88,12 +86,15 @@ def match_masks(name: str, masks) -> bool:
     return not any(masks) or any(fnmatch.fnmatch(name, mask) for mask in masks)
 
 
-def get_file_pathnames_from_root(root: str, masks, recursive: bool = False, abspath: bool = False,
-                                 non_deterministic: bool = False) -> Iterator[str]:
+def get_file_pathnames_from_root(
+    root: str, masks, recursive: bool = False, abspath: bool = False, non_deterministic: bool = False
+) -> Iterator[str]:
     """The files in a folder whose names are like the masks; the file itself if it is one."""
+
     def fail(error: OSError):
         warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
         raise error
+
     arranged = list if non_deterministic else sorted
     if os.path.isfile(root):
         if match_masks(os.path.basename(root), masks):
@@ -125,8 +126,7 @@ class StreamWrapper:
         self.child_counter, self.close_on_last_child, self.closed = 0, False, False
         if parent_stream is not None:
             if not isinstance(parent_stream, StreamWrapper):
-                raise RuntimeError("Parent stream should be StreamWrapper, "
-                                   f"{type(parent_stream)} was given")
+                raise RuntimeError(f"Parent stream should be StreamWrapper, {type(parent_stream)} was given")
             parent_stream.child_counter += 1
         if StreamWrapper.debug_unclosed_streams:
             StreamWrapper.session_streams[self] = 1

@@ -1,7 +1,7 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
+
 from .._missing import getter as _getter
-from .._overrides import (
-    DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl)
+from .._overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from .._ops.storage import TypedStorage as StorageBase
 from .._tensor_base import Tensor as TensorBase
 from ..autograd.modes import _set_grad_enabled, _set_multithreading_enabled
@@ -23,8 +23,7 @@ class _VariableFunctionsClass(metaclass=_Functions):
     __module__ = "torch._C"
 
 
-__getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn",
-                                 "_special"))
+__getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
 
 
 def _log_api_usage_once(event: str):
@@ -38,12 +37,14 @@ def _get_tracing_state():
 def _is_torch_function_enabled() -> bool:
     """Whether subclasses override torch functions now."""
     from .._overrides import state
+
     return state.everything and state.subclasses
 
 
 def _are_functorch_transforms_active() -> bool:
     """Whether a function is being transformed by torch.func."""
     from ..autograd.modes import state
+
     return state.transforms > 0
 
 
@@ -58,6 +59,7 @@ def _cuda_isCurrentStreamCapturing() -> bool:
 def _get_accelerator(check_available: bool = False):
     """The device of the accelerator; the CPU if there is none."""
     from ..accelerator import current_accelerator
+
     found = current_accelerator()
     return device("cpu") if found is None else found
 
@@ -65,6 +67,7 @@ def _get_accelerator(check_available: bool = False):
 def _get_default_device() -> str:
     """The name of the default device's type."""
     from .._types import get_default_device
+
     return str(get_default_device())
 
 

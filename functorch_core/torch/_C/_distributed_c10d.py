@@ -1,4 +1,5 @@
 """torch._C._distributed_c10d: names of torch.distributed."""
+
 from ..distributed.group import ProcessGroup, ReduceOp, Work
 from .._missing import getter as _getter
 

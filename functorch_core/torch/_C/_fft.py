@@ -1,4 +1,5 @@
 """torch._C._fft: torch.fft under the names that PyTorch's pickles use."""
+
 from .. import fft
 
 

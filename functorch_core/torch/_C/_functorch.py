@@ -1,4 +1,5 @@
 """torch._C._functorch: what a tensor inside a func transform stands for."""
+
 from __future__ import annotations
 
 from .._levels import Batched, Dual, Taped, stack

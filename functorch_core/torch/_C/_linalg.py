@@ -1,4 +1,5 @@
 """torch._C._linalg: torch.linalg under the names that PyTorch's pickles use."""
+
 from .. import linalg
 
 

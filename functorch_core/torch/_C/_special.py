@@ -1,4 +1,5 @@
 """torch._C._special: torch.special under the names that PyTorch's pickles use."""
+
 from .. import special
 
 

@@ -2,27 +2,54 @@
 
 Nothing is traced: marks and switches have no effect, and the questions are answered with no.
 """
+
 from __future__ import annotations
 
 from .. import _missing
 from ..compiler import (
-    allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset,
-    set_stance, substitute_in_graph)
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    set_stance,
+    substitute_in_graph,
+)
 from . import config
 from .eval_frame import OptimizedModule
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable",
-           "disallow_in_graph", "forbid_in_graph", "graph_break", "is_compiling", "list_backends",
-           "mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked",
-           "maybe_mark_dynamic", "nonstrict_trace", "optimize", "reset", "run", "set_stance",
-           "substitute_in_graph"]
+__all__ = [
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "disallow_in_graph",
+    "forbid_in_graph",
+    "graph_break",
+    "is_compiling",
+    "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "mark_unbacked",
+    "maybe_mark_dynamic",
+    "nonstrict_trace",
+    "optimize",
+    "reset",
+    "run",
+    "set_stance",
+    "substitute_in_graph",
+]
 __getattr__ = _missing.getter(__name__)
 
 disallow_in_graph = forbid_in_graph = nonstrict_trace = run = allow_in_graph
 
 
-def optimize(backend="inductor", *, nopython=False, guard_export_fn=None, guard_fail_fn=None,
-             disable=False, dynamic=None):
+def optimize(
+    backend="inductor", *, nopython=False, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None
+):
     """Decorator without effect."""
     return allow_in_graph
 

@@ -1,4 +1,5 @@
 """torch._dynamo._trace_wrapped_higher_order_op: a mode that some masks are made under."""
+
 import contextlib
 
 

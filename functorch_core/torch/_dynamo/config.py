@@ -1,4 +1,5 @@
 """torch._dynamo.config: settings that are kept and have no effect."""
+
 from __future__ import annotations
 
 import contextlib as _contextlib

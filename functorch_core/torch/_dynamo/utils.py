@@ -1,4 +1,5 @@
 """torch._dynamo.utils: names that packages import."""
+
 import contextlib
 import functools
 import warnings

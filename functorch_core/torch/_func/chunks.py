@@ -1,4 +1,5 @@
 """vmap of a large batch, some examples at a time."""
+
 from __future__ import annotations
 
 from ..utils._pytree import tree_unflatten
@@ -21,4 +22,5 @@ def _joined(pieces: list, dim):
     if dim is None or pieces[0] is None:
         return pieces[0]
     from .. import cat
+
     return cat(pieces, dim)

@@ -1,4 +1,5 @@
 """torch.func.grad, vjp, jvp, and what is made of them."""
+
 from __future__ import annotations
 
 import functools
@@ -12,21 +13,24 @@ from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_ppr
 from .tracking import Tracker, zeros_like
 
 NOT_A_TENSOR = "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {}"
-NOT_A_SCALAR = ("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor "
-                "with {} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
-AUX = ("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux "
-       "is True")
-VJP_AUX = ("vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is "
-           "True")
-JVP_AUX = ("jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if "
-           "has_aux is True")
+NOT_A_SCALAR = (
+    "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor "
+    "with {} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+)
+AUX = "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
+VJP_AUX = "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
+JVP_AUX = "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True"
 ONLY_TENSORS = "{api}: expected f(*primals) to return only tensors, got unsupported type {type}"
 EMPTY_OUTPUT = "{api}: Expected f to be a function that has non-empty output (got output = {out})"
-COTANGENTS = ("Expected pytree structure of cotangents to be the same as pytree structure of "
-              "outputs to the function. cotangents: {mine}, primal output: {theirs}")
-SIZES = ("Trying to set a forward gradient that has a different size than that of the original "
-         "Tensor, this is not supported. Tensor is of size {} while the given forward gradient is "
-         "of size {}.")
+COTANGENTS = (
+    "Expected pytree structure of cotangents to be the same as pytree structure of "
+    "outputs to the function. cotangents: {mine}, primal output: {theirs}"
+)
+SIZES = (
+    "Trying to set a forward gradient that has a different size than that of the original "
+    "Tensor, this is not supported. Tensor is of size {} while the given forward gradient is "
+    "of size {}."
+)
 
 
 # ---- reverse mode --------------------------------------------------------------------------------
@@ -35,6 +39,7 @@ SIZES = ("Trying to set a forward gradient that has a different size than that o
 def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable:
     """A function that returns (gradient, value) of `func`, which returns a scalar tensor (and,
     with has_aux, something else: then (gradient, (value, aux)))."""
+
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         outer = state.enabled
@@ -52,6 +57,7 @@ def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable
                 value = value, tree_map(lambda x: tracker.released(x, outside), aux)
             tracker.close()
         return tree_unflatten(grads, spec), value
+
     return wrapped
 
 
@@ -68,6 +74,7 @@ def grad(func: Callable, argnums=0, has_aux: bool = False) -> Callable:
     def wrapped(*args, **kwargs):
         grads, value = both(*args, **kwargs)
         return (grads, value[1]) if has_aux else grads
+
     return wrapped
 
 
@@ -164,18 +171,17 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
         cts, ct_spec = tree_flatten(cotangents)
         if ct_spec != out_spec:
-            raise RuntimeError(COTANGENTS.format(mine=treespec_pprint(ct_spec),
-                                                  theirs=treespec_pprint(out_spec)))
+            raise RuntimeError(COTANGENTS.format(mine=treespec_pprint(ct_spec), theirs=treespec_pprint(out_spec)))
         cts = root_grads(outputs, cts)
         return tree_unflatten(tracker.pull(outputs, cts, retain_graph, outside), spec)
+
     return (released, vjp_fn, aux) if has_aux else (released, vjp_fn)
 
 
 # ---- forward mode --------------------------------------------------------------------------------
 
 
-def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False,
-        has_aux: bool = False):
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False):
     """(output, tangent of the output) or (output, tangent, aux) of func(*primals) in the direction
     of the tangents, which have the structure of the primals.
 
@@ -184,23 +190,25 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     """
     api = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
-        raise RuntimeError(f"{api}: Expected primals to be a tuple. E.g. it should be valid to "
-                           "call f(*primals).")
+        raise RuntimeError(f"{api}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     flat, spec = _flat_inputs(primals, f"{api}: primals")
     dots, dot_spec = _flat_inputs(tangents, f"{api}: tangents")
     if spec != dot_spec:
-        raise RuntimeError(f"{api}: Expected primals and tangents to have the same python "
-                           f"structure. For example, if primals is a tuple of 3 tensors, tangents "
-                           f"also must be. Got primals with structure {spec} and tangents with "
-                           f"structure {dot_spec}")
+        raise RuntimeError(
+            f"{api}: Expected primals and tangents to have the same python "
+            f"structure. For example, if primals is a tuple of 3 tensors, tangents "
+            f"also must be. Got primals with structure {spec} and tangents with "
+            f"structure {dot_spec}"
+        )
     with enter("jvp", guards=True) as frame:
         duals = [_dual(frame.depth, p, t) for p, t in zip(flat, dots)]
         output, aux = _split_aux(func(*tree_unflatten(duals, spec)), has_aux, JVP_AUX)
         outputs, out_spec = _flat_tensors(output, api)
         levels = [at_depth(y, frame.depth) for y in outputs]
         if strict and any(lv is None for lv in levels):
-            raise RuntimeError(f"{api}: The output of f is independent of the inputs. This is not "
-                               "allowed with strict=True.")
+            raise RuntimeError(
+                f"{api}: The output of f is independent of the inputs. This is not allowed with strict=True."
+            )
         values = [y if lv is None else lv.primal for y, lv in zip(outputs, levels)]
         slopes = [zeros_like(y) if lv is None else lv.tangent for y, lv in zip(outputs, levels)]
         aux = tree_map(lambda x: _primal(x, frame.depth), aux)
@@ -220,8 +228,7 @@ def _flat_inputs(tree, what: str):
 
 def _dual(depth: int, primal: Tensor, tangent: Tensor) -> Tensor:
     if not (primal.is_floating_point() or primal.is_complex()):
-        raise ValueError(f"Expected primal to be floating point or complex, but got: "
-                         f"{primal.dtype}")
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
     if primal.shape != tangent.shape:
         raise RuntimeError(SIZES.format(list(primal.shape), list(tangent.shape)))
     if tangent.dtype is not primal.dtype:
@@ -243,7 +250,9 @@ def linearize(func: Callable, *primals):
 
     def jvp_fn(*tangents):
         if tree_flatten(tangents)[1] != spec:
-            raise RuntimeError("Expected the tangents of a linearized function to have the "
-                               f"structure of its primals: {spec}")
+            raise RuntimeError(
+                f"Expected the tangents of a linearized function to have the structure of its primals: {spec}"
+            )
         return jvp(func, primals, tangents)[1]
+
     return output, jvp_fn

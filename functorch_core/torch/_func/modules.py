@@ -1,4 +1,5 @@
 """torch.func for modules: functional_call, stack_module_state, batch norm without statistics."""
+
 from __future__ import annotations
 
 import contextlib
@@ -7,8 +8,9 @@ from collections.abc import Sequence
 from .._tensor_base import Tensor
 
 
-def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *,
-                    tie_weights: bool = True, strict: bool = False):
+def functional_call(
+    module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights: bool = True, strict: bool = False
+):
     """Call a module with other tensors in place of (some of) its parameters and buffers.
 
     >>> net = torch.nn.Linear(1, 1)
@@ -26,16 +28,18 @@ def _merged(dicts) -> dict:
     if isinstance(dicts, dict):
         return dicts
     if not isinstance(dicts, Sequence):
-        raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of "
-                         f"dicts, but got {type(dicts)}")
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
     if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     merged: dict = {}
     for d in dicts:
         repeated = merged.keys() & d.keys()
         if repeated:
-            raise ValueError(f"{sorted(repeated)} appeared in multiple dictionaries; behavior of "
-                             "functional call is ambiguous")
+            raise ValueError(
+                f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is ambiguous"
+            )
         merged.update(d)
     return merged
 
@@ -83,8 +87,7 @@ def _place(module, places: dict, name: str):
         if key in holder:
             return holder, key
     if hasattr(sub, key):
-        raise TypeError(f"attribute `{name}`: {getattr(sub, key)} is not an instance of "
-                        "torch.Tensor")
+        raise TypeError(f"attribute `{name}`: {getattr(sub, key)} is not an instance of torch.Tensor")
     return None  # PyTorch takes no notice unless strict=True
 
 
@@ -100,8 +103,7 @@ def _submodule(module, path: str):
 
 def _check_names(module, places: dict, tensors: dict):
     lines = [f"Error(s) in reparametrizing for {type(module).__name__}:"]
-    for what, names in (("Unexpected", tensors.keys() - places),
-                        ("Missing", places.keys() - tensors)):
+    for what, names in (("Unexpected", tensors.keys() - places), ("Missing", places.keys() - tensors)):
         if names:
             lines.append(f"{what} key(s): {', '.join(repr(name) for name in sorted(names))}.")
     if len(lines) > 1:
@@ -119,8 +121,10 @@ def _tied(places: dict, tensors: dict) -> dict:
         if len(group) == 1 or not given:
             continue
         if any(tensors[n] is not tensors[given[0]] for n in given):
-            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, "
-                             "which are tied. Consider using tie_weights=False")
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(group)}, "
+                "which are tied. Consider using tie_weights=False"
+            )
         tied.update(dict.fromkeys(group, tensors[given[0]]))
     return tied
 
@@ -128,18 +132,22 @@ def _tied(places: dict, tensors: dict) -> dict:
 def stack_module_state(models):
     """(parameters, buffers) of several modules of one class, stacked by name, for vmap."""
     from .. import stack
+
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
-        raise RuntimeError("stack_module_state: Expected all models to have the same "
-                           "training/eval mode.")
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters = {name: _stacked(stack, [dict(m.named_parameters())[name] for m in models], True)
-                  for name, _ in models[0].named_parameters()}
-    buffers = {name: _stacked(stack, [dict(m.named_buffers())[name] for m in models], False)
-               for name, _ in models[0].named_buffers()}
+    parameters = {
+        name: _stacked(stack, [dict(m.named_parameters())[name] for m in models], True)
+        for name, _ in models[0].named_parameters()
+    }
+    buffers = {
+        name: _stacked(stack, [dict(m.named_buffers())[name] for m in models], False)
+        for name, _ in models[0].named_buffers()
+    }
     return parameters, buffers
 
 
@@ -147,8 +155,7 @@ def _stacked(stack, tensors: list, parameters: bool):
     """One tensor of several; a leaf that requires grad if they are leaves that do."""
     wanting = {x.requires_grad for x in tensors}
     if len(wanting) > 1:
-        raise RuntimeError("Expected all models to have the same `requires_grad` settings for "
-                           "their parameters")
+        raise RuntimeError("Expected all models to have the same `requires_grad` settings for their parameters")
     if all(x.is_leaf for x in tensors):
         return stack([x.detach() for x in tensors]).requires_grad_(wanting.pop())
     return stack(tensors)
@@ -166,18 +173,22 @@ def replace_all_batch_norm_modules_(root):
 def functionalize(func, *, remove: str = "mutations"):
     """func itself: here mutation is never seen by what executes a program."""
     import functools
+
     if remove not in ("mutations", "mutations_and_views"):
-        raise RuntimeError(f"functionalize(f, remove='mutations'): received invalid argument for "
-                           f"remove={remove}. Valid options are:\n     remove='mutations': all "
-                           "inplace and out= operators will be removed from the program, and "
-                           "replaced with their out-of-place equivalents.\n     "
-                           "remove='mutations_and_views': In addition to the above, all "
-                           "aliasing operators {view} will be replaced with their non-aliasing "
-                           "counterparts, {view}_copy.\n")
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for "
+            f"remove={remove}. Valid options are:\n     remove='mutations': all "
+            "inplace and out= operators will be removed from the program, and "
+            "replaced with their out-of-place equivalents.\n     "
+            "remove='mutations_and_views': In addition to the above, all "
+            "aliasing operators {view} will be replaced with their non-aliasing "
+            "counterparts, {view}_copy.\n"
+        )
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         return func(*args, **kwargs)
+
     return wrapped
 
 

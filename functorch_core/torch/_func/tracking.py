@@ -4,6 +4,7 @@ Outside vmap and forward mode the inputs are leaves on the ordinary tape, with a
 came from: gradients of gradients are what the tape records. Inside them the function gets a tape of
 its own level (`_levels.Taped`).
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -49,8 +50,7 @@ class Tracker:
         if any(node.edges[0] is not None for node in mine):
             return True
         nodes = reachable([y._ge[0] for y in outputs if self.is_tracked(y)])
-        return any(isinstance(n, AccumulateGrad) and n not in mine and getattr(n, "open", True)
-                   for n in nodes)
+        return any(isinstance(n, AccumulateGrad) and n not in mine and getattr(n, "open", True) for n in nodes)
 
     def close(self):
         """The function has returned."""
@@ -68,8 +68,7 @@ class Tracker:
             return y
         return new_tensor(y._read())
 
-    def pull(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], retain: bool,
-             outside: bool) -> list[Tensor]:
+    def pull(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], retain: bool, outside: bool) -> list[Tensor]:
         """The gradients of the inputs, zeros where an input was not used."""
         pairs = [(y._ge, c) for y, c in zip(outputs, cts) if self.is_tracked(y)]
         roots, cts = [e for e, _ in pairs], [c for _, c in pairs]
@@ -103,5 +102,6 @@ def has_history(x: Tensor) -> bool:
 def zeros_like(x: Tensor) -> Tensor:
     """Zeros of a tensor's shape, without history."""
     from .. import zeros_like as zeros
+
     with grad_mode(False):
         return zeros(untaped(x))

@@ -3,6 +3,7 @@
 A call goes to the kernel for autograd if there is one, else to the kernel for the CPU, through a
 torch.autograd.Function when a derivative or a batch dimension is asked for.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,12 +17,21 @@ operators: dict[tuple[str, str], Operator] = {}
 
 # Where kernels may be registered, the first that is there is called.
 TRANSPARENT = ("Autograd", "AutogradCPU", "CompositeImplicitAutograd", "")
-OPAQUE = ("CPU", "cpu", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional",
-          "BackendSelect", "default")
-NO_FORMULA = ("Trying to backward through {name} but no autograd formula was registered. Please "
-              "use register_autograd to add one.")
-NO_KERNEL = ("Could not run '{name}' with arguments from the 'CPU' backend. This operator was "
-             "defined and has no kernel there; register one with torch.library.impl.")
+OPAQUE = (
+    "CPU",
+    "cpu",
+    "CompositeExplicitAutograd",
+    "CompositeExplicitAutogradNonFunctional",
+    "BackendSelect",
+    "default",
+)
+NO_FORMULA = (
+    "Trying to backward through {name} but no autograd formula was registered. Please use register_autograd to add one."
+)
+NO_KERNEL = (
+    "Could not run '{name}' with arguments from the 'CPU' backend. This operator was "
+    "defined and has no kernel there; register one with torch.library.impl."
+)
 
 
 class Operator:
@@ -57,8 +67,7 @@ class Operator:
             return True
         tensors = _tensors((args, kwargs))
         wrapped = any(x._level is not None for x in tensors)
-        return not wrapped and not (torch.is_grad_enabled() and
-                                    any(x.requires_grad for x in tensors))
+        return not wrapped and not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
 
     def kernel(self) -> Callable:
         """What computes it; NotImplementedError if there is nothing."""
@@ -75,7 +84,8 @@ def _tensors(tree) -> list:
 def find(qualname) -> Operator:
     """The operator 'ns::name', or of a CustomOpDef or overload; RuntimeError if there is none."""
     qualname = getattr(qualname, "_qualname", None) or (
-        qualname.name() if callable(getattr(qualname, "name", None)) else qualname)
+        qualname.name() if callable(getattr(qualname, "name", None)) else qualname
+    )
     namespace, separator, name = qualname.partition("::")
     if not separator:
         raise ValueError(f"Expected qualname to be of the form 'namespace::name', got {qualname!r}")
@@ -129,8 +139,12 @@ def _function_of(operator: Operator) -> type:
             return _one_by_one(operator, info.batch_size, in_dims[1:], spec, flat)
         dims = pytree.tree_unflatten(list(in_dims[1:]), spec)[0]
         return operator.vmap(info, dims, *args, **kwargs)
-    return type(operator.name.replace("::", "_"), (torch.autograd.Function,), {
-        f.__name__: staticmethod(f) for f in (forward, setup_context, backward, vmap)})
+
+    return type(
+        operator.name.replace("::", "_"),
+        (torch.autograd.Function,),
+        {f.__name__: staticmethod(f) for f in (forward, setup_context, backward, vmap)},
+    )
 
 
 def _one_by_one(operator: Operator, n: int, in_dims: Sequence, spec, flat: Sequence) -> tuple:
@@ -150,14 +164,18 @@ def _flat_gradients(found, spec) -> list:
     found = found if isinstance(found, tuple) else (found,)
     args_spec, kwargs_spec = spec.children_specs
     parts = args_spec.children_specs
-    if len(found) > len(parts) and all(g is None for g in found[len(parts):]):
-        found = found[:len(parts)]  # for defaults
+    if len(found) > len(parts) and all(g is None for g in found[len(parts) :]):
+        found = found[: len(parts)]  # for defaults
     if len(found) != len(parts):
-        raise RuntimeError(f"the backward of an operator returned {len(found)} gradients for "
-                           f"{len(parts)} arguments")
+        raise RuntimeError(f"the backward of an operator returned {len(found)} gradients for {len(parts)} arguments")
     flat = []
     for gradient, part in zip(found, parts):
         n = part.num_leaves
-        flat += [None] * n if gradient is None else pytree.tree_leaves(gradient) if (
-            isinstance(gradient, (list, tuple))) else [gradient]
+        flat += (
+            [None] * n
+            if gradient is None
+            else pytree.tree_leaves(gradient)
+            if (isinstance(gradient, (list, tuple)))
+            else [gradient]
+        )
     return flat + [None] * kwargs_spec.num_leaves

@@ -1,4 +1,5 @@
 """Schemas of operators: 'name(Tensor x, int n=3, *, bool flag=False) -> Tensor'."""
+
 from __future__ import annotations
 
 import ast
@@ -37,8 +38,9 @@ class Schema:
         signature, arrow, self.result = text.partition("->")
         head, _, arguments = signature.partition("(")
         if not arrow or not arguments.rstrip().endswith(")"):
-            raise RuntimeError(f"torch.library: the schema {text!r} is not of the form "
-                               "'name(Tensor x, int n=3) -> Tensor'")
+            raise RuntimeError(
+                f"torch.library: the schema {text!r} is not of the form 'name(Tensor x, int n=3) -> Tensor'"
+            )
         _, _, self.overload_name = head.partition(".")
         self.name, self.result = qualname, self.result.strip()
         self.text = f"({arguments.rstrip()} -> {self.result}"
@@ -55,30 +57,33 @@ class Schema:
         default is left out: it is the kernel's own."""
         named = [a for a in self.arguments if not a.keyword_only]
         if len(args) > len(named):
-            raise RuntimeError(f"{self.name}() expected at most {len(named)} argument(s) but "
-                               f"received {len(args)} argument(s). Declaration: {self}")
+            raise RuntimeError(
+                f"{self.name}() expected at most {len(named)} argument(s) but "
+                f"received {len(args)} argument(s). Declaration: {self}"
+            )
         given = {**dict(zip([a.name for a in named], args)), **kwargs}
         values = {}
         for a in self.arguments:
             value = given.pop(a.name, a.default)
             if value is REQUIRED:
-                raise RuntimeError(f"{self.name}() is missing value for argument '{a.name}'. "
-                                   f"Declaration: {self}")
+                raise RuntimeError(f"{self.name}() is missing value for argument '{a.name}'. Declaration: {self}")
             values[a.name] = value
         if given:
-            raise RuntimeError(f"Unknown keyword argument '{next(iter(given))}' for operator "
-                               f"'{self.name}'. Schema: {self}")
+            raise RuntimeError(
+                f"Unknown keyword argument '{next(iter(given))}' for operator '{self.name}'. Schema: {self}"
+            )
         while named and _is_default(values[named[-1].name], named[-1]):
             named.pop()
         return tuple([values[a.name] for a in named]), {
-            a.name: values[a.name] for a in self.arguments
-            if a.keyword_only and not _is_default(values[a.name], a)}
+            a.name: values[a.name] for a in self.arguments if a.keyword_only and not _is_default(values[a.name], a)
+        }
 
     def filled(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """All arguments, of those that `bind` has given."""
         named = [a for a in self.arguments if not a.keyword_only]
-        return (*args, *[a.default for a in named[len(args):]]), {
-            a.name: kwargs.get(a.name, a.default) for a in self.arguments if a.keyword_only}
+        return (*args, *[a.default for a in named[len(args) :]]), {
+            a.name: kwargs.get(a.name, a.default) for a in self.arguments if a.keyword_only
+        }
 
 
 def _is_default(value, argument: Argument) -> bool:
@@ -122,8 +127,16 @@ def _value(text: str):
 # ---- from a function's annotations ---------------------------------------------------------------
 
 
-BASIC = {torch.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
-         torch.types.Number: "Scalar", torch.dtype: "ScalarType", torch.device: "Device"}
+BASIC = {
+    torch.Tensor: "Tensor",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    torch.types.Number: "Scalar",
+    torch.dtype: "ScalarType",
+    torch.device: "Device",
+}
 
 
 def infer(prototype: Callable, mutates_args="unknown", op_name: str | None = None) -> str:
@@ -138,25 +151,29 @@ def infer(prototype: Callable, mutates_args="unknown", op_name: str | None = Non
         parts.append(_parameter(parameter, hints, mutates_args, signature))
     unknown = set(() if isinstance(mutates_args, str) else mutates_args) - {*signature.parameters}
     if unknown:
-        raise ValueError(f"infer_schema(func): {sorted(unknown)} in mutates_args were not found in "
-                         "the custom op's signature. mutates_args should contain the names of all "
-                         "args that the custom op mutates, or just the string \"unknown\" if you "
-                         "don't know.")
+        raise ValueError(
+            f"infer_schema(func): {sorted(unknown)} in mutates_args were not found in "
+            "the custom op's signature. mutates_args should contain the names of all "
+            'args that the custom op mutates, or just the string "unknown" if you '
+            "don't know."
+        )
     return f"{op_name or ''}({', '.join(parts)}) -> {_result(hints, signature)}"
 
 
 def _parameter(parameter, hints: dict, mutates_args, signature) -> str:
     name = parameter.name
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-        raise ValueError("infer_schema(func): We do not support positional-only args, varargs, or "
-                         f"varkwargs. Got unsupported parameter {name}. (function {signature})")
+        raise ValueError(
+            "infer_schema(func): We do not support positional-only args, varargs, or "
+            f"varkwargs. Got unsupported parameter {name}. (function {signature})"
+        )
     if name not in hints:
-        raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation. "
-                         f"(function {signature})")
+        raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation. (function {signature})")
     kind = _type(hints[name])
     if kind is None:
-        raise ValueError(f"infer_schema(func): Parameter {name} has unsupported type "
-                         f"{parameter.annotation}. (function {signature})")
+        raise ValueError(
+            f"infer_schema(func): Parameter {name} has unsupported type {parameter.annotation}. (function {signature})"
+        )
     writes = mutates_args == "unknown" or name in mutates_args
     if writes and kind.startswith("Tensor"):
         kind = kind.replace("Tensor", f"Tensor(a{list(signature.parameters).index(name)}!)", 1)
@@ -191,8 +208,7 @@ def _type(annotation) -> str | None:
 def _result(hints: dict, signature) -> str:
     annotation = hints.get("return", REQUIRED)
     if annotation is REQUIRED:
-        raise ValueError("infer_schema(func): No return type annotation was provided. Please add "
-                         "one.")
+        raise ValueError("infer_schema(func): No return type annotation was provided. Please add one.")
     if annotation is type(None):
         return "()"
     if typing.get_origin(annotation) is tuple:
@@ -201,5 +217,4 @@ def _result(hints: dict, signature) -> str:
             return f"({', '.join(inner)})" if len(inner) > 1 else inner[0]
     elif (found := _type(annotation)) is not None:
         return found
-    raise ValueError(f"infer_schema(func): Return has unsupported type {annotation}. "
-                     f"(function {signature})")
+    raise ValueError(f"infer_schema(func): Return has unsupported type {annotation}. (function {signature})")

@@ -4,6 +4,7 @@ PyTorch's functions of torch, torch.linalg, torch.fft and torch.special, and the
 have the arguments of the operators that they call. Those of torch.nn.functional mostly do; the
 others are written here.
 """
+
 from __future__ import annotations
 
 import functools
@@ -14,14 +15,18 @@ from .._node_names import rename
 
 SPACES = ("linalg", "fft", "special")
 # Of torch.nn.functional, with arguments of their own there.
-OTHERWISE = frozenset("""elu embedding_bag fractional_max_pool2d fractional_max_pool3d max_unpool2d
-    max_unpool3d upsample""".split())
+OTHERWISE = frozenset(
+    """elu embedding_bag fractional_max_pool2d fractional_max_pool3d max_unpool2d
+    max_unpool3d upsample""".split()
+)
 # Losses whose reduction is a number, by its place among the arguments.
-LOSSES = dict.fromkeys("""huber_loss l1_loss mse_loss multilabel_margin_loss smooth_l1_loss
-    soft_margin_loss""".split(), ("reduction",))
+LOSSES = dict.fromkeys(
+    """huber_loss l1_loss mse_loss multilabel_margin_loss smooth_l1_loss
+    soft_margin_loss""".split(),
+    ("reduction",),
+)
 LOSSES["binary_cross_entropy"] = ("weight", "reduction")
-LOSSES["nll_loss"] = LOSSES["nll_loss2d"] = LOSSES["nll_loss_nd"] = (
-    "weight", "reduction", "ignore_index")
+LOSSES["nll_loss"] = LOSSES["nll_loss2d"] = LOSSES["nll_loss_nd"] = ("weight", "reduction", "ignore_index")
 LOSSES["cross_entropy_loss"] = ("weight", "reduction", "ignore_index", "label_smoothing")
 LOSSES["multi_margin_loss"] = ("p", "margin", "weight", "reduction")
 LOSSES["huber_loss"] = ("reduction", "delta")
@@ -58,6 +63,7 @@ def find(name: str):
 def _function(name: str):
     import functorch_core.torch as torch
     from functorch_core.nn import functional
+
     if name in OWN:
         return OWN[name]
     if name in LOSSES:
@@ -80,6 +86,7 @@ def _loss(name: str, function):
         given = {**dict(zip(parameters, args)), **kwargs}
         number = given.pop("reduction", reduction)
         return function(self, target, reduction=REDUCTIONS[number], **given)
+
     loss.__name__ = name
     return loss
 
@@ -110,6 +117,7 @@ def sym_stride(self, dim=None):
 def slice(self, dim=0, start=None, end=None, step=1):
     """self[start:end:step] along a dimension."""
     import builtins
+
     where = [builtins.slice(None)] * self.ndim
     where[dim] = builtins.slice(start, end, step)
     return self[tuple(where)]
@@ -118,16 +126,19 @@ def slice(self, dim=0, start=None, end=None, step=1):
 def index(self, indices):
     """self[indices]; None stands for all of a dimension."""
     import builtins
+
     return self[tuple(builtins.slice(None) if i is None else i for i in indices)]
 
 
 def _softmax(self, dim, half_to_float=False):
     import functorch_core.torch as torch
+
     return torch.softmax(self, dim, dtype=torch.float32 if half_to_float else None)
 
 
 def _log_softmax(self, dim, half_to_float=False):
     import functorch_core.torch as torch
+
     return torch.log_softmax(self, dim, dtype=torch.float32 if half_to_float else None)
 
 
@@ -149,6 +160,7 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
 def _safe_softmax(self, dim, dtype=None):
     """softmax, where a row of -inf alone gives zeros."""
     import functorch_core.torch as torch
+
     nothing = (self == float("-inf")).all(dim, keepdim=True)
     found = torch.softmax(self.masked_fill(nothing, 0), dim, dtype=dtype).masked_fill(nothing, 0)
     rename(found, "SafeSoftmaxBackward0", (self,))
@@ -165,50 +177,53 @@ def native_dropout_backward(grad_output, mask, scale):
 def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
     """Normalised by the batch's statistics; those, and what no CPU needs, too."""
     import functorch_core.torch as torch
-    out, mean, inverse = torch.native_batch_norm(input, weight, bias, running_mean, running_var,
-                                                 True, momentum, eps)
+
+    out, mean, inverse = torch.native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     rename(out, "BatchNormWithUpdateBackward0", (input, weight, bias))
     return out, mean, inverse, torch.empty(0, dtype=torch.uint8)
 
 
-def _upsample_bilinear2d_aa(input, output_size, align_corners, scale_factors=None, *,
-                            scales_h=None, scales_w=None):
+def _upsample_bilinear2d_aa(input, output_size, align_corners, scale_factors=None, *, scales_h=None, scales_w=None):
     """Images resized with antialiasing, to a size or by factors."""
     from functorch_core.nn.functional import interpolate
+
     if scales_h is not None or scales_w is not None:
-        raise NotImplementedError("torch.ops.aten._upsample_bilinear2d_aa with scales_h or scales_w "
-                                  "beside a size is not implemented: give one of the two")
-    return interpolate(input, output_size, scale_factors, "bilinear", align_corners,
-                       antialias=True)
+        raise NotImplementedError(
+            "torch.ops.aten._upsample_bilinear2d_aa with scales_h or scales_w "
+            "beside a size is not implemented: give one of the two"
+        )
+    return interpolate(input, output_size, scale_factors, "bilinear", align_corners, antialias=True)
 
 
-def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False,
-             memory_format=None):
+def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
     return self.to(device=device, dtype=dtype or self.dtype, copy=True)
 
 
 def reflection_pad(self, padding):
     """Padded by reflections at the borders."""
     from functorch_core.nn.functional import pad
+
     return pad(self, tuple(padding), "reflect")
 
 
 def replication_pad(self, padding):
     """Padded with the elements at the borders."""
     from functorch_core.nn.functional import pad
+
     return pad(self, tuple(padding), "replicate")
 
 
 def elu(self, alpha=1, scale=1, input_scale=1):
     """scale * (x where x > 0, else alpha * (exp(x * input_scale) - 1))."""
     import functorch_core.torch as torch
+
     return scale * torch.where(self > 0, self, alpha * torch.expm1(self * input_scale))
 
 
-def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation,
-                                     ceil_mode, indices):
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
     """The cotangent of a max pool's operand: each window's goes to its maximum."""
     import functorch_core.torch as torch
+
     everywhere = torch.ones((), dtype=torch.bool)
     places = self.flatten(-2).masked_fill(everywhere, 0)  # whose gradient is zero, not missing
     return places.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).reshape(self.shape)
@@ -217,20 +232,42 @@ def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, pad
 def _method(name: str):
     def method(self, *args, **kwargs):
         return getattr(self, name)(*args, **kwargs)
+
     method.__name__ = name
     return method
 
 
 OWN = {
-    **{f.__name__: f for f in (
-        alias, lift_fresh, sym_size, sym_stride, slice, index, elu, _softmax, _log_softmax,
-        _softmax_backward_data, _log_softmax_backward_data, _to_copy, _safe_softmax,
-        native_dropout_backward, _batch_norm_with_update, _upsample_bilinear2d_aa,
-        max_pool2d_with_indices_backward)},
-    **{f"{kind.__name__}{n}d": kind for kind in (reflection_pad, replication_pad)
-       for n in (1, 2, 3)},
-    "_local_scalar_dense": _method("item"), "_unsafe_view": _method("reshape"),
-    "_reshape_alias": _method("reshape"), "_unsafe_index": index, "lift": lift_fresh,
-    "lift_fresh_copy": _method("clone"), "sym_numel": _method("numel"),
-    "sym_storage_offset": _method("storage_offset"), "unfold": _method("unfold"),
+    **{
+        f.__name__: f
+        for f in (
+            alias,
+            lift_fresh,
+            sym_size,
+            sym_stride,
+            slice,
+            index,
+            elu,
+            _softmax,
+            _log_softmax,
+            _softmax_backward_data,
+            _log_softmax_backward_data,
+            _to_copy,
+            _safe_softmax,
+            native_dropout_backward,
+            _batch_norm_with_update,
+            _upsample_bilinear2d_aa,
+            max_pool2d_with_indices_backward,
+        )
+    },
+    **{f"{kind.__name__}{n}d": kind for kind in (reflection_pad, replication_pad) for n in (1, 2, 3)},
+    "_local_scalar_dense": _method("item"),
+    "_unsafe_view": _method("reshape"),
+    "_reshape_alias": _method("reshape"),
+    "_unsafe_index": index,
+    "lift": lift_fresh,
+    "lift_fresh_copy": _method("clone"),
+    "sym_numel": _method("numel"),
+    "sym_storage_offset": _method("storage_offset"),
+    "unfold": _method("unfold"),
 }

@@ -1,4 +1,5 @@
 """Comparison, logic, bits, and choice."""
+
 from __future__ import annotations
 
 import math
@@ -18,24 +19,57 @@ ANY = dt.ALL
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-eq = binary("eq", p.eq, "Whether input == other, elementwise.", right="Operand", dtypes=ANY,
-            dunder=("eq",))
-ne = binary("ne", p.ne, "Whether input != other, elementwise.", right="Operand", dtypes=ANY,
-            dunder=("ne",), aliases=("not_equal",))
-lt = binary("lt", p.lt, "Whether input < other, elementwise.", right="Operand", dtypes=dt.ORDERED,
-            dunder=("lt",), aliases=("less",))
-le = binary("le", p.le, "Whether input <= other, elementwise.", right="Operand", dtypes=dt.ORDERED,
-            dunder=("le",), aliases=("less_equal",))
-gt = binary("gt", p.gt, "Whether input > other, elementwise.", right="Operand", dtypes=dt.ORDERED,
-            dunder=("gt",), aliases=("greater",))
-ge = binary("ge", p.ge, "Whether input >= other, elementwise.", right="Operand", dtypes=dt.ORDERED,
-            dunder=("ge",), aliases=("greater_equal",))
+eq = binary("eq", p.eq, "Whether input == other, elementwise.", right="Operand", dtypes=ANY, dunder=("eq",))
+ne = binary(
+    "ne",
+    p.ne,
+    "Whether input != other, elementwise.",
+    right="Operand",
+    dtypes=ANY,
+    dunder=("ne",),
+    aliases=("not_equal",),
+)
+lt = binary(
+    "lt",
+    p.lt,
+    "Whether input < other, elementwise.",
+    right="Operand",
+    dtypes=dt.ORDERED,
+    dunder=("lt",),
+    aliases=("less",),
+)
+le = binary(
+    "le",
+    p.le,
+    "Whether input <= other, elementwise.",
+    right="Operand",
+    dtypes=dt.ORDERED,
+    dunder=("le",),
+    aliases=("less_equal",),
+)
+gt = binary(
+    "gt",
+    p.gt,
+    "Whether input > other, elementwise.",
+    right="Operand",
+    dtypes=dt.ORDERED,
+    dunder=("gt",),
+    aliases=("greater",),
+)
+ge = binary(
+    "ge",
+    p.ge,
+    "Whether input >= other, elementwise.",
+    right="Operand",
+    dtypes=dt.ORDERED,
+    dunder=("ge",),
+    aliases=("greater_equal",),
+)
 
 
 def _check_match(x, y):
     if x.aval.dtype != y.aval.dtype:
-        raise RuntimeError(f"{scalar_name(x.aval.dtype)} did not match "
-                           f"{scalar_name(y.aval.dtype)}")
+        raise RuntimeError(f"{scalar_name(x.aval.dtype)} did not match {scalar_name(y.aval.dtype)}")
 
 
 @torch_op
@@ -79,8 +113,7 @@ def equal(input, other) -> bool:
     True
     """
     if not isinstance(other, Tensor):
-        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if is_meta(input) or is_meta(other):
         raise refusal("equal")
     return input.shape == other.shape and bool(eq(input, other).all())
@@ -100,6 +133,7 @@ def _signed_infinity(name: str, sign: float):
         if x.aval.dtype not in dt.FLOATING:
             return p.full(x.aval.shape, False, dt.bool_)
         return p.eq(x, sign * math.inf)
+
     return apply
 
 
@@ -127,6 +161,7 @@ def truth(x):
 def _logical(name: str, combine, doc: str):
     def fun(input, other, *, out=None):
         return combine(*broadcast([truth(input), truth(other)]))
+
     fun.__annotations__ = {"input": "Tensor", "other": "Tensor"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -136,8 +171,9 @@ def _logical(name: str, combine, doc: str):
 logical_and = _logical("logical_and", p.and_, "Whether both are not 0, elementwise.")
 logical_or = _logical("logical_or", p.or_, "Whether one or both are not 0, elementwise.")
 logical_xor = _logical("logical_xor", p.xor, "Whether exactly one is not 0, elementwise.")
-logical_not = unary("logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.",
-                    floats=False, dtypes=ANY)
+logical_not = unary(
+    "logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.", floats=False, dtypes=ANY
+)
 
 # ---- bits ----------------------------------------------------------------------------------------
 
@@ -147,26 +183,60 @@ def _right_shift(x, y):
     return (p.shift_right_arithmetic if arithmetic else p.shift_right_logical)(x, y)
 
 
-bitwise_and = binary("bitwise_and", p.and_, "input & other, elementwise.", left="Operand",
-                     right="Operand", dtypes=d.BITS, dunder=("and", "rand"))
-bitwise_or = binary("bitwise_or", p.or_, "input | other, elementwise.", left="Operand",
-                    right="Operand", dtypes=d.BITS, dunder=("or", "ror"))
-bitwise_xor = binary("bitwise_xor", p.xor, "input ^ other, elementwise.", left="Operand",
-                     right="Operand", dtypes=d.BITS, dunder=("xor", "rxor"))
+bitwise_and = binary(
+    "bitwise_and",
+    p.and_,
+    "input & other, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=d.BITS,
+    dunder=("and", "rand"),
+)
+bitwise_or = binary(
+    "bitwise_or",
+    p.or_,
+    "input | other, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=d.BITS,
+    dunder=("or", "ror"),
+)
+bitwise_xor = binary(
+    "bitwise_xor",
+    p.xor,
+    "input ^ other, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=d.BITS,
+    dunder=("xor", "rxor"),
+)
 bitwise_not = unary("bitwise_not", p.not_, "~input, elementwise.", floats=False, dtypes=d.BITS)
-bitwise_left_shift = binary("bitwise_left_shift", p.shift_left, "input << other, elementwise.",
-                            left="Operand", right="Operand", dtypes=dt.INTEGER,
-                            kernel="lshift_cpu", dunder=("lshift", "rlshift"))
-bitwise_right_shift = binary("bitwise_right_shift", _right_shift, "input >> other, elementwise.",
-                             left="Operand", right="Operand", dtypes=dt.INTEGER,
-                             kernel="rshift_cpu", dunder=("rshift", "rrshift"))
+bitwise_left_shift = binary(
+    "bitwise_left_shift",
+    p.shift_left,
+    "input << other, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=dt.INTEGER,
+    kernel="lshift_cpu",
+    dunder=("lshift", "rlshift"),
+)
+bitwise_right_shift = binary(
+    "bitwise_right_shift",
+    _right_shift,
+    "input >> other, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=dt.INTEGER,
+    kernel="rshift_cpu",
+    dunder=("rshift", "rrshift"),
+)
 
 
 def _invert(self):
     """~self for integers and bools."""
     if self.is_floating_point() or self.is_complex():
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
-                        "tensors")
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 
 
@@ -179,8 +249,10 @@ Tensor.__invert__ = _invert
 def _where(condition: Tensor, input: Operand, other: Operand):
     """input where the condition holds, other elsewhere."""
     if condition.aval.dtype not in (dt.bool_, dt.uint8):
-        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with "
-                           f"dtype {scalar_name(condition.aval.dtype)}")
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with "
+            f"dtype {scalar_name(condition.aval.dtype)}"
+        )
     dtype = result_dtype((input, other))
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
 

@@ -1,4 +1,5 @@
 """Complex numbers: conjugates, angles, and polar coordinates. Parts are views: see `views`."""
+
 from __future__ import annotations
 
 import math
@@ -32,8 +33,12 @@ def conj(input):
 
 
 conj_physical = unary(
-    "conj_physical", lambda x: p.conj(x) if x.aval.dtype in dt.COMPLEX else x,
-    "The complex conjugate, elementwise.", floats=False, dtypes=dt.ALL)
+    "conj_physical",
+    lambda x: p.conj(x) if x.aval.dtype in dt.COMPLEX else x,
+    "The complex conjugate, elementwise.",
+    floats=False,
+    dtypes=dt.ALL,
+)
 
 
 @composite
@@ -67,8 +72,7 @@ def _angle(x):
     return d.flat(p.select(p.ne(x, x), x, out), x)
 
 
-angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of real numbers.",
-              inplace=False)
+angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of real numbers.", inplace=False)
 
 # ---- making --------------------------------------------------------------------------------------
 
@@ -76,11 +80,9 @@ angle = unary("angle", _angle, "The angle in radians, elementwise; 0 or pi of re
 def _check_parts(x, y):
     a, b = scalar_name(x.aval.dtype), scalar_name(y.aval.dtype)
     if not {x.aval.dtype, y.aval.dtype} <= {dt.float16, dt.float32, dt.float64}:
-        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                           f"{a} and {b}")
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {a} and {b}")
     if a != b:
-        raise RuntimeError(f"Expected object of scalar type {a} but got scalar type {b} for second "
-                           "argument")
+        raise RuntimeError(f"Expected object of scalar type {a} but got scalar type {b} for second argument")
 
 
 @torch_op(method=False)

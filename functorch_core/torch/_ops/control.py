@@ -1,4 +1,5 @@
 """Python's if, while and assert as functions: torch.cond, torch.while_loop, torch._check."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -40,8 +41,7 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
-        raise RuntimeError("Expect carried_inputs to be a tuple or list, "
-                           f"but got {type(carried_inputs)}.")
+        raise RuntimeError(f"Expect carried_inputs to be a tuple or list, but got {type(carried_inputs)}.")
     carried = tuple(carried_inputs)
     while bool(cond_fn(*carried)):
         carried = body_fn(*carried)
@@ -51,11 +51,15 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 
 # ---- checks --------------------------------------------------------------------------------------
 
-UNEXPLAINED = ("Expected cond to be True, but got False. (Could this error message be improved? If "
-               "so, please report an enhancement request to PyTorch.)")
+UNEXPLAINED = (
+    "Expected cond to be True, but got False. (Could this error message be improved? If "
+    "so, please report an enhancement request to PyTorch.)"
+)
 
-TENSOR_CONDITION = ("cond must be a bool, but got a Tensor. For tensor conditions, use "
-                    "torch._check_tensor_all() to assert that all elements are true.")
+TENSOR_CONDITION = (
+    "cond must be a bool, but got a Tensor. For tensor conditions, use "
+    "torch._check_tensor_all() to assert that all elements are true."
+)
 
 
 def _check_with(error_type, cond, message=None):
@@ -77,6 +81,7 @@ composite(method=False)(_check_with)
 def _checker(name: str, error_type: type):
     def check(cond, message=None):
         _check_with(error_type, cond, message)
+
     check.__name__ = check.__qualname__ = name
     check.__doc__ = f"{error_type.__name__} with the text message() unless the condition holds."
     return composite(method=False)(check)
@@ -109,8 +114,7 @@ def _check_tensor_all(cond, message=None):
 def _assert_async(input, assert_msg=None):
     """RuntimeError unless the one element of a tensor is true (or not 0)."""
     if not isinstance(input, Tensor):
-        raise TypeError("_assert_async(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(input).__name__}")
+        raise TypeError(f"_assert_async(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     if not input.is_meta and not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
@@ -135,4 +139,5 @@ def _shape_as_tensor(input):
     tensor([2, 3])
     """
     from .._tensor import from_array
+
     return from_array(np.array(input.shape, np.int64))

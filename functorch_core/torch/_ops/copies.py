@@ -1,4 +1,5 @@
 """Copies: clone, contiguous, conversions of dtype and device, copy_, fill_, set_, resize_."""
+
 from __future__ import annotations
 
 import math
@@ -18,22 +19,20 @@ from .._memory_order import channels_last_strides, with_strides
 from .._meta import is_meta
 from .._tensor import from_array, layout_of
 from .._tensor_base import Tensor, new_tensor
-from .._views import (
-    Alias,
-    assign,
-    based_on,
-    check_writable,
-    contiguous_strides,
-    over,
-    share,
-)
+from .._views import Alias, assign, based_on, check_writable, contiguous_strides, over, share
 from .creation import like_strides
 from .data import LegacyType, array_of, finish, finish_later
 from .data import tensor as tensor_of
 
-NODE_NAMES.update({
-    "_copy_onto": "CopyBackwards", "_fill": "FillBackward0", "_zero": "ZeroBackward0",
-    "squeeze1": "SqueezeBackward1", "squeeze2": "SqueezeBackward2"})
+NODE_NAMES.update(
+    {
+        "_copy_onto": "CopyBackwards",
+        "_fill": "FillBackward0",
+        "_zero": "ZeroBackward0",
+        "squeeze1": "SqueezeBackward1",
+        "squeeze2": "SqueezeBackward2",
+    }
+)
 
 # ---- memory formats ------------------------------------------------------------------------------
 
@@ -68,8 +67,7 @@ def clone(input, *, memory_format=_types.preserve_format):
 def contiguous(self, memory_format=_types.contiguous_format):
     """The tensor itself if it lies contiguously in the format, otherwise a copy that does."""
     if memory_format is _types.contiguous_format and self._strides is None:
-        return self if self._view is None or self._view.is_contiguous() else clone(
-            self, memory_format=memory_format)
+        return self if self._view is None or self._view.is_contiguous() else clone(self, memory_format=memory_format)
     if memory_format is _types.preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     check_format(self, memory_format)
@@ -94,8 +92,7 @@ def _to_meta(input: Tensor, nothing: Tensor):
 def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_format) -> Tensor:
     """The tensor in another dtype."""
     if tensor._aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX and dtype != dt.bool_:
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning,
-                      stacklevel=4)
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=4)
     made = _to_copy.call((tensor, dtype), {})
     return with_strides(made, like_strides(tensor, memory_format))
 
@@ -110,14 +107,12 @@ def _to_arguments(args, device, dtype):
         elif isinstance(x, (str, int, _types.device)) and not isinstance(x, bool):
             device = _types.device(x)
         elif x is not None and not isinstance(x, bool):
-            raise TypeError("to() received an invalid combination of arguments - got "
-                            f"({type(x).__name__})")
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(x).__name__})")
     return device, dtype
 
 
 @composite(function=False)
-def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False,
-       memory_format=None):
+def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
 
     >>> torch.tensor([1.5]).to(torch.int64)
@@ -139,8 +134,9 @@ def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, cop
     wanted = self._aval.dtype if dtype is None else _types.numpy_dtype(dtype)
     if wanted != self._aval.dtype:
         return converted(out, wanted, memory_format)
-    if out is self and (copy or (memory_format is not _types.preserve_format
-                                 and not self.is_contiguous(memory_format))):
+    if out is self and (
+        copy or (memory_format is not _types.preserve_format and not self.is_contiguous(memory_format))
+    ):
         return clone(self, memory_format=memory_format)
     return out
 
@@ -150,14 +146,26 @@ def _conversion(name: str, dtype: _types.dtype):
         if self._aval.dtype != dtype.numpy:
             return converted(self, dtype.numpy, memory_format)
         return self if memory_format is _types.preserve_format else contiguous(self, memory_format)
+
     method.__doc__ = f"The tensor as {dtype}; itself if it is."
     return composite(method, name=name, function=False)
 
 
-CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
-               "chalf": "complex32", "cfloat": "complex64", "cdouble": "complex128",
-               "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32",
-               "long": "int64"}
+CONVERSIONS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+}
 for _name, _dtype in CONVERSIONS.items():
     _conversion(_name, _types.by_name[_dtype])
 
@@ -224,6 +232,7 @@ def _over(old, new):
 
 def _old(tensor: Tensor):
     from ..autograd.modes import state
+
     if is_meta(tensor):
         return tensor  # what it is overwritten with is then without data like it
     return tensor if state.enabled and tensor.requires_grad else None
@@ -241,8 +250,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     theirs = source._aval.shape
     lead = len(theirs) - len(shape)
     if lead > 0:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape "
-                           f"{list(theirs)}")
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(theirs)}")
     for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
         if m not in (1, n):
             raise RuntimeError(BROADCAST_MESSAGE.format(a=n, b=m, d=len(shape) - d))
@@ -273,9 +281,17 @@ def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
 
-C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int",
-           "int64": "int64_t", "float16": "at::Half", "bfloat16": "c10::BFloat16",
-           "float32": "float", "float64": "double"}
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "at::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
 
 
 def fill_number(value, dtype: np.dtype):
@@ -307,13 +323,13 @@ def fill_(self, value):
     a = self._aval
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
-                               f"{value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
     elif is_number(value):
         value = fill_number(value, a.dtype)
     else:
-        raise TypeError("fill_() received an invalid combination of arguments - got "
-                        f"({value.__class__.__name__})")
+        raise TypeError(f"fill_() received an invalid combination of arguments - got ({value.__class__.__name__})")
     return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
 
 
@@ -369,8 +385,7 @@ def fill_diagonal_(self, fill_value, wrap=False):
         raise RuntimeError("all dimensions of input must be of equal length")
     if not self.numel():
         return self
-    places = finish_later(lambda: _diagonal(self.shape, wrap), tuple(self.shape), dt.bool_,
-                          self.device)
+    places = finish_later(lambda: _diagonal(self.shape, wrap), tuple(self.shape), dt.bool_, self.device)
     return self.masked_fill_(places, fill_value)
 
 
@@ -387,19 +402,22 @@ def _diagonal(shape, wrap: bool) -> np.ndarray:
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor see another storage, at an offset with a size and strides."""
     from .storage import Storage
+
     if source is None:
         source = finish(np.zeros(0, self._aval.dtype), self.device)
     if not isinstance(source, (Tensor, Storage)):
-        raise TypeError("set_() received an invalid combination of arguments - got "
-                        f"({source.__class__.__name__})")
+        raise TypeError(f"set_() received an invalid combination of arguments - got ({source.__class__.__name__})")
     whole = source if isinstance(source, Tensor) else source._tensor(self._aval.dtype)
     if whole._aval.dtype != self._aval.dtype:
-        raise RuntimeError(f"Could not set tensor of type {scalar_name(whole._aval.dtype).lower()} "
-                           f"to a tensor of type {scalar_name(self._aval.dtype).lower()}")
+        raise RuntimeError(
+            f"Could not set tensor of type {scalar_name(whole._aval.dtype).lower()} "
+            f"to a tensor of type {scalar_name(self._aval.dtype).lower()}"
+        )
     if size is not None:
         size = tuple(size)
         whole = whole.detach().as_strided(
-            size, stride if stride is not None else contiguous_strides(size), storage_offset)
+            size, stride if stride is not None else contiguous_strides(size), storage_offset
+        )
     alias = share(whole)
     self._value, self._strides = whole._read(), None
     self._view = Alias(alias.cell, alias.chain, None)
@@ -409,21 +427,24 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 @composite(function=False)
 def is_set_to(self, tensor):
     """Whether both see the same memory in the same way."""
-    return (share(self).cell is share(tensor).cell and layout_of(self) == layout_of(tensor)
-            and self._aval.dtype == tensor._aval.dtype)
+    return (
+        share(self).cell is share(tensor).cell
+        and layout_of(self) == layout_of(tensor)
+        and self._aval.dtype == tensor._aval.dtype
+    )
 
 
 @composite(name="resize_", aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
     """Another size for the same memory, which grows (by zeros) where it is too small."""
     from .views import ints_of
+
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     check_writable(self, overlapping=True)
     shape = ints_of("resize_", sizes, "size", kwargs.get("size"))
     if any(n < 0 for n in shape):
-        raise RuntimeError("Trying to create tensor with negative dimension "
-                           f"{min(shape)}: {list(shape)}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     if shape == self._aval.shape:
         return self
     strides = contiguous_strides(shape)
@@ -436,6 +457,7 @@ def resize_(self, *sizes, memory_format=None, **kwargs):
 
 def _storage(tensor: Tensor):
     from .storage import UntypedStorage
+
     return UntypedStorage(cell=share(tensor).cell)
 
 
@@ -454,8 +476,8 @@ def _regrow(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
     flat = np.zeros(math.prod(shape), tensor._aval.dtype)
     if tensor.numel():
-        old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2]:]
-        flat[:old.size] = old
+        old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2] :]
+        flat[: old.size] = old
     return flat.reshape(shape)
 
 
@@ -492,8 +514,9 @@ def dim_order(self, *, ambiguity_check=False):
     >>> torch.zeros(2, 3, 4).transpose(0, 2).dim_order()
     (2, 1, 0)
     """
-    if not isinstance(ambiguity_check, bool) and not (isinstance(ambiguity_check, list) and all(
-            isinstance(f, _types.memory_format) for f in ambiguity_check)):
+    if not isinstance(ambiguity_check, bool) and not (
+        isinstance(ambiguity_check, list) and all(isinstance(f, _types.memory_format) for f in ambiguity_check)
+    ):
         raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     shape, strides, _ = layout_of(self)
     order = tuple(sorted(range(len(shape)), key=lambda d: -strides[d]))
@@ -504,6 +527,7 @@ def dim_order(self, *, ambiguity_check=False):
     else:
         known = True
     if not known:
-        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
-                           "of the given memory formats.")
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
     return order

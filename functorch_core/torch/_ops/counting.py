@@ -1,4 +1,5 @@
 """Histograms, counts and distinct elements: shapes that depend on data come from the host."""
+
 from __future__ import annotations
 
 import builtins
@@ -59,8 +60,7 @@ def _counted(x, low, high, bins: int, weights):
     index = p.select(p.eq(x, high), like(index, bins - 1), p.min(index, like(index, bins - 1)))
     inside = p.and_(p.ge(x, low), p.le(x, high))
     index = p.select(inside, index, like(index, bins))
-    return p.scatter_axis(p.full((bins,), 0, weights.aval.dtype), index, weights, axis=0,
-                          combine="add", mode="drop")
+    return p.scatter_axis(p.full((bins,), 0, weights.aval.dtype), index, weights, axis=0, combine="add", mode="drop")
 
 
 def _edges(x, bins: int, limits):
@@ -70,9 +70,9 @@ def _edges(x, bins: int, limits):
     if limits is None and x.aval.size:
         low, high = p.reduce_min(x, axes=(0,)), p.reduce_max(x, axes=(0,))
     else:
-        low, high = (cast(float(end), x.aval.dtype) for end in limits or (0., 1.))
+        low, high = (cast(float(end), x.aval.dtype) for end in limits or (0.0, 1.0))
     same = p.eq(low, high)
-    low, high = p.select(same, p.sub(low, .5), low), p.select(same, p.add(high, .5), high)
+    low, high = p.select(same, p.sub(low, 0.5), low), p.select(same, p.add(high, 0.5), high)
     step = p.div(p.sub(high, low), float(bins))
     place = p.iota(shape=(bins + 1,), dtype=x.aval.dtype, dimension=0)
     from_low = p.add(like(place, low), p.mul(like(place, step), place))
@@ -84,8 +84,9 @@ def _bin_of(x, edges):
     """The bin of each element between ascending edges, the last one closed; -1 outside."""
     n = edges.aval.size - 1
     index = p.sub(insertion_place(edges, x, True), 1)
-    first, last = (like(x, p.reshape(p.slice_in_dim(edges, start=i, limit=i + 1, dimension=0),
-                                     shape=())) for i in (0, n))
+    first, last = (
+        like(x, p.reshape(p.slice_in_dim(edges, start=i, limit=i + 1, dimension=0), shape=())) for i in (0, n)
+    )
     index = p.select(p.eq(x, last), like(index, n - 1), index)
     return p.select(p.and_(p.ge(x, first), p.le(x, last)), index, like(index, -1))
 
@@ -101,8 +102,7 @@ def _histogram_of(columns: list, edges: list, weight, density: bool):
         place = p.add(p.mul(place, n), index)
     place = p.select(outside, like(place, size), place)
     weights = like(x, 1) if weight is None else p.reshape(weight, shape=x.aval.shape)
-    hist = p.scatter_axis(p.full((size,), 0, x.aval.dtype), place, weights, axis=0, combine="add",
-                          mode="drop")
+    hist = p.scatter_axis(p.full((size,), 0, x.aval.dtype), place, weights, axis=0, combine="add", mode="drop")
     total, hist = p.reduce_sum(hist, axes=(0,)), p.reshape(hist, shape=shape)
     if density:
         hist = p.div(hist, like(hist, total))
@@ -112,8 +112,7 @@ def _histogram_of(columns: list, edges: list, weight, density: bool):
     return hist
 
 
-@torch_op(name="_histogram_equal", node="histogram", function=False, method=False,
-          returns=return_types.histogram)
+@torch_op(name="_histogram_equal", node="histogram", function=False, method=False, returns=return_types.histogram)
 def _histogram_equal(input: Tensor, bins, range, weight: MaybeTensor, density):
     """Counts in equal bins."""
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
@@ -122,8 +121,7 @@ def _histogram_equal(input: Tensor, bins, range, weight: MaybeTensor, density):
     return [_histogram_of([x], [edges], weight, density), edges]
 
 
-@torch_op(name="_histogram_between", node="histogram", function=False, method=False,
-          returns=return_types.histogram)
+@torch_op(name="_histogram_between", node="histogram", function=False, method=False, returns=return_types.histogram)
 def _histogram_between(input: Tensor, edges: Tensor, weight: MaybeTensor, density):
     """Counts between ascending edges."""
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
@@ -151,8 +149,10 @@ def _histogramdd(input: Tensor, edges: Tensors, bins, range, weight: MaybeTensor
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
     dims = input.aval.shape[-1]
     rows = p.reshape(input, shape=(input.aval.size // max(dims, 1), dims))
-    columns = [p.reshape(p.slice_in_dim(rows, start=i, limit=i + 1, dimension=1),
-                         shape=(rows.aval.shape[0],)) for i in builtins.range(dims)]
+    columns = [
+        p.reshape(p.slice_in_dim(rows, start=i, limit=i + 1, dimension=1), shape=(rows.aval.shape[0],))
+        for i in builtins.range(dims)
+    ]
     ends = [None] * dims if range is None else list(zip(range[::2], range[1::2]))
     found = list(edges) or [_edges(c, n, e) for c, n, e in zip(columns, bins, ends)]
     return [_histogram_of(columns, found, weight, density), *found]
@@ -169,8 +169,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     tensors = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
     numbers = () if tensors else ((bins,) * input.shape[-1] if isinstance(bins, int) else bins)
     if (len(bins) if tensors else len(numbers)) != input.shape[-1]:
-        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
-                           "of the input.")
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     hist, *edges = _histogramdd(input, bins if tensors else (), numbers, range, weight, density)
     return return_types.histogramdd(hist, tuple(edges))
 
@@ -183,8 +182,7 @@ def _bincount(input: Tensor, weights: MaybeTensor, size):
     elif weights.aval.dtype != dt.float32:
         weights = p.convert(weights, dtype=dt.float64)
     index = p.convert(input, dtype=dt.int64)
-    return p.scatter_axis(p.full((size,), 0, weights.aval.dtype), index, weights, axis=0,
-                          combine="add")
+    return p.scatter_axis(p.full((size,), 0, weights.aval.dtype), index, weights, axis=0, combine="add")
 
 
 @composite
@@ -195,8 +193,9 @@ def bincount(input, weights=None, minlength=0):
     tensor([1, 0, 2])
     """
     if input.is_floating_point() or input.is_complex() or input.dtype.name == "bool":
-        raise NotImplementedError(d.NOT_IMPLEMENTED.format(
-            kernel="bincount_cpu", dtype=d.scalar_name(input.dtype.numpy)))
+        raise NotImplementedError(
+            d.NOT_IMPLEMENTED.format(kernel="bincount_cpu", dtype=d.scalar_name(input.dtype.numpy))
+        )
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     data = input._array()
@@ -223,18 +222,16 @@ def unravel_index(indices, shape):
     if indices.dtype.numpy not in dt.INTEGER:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, list, tuple)):
-        raise TypeError("expected 'shape' to be int or sequence of ints, but got "
-                        f"{type(shape)}")
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     for n in shape:
         if not hasattr(n, "__index__"):
-            raise TypeError("expected 'shape' sequence to only contain ints, but got "
-                            f"{type(n)}")
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
         if n < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     indices, found = indices.to(torch_int64), []
     for i, n in enumerate(shape):
-        inner = math.prod(shape[i + 1:])
+        inner = math.prod(shape[i + 1 :])
         at = indices if inner == 1 else indices // inner if inner else indices * 0
         found.append(at % n if n else at * 0)
     return tuple(found)
@@ -258,23 +255,19 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     """
     data = input._array()
     if dim is None:
-        values, inverse, counts = np.unique(data.reshape(-1), return_inverse=True,
-                                            return_counts=True, equal_nan=False)
+        values, inverse, counts = np.unique(data.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
         inverse = inverse.reshape(data.shape)
     else:
         axis = wrap_dim(dim, data.ndim)
         _check_slices(data, axis, "unique")
-        values, inverse, counts = np.unique(data, return_inverse=True, return_counts=True,
-                                            axis=axis, equal_nan=False)
+        values, inverse, counts = np.unique(data, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
         inverse = inverse.reshape(-1)
-    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse,
-                    return_counts)
+    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
 
 
 def _check_slices(data: np.ndarray, axis: int, name: str):
     if data.shape[axis] and not data.size:
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique "
-                           "cannot be applied")
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
 @composite
@@ -297,5 +290,4 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     values = flat[starts]
     values = values if dim is None else np.moveaxis(values, 0, axis)
     inverse = inverse.reshape(shape) if dim is None else inverse
-    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse,
-                    return_counts)
+    return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)

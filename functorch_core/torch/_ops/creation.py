@@ -1,4 +1,5 @@
 """Factories: zeros, ones, full, arange, linspace, eye and their kin, and Tensor.new_*."""
+
 from __future__ import annotations
 
 import math
@@ -31,14 +32,14 @@ NEGATIVE = "Trying to create tensor with negative dimension {n}: {size}"
 
 def size_of(name: str, size: tuple, what: str = "size") -> tuple[int, ...]:
     """The size from zeros(2, 3) or zeros((2, 3)); TypeError or RuntimeError for others."""
-    if len(size) == 1 and (isinstance(size[0], (tuple, list)) or (
-            isinstance(size[0], (Tensor, np.ndarray)) and size[0].ndim)):
+    if len(size) == 1 and (
+        isinstance(size[0], (tuple, list)) or (isinstance(size[0], (Tensor, np.ndarray)) and size[0].ndim)
+    ):
         size = size[0]
     if size.__class__ is tuple and all([n.__class__ is int and n >= 0 for n in size]):
         return size
     if len(size) == 1 and not hasattr(size[0], "__index__"):
-        raise TypeError(f"{name}(): argument '{what}' (position 1) must be tuple of ints, not "
-                        f"{type(size[0]).__name__}")
+        raise TypeError(f"{name}(): argument '{what}' (position 1) must be tuple of ints, not {type(size[0]).__name__}")
     out = []
     for i, n in enumerate(size):
         if n.__class__ is not int:
@@ -54,8 +55,10 @@ def size_of(name: str, size: tuple, what: str = "size") -> tuple[int, ...]:
 def as_int(name: str, n, position: int, what: str = "size") -> int:
     """An element of a size as a Python int."""
     if isinstance(n, bool) or not hasattr(n, "__index__") or isinstance(n, (float, complex)):
-        raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, but found element of "
-                        f"type {type(n).__name__} at pos {position}")
+        raise TypeError(
+            f"{name}(): argument '{what}' must be tuple of ints, but found element of "
+            f"type {type(n).__name__} at pos {position}"
+        )
     return operator.index(n)
 
 
@@ -76,8 +79,7 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
     if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1):
         made = _constant.compute([shape, fill, dtype])
     else:
-        made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype,
-                            where)
+        made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
     return require_grad(made) if requires_grad else made
 
 
@@ -98,8 +100,18 @@ def _constant(shape, fill, dtype):
 
 
 def _filler(name: str, fill: int, doc: str):
-    def factory(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-                pin_memory=False, memory_format=None, names=None, **kwargs):
+    def factory(
+        *size,
+        out=None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        memory_format=None,
+        names=None,
+        **kwargs,
+    ):
         shape = spread(name, size, kwargs.pop("size", None))
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -112,6 +124,7 @@ def _filler(name: str, fill: int, doc: str):
         if memory_format in (_types.channels_last, _types.channels_last_3d):
             with_strides(made, channels_last_strides(shape))
         return made
+
     factory.__doc__ = doc
     return composite(factory, name=name, method=False)
 
@@ -119,23 +132,36 @@ def _filler(name: str, fill: int, doc: str):
 def check_out_dtype(out: Tensor, dtype: np.dtype):
     """RuntimeError where dtype= and out= disagree."""
     if out._aval.dtype != dtype:
-        raise RuntimeError(f"dtype {_types.of_numpy(dtype)} does not match dtype of out parameter "
-                           f"({out.dtype})")
+        raise RuntimeError(f"dtype {_types.of_numpy(dtype)} does not match dtype of out parameter ({out.dtype})")
 
 
-zeros = _filler("zeros", 0, """Zeros of a size.
+zeros = _filler(
+    "zeros",
+    0,
+    """Zeros of a size.
 
     >>> torch.zeros(2, 3)
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
-    """)
+    """,
+)
 ones = _filler("ones", 1, "Ones of a size.")
 empty = _filler("empty", 0, "Unspecified values (zeros) of a size.")
 
 
 @composite(method=False)
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-         pin_memory=False, names=None):
+def full(
+    size,
+    fill_value,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    names=None,
+):
     """One number of a size; its dtype is that of the number.
 
     >>> torch.full((2,), 3)
@@ -146,8 +172,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if out is not None:
         return write_out("full", out, filled(shape, fill_value, d or out._aval.dtype))
     if d is None:
-        d = fill_value._aval.dtype if isinstance(fill_value, Tensor) else (
-            scalar_dtype(type(_python(fill_value))))
+        d = fill_value._aval.dtype if isinstance(fill_value, Tensor) else (scalar_dtype(type(_python(fill_value))))
         d = dt.complex64 if d == dt.complex32 else d  # as PyTorch, whatever half there is
     return filled(shape, fill_value, d, device, requires_grad)
 
@@ -157,13 +182,11 @@ def _python(x):
 
 
 @composite(method=False)
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False,
-                  pin_memory=False):
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Unspecified values with these strides."""
     shape, stride = size_of("empty_strided", (size,)), tuple(map(int, stride))
     if len(shape) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: got {len(stride)} strides "
-                           f"and {len(shape)} sizes")
+        raise RuntimeError(f"mismatch in length of strides and shape: got {len(stride)} strides and {len(shape)} sizes")
     span = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else 0
     made = filled((span,), 0, data_dtype(dtype) or _types.defaults.dtype.numpy, device)
     made = made.as_strided(shape, stride) if shape else made.reshape(())
@@ -171,15 +194,18 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 
 @composite(method=False)
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
-                   requires_grad=False, pin_memory=False):
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """Unspecified values whose dimensions lie in memory in the given order."""
     shape = size_of("empty_permuted", (size,))
     order = tuple(physical_layout)
     if sorted(order) != list(range(len(shape))):
-        raise RuntimeError("Number of dimensions in size does not match the length of the "
-                           "physical_layout" if len(order) != len(shape) else
-                           "Duplicate dim not allowed")
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout"
+            if len(order) != len(shape)
+            else "Duplicate dim not allowed"
+        )
     made = empty([shape[d] for d in order], dtype=dtype, device=device)
     return made.permute([order.index(d) for d in range(len(shape))])
 
@@ -191,8 +217,11 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
     """The strides that preserve_format (or a named format) gives; None if contiguous."""
     if memory_format in (_types.channels_last, _types.channels_last_3d):
         return channels_last_strides(tuple(tensor.shape))
-    if memory_format is _types.contiguous_format or (
-            tensor._view is None and tensor._strides is None) or tensor._level is not None:
+    if (
+        memory_format is _types.contiguous_format
+        or (tensor._view is None and tensor._strides is None)
+        or tensor._level is not None
+    ):
         return None
     alias, sizes = tensor._view, tensor._value.aval.shape
     if alias is not None and not alias.is_permuted() and not (0 in sizes or 1 in sizes):
@@ -214,49 +243,78 @@ def batched_as(tensor: Tensor, made: Tensor) -> Tensor:
     if tensor._level is None:
         return made
     from .._levels import batched_like
+
     return batched_like(made, tensor)
 
 
 def _like(name: str, fill):
-    def factory(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-                pin_memory=False, memory_format=_types.preserve_format):
+    def factory(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        memory_format=_types.preserve_format,
+    ):
         return _filled_like(input, fill, dtype, device, requires_grad, memory_format)
+
     factory.__doc__ = f"{name.removesuffix('_like').capitalize()} in the size, dtype and device of "
     factory.__doc__ += "a tensor."
     return composite(factory, name=name, method=False)
 
 
-zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (
-    ("zeros", 0), ("ones", 1), ("empty", 0)))
+zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
 
 
 @composite(method=False)
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
-              pin_memory=False, memory_format=_types.preserve_format):
+def full_like(
+    input,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    memory_format=_types.preserve_format,
+):
     """One number in the size, dtype and device of a tensor."""
     return _filled_like(input, fill_value, dtype, device, requires_grad, memory_format)
 
 
 def _new_filler(name: str, fill: int):
-    def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False,
-               pin_memory=False, **kwargs):
+    def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
         shape = spread(name, size, kwargs.pop("size", None))
-        return batched_as(self, filled(shape, fill, data_dtype(dtype) or self._aval.dtype,
-                                       self.device if device is None else device, requires_grad))
+        return batched_as(
+            self,
+            filled(
+                shape,
+                fill,
+                data_dtype(dtype) or self._aval.dtype,
+                self.device if device is None else device,
+                requires_grad,
+            ),
+        )
+
     method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
     return composite(method, name=name, function=False)
 
 
-new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (
-    ("zeros", 0), ("ones", 1), ("empty", 0)))
+new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
 
 
 @composite(function=False)
-def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False):
+def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """One number of a size, in this tensor's dtype and device."""
-    made = filled(size_of("new_full", (size,)), fill_value, data_dtype(dtype) or self._aval.dtype,
-                  self.device if device is None else device, requires_grad)
+    made = filled(
+        size_of("new_full", (size,)),
+        fill_value,
+        data_dtype(dtype) or self._aval.dtype,
+        self.device if device is None else device,
+        requires_grad,
+    )
     return batched_as(self, made)
 
 
@@ -264,25 +322,26 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of a copy of the data, in this tensor's dtype and device."""
     from .data import tensor
+
     if isinstance(data, Tensor):
         made = data.detach().clone().to(dtype=dtype or data.dtype, device=device or self.device)
         return require_grad(made) if requires_grad else made
-    return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
-                  requires_grad=requires_grad)
+    return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 @composite(function=False)
-def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None,
-                      requires_grad=False, pin_memory=False):
+def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Unspecified values with these strides, in this tensor's dtype and device."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device,
-                         requires_grad=requires_grad)
+    return empty_strided(
+        size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+    )
 
 
 @composite(function=False)
 def new(self, *args, device=None):
     """The old constructor: data or sizes, in this tensor's dtype."""
     from .data import legacy
+
     return legacy(self._aval.dtype, args, self.device if device is None else device)
 
 
@@ -321,16 +380,14 @@ def _arange_dtype(values, given) -> np.dtype:
 
 
 @composite(method=False)
-def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-           pin_memory=False, **kwargs):
+def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... below end: arange(end), arange(start, end), (start, end, step).
 
     >>> torch.arange(3)
     tensor([0, 1, 2])
     """
     start, end, step = _range_arguments("arange", args, kwargs)
-    d = out._aval.dtype if out is not None and dtype is None else (
-        _arange_dtype((start, end, step), dtype))
+    d = out._aval.dtype if out is not None and dtype is None else (_arange_dtype((start, end, step), dtype))
     if d == dt.bool_ or d in dt.COMPLEX:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{scalar_name(d)}'")
     if d in dt.INTEGER:
@@ -385,8 +442,7 @@ def _range_length(start, end, step) -> int:
 
 
 @composite(method=False, name="range")
-def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-          pin_memory=False, **kwargs):
+def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... up to and with end, of the default dtype."""
     if len(args) == 1 and "end" in kwargs:
         args = (args[0], kwargs.pop("end"))
@@ -394,8 +450,7 @@ def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     _check_range(start, end, step)
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
     length = int((end - start) / step) + 1
-    made = finish_later(lambda: _counted(start, step, length, d), (length,), d, device,
-                        requires_grad)
+    made = finish_later(lambda: _counted(start, step, length, d), (length,), d, device, requires_grad)
     return made if out is None else write_out("range", out, made)
 
 
@@ -429,8 +484,11 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
     """Equidistant numbers, from both ends towards the middle, as PyTorch computes them."""
     if steps == 1:
         return cast_array(np.array([start]), dtype)
-    compute = dtype.type if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128) else (
-        np.float32 if dtype in dt.FLOATING else np.float64)
+    compute = (
+        dtype.type
+        if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128)
+        else (np.float32 if dtype in dt.FLOATING else np.float64)
+    )
     i = np.arange(steps)
     if dtype in dt.INTEGER:
         start, end = int(start), int(end)
@@ -440,14 +498,14 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
         step = (end - start) / compute(max(steps - 1, 1))
     near = i < steps // 2
     with np.errstate(all="ignore"):
-        values = np.where(near, start + step * i.astype(compute),
-                          end - step * (steps - i - 1).astype(compute))
+        values = np.where(near, start + step * i.astype(compute), end - step * (steps - i - 1).astype(compute))
     return cast_array(values, dtype)
 
 
 @composite(method=False)
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
-             requires_grad=False, pin_memory=False):
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """`steps` equidistant numbers from start to end.
 
     >>> torch.linspace(0, 1, 3)
@@ -459,8 +517,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
         made = _points.compute([start, end, n, d, None])
         return made if out is None else write_out("linspace", out, made)
     _check_complex("linspace", d, start, end)
-    made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device,
-                        requires_grad)
+    made = finish_later(lambda: _between(_python(start), _python(end), n, d), (n,), d, device, requires_grad)
     return made if out is None else write_out("linspace", out, made)
 
 
@@ -480,8 +537,7 @@ def _points(start: Operand, end: Operand, steps, dtype, base):
     i = p.convert(p.iota(shape=(steps,), dtype=dt.int64), dtype=wide)
     step = p.div(p.sub(last, first), float(max(steps - 1, 1)))
     near = p.constant(np.arange(steps) < max(steps // 2, steps == 1))
-    points = p.select(near, p.add(first, p.mul(step, i)),
-                      p.sub(last, p.mul(step, p.sub(float(steps - 1), i))))
+    points = p.select(near, p.add(first, p.mul(step, i)), p.sub(last, p.mul(step, p.sub(float(steps - 1), i))))
     if base is not None:
         points = p.pow(p.full((steps,), base, wide), points)
     return p.convert(points, dtype=dtype)
@@ -489,28 +545,44 @@ def _points(start: Operand, end: Operand, steps, dtype, base):
 
 def _check_number(name: str, x):
     if not isinstance(x, Tensor) and not is_number(x):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got "
-                        f"{type(x).__name__} where a number or a Tensor of no dimensions is expected")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got "
+            f"{type(x).__name__} where a number or a Tensor of no dimensions is expected"
+        )
 
 
 def _check_ends(name: str, start, end):
     for what, x in (("start", start), ("end", end)):
         _check_number(name, x)
         if isinstance(x, Tensor) and x.ndim:
-            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
-                               f"{what} with {x.ndim} dimension(s).")
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {what} with {x.ndim} dimension(s)."
+            )
 
 
 def _check_complex(name: str, dtype: np.dtype, *ends):
     for x in ends:
         if dtype not in dt.COMPLEX and isinstance(_python(x), complex):
-            raise RuntimeError(f"torch.{name}(): inferred dtype {_types.complex_default().name} "
-                               f"can't be safely cast to passed dtype {dtype.name}")
+            raise RuntimeError(
+                f"torch.{name}(): inferred dtype {_types.complex_default().name} "
+                f"can't be safely cast to passed dtype {dtype.name}"
+            )
 
 
 @composite(method=False)
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
-             requires_grad=False, pin_memory=False):
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     """`steps` numbers from base**start to base**end, equidistant in the exponent."""
     _check_ends("logspace", start, end)
     d, n = _ends_dtype(start, end, dtype, out), _steps("logspace", steps)
@@ -518,8 +590,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
         made = _points.compute([start, end, n, d, base])
         return made if out is None else write_out("logspace", out, made)
     _check_complex("logspace", d, start, end)
-    made = finish_later(lambda: _powers(_python(start), _python(end), n, base, d), (n,), d, device,
-                        requires_grad)
+    made = finish_later(lambda: _powers(_python(start), _python(end), n, base, d), (n,), d, device, requires_grad)
     return made if out is None else write_out("logspace", out, made)
 
 
@@ -537,16 +608,14 @@ def _powers(start, end, n: int, base, dtype: np.dtype) -> np.ndarray:
 
 
 @composite(method=False)
-def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-        pin_memory=False):
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The identity matrix of n rows and m columns (n, by default)."""
     rows, cols = operator.index(n), operator.index(n if m is None else m)
     for what, size in (("n", rows), ("m", cols)):
         if size < 0:
             raise RuntimeError(f"{what} must be greater or equal to 0, got {size}")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-    made = finish_later(lambda: np.eye(rows, cols).astype(d), (rows, cols), d, device,
-                        requires_grad)
+    made = finish_later(lambda: np.eye(rows, cols).astype(d), (rows, cols), d, device, requires_grad)
     return made if out is None else write_out("eye", out, made)
 
 
@@ -554,16 +623,22 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 def complex_(real: Tensor, imag: Tensor, *, out=None):
     """A complex tensor of its real and imaginary parts, which have one dtype."""
     from .._promotion import broadcast
+
     for x in (real, imag):
         if x.aval.dtype not in (dt.float16, dt.float32, dt.float64):
-            raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
-                               f"{_scalar_name(real)} and {_scalar_name(imag)}")
+            raise RuntimeError(
+                "Expected both inputs to be Half, Float or Double tensors but got "
+                f"{_scalar_name(real)} and {_scalar_name(imag)}"
+            )
     if real.aval.dtype != imag.aval.dtype:
-        raise RuntimeError(f"Expected object of scalar type {_scalar_name(real)} but got scalar "
-                           f"type {_scalar_name(imag)} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {_scalar_name(real)} but got scalar "
+            f"type {_scalar_name(imag)} for second argument"
+        )
     return p.complex(*broadcast([real, imag]))
 
 
 def _scalar_name(x) -> str:
     from .._inplace import scalar_name
+
     return scalar_name(x.aval.dtype)

@@ -1,4 +1,5 @@
 """Cumulative reductions, differences, integrals, covariances."""
+
 from __future__ import annotations
 
 from ... import primitives as p
@@ -60,6 +61,7 @@ def logcumsumexp(input: Tensor, dim, *, out=None):
         if x.aval.dtype in dt.COMPLEX:
             return _complex_logcumsumexp(x, axis)
         return p.cumlogsumexp(x, axis=axis)
+
     return _along(input, dim, apply)
 
 
@@ -79,6 +81,7 @@ def _extreme_so_far(name: str, doc: str):
         values = apply(x, axis=axis)
         index = extreme_index(x, values, axis=axis)
         return [p.reshape(y, shape=input.aval.shape) for y in (values, index)]
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -96,8 +99,7 @@ def _from(x, axis: int, start: int, stop: int):
 
 
 @torch_op
-def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *,
-         out=None):
+def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *, out=None):
     """The n-th differences of neighbours along dim.
 
     >>> torch.diff(torch.tensor([1, 3, 6]))
@@ -126,6 +128,7 @@ def _concatenated(parts: list, axis: int):
     if len(parts) == 1:
         return parts[0]
     from .._promotion import cast, result_dtype
+
     dtype = result_dtype(parts)
     return p.concatenate(*[cast(v, dtype) for v in parts], dimension=axis)
 
@@ -152,7 +155,7 @@ def _trapezoids(y, x, dx, dim, name: str, total):
     if x is not None:
         areas = p.mul(*promote(areas, _gaps(x, y, dim, name)))
     out = d.to_float(total(summable(areas, None), axis))
-    return p.mul(out, .5 if x is not None or dx is None else dx / 2)
+    return p.mul(out, 0.5 if x is not None or dx is None else dx / 2)
 
 
 @torch_op(method=False, aliases=("trapz",))
@@ -162,8 +165,10 @@ def trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     >>> torch.trapezoid(torch.tensor([1., 5., 10.]))
     tensor(10.5000)
     """
+
     def total(areas, axis):
         return p.reduce_sum(areas, axes=(axis,))
+
     if not y.aval.shape[wrap_dim(dim, y.aval.ndim)]:
         return total(d.to_float(y), wrap_dim(dim, y.aval.ndim))
     return _trapezoids(y, x, dx, dim, "trapezoid", total)
@@ -176,8 +181,7 @@ def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     >>> torch.cumulative_trapezoid(torch.tensor([1., 5., 10.]))
     tensor([ 3.0000, 10.5000])
     """
-    return _trapezoids(y, x, dx, dim, "cumulative_trapezoid",
-                       lambda areas, axis: p.cumsum(areas, axis=axis))
+    return _trapezoids(y, x, dx, dim, "cumulative_trapezoid", lambda areas, axis: p.cumsum(areas, axis=axis))
 
 
 # ---- covariances ---------------------------------------------------------------------------------
@@ -205,8 +209,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 def _covariance(x, correction, fweights, aweights):
     if x.aval.ndim > 2:
-        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input "
-                           f"with {x.aval.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {x.aval.ndim} dimensions"
+        )
     if x.aval.dtype == dt.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     x = d.to_float(x)
@@ -222,8 +227,9 @@ def _covariance(x, correction, fweights, aweights):
     else:
         w, counted = weights
         total = p.reduce_sum(w, axes=(0,))
-        weighted = p.mul(rows, p.convert(p.broadcast_in_dim(w, shape=rows.aval.shape, dims=(1,)),
-                                         dtype=rows.aval.dtype))
+        weighted = p.mul(
+            rows, p.convert(p.broadcast_in_dim(w, shape=rows.aval.shape, dims=(1,)), dtype=rows.aval.dtype)
+        )
         sums = p.reduce_sum(weighted, axes=(1,))
         mean = p.div(sums, like(sums, p.convert(total, dtype=sums.aval.dtype)))
         freedom = _freedom(w, counted, total, correction)
@@ -231,8 +237,9 @@ def _covariance(x, correction, fweights, aweights):
     apart = p.sub(rows, spread(mean, rows, (1,)))
     other = apart
     if weights is not None:
-        other = p.mul(apart, p.convert(p.broadcast_in_dim(w, shape=apart.aval.shape, dims=(1,)),
-                                       dtype=apart.aval.dtype))
+        other = p.mul(
+            apart, p.convert(p.broadcast_in_dim(w, shape=apart.aval.shape, dims=(1,)), dtype=apart.aval.dtype)
+        )
     conj = p.conj(other) if other.aval.dtype in dt.COMPLEX else other
     out = _rows_times_rows(apart, conj)
     out = p.div(out, like(out, freedom))
@@ -249,20 +256,27 @@ def _weights(rows, fweights, aweights):
         return None
     real = dt.real_of(rows.aval.dtype)
     if fweights is not None and fweights.aval.dtype not in dt.INTEGER:
-        raise RuntimeError("cov(): expected fweights to have integral dtype but got fweights with "
-                           f"{scalar_name(fweights.aval.dtype)} dtype")
+        raise RuntimeError(
+            "cov(): expected fweights to have integral dtype but got fweights with "
+            f"{scalar_name(fweights.aval.dtype)} dtype"
+        )
     if aweights is not None and aweights.aval.dtype not in dt.FLOATING:
-        raise RuntimeError("cov(): expected aweights to have floating point dtype but got aweights "
-                           f"with {scalar_name(aweights.aval.dtype)} dtype")
+        raise RuntimeError(
+            "cov(): expected aweights to have floating point dtype but got aweights "
+            f"with {scalar_name(aweights.aval.dtype)} dtype"
+        )
     given = [p.convert(v, dtype=real) for v in (fweights, aweights) if v is not None]
     for name, v in (("fweights", fweights), ("aweights", aweights)):
         if v is not None and v.aval.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got "
-                               f"{name} with {v.aval.ndim} dimensions")
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {v.aval.ndim} dimensions"
+            )
         if v is not None and v.aval.size != rows.aval.shape[1]:
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
-                               f"observations in the input but got {v.aval.size} != "
-                               f"{rows.aval.shape[1]}")
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are "
+                f"observations in the input but got {v.aval.size} != "
+                f"{rows.aval.shape[1]}"
+            )
     given = [p.reshape(v, shape=(v.aval.size,)) for v in given]
     w = given[0] if len(given) == 1 else p.mul(*given)
     return w, None if aweights is None else given[-1]
@@ -291,12 +305,12 @@ def corrcoef(input: Tensor):
     if not c.aval.ndim:
         return p.div(c, c)
     n = c.aval.shape[0]
-    diagonal = p.slice_in_dim(p.reshape(c, shape=(n * n,)), start=0, limit=n * n, stride=n + 1,
-                              dimension=0)
+    diagonal = p.slice_in_dim(p.reshape(c, shape=(n * n,)), start=0, limit=n * n, stride=n + 1, dimension=0)
     real = p.real(diagonal) if c.aval.dtype in dt.COMPLEX else diagonal
     size = p.convert(p.sqrt(real), dtype=c.aval.dtype)
-    out = p.div(p.div(c, p.broadcast_in_dim(size, shape=(n, n), dims=(0,))),
-                p.broadcast_in_dim(size, shape=(n, n), dims=(1,)))
+    out = p.div(
+        p.div(c, p.broadcast_in_dim(size, shape=(n, n), dims=(0,))), p.broadcast_in_dim(size, shape=(n, n), dims=(1,))
+    )
     if c.aval.dtype in dt.COMPLEX:
         return p.complex(*[p.clamp(like(v, -1), v, like(v, 1)) for v in (p.real(out), p.imag(out))])
     return p.clamp(like(out, -1), out, like(out, 1))

@@ -1,4 +1,5 @@
 """Tensors from data: nested sequences, NumPy arrays, buffers, DLPack, and the old constructors."""
+
 from __future__ import annotations
 
 import itertools
@@ -20,12 +21,16 @@ from .._promotion import promote_dtypes
 from .._tensor import from_array
 from .._tensor_base import Tensor
 
-NEGATIVE_STRIDE = ("At least one stride in the given numpy array is negative, and tensors with "
-                   "negative strides are not currently supported. (You can probably work around "
-                   "this by making a copy of your array  with array.copy().) ")
-COPY_CONSTRUCT = ("To copy construct from a tensor, it is recommended to use "
-                  "sourceTensor.detach().clone() or sourceTensor.detach().clone()"
-                  ".requires_grad_(True), rather than torch.tensor(sourceTensor).")
+NEGATIVE_STRIDE = (
+    "At least one stride in the given numpy array is negative, and tensors with "
+    "negative strides are not currently supported. (You can probably work around "
+    "this by making a copy of your array  with array.copy().) "
+)
+COPY_CONSTRUCT = (
+    "To copy construct from a tensor, it is recommended to use "
+    "sourceTensor.detach().clone() or sourceTensor.detach().clone()"
+    ".requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
 ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
 PYTHON = (bool, int, float, complex)
 ROWS = frozenset({list, tuple})
@@ -53,8 +58,11 @@ def is_sequence(x) -> bool:
         return True
     if isinstance(x, (np.ndarray, Tensor)):
         return x.ndim > 0
-    return (not isinstance(x, (str, bytes, dict, *PYTHON, np.generic)) and hasattr(x, "__len__")
-            and hasattr(x, "__getitem__"))
+    return (
+        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic))
+        and hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+    )
 
 
 def leaves_of(data, shape, depth: int, out: list):
@@ -65,13 +73,13 @@ def leaves_of(data, shape, depth: int, out: list):
     if not is_sequence(data):
         raise TypeError("not a sequence")
     if len(data) != shape[depth]:
-        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} "
-                         f"(got {len(data)})")
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     if depth == len(shape) - 1 and isinstance(data, (list, tuple, range)):
         out.extend(data)
         return
-    if depth == len(shape) - 2 and ROWS.issuperset(map(type, data)) and (
-            set(map(len, data)) == {shape[-1]}):  # 128 rows of 4 in 58 us, not 163
+    if (
+        depth == len(shape) - 2 and ROWS.issuperset(map(type, data)) and (set(map(len, data)) == {shape[-1]})
+    ):  # 128 rows of 4 in 58 us, not 163
         out.extend(itertools.chain.from_iterable(data))
         return
     for item in data:
@@ -108,8 +116,11 @@ def infer_dtype(leaves: list) -> np.dtype:
     """The dtype of elements, as PyTorch infers it."""
     found = None
     for kind in dict.fromkeys(map(type, leaves)):
-        examples = [x for x in leaves if type(x) is kind] if kind in (Tensor, np.ndarray) else (
-            [next(x for x in leaves if type(x) is kind)])
+        examples = (
+            [x for x in leaves if type(x) is kind]
+            if kind in (Tensor, np.ndarray)
+            else ([next(x for x in leaves if type(x) is kind)])
+        )
         for example in examples:
             d = dtype_of_type(kind, example)
             found = d if found is None else promote_dtypes(found, d)
@@ -134,8 +145,12 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
         _check_leaves(leaves, shape)
     inferred = infer_dtype(leaves)
     target = inferred if dtype is None else dtype
-    if dtype is None and inferred in dt.COMPLEX and complex in map(type, leaves) and (
-            _types.defaults.dtype.numpy == dt.bfloat16):
+    if (
+        dtype is None
+        and inferred in dt.COMPLEX
+        and complex in map(type, leaves)
+        and (_types.defaults.dtype.numpy == dt.bfloat16)
+    ):
         raise RuntimeError("invalid default scalar type for complex")
     if not plain:
         leaves = [x if x.__class__ in PYTHON else _number(x, inferred) for x in leaves]
@@ -151,7 +166,8 @@ def _alike(data, dtype: np.dtype | None) -> np.ndarray | None:
     kind = data[0].__class__
     target = dtype_of_type(kind, data[0]) if dtype is None else dtype
     if target not in (ALIKE[kind], dt.float32 if kind is float else target) or (
-            len(data) > 1 and set(map(type, data)) != {kind}):
+        len(data) > 1 and set(map(type, data)) != {kind}
+    ):
         return None
     if kind is int and target in dt.INTEGER and target != dt.int64:
         return None  # a narrower integer dtype may be too narrow
@@ -189,13 +205,17 @@ def array_of_numpy(data: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
 def check_numpy(data: np.ndarray):
     """TypeError or ValueError for arrays that PyTorch does not take."""
     if data.dtype.kind not in "biufcVW":  # V, W: ml_dtypes
-        raise TypeError(f"can't convert np.ndarray of type {data.dtype.type.__module__}."
-                        f"{data.dtype.type.__name__}. The only supported types are: float64, "
-                        "float32, float16, complex64, complex128, int64, int32, int16, int8, "
-                        "uint64, uint32, uint16, uint8, and bool.")
+        raise TypeError(
+            f"can't convert np.ndarray of type {data.dtype.type.__module__}."
+            f"{data.dtype.type.__name__}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint64, uint32, uint16, uint8, and bool."
+        )
     if not data.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. "
-                         "Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. "
+            "Conversion between byte orders is currently not supported."
+        )
     _types.of_numpy(data.dtype)
     if any(s < 0 for s in data.strides):
         raise ValueError(NEGATIVE_STRIDE)
@@ -206,6 +226,7 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if data.dtype == dtype:
         return np.array(data, order="C")
     from ...primitives.convert import convert_p
+
     return np.array(quiet.call(convert_p.reference, data, dtype=dtype), dtype, order="C")
 
 
@@ -238,8 +259,7 @@ def _check_range(leaves: list, inferred: np.dtype, target: np.dtype, message: st
     if inferred in dt.FLOATING and not all(map(math.isfinite, leaves)):
         raise RuntimeError(message)
     low, high = min(leaves), max(leaves)
-    if inferred in dt.INTEGER and not -2 ** 63 <= low <= high < 2 ** 63 + (
-            2 ** 63 if target == dt.uint64 else 0):
+    if inferred in dt.INTEGER and not -(2**63) <= low <= high < 2**63 + (2**63 if target == dt.uint64 else 0):
         raise ValueError("Overflow when unpacking long long")
     lowest = -int(info.max) - 1 if target in dt.UNSIGNED else int(info.min)
     if not lowest <= low <= high < int(info.max) + 1:
@@ -270,8 +290,7 @@ def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None)
     return tensor
 
 
-def finish_later(make: Callable, shape: tuple, dtype: np.dtype, device,
-                 requires_grad: bool = False) -> Tensor:
+def finish_later(make: Callable, shape: tuple, dtype: np.dtype, device, requires_grad: bool = False) -> Tensor:
     """finish of make(), of this shape and dtype; nothing is made for the meta device."""
     where = resolve(device)
     if where.type != "meta":
@@ -304,12 +323,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCT, UserWarning, stacklevel=3)
         new = data.detach().clone()
-        new = new if dtype is None and device is None else new.to(
-            dtype=dtype or new.dtype, device=device or new.device)
+        new = new if dtype is None and device is None else new.to(dtype=dtype or new.dtype, device=device or new.device)
         return require_grad(new) if requires_grad else new
     if data.__class__ is float and dtype is None:
-        array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (
-            array_of(data, None))
+        array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
     else:
         data = _arraylike(data)
         array = array_of(data, data_dtype(dtype))
@@ -329,8 +346,7 @@ def _arraylike(data):
 def as_tensor(data, dtype=None, device=None):
     """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
     if isinstance(data, Tensor):
-        return data.to(device=data.device if device is None else device,
-                       dtype=data.dtype if dtype is None else dtype)
+        return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
     data = _arraylike(data)
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
@@ -349,13 +365,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             out = out.detach()
         return require_grad(out) if requires_grad and not out.requires_grad else out
     if copy is False:
-        raise ValueError("asarray(): tensors of this library never share memory with other "
-                         "objects; copy=False is not possible")
+        raise ValueError(
+            "asarray(): tensors of this library never share memory with other objects; copy=False is not possible"
+        )
     data = _arraylike(obj)
     if data is obj and not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__"):
         data = np.from_dlpack(obj)
-    if not isinstance(data, (np.ndarray, list, tuple)) and isinstance(
-            data, (bytes, bytearray, memoryview)):
+    if not isinstance(data, (np.ndarray, list, tuple)) and isinstance(data, (bytes, bytearray, memoryview)):
         return frombuffer(data, dtype=dtype or _types.defaults.dtype, requires_grad=requires_grad)
     return finish(array_of(data, data_dtype(dtype)), device, requires_grad)
 
@@ -363,8 +379,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 @composite(method=False)
 def from_numpy(ndarray):
     """A tensor of a copy of a NumPy array: see docs/differences.md."""
-    if ndarray.__class__ is np.ndarray and ndarray.dtype in _types._by_numpy and (
-            ndarray.flags.c_contiguous):
+    if ndarray.__class__ is np.ndarray and ndarray.dtype in _types._by_numpy and (ndarray.flags.c_contiguous):
         return from_array(ndarray.copy())
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
@@ -374,17 +389,18 @@ def from_numpy(ndarray):
 
 
 @composite(method=False)
-def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
-              requires_grad=False, pin_memory=False):
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """A 1-d tensor of a copy of the first `size` elements of a file."""
     if shared:
-        raise NotImplementedError("from_file(shared=True): tensors of this library never share "
-                                  "memory with a file; see docs/differences.md")
+        raise NotImplementedError(
+            "from_file(shared=True): tensors of this library never share memory with a file; see docs/differences.md"
+        )
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
     array = np.fromfile(filename, d, size)
     if array.size < size:
-        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer "
-                           f"than size={size}")
+        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer than size={size}")
     return finish(array, device, requires_grad)
 
 
@@ -397,15 +413,20 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     if n == 0 or count == 0:
         raise ValueError(f"both buffer length ({n}) and count ({count}) must not be 0")
     if not 0 <= offset < n:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than "
-                         f"buffer length ({n} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({n} bytes) minus 1"
+        )
     if count < 0 and (n - offset) % d.itemsize:
-        raise ValueError(f"buffer length ({n - offset} bytes) after offset ({offset} bytes) must "
-                         f"be a multiple of element size ({d.itemsize})")
+        raise ValueError(
+            f"buffer length ({n - offset} bytes) after offset ({offset} bytes) must "
+            f"be a multiple of element size ({d.itemsize})"
+        )
     if count > 0 and offset + count * d.itemsize > n:
-        raise ValueError(f"requested buffer length ({count} * {d.itemsize} bytes) after offset "
-                         f"({offset} bytes) must not be greater than actual buffer length "
-                         f"({n} bytes)")
+        raise ValueError(
+            f"requested buffer length ({count} * {d.itemsize} bytes) after offset "
+            f"({offset} bytes) must not be greater than actual buffer length "
+            f"({n} bytes)"
+        )
     return finish(np.frombuffer(view, d, count, offset).copy(), None, requires_grad)
 
 
@@ -453,8 +474,7 @@ def dlpack_device(self):
 
 
 @composite(method=False)
-def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False,
-                  pin_memory=False):
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of a number, by default of the default dtype."""
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
     return finish(array_of(s, d), device, requires_grad)
@@ -489,8 +509,9 @@ def _new(cls, *args, device=None):
     if cls is not Tensor and not issubclass(cls, Tensor):
         return object.__new__(cls)
     if device is not None and resolve(device).type != "cpu":
-        raise RuntimeError("legacy constructor expects device type: cpu but device type: "
-                           f"{resolve(device).type} was passed")
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {resolve(device).type} was passed"
+        )
     made = legacy(_types.defaults.dtype.numpy, args, device)
     if cls is Tensor:
         return made
@@ -505,19 +526,27 @@ class LegacyType(type):
     """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (
-            not instance.is_sparse)
+        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (not instance.is_sparse)
 
     def __call__(cls, *args, device=None):
         return legacy(cls.numpy, args, device)
 
 
-LEGACY = {"FloatTensor": dt.float32, "DoubleTensor": dt.float64, "HalfTensor": dt.float16,
-          "BFloat16Tensor": dt.bfloat16, "ByteTensor": dt.uint8, "CharTensor": dt.int8,
-          "ShortTensor": dt.int16, "IntTensor": dt.int32, "LongTensor": dt.int64,
-          "BoolTensor": dt.bool_}
-legacy_types = {name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy(d),
-                                            "__module__": "torch"})
-                for name, d in LEGACY.items()}
+LEGACY = {
+    "FloatTensor": dt.float32,
+    "DoubleTensor": dt.float64,
+    "HalfTensor": dt.float16,
+    "BFloat16Tensor": dt.bfloat16,
+    "ByteTensor": dt.uint8,
+    "CharTensor": dt.int8,
+    "ShortTensor": dt.int16,
+    "IntTensor": dt.int32,
+    "LongTensor": dt.int64,
+    "BoolTensor": dt.bool_,
+}
+legacy_types = {
+    name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "__module__": "torch"})
+    for name, d in LEGACY.items()
+}
 
 from .storage import Storage  # last: storages know tensors

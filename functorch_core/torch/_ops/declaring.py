@@ -1,4 +1,5 @@
 """What declarations of elementwise ops share: promotion, dtype checks, half precision."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -26,8 +27,7 @@ NOT_IMPLEMENTED = "\"{kernel}\" not implemented for '{dtype}'"
 def require(x, allowed, kernel: str):
     """NotImplementedError unless x's dtype is among those a kernel is defined for."""
     if x.aval.dtype not in allowed:
-        raise NotImplementedError(NOT_IMPLEMENTED.format(kernel=kernel,
-                                                         dtype=scalar_name(x.aval.dtype)))
+        raise NotImplementedError(NOT_IMPLEMENTED.format(kernel=kernel, dtype=scalar_name(x.aval.dtype)))
 
 
 def to_float(x):
@@ -49,12 +49,14 @@ def like(x, value):
 
 def widened(apply: Callable) -> Callable:
     """A function of several steps that rounds half precision once, at its end."""
+
     def wide(*xs, **params):
         dtype = xs[0].aval.dtype
         if dtype not in HALF:
             return apply(*xs, **params)
         out = apply(*[p.convert(x, dtype=dt.float32) for x in xs], **params)
         return p.convert(out, dtype=dtype)
+
     return wide
 
 
@@ -79,38 +81,63 @@ def require_tensor(name: str, *operands):
     """TypeError if all operands are numbers."""
     if all(map(number_operand, operands)):
         kinds = ", ".join(kind_of(x).__name__ for x in operands)
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), "
-                        "but expected a Tensor among them")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected a Tensor among them"
+        )
 
 
 # ---- declaring -----------------------------------------------------------------------------------
 
 
-def unary(name: str, apply: Callable, doc: str, *, dtypes=INEXACT, floats: bool = True,
-          kernel: str | None = None, inplace: bool = True, **forms) -> TorchOp:
+def unary(
+    name: str,
+    apply: Callable,
+    doc: str,
+    *,
+    dtypes=INEXACT,
+    floats: bool = True,
+    kernel: str | None = None,
+    inplace: bool = True,
+    **forms,
+) -> TorchOp:
     """An op of one tensor. `floats`: integers and bools become the default float first."""
+
     def fun(input, *, out=None):
         x = to_float(input) if floats else input
         require(x, dtypes, kernel or f"{name}_cpu")
         return apply(x)
+
     note = "Integers and bools become the default float." if floats else ""
     return _declare(fun, name, doc, note, {"input": "Tensor"}, inplace=inplace, **forms)
 
 
-def binary(name: str, apply: Callable, doc: str, *, left: str = "Tensor", right: str = "Tensor",
-           dtypes=NUMERIC, floats: bool = False, kernel: str | None = None, inplace: bool = True,
-           numbers: bool = False, **forms) -> TorchOp:
+def binary(
+    name: str,
+    apply: Callable,
+    doc: str,
+    *,
+    left: str = "Tensor",
+    right: str = "Tensor",
+    dtypes=NUMERIC,
+    floats: bool = False,
+    kernel: str | None = None,
+    inplace: bool = True,
+    numbers: bool = False,
+    **forms,
+) -> TorchOp:
     """An op of two operands, promoted to one dtype and broadcast to one shape.
 
     `left` and `right` say what they may be: "Tensor", or "Operand" where it may be a number;
     `numbers`: both may.
     """
+
     def fun(input, other, *, out=None):
         if not numbers:
             require_tensor(name, input, other)
         x, y = promote(input, other, to_float=floats)
         require(x, dtypes, kernel or f"{name}_cpu")
         return apply(x, y)
+
     note = "The operands are promoted to one dtype and broadcast to one shape."
     return _declare(fun, name, doc, note, {"input": left, "other": right}, inplace=inplace, **forms)
 

@@ -1,11 +1,11 @@
 """Norms with PyTorch's subgradients, and the distances made of them."""
+
 from __future__ import annotations
 
 from .._op import torch_op
 from .._promotion import promote
 from .subgradients import vector_norm
-from .values import (
-    aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim)
+from .values import aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim
 
 # ---- norms ---------------------------------------------------------------------------------------
 
@@ -52,8 +52,9 @@ def similarity(x1, x2, dim, eps):
     """cosine_similarity of values."""
     x, y = promote(x1, x2)
     if aval_of(x).dtype not in dt.FLOATING:
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
-                           f"{aval_of(x).dtype.name.capitalize()}")
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {aval_of(x).dtype.name.capitalize()}"
+        )
     out_dtype = x
     x, y = wide(x), wide(y)
     d = wrap_dim(dim, aval_of(x).ndim)
@@ -67,6 +68,7 @@ def similarity(x1, x2, dim, eps):
         clipped = where(p.lt(length, full_like(length, eps)), eps, length)
         kept = tuple(i for i in range(len(shape)) if i != d)
         return p.div(v, p.broadcast_in_dim(clipped, shape=shape, dims=kept))
+
     products = p.mul(unit(x), unit(y))
     return like(total(products, (d,)) if shape else products, out_dtype)
 
@@ -90,8 +92,9 @@ def pdist(input: Tensor, p=2.0):
 
 def _row_distances(x, power):
     rows, columns = np.triu_indices(aval_of(x).shape[0], 1)
-    first, second = (p.take(x, p.constant(i.astype(np.int64)), axis=0, mode="promise_in_bounds")
-                     for i in (rows, columns))
+    first, second = (
+        p.take(x, p.constant(i.astype(np.int64)), axis=0, mode="promise_in_bounds") for i in (rows, columns)
+    )
     return norm_of_difference(p.sub(first, second), power)
 
 
@@ -116,4 +119,3 @@ def _normalized(input: Tensor, power, dim, eps, *, out=None):
     length = p.convert(length, dtype=aval_of(x).dtype)
     kept = tuple(i for i in range(len(shape)) if i not in axes)
     return like(p.div(x, p.broadcast_in_dim(length, shape=shape, dims=kept)), input)
-

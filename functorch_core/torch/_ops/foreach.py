@@ -1,4 +1,5 @@
 """torch._foreach_*: an op on a whole list of tensors, recorded as one unit."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -54,8 +55,7 @@ class Foreach:
         for other in lists[1:]:
             if len(other) != len(lists[0]):
                 numbers = not (other and isinstance(other[0], Tensor))
-                raise RuntimeError(SCALARS if numbers else
-                                   LENGTHS.format(len(lists[0]), len(other)))
+                raise RuntimeError(SCALARS if numbers else LENGTHS.format(len(lists[0]), len(other)))
         if not lists or not lists[0]:
             raise RuntimeError(EMPTY_LIST)
         return len(lists[0])
@@ -85,8 +85,7 @@ class Foreach:
         with builder:
             columns = [_placeholders(builder, a, n) for a in args]
             named = {k: _placeholders(builder, v, n) for k, v in kwargs.items()}
-            outs = [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()})
-                    for i in range(n)]
+            outs = [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()}) for i in range(n)]
             graph = builder.finish(outs)
         return GraphOp(graph, self.name, True)
 
@@ -149,8 +148,10 @@ def _plain_values(op: GraphOp, operands, tensors) -> list | None:
 
 def _scaled_product(combine):
     """addcmul and addcdiv."""
+
     def body(x, y, z, value=1):
         return combine.fun(x, y, z, value=value)
+
     return body
 
 
@@ -173,12 +174,45 @@ def _power_sum(x, ord=2, dtype=None):
     return p.reduce_sum(powers, axes=axes_of(x, None))
 
 
-UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
-         "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round",
-         "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc")
+UNARY = (
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+)
 BINARY = ("add", "sub", "mul", "div", "lerp")
-BOUNDS = {"clamp_max": pointwise.minimum, "maximum": pointwise.maximum,
-          "clamp_min": pointwise.maximum, "minimum": pointwise.minimum}
+BOUNDS = {
+    "clamp_max": pointwise.minimum,
+    "maximum": pointwise.maximum,
+    "clamp_min": pointwise.maximum,
+    "minimum": pointwise.minimum,
+}
 
 BODIES: dict[str, Callable] = {name: registry[name].fun for name in (*UNARY, *BINARY)}
 BODIES |= {name: op.fun for name, op in BOUNDS.items()}
@@ -186,9 +220,9 @@ BODIES |= {
     "clone": p.copy,
     "zero": lambda x: p.zeros(x.aval),
     "copy": lambda x, source, non_blocking=False: p.convert(
-        p.broadcast_in_dim(source, shape=x.aval.shape,
-                           dims=tuple(range(x.aval.ndim - source.aval.ndim, x.aval.ndim))),
-        dtype=x.aval.dtype),
+        p.broadcast_in_dim(source, shape=x.aval.shape, dims=tuple(range(x.aval.ndim - source.aval.ndim, x.aval.ndim))),
+        dtype=x.aval.dtype,
+    ),
     "max": lambda x: p.reduce_max(x, axes=axes_of(x, None)),
     "norm": _norm,
     "powsum": _power_sum,
@@ -214,10 +248,10 @@ class _StaticNumbers(Foreach):
         def with_numbers(*xs, **named):
             full = [numbers.get(i, x) for i, x in enumerate(xs)]
             return body(*full, **{k: kwargs[k] for k in named})
+
         builder = Builder(self.name)
         with builder:
-            columns = [_placeholders(builder, a, n) if i not in numbers else [a] * n
-                       for i, a in enumerate(args)]
+            columns = [_placeholders(builder, a, n) if i not in numbers else [a] * n for i, a in enumerate(args)]
             outs = [with_numbers(*[c[i] for c in columns], **kwargs) for i in range(n)]
             graph = builder.finish(outs)
         return GraphOp(graph, self.name, True)
@@ -229,13 +263,17 @@ def _declare(name: str, body: Callable):
     forms = {"method": False, "function": True}
     prepared = _listed if name in ("addcmul", "addcdiv") else lambda args: args
     if name not in ONLY_INPLACE:
+
         def function(*args, **kwargs):
             return op(*prepared(args), **kwargs)
+
         function.__doc__ = f"torch.{name} of each tensor of a list."
         composite(function, name=f"_foreach_{name}", **forms)
     if name not in NO_INPLACE:
+
         def inplace(*args, **kwargs):
             return op.inplace(*prepared(args), **kwargs)
+
         inplace.__doc__ = f"torch.{name} in place of each tensor of a list."
         composite(inplace, name=f"_foreach_{name}_", **forms)
 

@@ -1,4 +1,5 @@
 """torch.fft: discrete Fourier transforms."""
+
 from __future__ import annotations
 
 import math
@@ -43,8 +44,7 @@ def _dims_and_sizes(x, s, dim, name: str):
         if dim is not None and len(dims) != len(s):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
         if len(s) > a.ndim:
-            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {a.ndim} "
-                               "dimensions.")
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {a.ndim} dimensions.")
         if dim is None:
             dims = tuple(range(a.ndim - len(s), a.ndim))
         sizes = tuple(None if n == -1 else n for n in s)
@@ -72,7 +72,7 @@ def _resized(x, dims, sizes):
 def _transform(x, dims, kind: str, lengths):
     """The primitive over any dimensions: moved to the end, three at a time, the halved one last."""
     ndim = aval_of(x).ndim
-    groups = [(dims[max(i - 3, 0):i], lengths[max(i - 3, 0):i]) for i in range(len(dims), 0, -3)]
+    groups = [(dims[max(i - 3, 0) : i], lengths[max(i - 3, 0) : i]) for i in range(len(dims), 0, -3)]
     if kind == "irfft":
         groups = groups[::-1]
     for i, (group, size) in enumerate(groups):
@@ -90,8 +90,9 @@ def _transform(x, dims, kind: str, lengths):
 def _normalised(x, norm: str, lengths, inverse: bool):
     """The primitive divides inverse transforms by n; the norm may want something else."""
     n = math.prod(lengths)
-    wanted = {"backward": 1 / n if inverse else 1., "ortho": 1 / math.sqrt(n),
-              "forward": 1. if inverse else 1 / n}[norm]
+    wanted = {"backward": 1 / n if inverse else 1.0, "ortho": 1 / math.sqrt(n), "forward": 1.0 if inverse else 1 / n}[
+        norm
+    ]
     factor = wanted * n if inverse else wanted
     return x if factor == 1 else p.mul(x, factor)
 
@@ -172,7 +173,8 @@ def _body(kind: str, name: str):
         return lambda x, s, dim, norm: half_transform(x, s, dim, norm, name)
     if kind == "hfft":
         return lambda x, s, dim, norm: half_transform(
-            _conj(_promoted(x, name, True)), s, dim, OPPOSITE[_norm_of(norm)], name)
+            _conj(_promoted(x, name, True)), s, dim, OPPOSITE[_norm_of(norm)], name
+        )
     return lambda x, s, dim, norm: _conj(real_transform(x, s, dim, OPPOSITE[_norm_of(norm)], name))
 
 
@@ -189,11 +191,14 @@ def _declare(kind: str):
 
     def over_many(input: Tensor, s=None, dim=None, norm=None, *, out=None):
         return many(input, s, dim, norm)
+
     along.__doc__ = doc
     over_two.__doc__ = doc.replace("along a dimension", "over two dimensions")
     over_many.__doc__ = doc.replace("along a dimension", "over any dimensions")
-    return [torch_op(fun, name=f"fft_{kind}{end}", method=False, function=False)
-            for fun, end in ((along, ""), (over_two, "2"), (over_many, "n"))]
+    return [
+        torch_op(fun, name=f"fft_{kind}{end}", method=False, function=False)
+        for fun, end in ((along, ""), (over_two, "2"), (over_many, "n"))
+    ]
 
 
 fft, fft2, fftn = _declare("fft")
@@ -214,6 +219,7 @@ def _frequencies(array, out, dtype, device, requires_grad):
         result = result.to(device)
     if out is not None:
         from .._op import write_out
+
         return write_out("fftfreq", out, result)
     return result.requires_grad_() if requires_grad else result
 
@@ -226,9 +232,7 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     k = np.arange(n)
-    return _frequencies(np.where(k < (n + 1) // 2, k, k - n) / (n * d) if n else k, out, dtype,
-                        device,
-                        requires_grad)
+    return _frequencies(np.where(k < (n + 1) // 2, k, k - n) / (n * d) if n else k, out, dtype, device, requires_grad)
 
 
 @composite(name="fft_rfftfreq", method=False, function=False)
@@ -243,8 +247,7 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
 
 
 def _rolled(input, dim, sign: int):
-    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim,
-                                                                             int) else tuple(dim)
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if not dims:
         return input.clone()
     shifts = tuple(input.shape[d] // 2 if sign > 0 else -(input.shape[d] // 2) for d in dims)

@@ -1,4 +1,5 @@
 """Reading and writing at index tensors and masks: gather, scatter, index_*, take, masked_*."""
+
 from __future__ import annotations
 
 import math
@@ -52,8 +53,7 @@ def _check_index(name: str, index, message: str = "{name}(): Expected dtype int3
 
 def _check_same_dtype(name: str, tensor: Tensor, source: Tensor, message: str):
     if tensor._aval.dtype != source._aval.dtype:
-        raise RuntimeError(message.format(a=scalar_name(tensor._aval.dtype),
-                                          b=scalar_name(source._aval.dtype)))
+        raise RuntimeError(message.format(a=scalar_name(tensor._aval.dtype), b=scalar_name(source._aval.dtype)))
 
 
 def _vector(x):
@@ -91,13 +91,14 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     if index.numel():
         shape, wanted = _shape(input), _shape(index)
         if len(shape) != len(wanted):
-            raise RuntimeError("Index tensor must have the same number of dimensions as input "
-                               "tensor")
+            raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
         for i, (n, m) in enumerate(zip(shape, wanted)):
             if i != d and m > n:
-                raise RuntimeError(f"Size does not match at dimension {i} expected index "
-                                   f"{list(wanted)} to be no larger than self {list(shape)} apart "
-                                   f"from dimension {d}")
+                raise RuntimeError(
+                    f"Size does not match at dimension {i} expected index "
+                    f"{list(wanted)} to be no larger than self {list(shape)} apart "
+                    f"from dimension {d}"
+                )
         _bounds.check(index, shape[d], d, "gather", negative=False, error=RuntimeError)
     return _finish("gather", _gather.compute([input, index, d, False]), out)
 
@@ -110,18 +111,22 @@ def _shape(x: Tensor) -> tuple[int, ...]:
 def _check_scatter(name: str, input, d: int, index, src=None):
     _check_index(name, index)
     if src is not None:
-        _check_same_dtype(name, input, src,
-                          "scatter(): Expected self.dtype to be equal to src.dtype")
+        _check_same_dtype(name, input, src, "scatter(): Expected self.dtype to be equal to src.dtype")
     if not index.numel():
         return
     shape, wanted = _shape(input), _shape(index)
     if len(shape) != len(wanted) or (src is not None and len(_shape(src)) != len(wanted)):
-        raise RuntimeError("Index tensor must have the same number of dimensions as "
-                           + ("self" if len(shape) != len(wanted) else "src") + " tensor")
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as "
+            + ("self" if len(shape) != len(wanted) else "src")
+            + " tensor"
+        )
     too_large = any(i != d and m > n for i, (n, m) in enumerate(zip(shape, wanted)))
     if src is not None and any(m > n for n, m in zip(_shape(src), wanted)):
-        raise RuntimeError(NO_LARGER.format(index=list(wanted), shape=list(shape), dim=d)
-                           + f" and to be no larger size than src {list(_shape(src))}")
+        raise RuntimeError(
+            NO_LARGER.format(index=list(wanted), shape=list(shape), dim=d)
+            + f" and to be no larger size than src {list(_shape(src))}"
+        )
     if too_large:
         raise RuntimeError(NO_LARGER.format(index=list(wanted), shape=list(shape), dim=d))
     _bounds.check(index, shape[d], d, name, negative=False, error=RuntimeError)
@@ -131,8 +136,11 @@ def scattered(x, index, src, dim: int, how: str, include_self: bool = True):
     """x with src combined at index along dim; index may be smaller than x elsewhere."""
     shape = x.aval.shape
     x, index = _vector(x), _vector(index)
-    src = p.broadcast_in_dim(src, shape=index.aval.shape, dims=()) if not src.aval.ndim else (
-        _head(src, index.aval.shape, -1))
+    src = (
+        p.broadcast_in_dim(src, shape=index.aval.shape, dims=())
+        if not src.aval.ndim
+        else (_head(src, index.aval.shape, -1))
+    )
     block = _head(x, index.aval.shape, dim)
     new = _combined(block, index, src, dim, how, include_self)
     if block is not x:
@@ -141,15 +149,24 @@ def scattered(x, index, src, dim: int, how: str, include_self: bool = True):
     return p.reshape(new, shape=shape)
 
 
-COMBINE = {"set": "set", "sum": "add", "add": "add", "amax": "max", "amin": "min", "mean": "add",
-           "prod": "mul", "multiply": "mul"}
+COMBINE = {
+    "set": "set",
+    "sum": "add",
+    "add": "add",
+    "amax": "max",
+    "amin": "min",
+    "mean": "add",
+    "prod": "mul",
+    "multiply": "mul",
+}
 
 
 def _combined(x, index, src, dim, how, include_self):
     dtype = x.aval.dtype
     if not include_self:
-        touched = p.scatter_along_axis(p.full(x.aval.shape, False, dt.bool_), index,
-                                       p.full(index.aval.shape, True, dt.bool_), axis=dim)
+        touched = p.scatter_along_axis(
+            p.full(x.aval.shape, False, dt.bool_), index, p.full(index.aval.shape, True, dt.bool_), axis=dim
+        )
         start = p.select(touched, p.full(x.aval.shape, identity_of(how, dtype), dtype), x)
     else:
         start = x
@@ -164,12 +181,14 @@ def _combined(x, index, src, dim, how, include_self):
 def written_to(x, index, source, scatter, gather, dim: int):
     """x with the source written at an index. Of several elements written to one place each has that
     place's derivative, though one of them is there."""
+
     def forward(x, source, index):
         return scatter(x, index, source, axis=dim, combine="set")
 
     def backward(ct, index):
         read = gather(ct, index, axis=dim)
         return scatter(ct, index, p.zeros(read.aval), axis=dim, combine="set"), read
+
     if x.aval.dtype not in dt.INEXACT:
         return forward(x, source, index)
     return linear_map(forward, backward, [x, source], [index])
@@ -196,19 +215,21 @@ def _dense_product(x, index, src, dim):
     dims = tuple(d if d < dim else d + 1 for d in range(at))
     places = p.iota(shape=shape, dtype=index.aval.dtype, dimension=dim)
     here = p.eq(p.broadcast_in_dim(index, shape=shape, dims=dims), places)
-    factors = p.select(here, p.broadcast_in_dim(src, shape=shape, dims=dims),
-                       p.full(shape, 1, src.aval.dtype))
+    factors = p.select(here, p.broadcast_in_dim(src, shape=shape, dims=dims), p.full(shape, 1, src.aval.dtype))
     return p.mul(x, p.reduce_prod(factors, axes=(dim + 1,)))
 
 
 def _mean(x, total, index, dim, include_self):
     dtype = x.aval.dtype
-    wide = dtype if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128) else (
-        dt.int64 if dtype in dt.INTEGER else dt.float32)
-    counts = p.scatter_along_axis(p.full(x.aval.shape, int(include_self), wide), index,
-                                  p.full(index.aval.shape, 1, wide), axis=dim, combine="add")
-    counts = p.select(p.eq(counts, p.full(x.aval.shape, 0, wide)), p.full(x.aval.shape, 1, wide),
-                      counts)
+    wide = (
+        dtype
+        if dtype in (dt.float32, dt.float64, dt.complex64, dt.complex128)
+        else (dt.int64 if dtype in dt.INTEGER else dt.float32)
+    )
+    counts = p.scatter_along_axis(
+        p.full(x.aval.shape, int(include_self), wide), index, p.full(index.aval.shape, 1, wide), axis=dim, combine="add"
+    )
+    counts = p.select(p.eq(counts, p.full(x.aval.shape, 0, wide)), p.full(x.aval.shape, 1, wide), counts)
     if dtype not in dt.INTEGER:
         return p.convert(p.div(p.convert(total, dtype=wide), counts), dtype=dtype)
     total = p.convert(total, dtype=wide)
@@ -241,8 +262,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
-        raise TypeError("scatter_add(): argument 'src' (position 4) must be Tensor, not "
-                        f"{type(src).__name__}")
+        raise TypeError(f"scatter_add(): argument 'src' (position 4) must be Tensor, not {type(src).__name__}")
     d = wrap_dim(dim, input.ndim)
     _check_scatter("scatter_add", input, d, index, src)
     return _finish("scatter_add", _scatter.compute([input, index, src, d, "sum", True]), out)
@@ -252,8 +272,7 @@ def scatter_add(input, dim, index, src, *, out=None):
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """The input with the sum, product, mean, maximum or minimum of src at index along dim."""
     if reduce not in REDUCTIONS:
-        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
-                           f"{reduce}")
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     d = wrap_dim(dim, input.ndim)
     _check_scatter("scatter_reduce", input, d, index, src)
     made = _scatter.compute([input, index, src, d, reduce, bool(include_self)])
@@ -266,7 +285,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 @torch_op(name="_index_select", method=False, function=False, node="index_select")
 def _index_select(input: Tensor, index: Tensor, dim):
     x, i = _vector(input), _vector(index)
-    shape = x.aval.shape[:dim] + i.aval.shape + x.aval.shape[dim + 1:]
+    shape = x.aval.shape[:dim] + i.aval.shape + x.aval.shape[dim + 1 :]
     if 0 in shape:
         return nothing_of(input, shape)
     taken = p.take(x, i, axis=dim)
@@ -288,12 +307,16 @@ def index_select(input, dim, index, *, out=None):
 def _at_index(x, index, source, dim: int, combine: str):
     shape = x.aval.shape
     x, index = _vector(x), _vector(index)
-    slot = x.aval.shape[:dim] + index.aval.shape + x.aval.shape[dim + 1:]
+    slot = x.aval.shape[:dim] + index.aval.shape + x.aval.shape[dim + 1 :]
     several = combine == "set" and source.aval.ndim  # one element counts once a place
-    source = p.broadcast_in_dim(source, shape=slot, dims=()) if not source.aval.ndim else (
-        p.reshape(source, shape=slot))
-    new = written_to(x, index, source, p.scatter_axis, p.take, dim) if several else (
-        p.scatter_axis(x, index, source, axis=dim, combine=combine))
+    source = (
+        p.broadcast_in_dim(source, shape=slot, dims=()) if not source.aval.ndim else (p.reshape(source, shape=slot))
+    )
+    new = (
+        written_to(x, index, source, p.scatter_axis, p.take, dim)
+        if several
+        else (p.scatter_axis(x, index, source, axis=dim, combine=combine))
+    )
     return p.reshape(new, shape=shape)
 
 
@@ -303,29 +326,35 @@ def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, d
     if not (isinstance(alpha, (int, float)) and alpha == 1):
         factor = cast(alpha, input.aval.dtype)
         source = p.mul(source, p.broadcast_in_dim(factor, shape=source.aval.shape, dims=()))
-    return _at_index(input, p.wrap_negative(p.convert(index, dtype=dt.int64),
-                                            (input.aval.shape or (1,))[dim]), source, dim, combine)
+    return _at_index(
+        input, p.wrap_negative(p.convert(index, dtype=dt.int64), (input.aval.shape or (1,))[dim]), source, dim, combine
+    )
 
 
 @composite(inplace=True)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """The input with alpha * source added at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
-    _check_index("index_add_", index, "{name}(): Expected dtype int32/int64 for index but got: "
-                 + scalar_name(index._aval.dtype))
+    _check_index(
+        "index_add_", index, "{name}(): Expected dtype int32/int64 for index but got: " + scalar_name(index._aval.dtype)
+    )
     if index.ndim > 1:
-        raise IndexError("index_add_(): Index dimension is supposed to be 0 or 1, got "
-                         f"{index.ndim}")
-    _check_same_dtype("index_add_", input, source,
-                      "index_add_(): self ({a}) and source ({b}) must have the same scalar type")
+        raise IndexError(f"index_add_(): Index dimension is supposed to be 0 or 1, got {index.ndim}")
+    _check_same_dtype(
+        "index_add_", input, source, "index_add_(): self ({a}) and source ({b}) must have the same scalar type"
+    )
     a, b = _shape(input), _shape(source)
-    if len(a) != len(b) or a[:d] + a[d + 1:] != b[:d] + b[d + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
-                           f"specified dimension. Got self.shape = {list(input.shape)} "
-                           f"source.shape = {list(source.shape)}")
+    if len(a) != len(b) or a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the "
+            f"specified dimension. Got self.shape = {list(input.shape)} "
+            f"source.shape = {list(source.shape)}"
+        )
     if b[d] != index.numel():
-        raise IndexError(f"index_add_(): Number of indices ({index.numel()}) should be equal to "
-                         f"source.size(dim): ({b[d]}), for dim: {d}")
+        raise IndexError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim): ({b[d]}), for dim: {d}"
+        )
     how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
     _bounds.check(index, a[d], d, "index_add", negative=False, **how)
     made = _index_write.compute([input, index, source, alpha, d, "add"])
@@ -337,27 +366,30 @@ def index_copy(input, dim, index, source, *, out=None):
     """The input with source written at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
     if index._aval.dtype != dt.int64:
-        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got "
-                           + scalar_name(index._aval.dtype))
+        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index._aval.dtype))
     if index.ndim > 1:
-        raise IndexError("index_copy_(): Index should have dimension 1 or 0 (got "
-                         f"{index.ndim})")
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if input._aval.dtype != source._aval.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but "
-                           f"got (self) {scalar_name(input._aval.dtype)} and (source) "
-                           f"{scalar_name(source._aval.dtype)}")
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but "
+            f"got (self) {scalar_name(input._aval.dtype)} and (source) "
+            f"{scalar_name(source._aval.dtype)}"
+        )
     a, b = _shape(input), _shape(source)
-    slices = a[:d] + a[d + 1:], b[:d] + b[d + 1:] if source.ndim else ()
+    slices = a[:d] + a[d + 1 :], b[:d] + b[d + 1 :] if source.ndim else ()
     if slices[0] != slices[1] or (source.ndim and input.ndim and len(a) != len(b)):
-        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. "
-                           f"Destination slice shape: {' '.join(map(str, slices[0]))} at "
-                           f"dimension {d} and source slice shape: "
-                           f"{' '.join(map(str, slices[1]))} at dimension {d}.")
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. "
+            f"Destination slice shape: {' '.join(map(str, slices[0]))} at "
+            f"dimension {d} and source slice shape: "
+            f"{' '.join(map(str, slices[1]))} at dimension {d}."
+        )
     if index.numel() != (b[d] if source.ndim else 1):
-        raise IndexError(f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
-                         f"source.size(dim) ({b[d] if source.ndim else 1})")
-    _bounds.check(index, a[d], d, "index_copy", negative=False,
-                  message=f"index_copy_(): {_bounds.OUTSIDE}")
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim) ({b[d] if source.ndim else 1})"
+        )
+    _bounds.check(index, a[d], d, "index_copy", negative=False, message=f"index_copy_(): {_bounds.OUTSIDE}")
     made = _index_write.compute([input, index, source, 1, d, "set"])
     return _finish("index_copy", made, out)
 
@@ -372,8 +404,10 @@ def index_fill(input, dim, index, value):
         raise IndexError("Index has to be a vector/scalar")
     if isinstance(value, Tensor):
         if value.ndim:
-            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
-                               f"tensor with {value.ndim} dimension(s).")
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got "
+                f"tensor with {value.ndim} dimension(s)."
+            )
     else:
         value = fill_number(value, input._aval.dtype)
     _bounds.check(index, _shape(input)[d], d, "index_fill")
@@ -384,21 +418,20 @@ def index_fill(input, dim, index, value):
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """The input combined with source at the places of an index vector."""
     if reduce not in REDUCTIONS[1:]:
-        raise RuntimeError("index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
-                           f"but got {reduce}.")
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = wrap_dim(dim, input.ndim)
     _check_index("index_reduce", index)
     if index.ndim > 1:
         raise IndexError("index_reduce(): Index is supposed to be a vector")
-    _check_same_dtype("index_reduce", input, source,
-                      "index_reduce(): self and source must have the same scalar type")
+    _check_same_dtype("index_reduce", input, source, "index_reduce(): self and source must have the same scalar type")
     if index.numel() != _shape(source)[d]:
         raise RuntimeError("index_reduce(): Number of indices should be equal to source.size(dim)")
     _bounds.check(index, _shape(input)[d], d, "index_reduce", negative=False, message=IN_SELF)
     places = index.reshape((1,) * d + (-1,) + (1,) * (max(input.ndim, 1) - d - 1))
     places = places.expand(_shape(source))
-    made = _scatter.compute([input.reshape(_shape(input)), places, source.reshape(_shape(source)),
-                             d, reduce, bool(include_self)])
+    made = _scatter.compute(
+        [input.reshape(_shape(input)), places, source.reshape(_shape(source)), d, reduce, bool(include_self)]
+    )
     return _finish("index_reduce", made.reshape(input.shape), out)
 
 
@@ -406,30 +439,30 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 def index_put(input, indices, values, accumulate=False):
     """The input with values written, or added, at index tensors of its first dimensions."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
-        raise TypeError("index_put_(): argument 'indices' (position 1) must be tuple of Tensors, "
-                        f"not {type(indices).__name__}")
+        raise TypeError(
+            f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
     tensors, dim = [], 0
     for i, index in enumerate(indices):
         if index is None:
             dim += 1
             continue
         if not isinstance(index, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
-                            f"{type(index).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(index).__name__}")
         tensors.append((dim, index))
         dim += index.ndim if index._aval.dtype in (dt.bool_, dt.uint8) else 1
     if dim > input.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
     if not isinstance(values, Tensor):
-        raise TypeError("index_put(): argument 'values' (position 3) must be Tensor, not "
-                        f"{type(values).__name__}")
+        raise TypeError(f"index_put(): argument 'values' (position 3) must be Tensor, not {type(values).__name__}")
     return put_at(input, tensors, values, accumulate)
 
 
 def _inside(input, indices) -> tuple:
     """Index tensors moved to the nearest places that are there."""
-    return tuple([slice(None) if index is None else index.clamp(0, input.shape[d] - 1)
-                  for d, index in enumerate(indices)])
+    return tuple(
+        [slice(None) if index is None else index.clamp(0, input.shape[d] - 1) for d, index in enumerate(indices)]
+    )
 
 
 @composite(method=False)
@@ -467,8 +500,7 @@ def take(input, index, *, out=None):
 
 def _check_long(name: str, index):
     if index._aval.dtype != dt.int64:
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got "
-                           + scalar_name(index._aval.dtype))
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got " + scalar_name(index._aval.dtype))
 
 
 def _check_elements(input, index, name: str):
@@ -484,8 +516,11 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     source = p.reshape(source, shape=(source.aval.size,))
     if not index.aval.size:
         return besides(input, source)
-    new = p.scatter_axis(flat, index, source, axis=0, combine="add") if accumulate else (
-        written_to(flat, index, source, p.scatter_axis, p.take, 0))
+    new = (
+        p.scatter_axis(flat, index, source, axis=0, combine="add")
+        if accumulate
+        else (written_to(flat, index, source, p.scatter_axis, p.take, 0))
+    )
     return p.reshape(new, shape=input.aval.shape)
 
 
@@ -494,13 +529,17 @@ def put(input, index, source, accumulate=False):
     """The input with source at places counted through the whole tensor."""
     _check_long("put_", index)
     if input._aval.dtype != source._aval.dtype:
-        raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
-                           f"self.dtype = {scalar_name(input._aval.dtype)} and source.dtype = "
-                           f"{scalar_name(source._aval.dtype)}")
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got "
+            f"self.dtype = {scalar_name(input._aval.dtype)} and source.dtype = "
+            f"{scalar_name(source._aval.dtype)}"
+        )
     if index.numel() != source.numel():
-        raise IndexError("put_(): Expected source and index to have the same number of elements, "
-                         f"but got source.numel() = {source.numel()}, index.numel() = "
-                         f"{index.numel()}")
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, "
+            f"but got source.numel() = {source.numel()}, index.numel() = "
+            f"{index.numel()}"
+        )
     _check_elements(input, index, "put_")
     return _put.compute([input, index, source, bool(accumulate)])
 
@@ -509,21 +548,25 @@ def put(input, index, source, accumulate=False):
 def take_along_dim(input, indices, dim=None, *, out=None):
     """The elements at indices (modulo the size) along a dimension, the others broadcast together."""
     if indices._aval.dtype != dt.int64:
-        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
-                           + scalar_name(indices._aval.dtype))
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got " + scalar_name(indices._aval.dtype)
+        )
     if dim is None:
         return _finish("take_along_dim", gather(input.reshape(-1), 0, indices.reshape(-1)), out)
     if input.ndim != indices.ndim:
-        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number "
-                           f"of dimensions, but got {input.ndim} dimensions for input, and "
-                           f"{indices.ndim} dimensions for indices")
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number "
+            f"of dimensions, but got {input.ndim} dimensions for input, and "
+            f"{indices.ndim} dimensions for indices"
+        )
     d = wrap_dim(dim, input.ndim)
     a, b = list(input.shape), list(indices.shape)
-    others = common_shape([(*a[:d], *a[d + 1:]), (*b[:d], *b[d + 1:])])
+    others = common_shape([(*a[:d], *a[d + 1 :]), (*b[:d], *b[d + 1 :])])
     if a[d] == 0 and b[d]:
         raise IndexError("index is out of bounds for dimension with size 0")
-    made = _gather.compute([input.expand(*others[:d], a[d], *others[d:]),
-                            indices.expand(*others[:d], b[d], *others[d:]), d, True])
+    made = _gather.compute(
+        [input.expand(*others[:d], a[d], *others[d:]), indices.expand(*others[:d], b[d], *others[d:]), d, True]
+    )
     return _finish("take_along_dim", made, out)
 
 
@@ -538,17 +581,18 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     tensor([0, 2])
     """
     if mask.aval.dtype != dt.bool_:
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           f"{scalar_name(mask.aval.dtype).lower()}")
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {scalar_name(mask.aval.dtype).lower()}"
+        )
     ndim = getattr(getattr(value, "aval", None), "ndim", 0)
     if ndim:
-        raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
-                           f"tensor with {ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {ndim} dimension(s)."
+        )
     if input.aval.dtype not in dt.COMPLEX and (
-            isinstance(value, complex) or getattr(
-                getattr(value, "aval", None), "dtype", None) in dt.COMPLEX):
-        raise RuntimeError("value cannot be converted to type "
-                           f"{input.aval.dtype.name} without overflow")
+        isinstance(value, complex) or getattr(getattr(value, "aval", None), "dtype", None) in dt.COMPLEX
+    ):
+        raise RuntimeError(f"value cannot be converted to type {input.aval.dtype.name} without overflow")
     x, mask = broadcast([input, mask])
     new = p.broadcast_in_dim(cast(value, x.aval.dtype), shape=x.aval.shape, dims=())
     return p.select(mask, new, x)
@@ -580,13 +624,17 @@ def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
 def masked_scatter(input, mask, source):
     """The input with the elements of source, in order, where the mask is True."""
     if input._aval.dtype != source._aval.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
-                           f"{scalar_name(input._aval.dtype)} and "
-                           f"{scalar_name(source._aval.dtype)}")
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{scalar_name(input._aval.dtype)} and "
+            f"{scalar_name(source._aval.dtype)}"
+        )
     shape = common_shape([tuple(input.shape), tuple(mask.shape)])
     if mask._aval.dtype != dt.bool_:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{scalar_name(mask._aval.dtype).lower()}")
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{scalar_name(mask._aval.dtype).lower()}"
+        )
     if source.numel() < math.prod(shape) and is_readable(mask):
         if int(np.broadcast_to(mask._array(), shape).sum()) > source.numel():
             raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -628,8 +676,7 @@ def nonzero_static(input: Tensor, *, size, fill_value=-1, out=None):
     there = p.reshape(p.ne(input, 0) if a.dtype != dt.bool_ else input, shape=(a.size,))
     place = p.sub(p.cumsum(p.convert(there, dtype=dt.int64), axis=0), 1)
     place = p.select(there, place, p.full((a.size,), size, dt.int64))  # size: dropped
-    index = [p.reshape(p.iota(shape=a.shape, dtype=dt.int64, dimension=d), shape=(a.size, 1))
-             for d in range(a.ndim)]
+    index = [p.reshape(p.iota(shape=a.shape, dtype=dt.int64, dimension=d), shape=(a.size, 1)) for d in range(a.ndim)]
     return p.scatter_axis(rows, place, p.concatenate(*index, dimension=1), axis=0, mode="drop")
 
 
@@ -638,8 +685,10 @@ def nonzero_static(input: Tensor, *, size, fill_value=-1, out=None):
 
 def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Tensor:
     if tuple(src.shape) != tuple(shape):
-        raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
-                           f"{list(src.shape)}, slice size = {list(shape)}")
+        raise RuntimeError(
+            "expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.shape)}, slice size = {list(shape)}"
+        )
     if src._aval.dtype != input._aval.dtype:
         src = src.to(_types.of_numpy(input._aval.dtype))
     return _finish("scatter", put_through(input, src, (lens,)), out)
@@ -651,11 +700,12 @@ def select_scatter(input, src, dim, index, *, out=None):
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size "
-                         f"{list(input.shape)} at dimension {d}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        )
     shape = tuple(input.shape)
     lens = Lens("select", (part_of_dim(shape, d, index % n, 1, stays=False), ()))
-    return _scattered_through(input, lens, shape[:d] + shape[d + 1:], src, out)
+    return _scattered_through(input, lens, shape[:d] + shape[d + 1 :], src, out)
 
 
 @composite
@@ -665,7 +715,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     shape = tuple(input.shape)
     first, n, step = sliced(slice(start, end, step), shape[d])
     lens = Lens("slice", (part_of_dim(shape, d, first, n, step), ()))
-    return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1:], src, out)
+    return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1 :], src, out)
 
 
 @composite
@@ -676,6 +726,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     lens = Lens("diagonal", (offset, a, b))
     from .._view_kinds import _diagonal_layout
+
     shape = _diagonal_layout(tuple(input.shape), (0,) * input.ndim, 0, offset, a, b)[0]
     return _scattered_through(input, lens, shape, src, out)
 
@@ -700,6 +751,7 @@ def _as_strided_scatter(input: Tensor, src: Tensor, params):
     def backward(ct):
         read = KINDS[lens.kind].get(ct, *params)
         return put_by_index(p.zeros(ct.aval), read, lens), read
+
     if input.aval.dtype not in dt.INEXACT:
         return put_by_index(input, src, lens)
     return linear_map(lambda x, y: put_by_index(x, y, lens), backward, [input, src])

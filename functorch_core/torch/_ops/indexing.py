@@ -1,4 +1,5 @@
 """x[...] and x[...] = y: views by integers, slices and None, gathers by tensors and masks."""
+
 from __future__ import annotations
 
 import functools
@@ -16,38 +17,33 @@ from .._op import composite, torch_op
 from .._parts import cut
 from .._tensor import from_array
 from .._tensor_base import Tensor
-from .._views import (
-    LEAF_VIEW_INPLACE,
-    Lens,
-    assign,
-    besides,
-    is_static,
-    check_writable,
-    current_aval,
-    make_view,
-    put,
-)
+from .._views import LEAF_VIEW_INPLACE, Lens, assign, besides, is_static, check_writable, current_aval, make_view, put
 from ..autograd.modes import state
 from .copies import fill_number, fitted_to
 from .data import array_of
 
-WRONG_TYPE = ("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-              "valid indices (got {kind})")
+WRONG_TYPE = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
+)
 TOO_MANY = "too many indices for tensor of dimension {ndim}"
-MASK_SHAPE = ("The shape of the mask {mask} at index {at} does not match the shape of the indexed "
-              "tensor {shape} at index {dim}")
+MASK_SHAPE = (
+    "The shape of the mask {mask} at index {at} does not match the shape of the indexed tensor {shape} at index {dim}"
+)
 BEYOND = "Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
 OF_NOTHING = "index is out of bounds for dimension with size 0"
 NO_SLICE_INDEX = "slice indices must be integers or None or have an __index__ method"
 NO_DATA = "new(): invalid data type '{kind}'"
-NO_ARRAY = ("can't convert np.ndarray of type numpy.{kind}. The only supported types are: float64, "
-            "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
-            "uint16, uint8, and bool.")
-NO_DIMS = ("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
-           "C++ to convert a 0-dim tensor to a number")
+NO_ARRAY = (
+    "can't convert np.ndarray of type numpy.{kind}. The only supported types are: float64, "
+    "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+    "uint16, uint8, and bool."
+)
+NO_DIMS = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+    "C++ to convert a 0-dim tensor to a number"
+)
 WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
-NOT_TOGETHER = ("shape mismatch: indexing tensors could not be broadcast together with shapes "
-                "{shapes}")
+NOT_TOGETHER = "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
 MASKS = (dt.bool_, dt.uint8)
 
 # ---- what an index says --------------------------------------------------------------------------
@@ -102,14 +98,16 @@ class Parsed:
 
     def trivial(self, shape) -> bool:
         """Whether the box is the whole tensor."""
-        return not self.news and len(self.spec) == len(shape) and all(
-            start == 0 and stays and size == n
-            for (start, size, _, stays), n in zip(self.spec, shape))
+        return (
+            not self.news
+            and len(self.spec) == len(shape)
+            and all(start == 0 and stays and size == n for (start, size, _, stays), n in zip(self.spec, shape))
+        )
 
 
 def outside(i: int, dim: int, n: int) -> Exception:
     """The error of an index that is none of a dimension."""
-    if not -2**63 <= i < 2**63:
+    if not -(2**63) <= i < 2**63:
         return ValueError("Overflow when unpacking long long")
     return IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
 
@@ -140,9 +138,11 @@ def as_items(index) -> tuple:
     """The index as a tuple of what stands between the commas."""
     if index.__class__ is tuple:
         return index
-    if isinstance(index, list) and len(index) < 32 and any(
-            x is None or x is Ellipsis or isinstance(x, (slice, list, tuple, Tensor, np.ndarray))
-            for x in index):
+    if (
+        isinstance(index, list)
+        and len(index) < 32
+        and any(x is None or x is Ellipsis or isinstance(x, (slice, list, tuple, Tensor, np.ndarray)) for x in index)
+    ):
         return tuple(index)  # as old NumPy did
     return tuple(index) if isinstance(index, tuple) else (index,)
 
@@ -158,7 +158,7 @@ def parse(shape: tuple[int, ...], index) -> Parsed:
     parsed, dim = Parsed(), 0
     for item in items:
         if item is Ellipsis:  # one after another goes on, beyond the last dimension: PyTorch's way
-            for n in shape[dim:dim + len(shape) - given]:
+            for n in shape[dim : dim + len(shape) - given]:
                 parsed.whole(n)
             dim += len(shape) - given
         else:
@@ -292,8 +292,7 @@ def _apply_beyond(item, ndim: int, dim: int) -> int:
 def _apply_mask(parsed: Parsed, mask: Tensor, shape, dim: int) -> int:
     for i, (n, m) in enumerate(zip(shape[dim:], mask.shape)):
         if n != m:
-            raise IndexError(MASK_SHAPE.format(mask=list(mask.shape), at=i, shape=list(shape),
-                                               dim=dim + i))
+            raise IndexError(MASK_SHAPE.format(mask=list(mask.shape), at=i, shape=list(shape), dim=dim + i))
     parsed.tensors.append((parsed.ndim, mask))
     for n in mask.shape:
         parsed.whole(n)
@@ -327,8 +326,7 @@ def broadcast_shape(indices) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexError(NOT_TOGETHER.format(
-            shapes=", ".join(str(list(s)) for s in shapes))) from None
+        raise IndexError(NOT_TOGETHER.format(shapes=", ".join(str(list(s)) for s in shapes))) from None
 
 
 def check_indices(tensor: Tensor, dims, indices, what: str):
@@ -346,12 +344,11 @@ def check_indices(tensor: Tensor, dims, indices, what: str):
 def windows(x, indices, dims) -> tuple:
     """(index vectors, where their dimensions stand in the result, numbers of a gather)."""
     from .._promotion import broadcast
-    indices = [p.wrap_negative(p.convert(i, dtype=dt.int64), x.aval.shape[d])
-               for i, d in zip(indices, dims)]
+
+    indices = [p.wrap_negative(p.convert(i, dtype=dt.int64), x.aval.shape[d]) for i, d in zip(indices, dims)]
     indices = broadcast(indices)
     common = indices[0].aval.shape
-    vectors = p.concatenate(*[p.expand_dims(i, dims=(len(common),)) for i in indices],
-                            dimension=len(common))
+    vectors = p.concatenate(*[p.expand_dims(i, dims=(len(common),)) for i in indices], dimension=len(common))
     adjacent = dims == tuple(range(dims[0], dims[0] + len(dims)))
     at = dims[0] if adjacent else 0
     kept = x.aval.ndim - len(dims)
@@ -383,9 +380,15 @@ def _index(input: Tensor, indices: Tensors, dims):
     shape = _result_shape(input, dims, common)
     if 0 in shape:
         return nothing_of(input, shape)
-    return p.gather(input, vectors, offset_dims=offset, collapsed_slice_dims=dims,
-                    start_index_map=dims, slice_sizes=_window_sizes(input, dims),
-                    mode="clip")
+    return p.gather(
+        input,
+        vectors,
+        offset_dims=offset,
+        collapsed_slice_dims=dims,
+        start_index_map=dims,
+        slice_sizes=_window_sizes(input, dims),
+        mode="clip",
+    )
 
 
 @torch_op(name="_index_put", method=False, function=False, node="index_put")
@@ -397,8 +400,15 @@ def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate
         return besides(input, values)
     lead = len(shape) - values.aval.ndim
     values = p.broadcast_in_dim(values, shape=shape, dims=tuple(range(lead, len(shape))))
-    return p.scatter(input, vectors, values, update_window_dims=offset, inserted_window_dims=dims,
-                     scatter_dims_to_operand_dims=dims, combine="add" if accumulate else "set")
+    return p.scatter(
+        input,
+        vectors,
+        values,
+        update_window_dims=offset,
+        inserted_window_dims=dims,
+        scatter_dims_to_operand_dims=dims,
+        combine="add" if accumulate else "set",
+    )
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -435,8 +445,7 @@ def _plain(index) -> tuple | None:
         cls = x.__class__
         if cls is slice:
             start, stop, step = x.start, x.stop, x.step
-            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or (
-                    step.__class__ not in BOUNDS):
+            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or (step.__class__ not in BOUNDS):
                 return None
             parts.append((start, stop, step))
         elif cls is int or x is None or x is Ellipsis:
@@ -547,6 +556,7 @@ def _set_box(tensor: Tensor, lens: Lens, value):
 @torch_op(name="_number_in", method=False, function=False)
 def _number_in(value: Number, shape, dtype):
     from .._promotion import cast
+
     return p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=())
 
 
@@ -560,14 +570,18 @@ def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
     if theirs != value.shape:
         value = value.reshape(theirs)
     if len(theirs) > len(shape):
-        raise RuntimeError(f"expand({value.type()}{{{list(theirs)}}}, size={list(shape)}): the "
-                           f"number of sizes provided ({len(shape)}) must be greater or equal to "
-                           f"the number of dimensions in the tensor ({len(theirs)})")
+        raise RuntimeError(
+            f"expand({value.type()}{{{list(theirs)}}}, size={list(shape)}): the "
+            f"number of sizes provided ({len(shape)}) must be greater or equal to "
+            f"the number of dimensions in the tensor ({len(theirs)})"
+        )
     for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
         if m not in (1, n):
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
-                               f"size ({m}) at non-singleton dimension {len(shape) - d}.  Target "
-                               f"sizes: {list(shape)}.  Tensor sizes: {list(theirs)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing "
+                f"size ({m}) at non-singleton dimension {len(shape) - d}.  Target "
+                f"sizes: {list(shape)}.  Tensor sizes: {list(theirs)}"
+            )
     return fitted_to(value, shape, dtype)
 
 
@@ -616,9 +630,11 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
     dims, indices = integer_indices(tensors)
     a = current_aval(box)
     if value._aval.dtype != a.dtype:
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{scalar_name(a.dtype)} for the destination and "
-                           f"{scalar_name(value._aval.dtype)} for the source.")
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(a.dtype)} for the destination and "
+            f"{scalar_name(value._aval.dtype)} for the source."
+        )
     shape = _result_shape(_Shaped(a), dims, broadcast_shape(indices))
     if 0 not in shape and any(not a.shape[d] for d in dims):
         raise IndexError(OF_NOTHING)
@@ -626,10 +642,11 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
     stripped = theirs
     while stripped and stripped[0] == 1 and len(stripped) > len(shape):
         stripped = stripped[1:]
-    if len(stripped) > len(shape) or any(
-            m not in (1, n) for n, m in zip(reversed(shape), reversed(stripped))):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
-                           f"broadcast to indexing result of shape {list(shape)}")
+    if len(stripped) > len(shape) or any(m not in (1, n) for n, m in zip(reversed(shape), reversed(stripped))):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
+            f"broadcast to indexing result of shape {list(shape)}"
+        )
     check_indices(box, dims, indices, "x[...] = y")
     value = value if stripped == theirs else value.reshape(stripped)
     return _index_put.compute([box, value, indices, dims, bool(accumulate)])

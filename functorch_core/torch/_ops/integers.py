@@ -1,4 +1,5 @@
 """Functions of whole numbers and of the bits of floats: gcd, lcm, frexp, hashes."""
+
 from __future__ import annotations
 
 from ... import primitives as p
@@ -25,6 +26,7 @@ def _gcd(x, y):
         done = p.eq(y, 0)
         rest = p.rem(x, p.select(done, like(y, 1), y))
         return [p.select(done, x, y), p.select(done, y, rest)]
+
     return while_loop(some_left, step, [x, y])[0]
 
 
@@ -37,21 +39,18 @@ def _lcm(x, y):
     return p.select(none, like(x, 0), out)
 
 
-gcd = binary("gcd", _gcd, "The greatest common divisor, elementwise, not negative.",
-             dtypes=dt.INTEGER)
-lcm = binary("lcm", _lcm, "The least common multiple, elementwise, not negative.",
-             dtypes=dt.INTEGER)
+gcd = binary("gcd", _gcd, "The greatest common divisor, elementwise, not negative.", dtypes=dt.INTEGER)
+lcm = binary("lcm", _lcm, "The least common multiple, elementwise, not negative.", dtypes=dt.INTEGER)
 
 # ---- frexp ---------------------------------------------------------------------------------------
 
 
 def _binary_exponent(x):
     """e with |x| = m 2**e, 1/2 <= m < 1, as int32; 0 of 0, infinities and NaN. x is float64."""
-    tiny = p.lt(p.abs(x), 2.**-1022)
-    scaled = p.select(tiny, p.mul(x, 2.**54), x)
+    tiny = p.lt(p.abs(x), 2.0**-1022)
+    scaled = p.select(tiny, p.mul(x, 2.0**54), x)
     bits = p.bitcast(scaled, dtype=dt.int64)
-    raw = p.and_(p.shift_right_logical(bits, p.full(x.aval.shape, 52, dt.int64)),
-                 p.full(x.aval.shape, 0x7FF, dt.int64))
+    raw = p.and_(p.shift_right_logical(bits, p.full(x.aval.shape, 52, dt.int64)), p.full(x.aval.shape, 0x7FF, dt.int64))
     exponent = p.sub(raw, p.select(tiny, like(raw, 1022 + 54), like(raw, 1022)))
     plain = p.and_(p.is_finite(x), p.ne(x, 0))
     return p.convert(p.select(plain, exponent, like(exponent, 0)), dtype=dt.int32)
@@ -69,8 +68,7 @@ def frexp(input: Tensor, *, out=None):
     wide = p.convert(input, dtype=dt.float64)
     exponent = _binary_exponent(stop_gradient(wide))
     half = p.div(exponent, 2)
-    steps = [p.exp2(p.neg(p.convert(e, dtype=dt.float64)))
-             for e in (half, p.sub(exponent, half))]
+    steps = [p.exp2(p.neg(p.convert(e, dtype=dt.float64))) for e in (half, p.sub(exponent, half))]
     mantissa = p.mul(p.mul(wide, steps[0]), steps[1])
     mantissa = p.select(p.is_finite(wide), mantissa, wide)
     return [p.convert(mantissa, dtype=input.aval.dtype), exponent]

@@ -1,4 +1,5 @@
 """Putting tensors together and elements in other places: cat, stack, repeat, roll, flip, diag, ..."""
+
 from __future__ import annotations
 
 import itertools
@@ -26,12 +27,12 @@ from .views import expanded, ints_of, reshaped
 def _list_of(name: str, tensors) -> list[Tensor]:
     """The tensors of a list argument; PyTorch's errors for anything else."""
     if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-                        f"{type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
-                            f"{type(x).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
     return list(tensors)
 
 
@@ -60,13 +61,14 @@ def cat(tensors: Tensors, dim=0, *, out=None):
 
 def _check_joinable(first, a, dim: int, position: int):
     if a.ndim != first.ndim:
-        raise RuntimeError("Tensors must have same number of dimensions: got "
-                           f"{first.ndim} and {a.ndim}")
+        raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {a.ndim}")
     for d, (n, m) in enumerate(zip(first.shape, a.shape)):
         if d != dim and n != m:
-            raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected "
-                               f"size {n} but got size {m} for tensor number {position} in the "
-                               "list.")
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {dim}. Expected "
+                f"size {n} but got size {m} for tensor number {position} in the "
+                "list."
+            )
 
 
 @torch_op(method=False)
@@ -77,8 +79,10 @@ def stack(tensors: Tensors, dim=0, *, out=None):
     shape = tensors[0].aval.shape
     for i, x in enumerate(tensors):
         if x.aval.shape != shape:
-            raise RuntimeError("stack expects each tensor to be equal size, but got "
-                               f"{list(shape)} at entry 0 and {list(x.aval.shape)} at entry {i}")
+            raise RuntimeError(
+                "stack expects each tensor to be equal size, but got "
+                f"{list(shape)} at entry 0 and {list(x.aval.shape)} at entry {i}"
+            )
     d, dtype = wrap_dim(dim, len(shape) + 1), result_dtype(tensors)
     parts = [cast(x, dtype) for x in tensors]
     if d == len(shape):
@@ -95,6 +99,7 @@ def _check_sequence(op):
         bound = bind(args, kwargs)
         bound[0] = _list_of(op.name, bound[0])
         return bound
+
     op.bind = checked
 
 
@@ -110,6 +115,7 @@ def _stacker(name: str, doc: str, at_least: str, dim, aliases=()):
         tensors = [_prepared(x, at_least) for x in tensors]
         axis = dim if dim is not None else (0 if tensors[0].ndim == 1 else 1)
         return cat(tensors, axis, out=out)
+
     join.__doc__ = doc
     return composite(join, name=name, method=False, aliases=aliases)
 
@@ -121,8 +127,7 @@ def _prepared(x: Tensor, how: str) -> Tensor:
 
 
 hstack = _stacker("hstack", "cat along dimension 1 (0 for vectors).", "1", None)
-vstack = _stacker("vstack", "cat of tensors with at least 2 dimensions, along 0.", "2", 0,
-                  ("row_stack",))
+vstack = _stacker("vstack", "cat of tensors with at least 2 dimensions, along 0.", "2", 0, ("row_stack",))
 dstack = _stacker("dstack", "cat of tensors with at least 3 dimensions, along 2.", "3", 2)
 column_stack = _stacker("column_stack", "Vectors as columns, matrices side by side.", "columns", 1)
 
@@ -148,12 +153,10 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     if len({x.aval.dtype for x in tensors}) > 1:
         raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
     if dim < 0 and len({x.aval.ndim for x in tensors}) > 1:
-        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different "
-                           "ndims")
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
     lead = wrap_dim(dim, tensors[0].aval.ndim)
     if len({x.aval.shape[:lead] for x in tensors}) > 1:
-        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all "
-                           "tensors")
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
     rows = []
     for x in tensors:
         a = x.aval
@@ -164,8 +167,7 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
         d = wrap_dim(dim, a.ndim)
         missing = -a.shape[d] % num_chunks
         zero = p.constant(np.zeros((), a.dtype))
-        x = p.pad(x, zero, low=(0,) * a.ndim,
-                  high=tuple(missing if i == d else 0 for i in range(a.ndim)))
+        x = p.pad(x, zero, low=(0,) * a.ndim, high=tuple(missing if i == d else 0 for i in range(a.ndim)))
         inner = x.aval.size // max(math.prod(a.shape[:d]) * num_chunks, 1)
         rows.append(p.reshape(x, shape=(*a.shape[:d], num_chunks, inner)))
     return p.concatenate(*rows, dimension=lead + 1)
@@ -176,8 +178,10 @@ def _block_diag(tensors: Tensors):
     dtype, blocks = result_dtype(tensors), []
     for i, x in enumerate(tensors):
         if x.aval.ndim > 2:
-            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
-                               f"Input {i} has {x.aval.ndim} dimensions")
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                f"Input {i} has {x.aval.ndim} dimensions"
+            )
         shape = (1,) * (2 - x.aval.ndim) + x.aval.shape
         blocks.append(cast(p.reshape(x, shape=shape), dtype))
     width, left, rows = sum(b.aval.shape[1] for b in blocks), 0, []
@@ -196,8 +200,7 @@ def _block_diag(tensors: Tensors):
 def _repeat(input: Tensor, repeats):
     shape = (1,) * (len(repeats) - input.aval.ndim) + input.aval.shape
     spread = tuple(m for pair in zip(repeats, shape) for m in pair)
-    x = p.broadcast_in_dim(p.reshape(input, shape=shape), shape=spread,
-                           dims=tuple(range(1, 2 * len(shape), 2)))
+    x = p.broadcast_in_dim(p.reshape(input, shape=shape), shape=spread, dims=tuple(range(1, 2 * len(shape), 2)))
     return p.reshape(x, shape=tuple(r * n for r, n in zip(repeats, shape)))
 
 
@@ -206,8 +209,7 @@ def repeat(self, *repeats, **kwargs):
     """The tensor so many times along each dimension."""
     counts = ints_of("repeat", repeats, "repeats", kwargs.get("repeats", kwargs.get("sizes")))
     if len(counts) < self.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
-                           "dimensions of tensor")
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * (len(counts) - self.ndim) + tuple(self.shape)
     if any(r < 0 for r in counts):
         size = [r * n for r, n in zip(counts, shape)]
@@ -237,9 +239,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     x, d = (input.flatten(), 0) if dim is None else (input, wrap_dim(dim, input.ndim))
     shape = tuple(x.shape)
     if output_size is not None and output_size != shape[d] * repeats:
-        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected "
-                           f"{shape[d] * repeats} but got {output_size}")
-    spread = x.unsqueeze(d + 1).expand(*shape[:d + 1], repeats, *shape[d + 1:])
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {shape[d] * repeats} but got {output_size}"
+        )
+    spread = x.unsqueeze(d + 1).expand(*shape[: d + 1], repeats, *shape[d + 1 :])
     return spread.clone(memory_format=_types.contiguous_format).flatten(d, d + 1)
 
 
@@ -260,8 +263,10 @@ def _interleaved(input, repeats: Tensor, dim, output_size) -> Tensor:
     if counts.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if counts.size not in (1, n):
-        raise RuntimeError("repeats must have the same size as input along dim, but got "
-                           f"repeats.size(0) = {counts.size} and input.size({d}) = {n}")
+        raise RuntimeError(
+            "repeats must have the same size as input along dim, but got "
+            f"repeats.size(0) = {counts.size} and input.size({d}) = {n}"
+        )
     counts = np.broadcast_to(counts.reshape(-1), n)
     return x.index_select(d, from_array(np.repeat(np.arange(n), counts)))
 
@@ -288,8 +293,7 @@ def roll(input: Tensor, shifts, dims=None):
         flat = _rolled(p.reshape(input, shape=(input.aval.size,)), shifts[0], 0)
         return p.reshape(flat, shape=input.aval.shape)
     if len(dims) != len(shifts):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, "
-                           f"dims:{len(dims)}")
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     for shift, dim in zip(shifts, dims):
         input = _rolled(input, shift, wrap_dim(dim, input.aval.ndim))
     return input
@@ -300,8 +304,11 @@ def _rolled(x, shift: int, dim: int):
     start = n - shift % n if n else 0
     if start in (0, n):
         return x
-    return p.concatenate(p.slice_in_dim(x, start=start, limit=n, dimension=dim),
-                         p.slice_in_dim(x, start=0, limit=start, dimension=dim), dimension=dim)
+    return p.concatenate(
+        p.slice_in_dim(x, start=start, limit=n, dimension=dim),
+        p.slice_in_dim(x, start=0, limit=start, dimension=dim),
+        dimension=dim,
+    )
 
 
 @torch_op(varargs="dims")
@@ -338,8 +345,7 @@ def rot90(input, k=1, dims=(0, 1)):
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
-        raise RuntimeError("expected rotation dims to be different, but got dim0 = "
-                           f"{dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     for i, d in enumerate(dims):
         if not -input.ndim <= d < input.ndim:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
@@ -361,8 +367,7 @@ def _spread_arguments(tensors) -> list[Tensor]:
     return list(tensors)
 
 
-MESHGRID = ("torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
-            "argument.")
+MESHGRID = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
 
 
 @composite(method=False)
@@ -372,22 +377,22 @@ def meshgrid(*tensors, indexing=None):
     if indexing is None:
         warnings.warn(MESHGRID, UserWarning, stacklevel=3)
     elif indexing not in ("ij", "xy"):
-        raise RuntimeError('torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
-                           f"{indexing}")
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for x in tensors:
         if x.ndim > 1:
-            raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
-                               f"got: {x}")
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
         if x.dtype is not tensors[0].dtype:
             raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) > 1
     if swap:
         tensors[:2] = tensors[1::-1]
     shape = tuple(x.numel() for x in tensors)
-    grids = [expanded(reshaped(x, (1,) * i + (x.numel(),) + (1,) * (len(shape) - i - 1)), shape)
-             for i, x in enumerate(tensors)]
+    grids = [
+        expanded(reshaped(x, (1,) * i + (x.numel(),) + (1,) * (len(shape) - i - 1)), shape)
+        for i, x in enumerate(tensors)
+    ]
     if swap:
         grids[:2] = grids[1::-1]
     return tuple(grids)
@@ -414,8 +419,7 @@ def combinations(input, r=2, with_replacement=False):
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty(0)
-    choose = (itertools.combinations_with_replacement if with_replacement
-              else itertools.combinations)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input.numel()), r))
     places = from_array(np.array(rows, np.int64).reshape(len(rows), r))
     return input[places]
@@ -438,6 +442,7 @@ def broadcast_shapes(*shapes):
 def common_shape(shapes) -> tuple[int, ...]:
     """The shape that shapes broadcast to; RuntimeError as PyTorch's if they do not."""
     from .._promotion import _explain
+
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
@@ -459,6 +464,7 @@ def _at_least_function(n: int):
         if len(tensors) == 1 and isinstance(tensors[0], Tensor):
             return _at_least(tensors[0], n)
         return tuple([_at_least(x, n) for x in _spread_arguments(tensors)])
+
     function.__doc__ = f"The tensor, or each of several, with at least {n} dimension(s)."
     return composite(function, name=f"atleast_{n}d", method=False)
 
@@ -508,8 +514,13 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
         out = p.full((*lead, size, size), 0, input.aval.dtype)
     else:
         none = (0,) * len(lead)
-        flat = p.pad(input, zero, low=(*none, first), interior=(*none, size),
-                     high=(*none, size * size - first - (n - 1) * (size + 1) - 1))
+        flat = p.pad(
+            input,
+            zero,
+            low=(*none, first),
+            interior=(*none, size),
+            high=(*none, size * size - first - (n - 1) * (size + 1) - 1),
+        )
         out = p.reshape(flat, shape=(*lead, size, size))
     order, rest = [0] * ndim, iter(range(ndim - 2))
     for d in range(ndim):
@@ -521,10 +532,14 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
 def diag(input, diagonal=0, *, out=None):
     """A vector as a diagonal matrix, or a diagonal of a matrix."""
     from .._op import write_out
+
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    made = diag_embed(input, diagonal) if input.ndim == 1 else (
-        input.diagonal(diagonal).clone(memory_format=_types.contiguous_format))
+    made = (
+        diag_embed(input, diagonal)
+        if input.ndim == 1
+        else (input.diagonal(diagonal).clone(memory_format=_types.contiguous_format))
+    )
     return made if out is None else write_out("diag", out, made)
 
 
@@ -541,9 +556,10 @@ def _triangle_indices(name: str, keep):
                 raise RuntimeError(f"{what} must be non-negative, got{n}")
         d = data_dtype(dtype)
         if d not in (dt.int32, dt.int64):
-            raise NotImplementedError(f'"{name}" not implemented for \'{d.name}\'')
+            raise NotImplementedError(f"\"{name}\" not implemented for '{d.name}'")
         inside = keep(np.arange(col) - np.arange(row)[:, None], offset)
         return finish(np.stack(np.nonzero(inside)).astype(d), device)
+
     indices.__doc__ = f"The row and column indices of {name[:4]}(), as two rows."
     return composite(indices, name=name, method=False)
 
@@ -582,30 +598,47 @@ def _vander(x: Tensor, n, increasing):
 def _copied(view: Tensor, name: str) -> Tensor:
     copy = view.clone(memory_format=_types.contiguous_format)
     if view.grad_fn is not None and copy.grad_fn is not None:
-        rename(copy, "NarrowCopyBackward0" if name == "narrow_copy"
-               else f"{view.grad_fn.name()}_copy")
+        rename(copy, "NarrowCopyBackward0" if name == "narrow_copy" else f"{view.grad_fn.name()}_copy")
     return copy
 
 
 def _copying(name: str, view):
     def function(input, *args, out=None, **kwargs):
         from .._op import write_out
+
         seen = view(input, *args, **kwargs)
-        made = tuple([_copied(x, name) for x in seen]) if isinstance(seen, tuple) else (
-            _copied(seen, name))
+        made = tuple([_copied(x, name) for x in seen]) if isinstance(seen, tuple) else (_copied(seen, name))
         return made if out is None else write_out(name, out, made)
+
     function.__doc__ = f"{name.removesuffix('_copy')} as a copy instead of a view."
     composite(function, name=name, method=name == "narrow_copy")
 
 
-for _name in ("as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "split",
-              "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze",
-              "view"):
-    _copying(f"{_name}_copy", lambda x, *args, _name=_name, **kwargs: getattr(x, _name)(
-        *args, **kwargs))
+for _name in (
+    "as_strided",
+    "detach",
+    "diagonal",
+    "expand",
+    "narrow",
+    "permute",
+    "select",
+    "split",
+    "split_with_sizes",
+    "squeeze",
+    "t",
+    "transpose",
+    "unbind",
+    "unfold",
+    "unsqueeze",
+    "view",
+):
+    _copying(f"{_name}_copy", lambda x, *args, _name=_name, **kwargs: getattr(x, _name)(*args, **kwargs))
 _copying("alias_copy", lambda x: make_view(x, Lens("alias")))
 for _name in ("view_as_real", "view_as_complex"):
+
     def _by_function(x, _name=_name):
         from .. import _op
+
         return _op.registry[_name](x)
+
     _copying(f"{_name}_copy", _by_function)

@@ -1,4 +1,5 @@
 """What torch.linalg asks of its operands, and how it reports that something failed."""
+
 from __future__ import annotations
 
 from .._meta import is_readable
@@ -14,10 +15,15 @@ class LinAlgError(RuntimeError):
 
 
 # What PyTorch says of integers comes from these kernels where it does not look at dtypes before.
-KERNELS = {"linalg.cholesky": "cholesky_cpu", "linalg.eigh": "linalg_eigh_cpu",
-           "linalg.eigvalsh": "linalg_eigh_cpu", "linalg.lu": "lu_cpu",
-           "linalg.solve_triangular": "triangular_solve_cpu", "torch.geqrf": "geqrf_cpu",
-           "torch.linalg.lu_factor_ex": "lu_cpu"}
+KERNELS = {
+    "linalg.cholesky": "cholesky_cpu",
+    "linalg.eigh": "linalg_eigh_cpu",
+    "linalg.eigvalsh": "linalg_eigh_cpu",
+    "linalg.lu": "lu_cpu",
+    "linalg.solve_triangular": "triangular_solve_cpu",
+    "torch.geqrf": "geqrf_cpu",
+    "torch.linalg.lu_factor_ex": "lu_cpu",
+}
 
 
 def require_inexact(name: str, x, what: str = "input"):
@@ -26,8 +32,7 @@ def require_inexact(name: str, x, what: str = "input"):
     if dtype not in dt.INEXACT and name in KERNELS:
         raise NotImplementedError(f"\"{KERNELS[name]}\" not implemented for '{name_of(x)}'")
     if dtype not in dt.INEXACT:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
-                           f"{name_of(x)}")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {name_of(x)}")
     if dtype not in DECOMPOSED:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {name_of(x)}")
 
@@ -38,8 +43,9 @@ def matrices(x, name: str, square: bool = False, letter: str = "A"):
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
     if square and a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(f"{name}: {letter} must be batches of square matrices, but they are "
-                           f"{a.shape[-2]} by {a.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{name}: {letter} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
     require_inexact(name, x)
     return x
 

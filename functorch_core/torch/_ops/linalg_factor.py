@@ -1,4 +1,5 @@
 """Factorisations: Cholesky, LU, QR, eigenvalues, singular values."""
+
 from __future__ import annotations
 
 from ...primitives import linalg_matrices as m
@@ -6,8 +7,7 @@ from ...transforms.custom import JvpRule, custom_jvp
 from .. import return_types as named
 from .._op import composite, torch_op
 from .linalg_checks import check_info, filled, matrices, require_inexact
-from .values import (
-    aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied)
+from .values import aval_of, dt, full_like, iota_along, np, p, stop_gradient, tied
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
@@ -29,8 +29,9 @@ def _failed(factor):
     return p.convert(bad, dtype=dt.int32)
 
 
-@torch_op(name="linalg_cholesky_ex", method=False, function=False, returns=named.linalg_cholesky_ex,
-          node="linalg_cholesky_ex")
+@torch_op(
+    name="linalg_cholesky_ex", method=False, function=False, returns=named.linalg_cholesky_ex, node="linalg_cholesky_ex"
+)
 def _cholesky_ex(input: Tensor, upper):
     x = matrices(input, "linalg.cholesky", square=True)
     out = cholesky_of(x, upper)
@@ -40,6 +41,7 @@ def _cholesky_ex(input: Tensor, upper):
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     """cholesky, and for each matrix 0, or 1 where it is not positive definite: a factor of NaN."""
     from .._op import write_out
+
     result = _cholesky_ex(A, upper)
     if check_errors:
         check_info("linalg.cholesky", result.info, NOT_POSITIVE, _order_in(A, upper))
@@ -48,6 +50,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
 
 def _order_in(A, upper: bool):
     """index -> the order of the first leading minor of that matrix that is not positive."""
+
     def order(index: int) -> int:
         n = A.shape[-1]
         matrix = A._array().reshape(-1, n, n)[index]
@@ -61,12 +64,15 @@ def _order_in(A, upper: bool):
             except np.linalg.LinAlgError:
                 high = middle
         return high
+
     return order
 
 
-NOT_POSITIVE = ("The factorization could not be completed because the input is not "
-                "positive-definite "
-                "(the leading minor of order {info} is not positive-definite).")
+NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not "
+    "positive-definite "
+    "(the leading minor of order {info} is not positive-definite)."
+)
 
 
 def cholesky(A, *, upper=False, out=None):
@@ -76,6 +82,7 @@ def cholesky(A, *, upper=False, out=None):
     tensor([[2.]])
     """
     from .._op import write_out
+
     result, info = _cholesky_ex(A, upper)
     check_info("linalg.cholesky", info, NOT_POSITIVE, _order_in(A, upper))
     return result if out is None else write_out("linalg_cholesky", out, result)
@@ -85,6 +92,7 @@ def cholesky(A, *, upper=False, out=None):
 def torch_cholesky(input, upper=False, *, out=None):
     """linalg.cholesky under its old name."""
     from .._op import write_out
+
     result = cholesky(input, upper=upper)
     return result if out is None else write_out("cholesky", out, result)
 
@@ -119,10 +127,11 @@ def cholesky_solve(input: Tensor, L: Tensor, upper=False, *, out=None):
     """
     for name, x in (("b", input), ("u", L)):
         if aval_of(x).ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has "
-                               f"{aval_of(x).ndim} "
-                               "dimensions instead")
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {aval_of(x).ndim} dimensions instead"
+            )
     from .linalg_solve import stacked_together
+
     factor, b = stacked_together("cholesky_solve", L, input)
     return _by_cholesky(factor, b, upper) if aval_of(b).size else tied(b, factor)
 
@@ -137,8 +146,7 @@ def singular_info(factors):
     last = a.ndim - 1
     n = a.shape[last]
     zero = p.eq(d, full_like(d, 0))
-    place = p.select(zero, iota_along(a.shape, last, dt.int32),
-                     p.full(a.shape, n, dt.int32))
+    place = p.select(zero, iota_along(a.shape, last, dt.int32), p.full(a.shape, n, dt.int32))
     if not n:
         return p.full(a.shape[:-1], 0, dt.int32)
     first = p.reduce_min(place, axes=(last,))
@@ -152,14 +160,16 @@ def lu_of(x, pivot: bool):
     a = aval_of(x)
     if not a.size:
         k = min(a.shape[-2:])
-        return [x, p.full((*a.shape[:-2], k), 0, dt.int32),
-                p.iota(shape=(*a.shape[:-2], a.shape[-2]), dtype=dt.int32, dimension=a.ndim - 2)]
+        return [
+            x,
+            p.full((*a.shape[:-2], k), 0, dt.int32),
+            p.iota(shape=(*a.shape[:-2], a.shape[-2]), dtype=dt.int32, dimension=a.ndim - 2),
+        ]
     factors, pivots, permutation = p.lu(x)
     return [factors, p.add(pivots, 1), permutation]
 
 
-@torch_op(name="linalg_lu_factor_ex", method=False, function=False,
-          returns=named.linalg_lu_factor_ex)
+@torch_op(name="linalg_lu_factor_ex", method=False, function=False, returns=named.linalg_lu_factor_ex)
 def _lu_factor_ex(input: Tensor, pivot):
     x = matrices(input, "torch.linalg.lu_factor_ex")
     factors, pivots, _ = lu_of(x, pivot)
@@ -169,22 +179,26 @@ def _lu_factor_ex(input: Tensor, pivot):
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """lu_factor, and for each matrix the first zero on U's diagonal (from 1), or 0."""
     from .._op import write_out
+
     result = _lu_factor_ex(A, pivot)
     if check_errors:
         check_info("torch.linalg.lu_factor_ex", result.info, ZERO_PIVOT)
     return result if out is None else write_out("linalg_lu_factor_ex", out, result)
 
 
-ZERO_PIVOT = ("U[{info},{info}] is zero and using it on lu_solve would result in a division by "
-              "zero. "
-              "If you still want to perform the factorization, consider calling linalg.lu(A, "
-              "pivot) or "
-              "linalg.lu_factor_ex(A, pivot)")
+ZERO_PIVOT = (
+    "U[{info},{info}] is zero and using it on lu_solve would result in a division by "
+    "zero. "
+    "If you still want to perform the factorization, consider calling linalg.lu(A, "
+    "pivot) or "
+    "linalg.lu_factor_ex(A, pivot)"
+)
 
 
 def lu_factor(A, *, pivot=True, out=None):
     """(L and U packed in one matrix, the pivots); LinAlgError where U is singular."""
     from .._op import write_out
+
     factors, pivots, info = _lu_factor_ex(A, pivot)
     check_info("torch.linalg.lu_factor", info, ZERO_PIVOT)
     result = named.linalg_lu_factor(factors, pivots)
@@ -196,8 +210,7 @@ def _permutation_matrix(permutation, dtype):
     n = aval_of(permutation).shape[-1]
     shape = (*aval_of(permutation).shape[:-1], n, n)
     last = len(shape) - 1
-    source = p.broadcast_in_dim(permutation, shape=shape,
-                                dims=(*range(len(shape) - 2), last))
+    source = p.broadcast_in_dim(permutation, shape=shape, dims=(*range(len(shape) - 2), last))
     return p.convert(p.eq(iota_along(shape, last - 1, dt.int32), source), dtype=dtype)
 
 
@@ -224,19 +237,21 @@ def lu(A, *, pivot=True, out=None):
     tensor([[2.]])
     """
     from .._op import write_out
+
     result = _lu(A, pivot)
     return result if out is None else write_out("linalg_lu", out, result)
 
 
 @torch_op(method=False, returns=named.lu_unpack)
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivots=True, *,
-              out=None):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivots=True, *, out=None):
     """P, L, U from what lu_factor gives."""
     if aval_of(LU_pivots).dtype != dt.int32:
-        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
-                           "torch.int32 dtype.\nNote: this function is intended to be used with "
-                           "the "
-                           "output produced by torch.linalg.lu_factor")
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
+            "torch.int32 dtype.\nNote: this function is intended to be used with "
+            "the "
+            "output produced by torch.linalg.lu_factor"
+        )
     a = aval_of(LU_data)
     empty = p.full((0,), 0, a.dtype)
     lower, upper = _triangles(LU_data) if unpack_data else (empty, empty)
@@ -254,9 +269,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivot
 def torch_lu(self, pivot=True, get_infos=False, out=None):
     """(LU, pivots[, infos]): lu_factor under its old name."""
     from .._op import write_out
+
     factors, pivots, info = _lu_factor_ex(self, pivot)
-    result = (named.linalg_lu_factor_ex(factors, pivots, info) if get_infos else
-              named.linalg_lu_factor(factors, pivots))
+    result = named.linalg_lu_factor_ex(factors, pivots, info) if get_infos else named.linalg_lu_factor(factors, pivots)
     return result if out is None else write_out("lu", out, result)
 
 
@@ -271,8 +286,9 @@ def _identity(x, shape):
 @torch_op(name="linalg_qr", method=False, function=False, returns=named.linalg_qr)
 def _qr(input: Tensor, mode):
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
-                           "(default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     x = matrices(input, "linalg.qr")
     a = aval_of(x)
     rows, columns = a.shape[-2:]
@@ -292,6 +308,7 @@ def qr(A, mode="reduced", *, out=None):
     torch.Size([2, 2])
     """
     from .._op import write_out
+
     result = _qr(A, mode)
     return result if out is None else write_out("linalg_qr", out, result)
 
@@ -300,6 +317,7 @@ def qr(A, mode="reduced", *, out=None):
 def torch_qr(input, some=True, *, out=None):
     """linalg.qr under its old name."""
     from .._op import write_out
+
     result = named.qr(*_qr(input, "reduced" if some else "complete"))
     return result if out is None else write_out("qr", out, result)
 
@@ -321,11 +339,9 @@ def _householder_product(input: Tensor, tau: Tensor, *, out=None):
     if a.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if a.shape[-2] < a.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to "
-                           "input.shape[-1]")
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if a.shape[-1] < t.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to "
-                           "tau.shape[-1]")
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if a.dtype != t.dtype:
         raise RuntimeError(f"{name}: tau dtype {t.dtype} does not match input dtype {a.dtype}")
     if not a.size:
@@ -354,10 +370,12 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False,
         if aval_of(x).ndim < 2:
             raise RuntimeError(f"torch.ormqr: {name} must have at least 2 dimensions.")
     if aval_of(tau).ndim != aval_of(input).ndim - 1:
-        raise RuntimeError("torch.ormqr: Expected tau to have one dimension less than input, but "
-                           "got "
-                           f"tau.ndim equal to {aval_of(tau).ndim} and input.ndim is equal to "
-                           f"{aval_of(input).ndim}")
+        raise RuntimeError(
+            "torch.ormqr: Expected tau to have one dimension less than input, but "
+            "got "
+            f"tau.ndim equal to {aval_of(tau).ndim} and input.ndim is equal to "
+            f"{aval_of(input).ndim}"
+        )
     k = aval_of(tau).shape[-1]
     if not aval_of(other).size or not k:
         return tied(other, input)
@@ -391,6 +409,7 @@ def eigh(A, UPLO="L", *, out=None):
     tensor([2.])
     """
     from .._op import write_out
+
     result = _eigh(A, UPLO)
     return result if out is None else write_out("linalg_eigh", out, result)
 
@@ -413,14 +432,14 @@ def _eig(input: Tensor):
     x = matrices(input, "linalg.eig", square=True)
     a = aval_of(x)
     if not a.size:
-        return [filled(x, a.shape[:-1], 0, dt.complex_of(a.dtype)),
-                p.convert(x, dtype=dt.complex_of(a.dtype))]
+        return [filled(x, a.shape[:-1], 0, dt.complex_of(a.dtype)), p.convert(x, dtype=dt.complex_of(a.dtype))]
     return p.eig(x)
 
 
 def eig(A, *, out=None):
     """Complex eigenvalues and eigenvectors of any square matrices."""
     from .._op import write_out
+
     result = _eig(A)
     return result if out is None else write_out("linalg_eig", out, result)
 
@@ -447,9 +466,11 @@ def svd_of(x, full: bool):
     k = min(rows, columns)
     if not a.size:
         wide, tall = (rows if full else k), (columns if full else k)
-        return [_identity(x, (*a.shape[:-2], rows, wide)),
-                filled(x, (*a.shape[:-2], k), 0, dt.real_of(a.dtype)),
-                _identity(x, (*a.shape[:-2], tall, columns))]
+        return [
+            _identity(x, (*a.shape[:-2], rows, wide)),
+            filled(x, (*a.shape[:-2], k), 0, dt.real_of(a.dtype)),
+            _identity(x, (*a.shape[:-2], tall, columns)),
+        ]
     if not full or rows == columns:
         return p.svd(x, full_matrices=False)
     return custom_jvp(lambda v: p.svd(v, full_matrices=True), _FULL_SVD, [x])
@@ -458,14 +479,14 @@ def svd_of(x, full: bool):
 def _full_svd_tangents(primals, tangents):
     from ...core.trace import trace_closed, run
     from ...transforms.jvp import jvp
+
     x = primals[0]
     outs = p.svd(x, full_matrices=True)
     graph = trace_closed(lambda v: p.svd(v, full_matrices=False), [aval_of(x)], "svd")
     dual, _ = jvp(graph, (True,))
     moved = run(dual, [x, tangents[0]])[3:]
     shapes = [aval_of(o).shape for o in outs]
-    return outs, [m.resized(moved[0], *shapes[0][-2:]), moved[1], m.resized(moved[2],
-                                                                            *shapes[2][-2:])]
+    return outs, [m.resized(moved[0], *shapes[0][-2:]), moved[1], m.resized(moved[2], *shapes[2][-2:])]
 
 
 _FULL_SVD = JvpRule(_full_svd_tangents, "svd")
@@ -483,6 +504,7 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     tensor([2.])
     """
     from .._op import write_out
+
     _check_driver(driver)
     result = _svd(A, full_matrices)
     return result if out is None else write_out("linalg_svd", out, result)
@@ -490,8 +512,9 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
 
 def _check_driver(driver):
     if driver is not None:
-        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
-                           "inputs with cuSOLVER backend.")
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
 
 
 @torch_op(name="linalg_svdvals", method=False, function=False, node="linalg_svd")
@@ -520,8 +543,10 @@ def torch_svd(input: Tensor, some=True, compute_uv=True, *, out=None):
     if not compute_uv:
         a = aval_of(x)
         rows, columns = a.shape[-2:]
-        return [p.full((*a.shape[:-2], rows, rows), 0, a.dtype), singular_values(x),
-                p.full((*a.shape[:-2], columns, columns), 0, a.dtype)]
+        return [
+            p.full((*a.shape[:-2], rows, rows), 0, a.dtype),
+            singular_values(x),
+            p.full((*a.shape[:-2], columns, columns), 0, a.dtype),
+        ]
     u, s, vh = svd_of(x, not some)
     return [u, s, m.adjoint(vh)]
-

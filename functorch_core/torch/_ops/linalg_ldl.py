@@ -4,6 +4,7 @@ XLA has no kernel for it, so the host computes it, matrix by matrix, in LAPACK's
 blocks of one or two, and pivots[k] is the row (from 1) that row k was exchanged with, negative
 for both rows of a block of two. Exchanges are not carried over to the columns before.
 """
+
 from __future__ import annotations
 
 import functools
@@ -108,8 +109,10 @@ def _each_factorised(A: np.ndarray, hermitian: bool):
     """The factorisations of matrices with any dimensions in front: LD, pivots, info."""
     lead, n = A.shape[:-2], A.shape[-1]
     found = [_factorised(a, hermitian) for a in A.reshape(math.prod(lead), n, n)]
-    return [np.array([f[i] for f in found], dtype).reshape(shape) for i, (dtype, shape) in
-            enumerate(((A.dtype, A.shape), (np.int32, (*lead, n)), (np.int32, lead)))]
+    return [
+        np.array([f[i] for f in found], dtype).reshape(shape)
+        for i, (dtype, shape) in enumerate(((A.dtype, A.shape), (np.int32, (*lead, n)), (np.int32, lead)))
+    ]
 
 
 def _each_solved(LD: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool):
@@ -131,15 +134,12 @@ def _solve_on_host(hermitian: bool, LD, pivots, b):
 # ---- torch.linalg --------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_ldl_factor_ex", method=False, function=False,
-          returns=named.linalg_ldl_factor_ex)
+@torch_op(name="linalg_ldl_factor_ex", method=False, function=False, returns=named.linalg_ldl_factor_ex)
 def _ldl_factor_ex(A: Tensor, hermitian):
     x = matrices(A, "torch.linalg.ldl_factor_ex", square=True)
     a = aval_of(x)
-    outs = a, a.with_shape(a.shape[:-1]).with_dtype(dt.int32), (
-        a.with_shape(a.shape[:-2]).with_dtype(dt.int32))
-    return pure_callback(functools.partial(_factorise_on_host, hermitian), outs, [x],
-                         vmap_method="broadcast_all")
+    outs = a, a.with_shape(a.shape[:-1]).with_dtype(dt.int32), (a.with_shape(a.shape[:-2]).with_dtype(dt.int32))
+    return pure_callback(functools.partial(_factorise_on_host, hermitian), outs, [x], vmap_method="broadcast_all")
 
 
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
@@ -172,8 +172,9 @@ def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian):
     factors, b = stacked_together("ldl_solve", LD, B)
     shape = aval_of(b).shape
     places = expanded(p.convert(pivots, dtype=dt.int32), shape[:-1])
-    return pure_callback(functools.partial(_solve_on_host, hermitian), [aval_of(b)],
-                         [factors, places, b], vmap_method="broadcast_all")[0]
+    return pure_callback(
+        functools.partial(_solve_on_host, hermitian), [aval_of(b)], [factors, places, b], vmap_method="broadcast_all"
+    )[0]
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
@@ -192,18 +193,24 @@ def _check_solve(LD, pivots, B):
     ld, places, b = map(aval_of, (LD, pivots, B))
     matrices(LD, "torch.linalg.ldl_solve", square=True, letter="LD")
     if b.ndim < 2:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
-                           f"it has {b.ndim} dimensions instead")
+        raise RuntimeError(
+            f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {b.ndim} dimensions instead"
+        )
     if b.shape[-2] != ld.shape[-1]:
-        raise RuntimeError("Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is "
-                           f"{ld.shape[-1]} by {ld.shape[-1]} but each b matrix is {b.shape[-2]} "
-                           f"by {b.shape[-1]}")
+        raise RuntimeError(
+            "Incompatible matrix sizes for torch.linalg.ldl_solve: each A matrix is "
+            f"{ld.shape[-1]} by {ld.shape[-1]} but each b matrix is {b.shape[-2]} "
+            f"by {b.shape[-1]}"
+        )
     if ld.shape[:-1] != places.shape:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be "
-                           f"the same, but got pivots with shape {list(places.shape)} instead")
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be "
+            f"the same, but got pivots with shape {list(places.shape)} instead"
+        )
     if places.dtype not in dt.INTEGER:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
-                           f"{name_of(pivots)}")
+        raise RuntimeError(f"torch.linalg.ldl_solve: Expected pivots to be integers. Got {name_of(pivots)}")
     if ld.dtype != b.dtype:
-        raise RuntimeError(f"Expected b and A to have the same dtype, but found b of type "
-                           f"{name_of(B)} and A of type {name_of(LD)} instead.")
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type "
+            f"{name_of(B)} and A of type {name_of(LD)} instead."
+        )

@@ -1,4 +1,5 @@
 """Norms of vectors and matrices, and condition numbers."""
+
 from __future__ import annotations
 
 import math
@@ -9,8 +10,7 @@ from .linalg_checks import filled, matrices, require_inexact
 from .linalg_factor import singular_values
 from .reduction import _vector_norm as vector_norm_op
 from .reduction import vector_norm_of
-from .values import (
-    aval_of, dt, full_like, p, permuted, total, wide, wrap_dim)
+from .values import aval_of, dt, full_like, p, permuted, total, wide, wrap_dim
 
 # ---- vectors -------------------------------------------------------------------------------------
 
@@ -34,14 +34,18 @@ def _check_norm_dtype(name: str, x, dtype):
     if wanted not in dt.INEXACT:
         raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {dtype}")
     if dt.category(wanted) != dt.category(found):
-        raise RuntimeError(f"{name}: dtype should be "
-                           f"{'complex' if found in dt.COMPLEX else 'real'} for "
-                           f"{'complex' if found in dt.COMPLEX else 'real'} inputs, but got "
-                           f"{dtype}")
+        raise RuntimeError(
+            f"{name}: dtype should be "
+            f"{'complex' if found in dt.COMPLEX else 'real'} for "
+            f"{'complex' if found in dt.COMPLEX else 'real'} inputs, but got "
+            f"{dtype}"
+        )
     if wanted.itemsize < found.itemsize:
-        raise RuntimeError(f"{name}: the dtype of the input ({x.dtype}) should be convertible "
-                           "without "
-                           f"narrowing to the specified dtype ({dtype})")
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({x.dtype}) should be convertible "
+            "without "
+            f"narrowing to the specified dtype ({dtype})"
+        )
 
 
 def _check_empty(x, ord, dim):
@@ -50,9 +54,11 @@ def _check_empty(x, ord, dim):
     shape = x.shape or (1,)
     dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
     if any(shape[d] == 0 for d in dims):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
-                           "because "
-                           "the operation does not have an identity")
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
+            "because "
+            "the operation does not have an identity"
+        )
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -81,16 +87,14 @@ def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
     if ord not in ORDERS:
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if a.ndim < 2:
-        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 "
-                           "dimensions.")
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     if len(dim) != 2:
-        raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple. Got "
-                           f"{', '.join(map(str, dim))}")
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}")
     wanted = _types.numpy_dtype(dtype, a.dtype)
     if wanted not in dt.INEXACT:
-        raise RuntimeError("linalg.matrix_norm: Expected a floating point or complex tensor as "
-                           "input. Got"
-                           f" {a.dtype.name.capitalize()}")
+        raise RuntimeError(
+            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {a.dtype.name.capitalize()}"
+        )
     x = p.convert(input, dtype=wanted)
     if ord in ("nuc", 2, -2):
         require_inexact("linalg.matrix_norm", x)
@@ -139,12 +143,11 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
         dim = (dim,)
     if ord is not None:
         if dim is not None and len(dim) not in (1, 2):
-            raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
-                               f"{list(dim)}")
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
         if dim is None and input.ndim not in (1, 2):
-            raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must "
-                               "be 1D or "
-                               f"2D. Got {input.ndim}D.")
+            raise RuntimeError(
+                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D."
+            )
     matrix = ord is not None and (len(dim) == 2 if dim is not None else input.ndim == 2)
     if isinstance(ord, str) and not matrix:
         raise RuntimeError(f"linalg.norm: Order {ord} not supported for vectors")
@@ -167,12 +170,15 @@ def _cond(input: Tensor, order, *, out=None):
             return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
         values = singular_values(x)
         last = aval_of(values).ndim - 1
-        top, bottom = (p.squeeze(p.slice_in_dim(values, start=i, limit=i + 1, dimension=last),
-                                 dims=(last,)) for i in (0, aval_of(values).shape[last] - 1))
+        top, bottom = (
+            p.squeeze(p.slice_in_dim(values, start=i, limit=i + 1, dimension=last), dims=(last,))
+            for i in (0, aval_of(values).shape[last] - 1)
+        )
         return p.div(bottom, top) if order == -2 else p.div(top, bottom)
     if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError("linalg.cond: A must be batches of square matrices, but they are "
-                           f"{a.shape[-2]} by {a.shape[-1]} matrices")
+        raise RuntimeError(
+            f"linalg.cond: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
     if not a.size:
         return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
     inverse = p.inv(x)
@@ -184,4 +190,3 @@ def _cond(input: Tensor, order, *, out=None):
 def cond(A, p=None, *, out=None):
     """The condition number of matrices by a norm, the spectral one by default."""
     return _cond(A, p if p is None or isinstance(p, str) else float(p), out=out)
-

@@ -1,4 +1,5 @@
 """What torch.linalg has of products and views, and approximations of low rank."""
+
 from __future__ import annotations
 
 from .._op import composite, registry, torch_op
@@ -97,6 +98,5 @@ def pca_lowrank(A, q=None, center=True, niter=2):
     rows, columns = A.shape[-2:]
     q = min(6, rows, columns) if q is None else q
     if not 0 <= q <= min(rows, columns):
-        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
-                         f"{min(rows, columns)}")
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(rows, columns)}")
     return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter=niter)

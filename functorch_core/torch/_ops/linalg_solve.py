@@ -1,4 +1,5 @@
 """Linear systems: solve, inverses, determinants, least squares, and what is made of them."""
+
 from __future__ import annotations
 
 import functools
@@ -14,8 +15,20 @@ from .linalg_checks import check_info, filled, matrices, require_inexact
 from .linalg_factor import lu_of, singular_info, singular_values
 from .matmul import broadcast_lead, chained, expanded_to, product
 from .values import (
-    aval_of, broadcast, cast, dt, full_like, like, name_of, p, stop_gradient, tied, total, wide,
-    wrap_dim)
+    aval_of,
+    broadcast,
+    cast,
+    dt,
+    full_like,
+    like,
+    name_of,
+    p,
+    stop_gradient,
+    tied,
+    total,
+    wide,
+    wrap_dim,
+)
 
 # ---- operands ------------------------------------------------------------------------------------
 
@@ -24,8 +37,10 @@ def stacked_together(name: str, a, b):
     """Matrices a and b with their leading dimensions broadcast together; one dtype."""
     x, y = aval_of(a), aval_of(b)
     if x.dtype != y.dtype:
-        raise RuntimeError(f"{name}: Expected A and B to have the same dtype, but found A of type "
-                           f"{name_of(a)} and B of type {name_of(b)} instead")
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type "
+            f"{name_of(a)} and B of type {name_of(b)} instead"
+        )
     lead = broadcast_lead(x.shape[:-2], y.shape[:-2])
     return (expanded_to(a, (*lead, *x.shape[-2:])), expanded_to(b, (*lead, *y.shape[-2:])))
 
@@ -47,21 +62,24 @@ def solved(a, b, left: bool = True):
 # ---- solve ---------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex,
-          node="linalg_solve_ex")
+@torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex, node="linalg_solve_ex")
 def _solve_ex(input: Tensor, B: Tensor, left):
     a = matrices(input, "linalg.solve", square=True)
     vector = _is_vector(aval_of(a), aval_of(B))
     if vector and not left:
-        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not "
-                           "supported "
-                           "for left=False. In this case linalg.solve is equivalent to B / "
-                           "A.squeeze(-1)")
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not "
+            "supported "
+            "for left=False. In this case linalg.solve is equivalent to B / "
+            "A.squeeze(-1)"
+        )
     b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
     side = -2 if left else -1
     if aval_of(b).ndim < 2 or aval_of(b).shape[side] != aval_of(a).shape[side]:
-        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation "
-                           f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(b)})")
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation "
+            f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(b)})"
+        )
     a, b = stacked_together("linalg.solve", a, b)
     out = solved(a, b, left)
     info = singular_info(lu_of(stop_gradient(a), True)[0])
@@ -98,13 +116,14 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
 def _solve_triangular(input: Tensor, B: Tensor, upper, left, unitriangular, *, out=None):
     a = matrices(input, "linalg.solve_triangular", square=True)
     if aval_of(B).ndim < 2:
-        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 "
-                           "dimensions.")
+        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
     side = -2 if left else -1
     if aval_of(B).shape[side] != aval_of(a).shape[side]:
-        raise RuntimeError("linalg.solve_triangular: Incompatible shapes of A and B for the "
-                           "equation "
-                           f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(B)})")
+        raise RuntimeError(
+            "linalg.solve_triangular: Incompatible shapes of A and B for the "
+            "equation "
+            f"{'AX = B' if left else 'XA = B'} ({_size(a)} and {_size(B)})"
+        )
     a, b = stacked_together("linalg.solve_triangular", a, B)
     return _triangular(a, b, upper, left, unitriangular)
 
@@ -121,8 +140,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 
 @torch_op(returns=named.triangular_solve)
-def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *,
-                     out=None):
+def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *, out=None):
     """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
     a, b = stacked_together("triangular_solve", A, input)
     out = _triangular(a, b, upper, True, unitriangular, transpose_a=transpose)
@@ -131,8 +149,7 @@ def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unit
 
 @torch_op(name="linalg_lu_solve", method=False, function=False)
 def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left, adjoint, *, out=None):
-    a, b = stacked_together("linalg.lu_solve", matrices(LU, "torch.linalg.lu_solve", square=True),
-                            B)
+    a, b = stacked_together("linalg.lu_solve", matrices(LU, "torch.linalg.lu_solve", square=True), B)
     if aval_of(pivots).dtype != dt.int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if not aval_of(b).size:
@@ -169,9 +186,9 @@ def _inv_ex(input: Tensor):
     return [p.inv(a), singular_info(lu_of(stop_gradient(a), True)[0])]
 
 
-NOT_INVERTIBLE = ("The diagonal element {info} is zero, the inversion could not be completed "
-                  "because the "
-                  "input matrix is singular.")
+NOT_INVERTIBLE = (
+    "The diagonal element {info} is zero, the inversion could not be completed because the input matrix is singular."
+)
 
 
 def inv(A, *, out=None):
@@ -202,6 +219,7 @@ def inverse(input, *, out=None):
 @functools.cache
 def _pinv(hermitian: bool) -> JvpRule:
     """The rule of Golub and Pereyra (1973): no derivative of singular vectors."""
+
     def rule(primals, tangents):
         a, t = primals[0], tangents[0]
         x = pinv_of(*primals, hermitian)
@@ -213,13 +231,13 @@ def _pinv(hermitian: bool) -> JvpRule:
         moved = p.add(moved, product(product(x, product(xh, th)), left))
         moved = p.add(moved, product(product(right, th), product(xh, x)))
         return [x], [moved]
+
     return JvpRule(rule, "pinv")
 
 
 def pinv_of(a, atol, rtol, hermitian: bool = False):
     """The pseudo-inverse of a value, with its rule."""
-    return custom_jvp(lambda *v: [_pseudo_inverse(*v, hermitian)], _pinv(hermitian),
-                      [a, atol, rtol])[0]
+    return custom_jvp(lambda *v: [_pseudo_inverse(*v, hermitian)], _pinv(hermitian), [a, atol, rtol])[0]
 
 
 def _eye(x, n: int):
@@ -251,14 +269,15 @@ def tolerances(a, atol, rtol):
 
     def spread(x):
         return expanded_to(cast(x, real), shape)
+
     if rtol is None:
         default = float(dt.finfo(real).eps) * max(a.shape[-2:])
         if atol is None:
             rtol = default
         else:  # a given atol above 0 leaves the relative one out
             given = spread(atol)
-            return given, p.select(p.gt(given, 0.), full_like(given, 0), full_like(given, default))
-    return spread(0. if atol is None else atol), spread(rtol)
+            return given, p.select(p.gt(given, 0.0), full_like(given, 0), full_like(given, default))
+    return spread(0.0 if atol is None else atol), spread(rtol)
 
 
 @torch_op(name="linalg_pinv", method=False, function=False)
@@ -280,7 +299,7 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
 @composite
 def pinverse(input, rcond=1e-15):
     """linalg.pinv under its old name."""
-    return _pinv_op(input, 0., rcond, False)
+    return _pinv_op(input, 0.0, rcond, False)
 
 
 # ---- determinants --------------------------------------------------------------------------------
@@ -339,7 +358,7 @@ def logdet(input: Tensor):
     sign, size = _slogdet_of(x)
     if aval_of(x).dtype in dt.COMPLEX:
         return p.add(p.log(sign), p.convert(size, dtype=aval_of(sign).dtype))
-    return p.select(p.lt(sign, 0.), full_like(size, math.nan), size)
+    return p.select(p.lt(sign, 0.0), full_like(size, math.nan), size)
 
 
 # ---- least squares -------------------------------------------------------------------------------
@@ -359,8 +378,10 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     eps = float(dt.finfo(real).eps)
     cut = eps * max(rows, columns) if rcond is None else (eps if rcond < 0 else rcond)
     if not aval_of(a).size:
-        x = p.add(filled(a, (*shape[:-2], columns, aval_of(b).shape[-1]), 0),
-                  filled(b, (*shape[:-2], columns, aval_of(b).shape[-1]), 0))
+        x = p.add(
+            filled(a, (*shape[:-2], columns, aval_of(b).shape[-1]), 0),
+            filled(b, (*shape[:-2], columns, aval_of(b).shape[-1]), 0),
+        )
         rank = p.full(shape[:-2], 0, dt.int64)
         values = p.full((*shape[:-2], 0), 0, real)
     else:
@@ -376,8 +397,12 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
         apart = total(p.mul(size, size), (aval_of(size).ndim - 2,))
     if vector:
         x = p.squeeze(x, dims=(aval_of(x).ndim - 1,))
-    return [x, apart, p.full((0,), 0, dt.int64) if driver == "gels" else rank,
-            values if driver in ("gelsd", "gelss") else none]
+    return [
+        x,
+        apart,
+        p.full((0,), 0, dt.int64) if driver == "gels" else rank,
+        values if driver in ("gelsd", "gelss") else none,
+    ]
 
 
 def lstsq(A, B, rcond=None, *, driver=None, out=None):
@@ -388,9 +413,7 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
     """
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
-        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, "
-                           "gelsd,"
-                           " gelss)")
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     solution, residuals, rank, values = _lstsq(A, B, rcond, driver)
     if residuals.numel() and rank.numel() and is_readable(rank):
         if (rank._array() < A.shape[-1]).any():
@@ -405,8 +428,7 @@ def _rank(values, atol, rtol):
     if not aval_of(values).shape[last]:
         return p.full(aval_of(values).shape[:-1], 0, dt.int64)
     limit = p.max(atol, p.mul(rtol, p.reduce_max(values, axes=(last,))))
-    above = p.gt(values, p.broadcast_in_dim(limit, shape=aval_of(values).shape,
-                                            dims=tuple(range(last))))
+    above = p.gt(values, p.broadcast_in_dim(limit, shape=aval_of(values).shape, dims=tuple(range(last))))
     return total(p.convert(above, dtype=dt.int64), (last,))
 
 
@@ -423,7 +445,7 @@ def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=
 def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False, out=None):
     """How many singular values exceed max(atol, rtol * the largest)."""
     if tol is not None:
-        atol, rtol = tol, 0.
+        atol, rtol = tol, 0.0
     return _matrix_rank(A, atol, rtol, hermitian, out=out)
 
 
@@ -444,9 +466,9 @@ def matrix_exp(input: Tensor):
     tensor([[1.]])
     """
     if aval_of(input).dtype not in dt.INEXACT:
-        raise RuntimeError("linalg.matrix_exp: Expected a floating point or complex tensor as "
-                           "input. "
-                           f"Got {name_of(input)}")
+        raise RuntimeError(
+            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {name_of(input)}"
+        )
     x = matrices(wide(input), "linalg.matrix_exp", square=True)
     return like(_exponential(x), input) if aval_of(x).size else input
 
@@ -467,6 +489,7 @@ def _exponential(x):
         going = p.lt(p.broadcast_in_dim(xs[0], shape=aval_of(norm).shape, dims=()), halvings)
         mask = _per_matrix(going, a.shape)
         return [p.select(mask, product(carry[0], carry[0]), carry[0])], []
+
     return scan(square, [y], [steps])[0][0]
 
 
@@ -495,16 +518,15 @@ def _taylor(x):
 @torch_op(name="linalg_multi_dot", method=False, function=False)
 def _multi_dot(tensors: Tensors, *, out=None):
     if len(tensors) < 2:
-        raise RuntimeError("multi_dot(): expected at least 2 tensors but got "
-                           f"{len(tensors)}")
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     first, last = aval_of(tensors[0]), aval_of(tensors[-1])
     for i, x in enumerate(tensors):
         allowed = (1, 2) if i in (0, len(tensors) - 1) else (2,)
         if aval_of(x).ndim not in allowed:
             which = "the first" if i == 0 else "the last" if i == len(tensors) - 1 else i
-            raise RuntimeError(f"multi_dot(): {which} tensor must be "
-                               f"{'1D or ' * (len(allowed) - 1)}2D "
-                               f"but got {aval_of(x).ndim}D")
+            raise RuntimeError(
+                f"multi_dot(): {which} tensor must be {'1D or ' * (len(allowed) - 1)}2D but got {aval_of(x).ndim}D"
+            )
     tensors = list(tensors)
     if first.ndim == 1:
         tensors[0] = p.expand_dims(tensors[0], dims=(0,))
@@ -512,11 +534,13 @@ def _multi_dot(tensors: Tensors, *, out=None):
         tensors[-1] = p.expand_dims(tensors[-1], dims=(1,))
     for x, y in zip(tensors, tensors[1:]):
         if aval_of(x).shape[1] != aval_of(y).shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {tensors.index(x)} and {tensors.index(y)} "
-                               "with "
-                               f"shapes {list(aval_of(x).shape)} and {list(aval_of(y).shape)} "
-                               "cannot be "
-                               "multiplied")
+            raise RuntimeError(
+                f"multi_dot(): tensors {tensors.index(x)} and {tensors.index(y)} "
+                "with "
+                f"shapes {list(aval_of(x).shape)} and {list(aval_of(y).shape)} "
+                "cannot be "
+                "multiplied"
+            )
     result = chained(tensors)
     shape = aval_of(result).shape
     keep = tuple(n for n, v in zip(shape, (first, last)) if v.ndim == 2)
@@ -534,9 +558,11 @@ def tensorinv(A, ind=2, *, out=None):
         raise RuntimeError("Expected a strictly positive integer for 'ind'")
     rows, columns = A.shape[:ind], A.shape[ind:]
     if math.prod(rows) != math.prod(columns):
-        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
-                           f"prod(self.shape[:ind]), but got {math.prod(columns)} != "
-                           f"{math.prod(rows)}")
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {math.prod(columns)} != "
+            f"{math.prod(rows)}"
+        )
     result = inv(A.reshape(math.prod(rows), math.prod(columns))).reshape(*columns, *rows)
     return result if out is None else write_out("linalg_tensorinv", out, result)
 
@@ -545,12 +571,14 @@ def tensorsolve(A, B, dims=None, *, out=None):
     """X with tensordot(A, X, X.ndim) = B."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
-    shape = A.shape[B.ndim:]
-    if math.prod(shape) != math.prod(A.shape[:B.ndim]):
-        raise RuntimeError("Expected self to satisfy the requirement "
-                           "prod(self.shape[other.ndim:]) == "
-                           f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != "
-                           f"{math.prod(A.shape[:B.ndim])}")
+    shape = A.shape[B.ndim :]
+    if math.prod(shape) != math.prod(A.shape[: B.ndim]):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement "
+            "prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {math.prod(shape)} != "
+            f"{math.prod(A.shape[: B.ndim])}"
+        )
     flat = A.reshape(math.prod(shape), math.prod(shape))
     result = solve(flat, B.reshape(-1)).reshape(shape)
     return result if out is None else write_out("linalg_tensorsolve", out, result)
@@ -559,9 +587,11 @@ def tensorsolve(A, B, dims=None, *, out=None):
 @torch_op(name="linalg_vecdot", method=False, function=False)
 def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     if aval_of(input).dtype != aval_of(y).dtype:
-        raise RuntimeError("linalg.vecdot: Expected x and y to have the same dtype, but found x "
-                           "of type "
-                           f"{name_of(input)} and y of type {name_of(y)} instead")
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x "
+            "of type "
+            f"{name_of(input)} and y of type {name_of(y)} instead"
+        )
     x = p.conj(input) if aval_of(input).dtype in dt.COMPLEX else input
     x, y = broadcast([x, y])
     d = wrap_dim(dim, aval_of(x).ndim)
@@ -572,4 +602,3 @@ def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
 def vecdot(x, y, *, dim=-1, out=None):
     """Sums of conj(x) * y along a dimension."""
     return _vecdot(x, y, dim, out=out)
-

@@ -1,4 +1,5 @@
 """torch.lobpcg: a few of the largest or smallest eigenpairs of a big symmetric matrix."""
+
 from __future__ import annotations
 
 import math
@@ -8,13 +9,29 @@ from ..autograd.modes import no_grad
 from .linalg_factor import eigh
 
 MOST_STEPS = 1000
-TOO_SMALL = ("LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than "
-             "3 x the number of requested eigenpairs (={n})")
+TOO_SMALL = (
+    "LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than "
+    "3 x the number of requested eigenpairs (={n})"
+)
 
 
 @composite(method=False)
-def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None,
-           method=None, tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
+def lobpcg(
+    A,
+    k=None,
+    B=None,
+    X=None,
+    n=None,
+    iK=None,
+    niter=None,
+    tol=None,
+    largest=None,
+    method=None,
+    tracker=None,
+    ortho_iparams=None,
+    ortho_fparams=None,
+    ortho_bparams=None,
+):
     """(k eigenvalues, eigenvectors as columns) with A x = e B x, by Knyazev's locally optimal
     conjugate gradients; iK approximates the inverse of A. It has no derivative here.
 
@@ -23,21 +40,19 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     9.0
     """
     if A.requires_grad or (B is not None and B.requires_grad):
-        raise NotImplementedError("torch.lobpcg has no derivative here: use linalg.eigh, or detach "
-                                  "its operands")
+        raise NotImplementedError("torch.lobpcg has no derivative here: use linalg.eigh, or detach its operands")
     k = (1 if X is None else X.shape[-1]) if k is None else k
     n = (k if X is None else X.shape[-1]) if n is None else n
     rows = A.shape[-1]
     if rows < 3 * n:
         raise ValueError(TOO_SMALL.format(m=rows, n=n))
     limit = MOST_STEPS if niter is None or niter < 0 else niter
-    tol = _epsilon(A) ** .5 if tol is None else tol
+    tol = _epsilon(A) ** 0.5 if tol is None else tol
     with no_grad():
         if A.ndim == 2:
             return _solve(A, k, B, X, n, iK, limit, tol, largest, tracker)
         lead = tuple(A.shape[:-2])
-        each = [_solve(*one, limit, tol, largest, tracker)
-                for one in _one_by_one(A, k, B, X, n, iK)]
+        each = [_solve(*one, limit, tol, largest, tracker) for one in _one_by_one(A, k, B, X, n, iK)]
         values, vectors = (registry["stack"]([e[i] for e in each]) for i in (0, 1))
     return values.reshape((*lead, k)), vectors.reshape((*lead, rows, k))
 
@@ -45,6 +60,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
 def _epsilon(A) -> float:
     """The distance from 1 to the next number of A's dtype."""
     from .._types import finfo
+
     return finfo(A.dtype).eps
 
 
@@ -54,6 +70,7 @@ def _one_by_one(A, k, B, X, n, iK):
 
     def parts(x):
         return [None] * count if x is None else list(x.reshape((count, *x.shape[-2:])))
+
     for a, b, x, i in zip(*map(parts, (A, B, X, iK))):
         yield a, k, b, x, n, i
 
@@ -63,7 +80,7 @@ def _orthonormal(S, BS):
 
     By the eigenvectors of the Gram matrix (Stathopoulos and Wu's SVQB).
     """
-    scale = (S * BS).sum(0).clamp(min=0).rsqrt().nan_to_num(posinf=0.)
+    scale = (S * BS).sum(0).clamp(min=0).rsqrt().nan_to_num(posinf=0.0)
     gram = (S * scale).mT @ (BS * scale)
     sizes, vectors = eigh((gram + gram.mT) / 2)
     kept = sizes > sizes.max() * _epsilon(S) * len(sizes)

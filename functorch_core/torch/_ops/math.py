@@ -1,4 +1,5 @@
 """Elementwise functions: exponentials, logarithms, trigonometry, rounding."""
+
 from __future__ import annotations
 
 import functools
@@ -30,23 +31,23 @@ rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.")
 sin = unary("sin", p.sin, "The sine, elementwise.")
 cos = unary("cos", p.cos, "The cosine, elementwise.")
 tan = unary("tan", p.tan, "The tangent, elementwise.")
-asin = unary("asin", subgradients.asin, "The angle in [-pi/2, pi/2] whose sine is input.",
-             aliases=("arcsin",))
-acos = unary("acos", subgradients.acos, "The angle in [0, pi] whose cosine is input.",
-             aliases=("arccos",))
-atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.",
-             aliases=("arctan",))
+asin = unary("asin", subgradients.asin, "The angle in [-pi/2, pi/2] whose sine is input.", aliases=("arcsin",))
+acos = unary("acos", subgradients.acos, "The angle in [0, pi] whose cosine is input.", aliases=("arccos",))
+atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.", aliases=("arctan",))
 sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.")
 cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.")
 tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.")
 asinh = unary("asinh", p.asinh, "The inverse hyperbolic sine, elementwise.", aliases=("arcsinh",))
-acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.",
-              aliases=("arccosh",))
-atanh = unary("atanh", subgradients.atanh, "The inverse hyperbolic tangent, elementwise.",
-              aliases=("arctanh",))
-atan2 = binary("atan2", widened(subgradients.angle_of),
-               "The angle of the point (other, input), elementwise.", floats=True,
-               dtypes=d.FLOATS, aliases=("arctan2",))
+acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.", aliases=("arccosh",))
+atanh = unary("atanh", subgradients.atanh, "The inverse hyperbolic tangent, elementwise.", aliases=("arctanh",))
+atan2 = binary(
+    "atan2",
+    widened(subgradients.angle_of),
+    "The angle of the point (other, input), elementwise.",
+    floats=True,
+    dtypes=d.FLOATS,
+    aliases=("arctan2",),
+)
 
 
 def _no_complex(name: str, apply):
@@ -54,27 +55,28 @@ def _no_complex(name: str, apply):
         if x.aval.dtype in dt.COMPLEX:
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return apply(x)
+
     return checked
 
 
-deg2rad = unary("deg2rad", _no_complex("deg2rad", lambda x: p.mul(x, math.pi / 180)),
-                "Degrees as radians, elementwise.")
-rad2deg = unary("rad2deg", _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.pi)),
-                "Radians as degrees, elementwise.")
+deg2rad = unary(
+    "deg2rad", _no_complex("deg2rad", lambda x: p.mul(x, math.pi / 180)), "Degrees as radians, elementwise."
+)
+rad2deg = unary(
+    "rad2deg", _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.pi)), "Radians as degrees, elementwise."
+)
 
 
-sinc = unary("sinc", widened(subgradients.sinc),
-             "sin(pi input) / (pi input), elementwise; 1 at 0.")
+sinc = unary("sinc", widened(subgradients.sinc), "sin(pi input) / (pi input), elementwise; 1 at 0.")
 
 # ---- error function, sigmoid ---------------------------------------------------------------------
 
 sigmoid = unary("sigmoid", p.logistic, "1 / (1 + exp(-input)), elementwise.")
-erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS,
-            kernel="erf_vml_cpu")
-erfc = unary("erfc", p.erfc, "1 - erf(input), elementwise, accurate for large input.",
-             dtypes=d.FLOATS, kernel="erfc_vml_cpu")
-erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d.FLOATS,
-               kernel="erfinv_vml_cpu")
+erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS, kernel="erf_vml_cpu")
+erfc = unary(
+    "erfc", p.erfc, "1 - erf(input), elementwise, accurate for large input.", dtypes=d.FLOATS, kernel="erfc_vml_cpu"
+)
+erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d.FLOATS, kernel="erfinv_vml_cpu")
 
 
 @functools.cache
@@ -91,6 +93,7 @@ def _logit(eps: float | None) -> Derived:
         inside = p.and_(p.ge(x, low), p.le(x, high))
         slope = p.div(1, p.mul(x, p.sub(1, x)))
         return p.mul(t, p.select(inside, slope, like(x, outside)))
+
     return Derived(value, tangent)
 
 
@@ -123,12 +126,14 @@ def _log2_1p(x):
     return p.mul(p.log1p(x), 1 / math.log(2))
 
 
-_log_sum = subgradients.log_sum(p.exp, p.log1p, 1.)
+_log_sum = subgradients.log_sum(p.exp, p.log1p, 1.0)
 _log2_sum = subgradients.log_sum(p.exp2, _log2_1p, math.log(2))
-logaddexp = binary("logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.",
-                   dtypes=d.INEXACT, inplace=False)
-logaddexp2 = binary("logaddexp2", widened(_log2_sum),
-                    "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False)
+logaddexp = binary(
+    "logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.", dtypes=d.INEXACT, inplace=False
+)
+logaddexp2 = binary(
+    "logaddexp2", widened(_log2_sum), "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False
+)
 
 # ---- rounding ------------------------------------------------------------------------------------
 
@@ -138,20 +143,20 @@ def _rounding(name: str, apply):
         if x.aval.dtype in dt.COMPLEX:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         return x if x.aval.dtype in dt.INTEGER else d.flat(apply(x), x)
+
     return checked
 
 
 def _declare_rounding(name: str, apply, doc: str, **forms):
-    return unary(name, _rounding(name, apply), doc, floats=False, dtypes=d.NUMERIC,
-                 kernel=f"{name}_vml_cpu", **forms)
+    return unary(name, _rounding(name, apply), doc, floats=False, dtypes=d.NUMERIC, kernel=f"{name}_vml_cpu", **forms)
 
 
 floor = _declare_rounding("floor", p.floor, "The greatest whole number not above input.")
 ceil = _declare_rounding("ceil", p.ceil, "The least whole number not below input.")
-trunc = _declare_rounding("trunc", p.trunc, "input without its fraction, elementwise.",
-                          aliases=("fix",))
-frac = unary("frac", widened(lambda x: p.sub(x, p.trunc(x))), "The fraction, with input's sign.",
-             floats=False, dtypes=d.FLOATS)
+trunc = _declare_rounding("trunc", p.trunc, "input without its fraction, elementwise.", aliases=("fix",))
+frac = unary(
+    "frac", widened(lambda x: p.sub(x, p.trunc(x))), "The fraction, with input's sign.", floats=False, dtypes=d.FLOATS
+)
 
 
 @torch_op(inplace=True)
@@ -165,12 +170,12 @@ def round(input: Tensor, *, decimals=0, out=None):
     if input.aval.dtype in dt.INTEGER:
         if decimals:
             raise NotImplementedError(
-                d.NOT_IMPLEMENTED.format(kernel="round_vml_cpu",
-                                         dtype=d.scalar_name(input.aval.dtype)))
+                d.NOT_IMPLEMENTED.format(kernel="round_vml_cpu", dtype=d.scalar_name(input.aval.dtype))
+            )
         return input
     if not decimals:
         return d.flat(p.round(input), input)
-    scale = 10. ** abs(decimals)
+    scale = 10.0 ** abs(decimals)
     if decimals > 0:
         rounded = widened(lambda x: p.div(p.round(p.mul(x, scale)), scale))(input)
     else:
@@ -181,9 +186,15 @@ def round(input: Tensor, *, decimals=0, out=None):
 # ---- products with logarithms --------------------------------------------------------------------
 
 
-xlogy = binary("xlogy", widened(subgradients.xlogy),
-               "input * log(other), elementwise; 0 where input is 0.",
-               left="Operand", right="Operand", floats=True, dtypes=d.FLOATS)
+xlogy = binary(
+    "xlogy",
+    widened(subgradients.xlogy),
+    "input * log(other), elementwise; 0 where input is 0.",
+    left="Operand",
+    right="Operand",
+    floats=True,
+    dtypes=d.FLOATS,
+)
 
 # ---- repair --------------------------------------------------------------------------------------
 
@@ -197,4 +208,4 @@ def nan_to_num(input: Tensor, nan=None, posinf=None, neginf=None, *, out=None):
     """
     if input.aval.dtype not in dt.INEXACT:
         return input
-    return ew.nan_to_num(input, nan=0. if nan is None else nan, posinf=posinf, neginf=neginf)
+    return ew.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)

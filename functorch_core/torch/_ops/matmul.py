@@ -1,4 +1,5 @@
 """Products: matmul and its special cases, linear, einsum and what is made of them."""
+
 from __future__ import annotations
 
 import math
@@ -8,9 +9,7 @@ from ...ops.linear_algebra import diagonal_of, einsum_plan
 from ...ops.promotion import broadcast_shapes
 from .._op import composite, torch_op
 from .._promotion import _explain, promote
-from .values import (
-    aval_of, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, tied, total,
-    wrap_dim)
+from .values import aval_of, dt, expanded, iota_along, name_of, p, require_same_dtype, scalar, tied, total, wrap_dim
 
 # ---- checks --------------------------------------------------------------------------------------
 
@@ -20,8 +19,7 @@ EXPECTED_SCALAR = "expected scalar type {x} but found {y}"
 VECTOR_ALIKE = "addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"
 SELF_AND_MAT2 = "self and mat2 must have the same dtype, but got {x} and {y}"
 MAT1_AND_MAT2 = "mat1 and mat2 must have the same dtype, but got {x} and {y}"
-DIFFER = {"bmm": EXPECTED_SCALAR, "addbmm": EXPECTED_SCALAR, "addmv_impl_cpu": VECTOR_ALIKE,
-          "inner": BOTH_ALIKE}
+DIFFER = {"bmm": EXPECTED_SCALAR, "addbmm": EXPECTED_SCALAR, "addmv_impl_cpu": VECTOR_ALIKE, "inner": BOTH_ALIKE}
 
 
 def check_product(x, y, kernel: str = "addmm_impl_cpu_"):
@@ -31,7 +29,7 @@ def check_product(x, y, kernel: str = "addmm_impl_cpu_"):
     require_same_dtype(x, y)
     if aval_of(x).dtype == dt.bool_:
         kernel = "addmm_impl_cpu_" if kernel == "inner" else kernel
-        raise NotImplementedError(f'"{kernel}" not implemented for \'Bool\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def need_ndim(message: str, *wanted):
@@ -44,8 +42,9 @@ def need_ndim(message: str, *wanted):
 def check_inner(a_shape, b_shape):
     """RuntimeError unless an (n, k) and a (k, m) matrix fit."""
     if a_shape[1] != b_shape[0]:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
-                           f"({a_shape[0]}x{a_shape[1]} and {b_shape[0]}x{b_shape[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a_shape[0]}x{a_shape[1]} and {b_shape[0]}x{b_shape[1]})"
+        )
 
 
 # ---- matmul --------------------------------------------------------------------------------------
@@ -67,8 +66,7 @@ def product(x, y):
     """matmul of values."""
     a, b = aval_of(x), aval_of(y)
     if not a.ndim or not b.ndim:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
-                           f"{a.ndim}D and {b.ndim}D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if a.ndim == b.ndim == 1:
         return _inner_product("dot", x, y)
     check_product(x, y, "addmv_impl_cpu" if b.ndim == 1 else "addmm_impl_cpu_")
@@ -102,23 +100,27 @@ def broadcast_lead(a, b) -> tuple[int, ...]:
 def _check_matmul(a, b):
     if len(a) == len(b) == 1:
         if a != b:
-            raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src "
-                               f"[{b[0]}]"
-                               f" to have the same number of elements, but got {a[0]} and {b[0]} "
-                               "elements respectively")
+            raise RuntimeError(
+                f"inconsistent tensor size, expected tensor [{a[0]}] and src "
+                f"[{b[0]}]"
+                f" to have the same number of elements, but got {a[0]} and {b[0]} "
+                "elements respectively"
+            )
     elif len(b) == 1:
         if a[-1] != b[0]:
-            raise RuntimeError(f"size mismatch, got input ({math.prod(a[:-1])}), mat "
-                               f"({math.prod(a[:-1])}x{a[-1]}), vec ({b[0]})")
+            raise RuntimeError(
+                f"size mismatch, got input ({math.prod(a[:-1])}), mat ({math.prod(a[:-1])}x{a[-1]}), vec ({b[0]})"
+            )
     elif len(a) <= 2 or len(b) == 2:
         rows = math.prod(a[:-1])
         if a[-1] != b[-2]:
-            raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
-                               f"({rows}x{a[-1]} and {b[-2]}x{b[-1]})")
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {b[-2]}x{b[-1]})")
     elif a[-1] != b[-2]:
         lead = math.prod(broadcast_lead(a[:-2], b[:-2]))
-        raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
-                           f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}].")
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}]."
+        )
 
 
 @torch_op
@@ -159,8 +161,10 @@ def batch_product(x, y):
     """bmm of values."""
     a, b = aval_of(x).shape, aval_of(y).shape
     if a[0] != b[0] or a[2] != b[1]:
-        raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
-                           f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
     check_product(x, y, "bmm")
     return p.dot_general(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
 
@@ -181,8 +185,9 @@ def matrix_vector(x, y):
     if a.ndim != 2 or b.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x"
-                           f"{a.shape[1]}), vec ({b.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})"
+        )
     check_product(x, y, "addmv_impl_cpu")
     return p.dot_general(x, y, contract=((1,), (0,)))
 
@@ -192,15 +197,18 @@ def _inner_product(name: str, x, y):
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
     if a.dtype != b.dtype:
-        raise RuntimeError(f"{name} : expected both vectors to have same dtype, but found "
-                           f"{name_of(x)} and {name_of(y)}")
+        raise RuntimeError(
+            f"{name} : expected both vectors to have same dtype, but found {name_of(x)} and {name_of(y)}"
+        )
     if a.shape != b.shape:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a.size}] and src "
-                           f"[{b.size}]"
-                           f" to have the same number of elements, but got {a.size} and {b.size} "
-                           "elements respectively")
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.size}] and src "
+            f"[{b.size}]"
+            f" to have the same number of elements, but got {a.size} and {b.size} "
+            "elements respectively"
+        )
     if a.dtype == dt.bool_:
-        raise NotImplementedError(f'"{name}" not implemented for \'Bool\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
     return p.dot_general(x, y, contract=((0,), (0,)))
 
 
@@ -236,8 +244,10 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     if not a.ndim or not b.ndim:
         return p.mul(*promote(input, other))
     if a.shape[-1] != b.shape[-1]:
-        raise RuntimeError("inner() the last dimension must match on both input tensors but got "
-                           f"shapes {list(a.shape)} and {list(b.shape)}")
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got "
+            f"shapes {list(a.shape)} and {list(b.shape)}"
+        )
     check_product(input, other, "inner")
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
@@ -257,8 +267,9 @@ def outer_product(x, y):
     """outer of values, promoted."""
     for i, v in ((1, x), (2, y)):
         if aval_of(v).ndim != 1:
-            raise RuntimeError(f"outer: Expected 1-D argument {'self' if i == 1 else 'vec2'}, but "
-                               f"got {aval_of(v).ndim}-D")
+            raise RuntimeError(
+                f"outer: Expected 1-D argument {'self' if i == 1 else 'vec2'}, but got {aval_of(v).ndim}-D"
+            )
     x, y = p.expand_dims(x, dims=(1,)), p.expand_dims(y, dims=(0,))
     return p.mul(*promote(x, y))
 
@@ -286,16 +297,20 @@ def expanded_to(x, shape):
     a = aval_of(x)
     lead = len(shape) - a.ndim
     if lead < 0:
-        raise RuntimeError(f"expand({_type_name(x)}{{{list(a.shape)}}}, size={list(shape)}): the "
-                           f"number of sizes provided ({len(shape)}) must be greater or equal to "
-                           f"the number of dimensions in the tensor ({a.ndim})")
+        raise RuntimeError(
+            f"expand({_type_name(x)}{{{list(a.shape)}}}, size={list(shape)}): the "
+            f"number of sizes provided ({len(shape)}) must be greater or equal to "
+            f"the number of dimensions in the tensor ({a.ndim})"
+        )
     for d, n in enumerate(a.shape):
         if n not in (1, shape[lead + d]):
-            raise RuntimeError(f"The expanded size of the tensor ({shape[lead + d]}) must match "
-                               "the "
-                               f"existing size ({n}) at non-singleton dimension {lead + d}.  "
-                               "Target "
-                               f"sizes: {list(shape)}.  Tensor sizes: {list(a.shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[lead + d]}) must match "
+                "the "
+                f"existing size ({n}) at non-singleton dimension {lead + d}.  "
+                "Target "
+                f"sizes: {list(shape)}.  Tensor sizes: {list(a.shape)}"
+            )
     return expanded(x, shape)
 
 
@@ -316,8 +331,7 @@ def _check_scale(name: str, number, x):
 
 
 @torch_op(inplace=True)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-          out=None):
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
     >>> torch.addmm(torch.ones(1), torch.ones(2, 3), torch.ones(3, 2))
@@ -339,8 +353,7 @@ def _check_addmm(input, mat1, mat2):
 
 
 @torch_op(inplace=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1,
-          out=None):
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
     >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
@@ -350,8 +363,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
 
 
 @torch_op(inplace=True, aliases=())
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-         out=None):
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
     >>> torch.addr(torch.zeros(2, 2), torch.ones(2), torch.ones(2))
@@ -373,9 +385,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
 def _need_integers(beta, alpha):
     for name, number in (("beta", beta), ("alpha", alpha)):
         if getattr(number, "kind", type(number)) is float:
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
-                               "floating "
-                               "point number.")
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
 
 
 def _addr_of_bools(input, products, beta, alpha):
@@ -385,8 +395,7 @@ def _addr_of_bools(input, products, beta, alpha):
 
 
 @torch_op(inplace=True)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-            out=None):
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
     >>> torch.baddbmm(torch.ones(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1)).shape
@@ -398,8 +407,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 
 
 @torch_op(inplace=True)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1,
-           out=None):
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.
 
     >>> torch.addbmm(torch.zeros(1), torch.ones(2, 1, 3), torch.ones(2, 3, 1))
@@ -409,8 +417,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
     need_ndim("batch2 must be a 3D tensor", (batch2, 3))
     a, b = aval_of(batch1).shape, aval_of(batch2).shape
     if a[0] != b[0]:
-        raise RuntimeError("batch1 and batch2 must have same number of batches, got "
-                           f"{a[0]} and {b[0]}")
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {a[0]} and {b[0]}")
     if a[2] != b[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     check_product(batch1, batch2, "addbmm")
@@ -431,14 +438,12 @@ def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """
     a, w = aval_of(input), aval_of(weight)
     if w.ndim not in (1, 2):
-        raise RuntimeError("linear(): argument 'weight' must be 1-D or 2-D, got "
-                           f"{w.ndim}-D")
+        raise RuntimeError(f"linear(): argument 'weight' must be 1-D or 2-D, got {w.ndim}-D")
     if bias is not None and a.ndim == w.ndim == 2:
         _check_addmm(bias, input, weight)
     check_product(input, weight)
     if not a.ndim:
-        raise RuntimeError("both arguments to matmul need to be at least 1D, but they are "
-                           f"{a.ndim}D and {w.ndim}D")
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {w.ndim}D")
     if a.shape[-1] != w.shape[-1]:
         _explain_linear(a.shape, w.shape)
     # The dot's own lowering collapses the leading dimensions: 4.6 -> 2.05 ms for an MLP block.
@@ -453,8 +458,7 @@ def _explain_linear(a, w):
     rows = math.prod(a[:-1])
     if len(w) == 1:
         raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec ({w[0]})")
-    raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
-                       f"({rows}x{a[-1]} and {w[1]}x{w[0]})")
+    raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
 
 
 @torch_op(method=False)
@@ -466,12 +470,14 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: MaybeTensor =
     """
     a, b, w = aval_of(input1), aval_of(input2), aval_of(weight)
     if a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
-        raise RuntimeError("bilinear(): input batch dimensions do not match: got "
-                           f"{list(a.shape[:-1])} and {list(b.shape[:-1])}")
+        raise RuntimeError(
+            f"bilinear(): input batch dimensions do not match: got {list(a.shape[:-1])} and {list(b.shape[:-1])}"
+        )
     for i, (v, n) in enumerate(((a, w.shape[1]), (b, w.shape[2])), 1):
         if v.shape[-1] != n:
-            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got "
-                               f"{v.shape[-1]} but expected {n}")
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {v.shape[-1]} but expected {n}"
+            )
     rows = math.prod(a.shape[:-1])
     x, y = p.reshape(input1, shape=(rows, w.shape[1])), p.reshape(input2, shape=(rows, w.shape[2]))
     half = p.dot_general(x, weight, contract=((1,), (1,)))  # rows, out, in2
@@ -494,11 +500,12 @@ def einsum(*args):
     tensor([3., 3.])
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or "
-                         "at "
-                         "least one operand and its subscripts list")
-    equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (
-        args[0], list(args[1:]))
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or "
+            "at "
+            "least one operand and its subscripts list"
+        )
+    equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (args[0], list(args[1:]))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
     return _einsum_op(operands, equation.replace(" ", ""))
@@ -506,19 +513,20 @@ def einsum(*args):
 
 def _from_sublists(args) -> tuple[str, list]:
     """The equation and operands of (operand, labels, operand, labels, ..., [labels of result])."""
+
     def text(labels):
         return "".join("..." if n is Ellipsis else _label(n) for n in labels)
+
     pairs = len(args) // 2
-    equation = ",".join(text(labels) for labels in args[1:2 * pairs:2])
+    equation = ",".join(text(labels) for labels in args[1 : 2 * pairs : 2])
     if len(args) % 2:
         equation += "->" + text(args[-1])
-    return equation, list(args[:2 * pairs:2])
+    return equation, list(args[: 2 * pairs : 2])
 
 
 def _label(n: int) -> str:
     if not 0 <= n < 52:
-        raise RuntimeError("einsum(): subscript in subscript list is not within the valid range "
-                           "[0, 52)")
+        raise RuntimeError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
     return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
 
 
@@ -528,8 +536,10 @@ def _conflict(equation: str, shapes) -> str | None:
     for k, (labels, shape) in enumerate(zip(equation.partition("->")[0].split(","), shapes)):
         for label, n in zip(labels, shape if "..." not in labels else ()):
             if n != 1 and seen.setdefault(label, n) != n:
-                return (f"subscript {label} has size {n} for operand {k} which does not broadcast "
-                        f"with previously seen size {seen[label]}")
+                return (
+                    f"subscript {label} has size {n} for operand {k} which does not broadcast "
+                    f"with previously seen size {seen[label]}"
+                )
     return None
 
 
@@ -538,7 +548,7 @@ def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
         require_same_dtype(operands[0], x, EXPECTED_SCALAR, name_of)
     if len(operands) > 1 and aval_of(operands[0]).dtype == dt.bool_:
-        raise NotImplementedError('"bmm" not implemented for \'Bool\'')
+        raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
     shapes = tuple(aval_of(x).shape for x in operands)
     try:
         parsed, path = einsum_plan(equation, shapes, "auto")
@@ -556,14 +566,14 @@ def tensordot(a, b, dims=2, out=None):
             [3., 3.]])
     """
     from .._op import write_out
+
     if not isinstance(dims, (list, tuple)) and hasattr(dims, "tolist"):
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
-            raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got dims="
-                               f"{dims}")
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     of_a, of_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     result = _tensordot(a, b, tuple(of_a), tuple(of_b))
@@ -587,9 +597,11 @@ def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
         elif m == 1:
             input, a = _summed_to_one(input, i)
         else:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in "
-                               "dim "
-                               f"{i} and second has size {m} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in "
+                "dim "
+                f"{i} and second has size {m} in dim {j}"
+            )
     check_product(input, other)
     return p.dot_general(input, other, contract=(of_a, of_b))
 
@@ -607,6 +619,7 @@ def chain_matmul(*matrices, out=None):
     torch.Size([2, 4])
     """
     from .._op import write_out
+
     result = _chain(list(matrices)) if len(matrices) > 1 else matrices[0]
     return result if out is None else write_out("chain_matmul", out, result)
 
@@ -625,8 +638,7 @@ def chained(matrices):
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            costs = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
-                     for k in range(i, j)]
+            costs = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
             cost[i, j], split[i, j] = min(costs)
 
     def build(i, j):
@@ -634,6 +646,7 @@ def chained(matrices):
             return matrices[i]
         k = split[i, j]
         return matrix_product(build(i, k), build(k + 1, j))
+
     return build(0, n - 1)
 
 
@@ -676,9 +689,7 @@ def check_cross(a, b, dim: int):
     """RuntimeError unless both shapes have 3 along a dimension."""
     d = wrap_dim(dim, len(a))
     if a[d] != 3 or b[d] != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} "
-                           "and "
-                           f"{b[d]}")
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a[d]} and {b[d]}")
 
 
 def cross_product(x, y, dim: int):
@@ -692,8 +703,8 @@ def cross_product(x, y, dim: int):
 
     def part(v, i):
         return p.slice_in_dim(v, start=i, limit=i + 1, dimension=d)
-    parts = [p.sub(p.mul(part(x, i), part(y, j)), p.mul(part(x, j), part(y, i)))
-             for i, j in ((1, 2), (2, 0), (0, 1))]
+
+    parts = [p.sub(p.mul(part(x, i), part(y, j)), p.mul(part(x, j), part(y, i))) for i, j in ((1, 2), (2, 0), (0, 1))]
     return p.concatenate(*parts, dimension=d)
 
 
@@ -706,8 +717,7 @@ def trace(input: Tensor):
     """
     a = aval_of(input)
     if a.ndim != 2:
-        raise RuntimeError("trace: expected a matrix, but got tensor with dim "
-                           f"{a.ndim}")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {a.ndim}")
     diagonal = diagonal_of(input)
     if a.dtype in dt.INTEGER | {dt.bool_}:
         diagonal = p.convert(diagonal, dtype=dt.int64)
@@ -728,12 +738,13 @@ def powered(x, n: int):
     """linalg.matrix_power of values, by repeated squaring."""
     a = aval_of(x)
     if a.ndim < 2:
-        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 "
-                           "dimensions.")
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError("linalg.matrix_power: A must be batches of square matrices, but they "
-                           "are "
-                           f"{a.shape[-2]} by {a.shape[-1]} matrices")
+        raise RuntimeError(
+            "linalg.matrix_power: A must be batches of square matrices, but they "
+            "are "
+            f"{a.shape[-2]} by {a.shape[-1]} matrices"
+        )
     if n < 0:
         x, n = p.inv(x), -n
     if n == 0:
@@ -773,8 +784,7 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode="use_mm_for_euclid_dist_if
         which, v = ("X1", a) if a.ndim < 2 else ("X2", b)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {v.ndim}D")
     if a.shape[-1] != b.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: "
-                           f"{b.shape[-1]}")
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _pair_distances(x1, x2, p)
@@ -782,9 +792,9 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode="use_mm_for_euclid_dist_if
 
 def _pair_distances(x, y, power):
     from .distances import norm_of_difference
+
     rows, columns = aval_of(x).ndim - 2, aval_of(y).ndim - 1
     x = p.expand_dims(x, dims=(rows + 1,))
     y = p.expand_dims(y, dims=(columns - 1,))
     x, y = promote(x, y)
     return norm_of_difference(p.sub(x, y), power)
-

@@ -1,4 +1,5 @@
 """Activation functions, with PyTorch's derivatives at kinks."""
+
 from __future__ import annotations
 
 import functools
@@ -9,8 +10,26 @@ from .. import _random
 from .._inplace import inplace as in_place
 from .._op import composite, torch_op
 from .values import (
-    Derived, along, aval_of, cast, derived, dt, floated, full_like, like, name_of, np, p,
-    partials, require_floating, require_same_dtype, spread, stop_gradient, wide, wrap_dim)
+    Derived,
+    along,
+    aval_of,
+    cast,
+    derived,
+    dt,
+    floated,
+    full_like,
+    like,
+    name_of,
+    np,
+    p,
+    partials,
+    require_floating,
+    require_same_dtype,
+    spread,
+    stop_gradient,
+    wide,
+    wrap_dim,
+)
 
 
 def _either(op, input, inplace: bool, *args):
@@ -20,8 +39,7 @@ def _either(op, input, inplace: bool, *args):
 
 def hidden(fun):
     """An op that is a function of torch.nn.functional only: not torch.NAME, no method."""
-    return torch_op(fun, name=fun.__name__, method=False, function=False,
-                    node=fun.__name__.lstrip("_"))
+    return torch_op(fun, name=fun.__name__, method=False, function=False, node=fun.__name__.lstrip("_"))
 
 
 # ---- rectifiers ----------------------------------------------------------------------------------
@@ -43,8 +61,7 @@ def torch_relu(input: Tensor):
     if aval_of(input).dtype == dt.bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
     if aval_of(input).dtype in dt.COMPLEX:
-        raise NotImplementedError('"clamp_min_scalar_cpu" not implemented for '
-                                  f"'{name_of(input)}'")
+        raise NotImplementedError(f"\"clamp_min_scalar_cpu\" not implemented for '{name_of(input)}'")
     return rectified(input)
 
 
@@ -83,7 +100,7 @@ def relu6(input, inplace=False):
     >>> nn.functional.relu6(torch.tensor([-1., 7.]))
     tensor([0., 6.])
     """
-    return _either(_hardtanh, input, inplace, 0., 6.)
+    return _either(_hardtanh, input, inplace, 0.0, 6.0)
 
 
 @hidden
@@ -110,7 +127,7 @@ def torch_threshold(input: Tensor, threshold: Number, value: Number, *, out=None
     """
     x = input
     if aval_of(x).dtype == dt.bool_ or aval_of(x).dtype in dt.COMPLEX:
-        raise NotImplementedError(f'"threshold_cpu" not implemented for \'{name_of(x)}\'')
+        raise NotImplementedError(f"\"threshold_cpu\" not implemented for '{name_of(x)}'")
     limit = p.broadcast_in_dim(cast(threshold, aval_of(x).dtype), shape=aval_of(x).shape, dims=())
     fill = p.broadcast_in_dim(cast(value, aval_of(x).dtype), shape=aval_of(x).shape, dims=())
     return p.select(p.le(x, limit), fill, x)
@@ -139,14 +156,18 @@ def prelu(input: Tensor, weight: Tensor):
             raise RuntimeError("Not allow zero-dim input tensor.")
         channels = a.shape[1] if a.ndim >= 2 else 1
         if channels != w.size:
-            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
-                               f"parameter numbers = {w.size} and channel size = {channels}.")
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found "
+                f"parameter numbers = {w.size} and channel size = {channels}."
+            )
     if w.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-                           f"{w.ndim}")
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
     weight = p.reshape(weight, shape=(w.size,))
-    spread_ = (along(weight, a.shape, 1) if a.ndim >= 2 and w.size != 1 else
-               p.broadcast_in_dim(p.reshape(weight, shape=()), shape=a.shape, dims=()))
+    spread_ = (
+        along(weight, a.shape, 1)
+        if a.ndim >= 2 and w.size != 1
+        else p.broadcast_in_dim(p.reshape(weight, shape=()), shape=a.shape, dims=())
+    )
     return _parametric(input, spread_)
 
 
@@ -156,14 +177,16 @@ def _mixed(t, x, slope):
     return p.mul(t, p.select(flat, stop_gradient(slope), slope))
 
 
-@partials(lambda t, x, w, out: p.select(p.gt(x, 0), t, _mixed(t, x, w)),
-          lambda t, x, w, out: p.select(p.gt(x, 0), p.zeros(aval_of(t)), _mixed(t, x, x)))
+@partials(
+    lambda t, x, w, out: p.select(p.gt(x, 0), t, _mixed(t, x, w)),
+    lambda t, x, w, out: p.select(p.gt(x, 0), p.zeros(aval_of(t)), _mixed(t, x, x)),
+)
 def _parametric(x, weight):
     return p.select(p.gt(x, 0), x, p.mul(weight, x))
 
 
 @composite(name="rrelu", method=False)
-def torch_rrelu(input, lower=1. / 8, upper=1. / 3, training=False, generator=None):
+def torch_rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
     """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.
 
     As in PyTorch, only elements that are not positive take a draw: the input is computed for it.
@@ -173,8 +196,10 @@ def torch_rrelu(input, lower=1. / 8, upper=1. / 3, training=False, generator=Non
     if not training:
         return _leaky_relu(input, (lower + upper) / 2)
     from .sampling import bits_of, sampled
-    noise = sampled(lambda shape, x: _random.rrelu_noise(bits_of(generator), x, lower, upper),
-                    input.shape, input.detach())
+
+    noise = sampled(
+        lambda shape, x: _random.rrelu_noise(bits_of(generator), x, lower, upper), input.shape, input.detach()
+    )
     return _rrelu(input, noise)
 
 
@@ -185,7 +210,7 @@ def _rrelu(input: Tensor, noise: Tensor):
     return p.select(p.le(input, 0), p.mul(input, noise), input)
 
 
-def rrelu(input, lower=1. / 8, upper=1. / 3, training=False, inplace=False):
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.
 
     >>> nn.functional.rrelu(torch.tensor([2.]))
@@ -194,6 +219,7 @@ def rrelu(input, lower=1. / 8, upper=1. / 3, training=False, inplace=False):
     out = torch_rrelu(input, lower, upper, training)
     if inplace:
         from .._views import assign
+
         return assign(input, out)
     return out
 
@@ -209,8 +235,7 @@ def hardshrink(input: Tensor, lambd: Number = 0.5, *, out=None):
     tensor([0., 2.])
     """
     require_floating("hardshrink_cpu", input)
-    limit = p.broadcast_in_dim(cast(lambd, aval_of(input).dtype), shape=aval_of(input).shape,
-                               dims=())
+    limit = p.broadcast_in_dim(cast(lambd, aval_of(input).dtype), shape=aval_of(input).shape, dims=())
     inside = p.and_(p.ge(input, p.neg(limit)), p.le(input, limit))
     return p.select(inside, p.zeros(aval_of(input)), input)
 
@@ -228,7 +253,7 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     limit = full_like(input, lambd)
     inside = p.and_(p.ge(input, p.neg(limit)), p.le(input, limit))  # not so NaN
     outside = p.select(p.gt(input, limit), p.sub(input, limit), p.add(input, limit))
-    return p.select(inside, p.mul(input, 0.), outside)
+    return p.select(inside, p.mul(input, 0.0), outside)
 
 
 @hidden
@@ -253,6 +278,7 @@ tanhshrink = _tanhshrink
 def _elu(alpha: float, scale: float, input_scale: float) -> Derived:
     """scale * x for positive x and NaN, scale * alpha * expm1(input_scale * x) elsewhere; the
     second derivative at 0 is 0."""
+
     def inner(x):
         return p.mul(p.select(p.lt(x, 0), x, p.zeros(aval_of(x))), full_like(x, input_scale))
 
@@ -263,13 +289,14 @@ def _elu(alpha: float, scale: float, input_scale: float) -> Derived:
     def tangent(t, x, out):
         curved = p.mul(p.exp(inner(x)), full_like(x, alpha * scale * input_scale))
         return p.mul(t, p.select(p.le(x, 0), curved, full_like(x, scale)))
+
     return Derived(value, tangent)
 
 
 @hidden
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
-    return like(_elu(float(alpha), 1., 1.)(wide(input)), input)
+    return like(_elu(float(alpha), 1.0, 1.0)(wide(input)), input)
 
 
 def elu(input, alpha=1.0, inplace=False):
@@ -289,8 +316,7 @@ def torch_selu(input: Tensor):
     tensor([1.0507])
     """
     require_floating("elu_cpu", input)
-    return like(_elu(1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.)(
-        wide(input)), input)
+    return like(_elu(1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)(wide(input)), input)
 
 
 def selu(input, inplace=False):
@@ -312,7 +338,7 @@ def torch_celu(input: Tensor, alpha=1.0):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     require_floating("elu_cpu", input)
-    return like(_elu(float(alpha), 1., 1. / alpha)(wide(input)), input)
+    return like(_elu(float(alpha), 1.0, 1.0 / alpha)(wide(input)), input)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -335,11 +361,10 @@ def gelu(input: Tensor, *, approximate="none"):
     x = wide(input)
     if approximate == "none":
         # erf, not erfc: the expansion of erfc is several kernels; an MLP half 18.4 -> 9.1 ms.
-        out = p.mul(p.mul(x, 0.5), p.add(p.erf(p.mul(x, math.sqrt(0.5))), 1.))
+        out = p.mul(p.mul(x, 0.5), p.add(p.erf(p.mul(x, math.sqrt(0.5))), 1.0))
     elif approximate == "tanh":
         cubic = p.mul(p.mul(p.mul(x, x), x), 0.044715)
-        out = p.mul(p.mul(x, 0.5), p.add(p.tanh(p.mul(p.add(x, cubic), math.sqrt(2 / math.pi))),
-                                         1.))
+        out = p.mul(p.mul(x, 0.5), p.add(p.tanh(p.mul(p.add(x, cubic), math.sqrt(2 / math.pi))), 1.0))
     else:
         raise RuntimeError("approximate argument must be either none or tanh.")
     return like(out, input)
@@ -364,6 +389,7 @@ def silu(input, inplace=False):
 @functools.cache
 def softened(beta: float, threshold: float) -> Derived:
     """log(1 + exp(beta x)) / beta, x itself where beta x is above the threshold."""
+
     def fun(x):
         z = p.mul(x, beta)
         above = p.gt(z, threshold)
@@ -374,6 +400,7 @@ def softened(beta: float, threshold: float) -> Derived:
         z = p.mul(x, beta)
         z = p.select(p.ge(z, threshold), stop_gradient(z), z)  # no second derivative at the kink
         return p.select(p.gt(z, threshold), t, p.mul(t, p.logistic(z)))
+
     return Derived(fun, tangent)
 
 
@@ -392,7 +419,7 @@ def softplus(input: Tensor, beta=1.0, threshold=20.0):
 def _mish(input: Tensor):
     require_floating("mish_cpu", input)
     x = wide(input)
-    return like(p.mul(x, p.tanh(softened(1., 20.)(x))), input)
+    return like(p.mul(x, p.tanh(softened(1.0, 20.0)(x))), input)
 
 
 def mish(input, inplace=False):
@@ -432,19 +459,19 @@ def softsign(input: Tensor):
     if aval_of(x).dtype not in dt.INEXACT:
         x = p.convert(x, dtype=np.dtype("float32"))
     magnitude = p.abs(x)
-    below = p.add(magnitude, 1.)
+    below = p.add(magnitude, 1.0)
     return p.div(x, p.convert(below, dtype=aval_of(x).dtype))
 
 
 def _within_3(x, inside, low, high):
     """`inside` where x is above -3 and below 3, `low` and `high` (of NaN, too) elsewhere."""
-    return p.select(p.le(x, -3.), low, p.select(p.lt(x, 3.), inside, high))
+    return p.select(p.le(x, -3.0), low, p.select(p.lt(x, 3.0), inside, high))
 
 
-@derived(lambda t, x, out: _within_3(x, p.div(t, 6.), p.zeros(aval_of(t)), p.zeros(aval_of(t))))
+@derived(lambda t, x, out: _within_3(x, p.div(t, 6.0), p.zeros(aval_of(t)), p.zeros(aval_of(t))))
 def _hard_sigmoid_of(x):
-    inner = p.div(p.add(x, 3.), full_like(x, 6.))
-    return p.select(p.le(x, -3.), full_like(x, 0), p.select(p.ge(x, 3.), full_like(x, 1.), inner))
+    inner = p.div(p.add(x, 3.0), full_like(x, 6.0))
+    return p.select(p.le(x, -3.0), full_like(x, 0), p.select(p.ge(x, 3.0), full_like(x, 1.0), inner))
 
 
 @hidden
@@ -462,11 +489,10 @@ def hardsigmoid(input, inplace=False):
     return _either(_hardsigmoid, input, inplace)
 
 
-@derived(lambda t, x, out: p.mul(t, _within_3(
-    x, p.add(p.div(x, 3.), .5), p.zeros(aval_of(t)), full_like(t, 1))))
+@derived(lambda t, x, out: p.mul(t, _within_3(x, p.add(p.div(x, 3.0), 0.5), p.zeros(aval_of(t)), full_like(t, 1))))
 def _hard_swish_of(x):
-    inner = p.div(p.mul(x, p.add(x, 3.)), full_like(x, 6.))
-    return _within_3(x, inner, p.mul(x, 0.), x)
+    inner = p.div(p.mul(x, p.add(x, 3.0)), full_like(x, 6.0))
+    return _within_3(x, inner, p.mul(x, 0.0), x)
 
 
 @hidden
@@ -497,8 +523,7 @@ def glu(input: Tensor, dim=-1):
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, a.ndim)
     if a.shape[d] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size "
-                           f"{a.shape[d]}")
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {a.shape[d]}")
     n = a.shape[d] // 2
     x = wide(input)
     first = p.slice_in_dim(x, start=0, limit=n, dimension=d)
@@ -512,6 +537,7 @@ def glu(input: Tensor, dim=-1):
 @functools.cache
 def normalised_exponential(dim: int, log: bool) -> Derived:
     """softmax or log_softmax along a dimension; their derivatives read only the output."""
+
     def fun(x):
         shape = aval_of(x).shape
         top = stop_gradient(p.reduce_max(x, axes=(dim,)))
@@ -527,6 +553,7 @@ def normalised_exponential(dim: int, log: bool) -> Derived:
         weights = p.exp(out) if log else out
         inner = spread(p.reduce_sum(p.mul(weights, t), axes=(dim,)), shape, (dim,))
         return p.sub(t, inner) if log else p.mul(out, p.sub(t, inner))
+
     return Derived(fun, tangent)
 
 
@@ -566,9 +593,9 @@ def torch_log_softmax(input: Tensor, dim, dtype=None, *, out=None):
     return _soft(input, dim, dtype, log=True)
 
 
-IMPLICIT_DIM = ("Implicit dimension choice for {name} has been deprecated. Change the call to "
-                "include "
-                "dim=X as an argument.")
+IMPLICIT_DIM = (
+    "Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
+)
 
 
 def _dim_of(name: str, dim, ndim: int, stacklevel: int) -> int:
@@ -610,6 +637,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     from .nn_other import drawn
+
     noise = drawn("exponential", logits)
     soft = torch_softmax((logits - noise.log()) / tau, dim)
     return _straight_through(soft, dim) if hard else soft
@@ -663,7 +691,7 @@ def selu_(input):
     return selu(input, inplace=True)
 
 
-def rrelu_(input, lower=1. / 8, upper=1. / 3, training=False):
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     """rrelu, in place."""
     return rrelu(input, lower, upper, training, inplace=True)
 

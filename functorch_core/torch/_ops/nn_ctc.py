@@ -1,4 +1,5 @@
 """Connectionist temporal classification."""
+
 from __future__ import annotations
 
 import math
@@ -10,15 +11,13 @@ from .._op import composite, torch_op
 from .._tensor import from_array
 from .._tensor_base import Tensor
 from .data import finish
-from .values import (
-    aval_of, derived, full_like, iota_along, like, np, p, require_floating, stop_gradient, total,
-    wide)
+from .values import aval_of, derived, full_like, iota_along, like, np, p, require_floating, stop_gradient, total, wide
 
 # ---- sums of probabilities in logarithms ---------------------------------------------------------
 
 
 def _slope_of_log(t, x, out):
-    nothing = p.eq(x, 0.)
+    nothing = p.eq(x, 0.0)
     slope = p.div(full_like(x, 1), p.select(nothing, full_like(x, 1), x))
     return p.mul(t, p.select(nothing, p.zeros(aval_of(t)), slope))
 
@@ -67,24 +66,27 @@ def _alphas(log_p, labels, input_lengths):
     steps, batch, _ = aval_of(log_p).shape
     width = aval_of(labels).shape[1]
     emitted = p.take_along_axis(
-        log_p, p.broadcast_in_dim(labels, shape=(steps, batch, width), dims=(1, 2)), axis=2,
-        mode="clip")                                                     # step, example, label
+        log_p, p.broadcast_in_dim(labels, shape=(steps, batch, width), dims=(1, 2)), axis=2, mode="clip"
+    )  # step, example, label
     far = p.ne(labels, _shifted(labels, min(2, width), -1))
     odd = p.eq(p.rem(iota_along((batch, width), 1), 2), 1)
     skip = p.and_(p.and_(far, odd), p.ge(iota_along((batch, width), 1), 2))
     place = iota_along((batch, width), 1)
     impossible = p.full((batch, width), -math.inf, aval_of(log_p).dtype)
-    first = p.select(p.lt(place, 2), p.squeeze(p.slice_in_dim(
-        emitted, start=0, limit=1, dimension=0), dims=(0,)), impossible)
+    first = p.select(
+        p.lt(place, 2), p.squeeze(p.slice_in_dim(emitted, start=0, limit=1, dimension=0), dims=(0,)), impossible
+    )
 
     def step(carry, xs):
         alpha, time = carry
         one = _shifted(alpha, 1, -math.inf)
         two = p.select(skip, _shifted(alpha, min(2, width), -math.inf), impossible)
         new = p.add(_log_sum(alpha, one, two), xs[0])
-        going = p.broadcast_in_dim(p.lt(p.broadcast_in_dim(time, shape=(batch,), dims=()),
-                                        input_lengths), shape=(batch, width), dims=(0,))
+        going = p.broadcast_in_dim(
+            p.lt(p.broadcast_in_dim(time, shape=(batch,), dims=()), input_lengths), shape=(batch, width), dims=(0,)
+        )
         return [p.select(going, new, alpha), p.add(time, 1)], []
+
     rest = p.slice_in_dim(emitted, start=1, limit=steps, dimension=0)
     start = p.constant(np.ones((), np.int64))
     return scan(step, [first, start], [rest])[0][0] if steps > 1 else first
@@ -93,8 +95,7 @@ def _alphas(log_p, labels, input_lengths):
 def _picked(alpha, places):
     """alpha at one place of every row, -inf where the place is negative."""
     safe = p.max(places, p.zeros(aval_of(places)))
-    taken = p.squeeze(p.take_along_axis(alpha, p.expand_dims(safe, dims=(1,)), axis=1, mode="clip"),
-                      dims=(1,))
+    taken = p.squeeze(p.take_along_axis(alpha, p.expand_dims(safe, dims=(1,)), axis=1, mode="clip"), dims=(1,))
     return p.select(p.lt(places, 0), full_like(taken, -math.inf), taken)
 
 
@@ -111,8 +112,9 @@ def _like_softmax(log_p, input_lengths):
 
 
 @torch_op(name="_ctc", method=False, function=False, node="ctc_loss")
-def _ctc(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank,
-         reduction, zero_infinity):
+def _ctc(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank, reduction, zero_infinity
+):
     require_floating("ctc_loss_cpu", log_probs)
     log_p = wide(log_probs)
     steps, batch, _ = aval_of(log_p).shape
@@ -125,8 +127,7 @@ def _ctc(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengt
         likelihood = _log_sum(_picked(alpha, ends), _picked(alpha, p.sub(ends, 1)))
     # An example without steps has probability 1 if it has no targets, and else 0.
     empty = p.eq(input_lengths, 0)
-    none = p.select(p.eq(target_lengths, 0), full_like(likelihood, 0), full_like(likelihood,
-                                                                                 -math.inf))
+    none = p.select(p.eq(target_lengths, 0), full_like(likelihood, 0), full_like(likelihood, -math.inf))
     likelihood = p.select(empty, none, likelihood)
     loss = p.add(p.neg(likelihood), _like_softmax(log_p, input_lengths))
     if zero_infinity:
@@ -157,7 +158,7 @@ def _padded_targets(targets, lengths: np.ndarray) -> Tensor:
     out = np.zeros((len(lengths), int(lengths.max()) if len(lengths) else 0), np.int64)
     start = 0
     for i, n in enumerate(lengths):
-        out[i, :n] = array[start:start + n]
+        out[i, :n] = array[start : start + n]
         start += n
     return from_array(out)
 
@@ -168,19 +169,24 @@ CHECKING = "(while checking arguments for ctc_loss_allocate_outputs)"
 def _check_values(name: str, lengths: np.ndarray, bound: str, limit: int):
     beyond = lengths[lengths > limit if bound == "most" else lengths < limit]
     if beyond.size:
-        raise RuntimeError(f"Expected {name} to have value at {bound} {limit}, but got value "
-                           f"{int(beyond[0])} {CHECKING}")
+        raise RuntimeError(
+            f"Expected {name} to have value at {bound} {limit}, but got value {int(beyond[0])} {CHECKING}"
+        )
 
 
 def _check_target_size(targets: Tensor, lengths: np.ndarray, batch: int):
     """RuntimeError for targets that are shorter than their lengths say, or not one for each."""
     if targets.ndim == 2 and targets.shape[0] != batch:
-        raise RuntimeError(f"Expected tensor to have size {batch} at dimension 0, but got size "
-                           f"{targets.shape[0]} for argument #2 'targets' {CHECKING}")
+        raise RuntimeError(
+            f"Expected tensor to have size {batch} at dimension 0, but got size "
+            f"{targets.shape[0]} for argument #2 'targets' {CHECKING}"
+        )
     if targets.ndim == 2 and len(lengths) and targets.shape[1] < lengths.max():
-        raise RuntimeError(f"Expected tensor to have size at least {int(lengths.max())} at "
-                           f"dimension 1, but got size {targets.shape[1]} for argument #2 "
-                           f"'targets' {CHECKING}")
+        raise RuntimeError(
+            f"Expected tensor to have size at least {int(lengths.max())} at "
+            f"dimension 1, but got size {targets.shape[1]} for argument #2 "
+            f"'targets' {CHECKING}"
+        )
 
 
 def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int):
@@ -188,16 +194,16 @@ def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int):
     padding = np.arange(targets.shape[1]) >= lengths[:, None]
     if padding.any() and is_readable(targets):
         targets = targets.masked_fill(from_array(padding), 0)
-    _bounds.check(targets, classes, 2, "ctc_loss", negative=False,
-                  message="ctc_loss: target {index} is none of {size} classes")
+    _bounds.check(
+        targets, classes, 2, "ctc_loss", negative=False, message="ctc_loss: target {index} is none of {size} classes"
+    )
 
 
 REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 
 @composite(name="ctc_loss", method=False)
-def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1,
-                   zero_infinity=False):
+def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
     """torch.ctc_loss: nn.functional.ctc_loss with the reduction as a number."""
     unbatched = log_probs.ndim == 2
     if unbatched:
@@ -206,27 +212,27 @@ def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, r
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")
-    inputs, outputs = (_lengths(x, name, batch) for x, name in (
-        (input_lengths, "input_lengths"), (target_lengths, "target_lengths")))
+    inputs, outputs = (
+        _lengths(x, name, batch) for x, name in ((input_lengths, "input_lengths"), (target_lengths, "target_lengths"))
+    )
     _check_values("input_lengths", inputs, "most", steps)
     _check_values("input_lengths", inputs, "least", 0)
     _check_values("target_lengths", outputs, "least", 0)
     _check_target_size(targets, outputs, batch)
     targets = _padded_targets(targets, outputs)
     lengths = [finish(x, log_probs.device) for x in (inputs, outputs)]
-    loss = _ctc(log_probs, targets.to(_int64()), *lengths, blank, REDUCTIONS[reduction],
-                zero_infinity)
+    loss = _ctc(log_probs, targets.to(_int64()), *lengths, blank, REDUCTIONS[reduction], zero_infinity)
     _check_labels(targets, outputs, classes)
     return loss.squeeze(0) if unbatched and loss.ndim else loss
 
 
 def _int64():
     from .. import _types
+
     return _types.int64
 
 
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean",
-             zero_infinity=False):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """The negative log-likelihood of target sequences over all alignments with (T, N, C) log-probs.
 
     targets is (N, S), or all sequences one after the other. With reduction 'mean' every loss is
@@ -235,7 +241,4 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     number = {"none": 0, "mean": 1, "sum": 2}
     if reduction not in number:
         raise ValueError(f"{reduction} is not a valid value for reduction")
-    return torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
-                          number[reduction],
-                          zero_infinity)
-
+    return torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, number[reduction], zero_infinity)

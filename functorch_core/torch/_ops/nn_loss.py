@@ -1,4 +1,5 @@
 """Loss functions."""
+
 from __future__ import annotations
 
 import functools
@@ -13,8 +14,25 @@ from .matmul import linear
 from .nn_activation import log_sigmoid_of, softmax_of
 from .subgradients import magnitude
 from .values import (
-    Derived, Linearised, Partials, along, aval_of, broadcast, dt, full_like, iota_along, like, mean,
-    name_of, p, partials, require_floating, spread, total, wide)
+    Derived,
+    Linearised,
+    Partials,
+    along,
+    aval_of,
+    broadcast,
+    dt,
+    full_like,
+    iota_along,
+    like,
+    mean,
+    name_of,
+    p,
+    partials,
+    require_floating,
+    spread,
+    total,
+    wide,
+)
 
 # ---- reductions ----------------------------------------------------------------------------------
 
@@ -28,8 +46,9 @@ def legacy_reduction(size_average, reduce, reduction: str) -> str:
     average = True if size_average is None else size_average
     apart = reduce is not None and not reduce
     meant = "none" if apart else "mean" if average else "sum"
-    warnings.warn("size_average and reduce args will be deprecated, please use "
-                  f"reduction='{meant}' instead.", stacklevel=3)
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.", stacklevel=3
+    )
     return meant
 
 
@@ -55,7 +74,7 @@ def _mse_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = No
     x, y = promote(input, target)
     if aval_of(x).dtype not in dt.INEXACT:
         if reduction == "mean":
-            raise NotImplementedError(f'"mse_cpu" not implemented for \'{name_of(x)}\'')
+            raise NotImplementedError(f"\"mse_cpu\" not implemented for '{name_of(x)}'")
     difference = p.sub(wide(x), wide(y))
     loss = p.mul(difference, difference)
     if weight is not None:
@@ -88,12 +107,13 @@ def _smooth_l1_loss(input: Tensor, target: Tensor, reduction, beta):
     difference = p.sub(wide(x), wide(y))
     if beta == 0:
         return like(reduced(magnitude(difference), reduction), x)
-    return like(reduced(_smooth(float(beta), 1.)(difference), reduction), x)
+    return like(reduced(_smooth(float(beta), 1.0)(difference), reduction), x)
 
 
 @functools.cache
 def _smooth(bound: float, slope: float) -> Derived:
     """slope * x ** 2 / (2 bound) within the bound, slope * (|x| - bound / 2) elsewhere."""
+
     def value(x):
         size = p.abs(x)
         inner = p.mul(p.mul(x, x), full_like(x, 0.5 * slope / bound))
@@ -104,6 +124,7 @@ def _smooth(bound: float, slope: float) -> Derived:
         high, low = full_like(x, bound), full_like(x, -bound)
         x = p.select(p.ge(x, high), high, p.select(p.le(x, low), low, x))
         return p.mul(x, full_like(x, slope / bound))
+
     return Derived(value, lambda t, x, out: p.mul(t, clamped(x)))
 
 
@@ -121,9 +142,12 @@ def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTe
 
 def _warn_sizes(input, target):
     if input.size() != target.size():
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
-                      f"({input.size()}). This will likely lead to incorrect results due to "
-                      "broadcasting. Please ensure they have the same size.", stacklevel=3)
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to "
+            "broadcasting. Please ensure they have the same size.",
+            stacklevel=3,
+        )
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
@@ -179,6 +203,7 @@ def picked(axis: int) -> Linearised:
     Its derivative is a comparison with the index, which fuses with what softmax's derivative does;
     a gather's would be a scatter.
     """
+
     def fun(x, target):
         at = p.expand_dims(target, dims=(axis,))
         return p.squeeze(p.take_along_axis(x, at, axis=axis, mode="fill"), dims=(axis,))
@@ -186,9 +211,9 @@ def picked(axis: int) -> Linearised:
     def linear(t, target):
         shape = aval_of(t).shape
         narrow = dt.int32 if shape[axis] < 2**31 else dt.int64
-        here = p.eq(iota_along(shape, axis, narrow),
-                    spread(p.convert(target, dtype=narrow), shape, (axis,)))
+        here = p.eq(iota_along(shape, axis, narrow), spread(p.convert(target, dtype=narrow), shape, (axis,)))
         return total(p.select(here, t, p.zeros(aval_of(t))), (axis,))
+
     return Linearised(fun, linear)
 
 
@@ -196,19 +221,18 @@ def _classes(input, target):
     """The class dimension; errors where input and target do not fit."""
     a, b = aval_of(input), aval_of(target)
     if a.ndim == 0:
-        raise RuntimeError("input tensor should be 1D or 2D" if b.ndim else
-                           "Expected input to have at least 1 dimension")
+        raise RuntimeError(
+            "input tensor should be 1D or 2D" if b.ndim else "Expected input to have at least 1 dimension"
+        )
     if a.ndim != b.ndim + 1:
         if a.ndim in (1, 2) and b.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         raise ValueError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
     axis = 0 if a.ndim == 1 else 1
     if a.ndim > 1 and a.shape[0] != b.shape[0]:
-        raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size "
-                         f"({b.shape[0]}).")
+        raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({b.shape[0]}).")
     if a.shape[2:] != b.shape[1:]:
-        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got "
-                           f"{list(b.shape)}")
+        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
     if b.dtype not in dt.INTEGER:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
     return axis
@@ -216,9 +240,11 @@ def _classes(input, target):
 
 def _check_weight(weight, classes: int):
     if weight is not None and aval_of(weight).shape != (classes,):
-        raise RuntimeError("weight tensor should be defined either for all "
-                           f"{classes} classes or no classes but got weight tensor of shape: "
-                           f"{list(aval_of(weight).shape)}")
+        raise RuntimeError(
+            "weight tensor should be defined either for all "
+            f"{classes} classes or no classes but got weight tensor of shape: "
+            f"{list(aval_of(weight).shape)}"
+        )
 
 
 def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
@@ -250,8 +276,7 @@ def _nll_loss(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, 
     return like(_nll(wide(input), target, weight, ignore_index, reduction)[0], input)
 
 
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-             reduction="mean"):
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """The negative log-likelihood of class indices under log-probabilities, dimension 1.
 
     >>> nn.functional.nll_loss(torch.tensor([[-1., -2.]]), torch.tensor([1]))
@@ -266,17 +291,22 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 def check_targets(input, target, ignore_index: int, name: str):
     """IndexError, perhaps later, for class indices that are none; input and target fit."""
     shape = input._aval.shape
-    _bounds.check(target, shape[0 if len(shape) == 1 else 1], 1, name, negative=False,
-                  message="Target {index} is out of bounds.", ignore=ignore_index)
+    _bounds.check(
+        target,
+        shape[0 if len(shape) == 1 else 1],
+        1,
+        name,
+        negative=False,
+        message="Target {index} is out of bounds.",
+        ignore=ignore_index,
+    )
 
 
 @torch_op(method=False, function=False, name="_cross_entropy", node="nll_loss")
-def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction,
-                   label_smoothing):
+def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction, label_smoothing):
     require_floating("log_softmax_lastdim_kernel_impl", input)
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
-                           f"{label_smoothing:g}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     a, b = aval_of(input), aval_of(target)
     x = wide(input)
     axis = 0 if a.ndim == 1 else 1
@@ -294,15 +324,13 @@ def _soft_targets(log_p, target, weight, ignore_index, reduction, smoothing, axi
     """Cross entropy with probabilities."""
     shape = aval_of(log_p).shape
     if aval_of(target).dtype not in dt.FLOATING:
-        raise RuntimeError("Expected floating point type for target with class probabilities, got "
-                           f"{name_of(target)}")
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {name_of(target)}")
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     _check_weight(weight, shape[axis])
     target = like(target, log_p)
     if smoothing:
-        target = p.add(p.mul(target, full_like(target, 1 - smoothing)),
-                       full_like(target, smoothing / shape[axis]))
+        target = p.add(p.mul(target, full_like(target, 1 - smoothing)), full_like(target, smoothing / shape[axis]))
     terms = p.mul(log_p, target)
     if weight is not None:
         terms = p.mul(terms, along(like(weight, terms), shape, axis))
@@ -326,12 +354,14 @@ def _smoothed(log_p, target, weight, ignore_index, reduction, smoothing):
         spread_out = p.div(total(spread_out), weights)
     elif reduction == "sum":
         spread_out = total(spread_out)
-    return p.add(p.mul(loss, full_like(loss, 1 - smoothing)),
-                 p.mul(spread_out, full_like(loss, smoothing / shape[axis])))
+    return p.add(
+        p.mul(loss, full_like(loss, 1 - smoothing)), p.mul(spread_out, full_like(loss, smoothing / shape[axis]))
+    )
 
 
-def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
-                  reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
     """The cross entropy of logits (classes in dimension 1) with class indices or probabilities.
 
     >>> nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
@@ -344,8 +374,18 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return loss
 
 
-def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None,
-                         reduction="mean", ignore_index=None, label_smoothing=0.0, options=None):
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
     """cross_entropy of linear(input, linear_weight); classes are the weight's first dimension.
 
     `options` trade memory for speed in PyTorch; here they change nothing.
@@ -357,18 +397,25 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
     rest = tuple(linear_weight.shape[1:-1])
     if rest and input.ndim == 1:
-        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape "
-                           f"{tuple(linear_weight.shape)} requires batched input, "
-                           f"(N, {input.shape[0]}), got unbatched input with shape "
-                           f"{tuple(input.shape)}")
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape "
+            f"{tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {input.shape[0]}), got unbatched input with shape "
+            f"{tuple(input.shape)}"
+        )
     flat = linear_weight if not rest else linear_weight.reshape(-1, linear_weight.shape[-1])
     bias = None if linear_bias is None else linear_bias.reshape(-1) if rest else linear_bias
     logits = linear(input, flat, bias)
     if rest:
         logits = logits.reshape(*input.shape[:-1], linear_weight.shape[0], *rest)
-    return cross_entropy(logits, target, weight=weight, reduction=reduction,
-                         ignore_index=-100 if ignore_index is None else ignore_index,
-                         label_smoothing=label_smoothing)
+    return cross_entropy(
+        logits,
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )
 
 
 # ---- binary --------------------------------------------------------------------------------------
@@ -376,7 +423,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 
 def _clamped_log(x):
     """log(x), but at least -100, as PyTorch's binary cross entropy has it."""
-    low = full_like(x, -100.)
+    low = full_like(x, -100.0)
     return p.select(p.lt(p.log(x), low), low, p.log(x))
 
 
@@ -387,13 +434,13 @@ def _bce(x, y):
 
 def _bce_variance(x):
     """x (1 - x), kept off 0."""
-    found, tiny = p.mul(p.sub(1., x), x), full_like(x, 1e-12)
+    found, tiny = p.mul(p.sub(1.0, x), x), full_like(x, 1e-12)
     return p.select(p.lt(found, tiny), tiny, found)
 
 
 def _bce_curvature(t, x, y, out):
-    square = p.mul(p.add(x, 1e-12), p.add(p.sub(1., x), 1e-12))
-    above = p.add(p.sub(p.mul(x, x), p.mul(p.mul(x, y), 2.)), y)
+    square = p.mul(p.add(x, 1e-12), p.add(p.sub(1.0, x), 1e-12))
+    above = p.add(p.sub(p.mul(x, x), p.mul(p.mul(x, y), 2.0)), y)
     return p.mul(t, p.div(above, p.mul(square, square)))
 
 
@@ -403,9 +450,13 @@ def _bce_slope(x, y):
 
 
 # PyTorch's derivatives, which know nothing of the clamped logarithms.
-_bce_loss = Partials(_bce, (
-    lambda t, x, y, out: p.mul(t, _bce_slope(x, y)),
-    lambda t, x, y, out: p.mul(t, p.sub(p.log(p.sub(1., x)), p.log(x)))))
+_bce_loss = Partials(
+    _bce,
+    (
+        lambda t, x, y, out: p.mul(t, _bce_slope(x, y)),
+        lambda t, x, y, out: p.mul(t, p.sub(p.log(p.sub(1.0, x)), p.log(x))),
+    ),
+)
 
 
 @torch_op(method=False, function=False, name="_binary_cross_entropy", node="binary_cross_entropy")
@@ -431,13 +482,18 @@ def _check_probabilities(**tensors):
     """RuntimeError, now or when something is read, unless all elements are in [0, 1]."""
     for name, x in tensors.items():
         if x.is_floating_point() and x.numel():
-            _bounds.check(_no_probability(x.detach()), 1, 0, "binary_cross_entropy", negative=False,
-                          error=RuntimeError,
-                          message=f"all elements of {name} should be between 0 and 1")
+            _bounds.check(
+                _no_probability(x.detach()),
+                1,
+                0,
+                "binary_cross_entropy",
+                negative=False,
+                error=RuntimeError,
+                message=f"all elements of {name} should be between 0 and 1",
+            )
 
 
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None,
-                         reduction="mean"):
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(y log x + (1 - y) log(1 - x)) of probabilities x and targets y.
 
     >>> nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
@@ -445,17 +501,17 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.size() != input.size():
-        raise ValueError(f"Using a target size ({target.size()}) that is different to the input "
-                         "size "
-                         f"({input.size()}) is deprecated. Please ensure they have the same size.")
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input "
+            "size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
     _check_probabilities(input=input, target=target)
     return _binary_cross_entropy(input, target, weight, reduction)
 
 
-@torch_op(method=False, function=False, name="_bce_with_logits",
-          node="binary_cross_entropy_with_logits")
-def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction,
-                     pos_weight: MaybeTensor):
+@torch_op(method=False, function=False, name="_bce_with_logits", node="binary_cross_entropy_with_logits")
+def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction, pos_weight: MaybeTensor):
     x, y = promote(input, target)
     out, x, y = x, wide(x), wide(y)
     log_sigmoid = log_sigmoid_of(x)
@@ -469,8 +525,9 @@ def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reducti
     return like(reduced(loss, reduction), out)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None,
-                                     reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
     """binary_cross_entropy of sigmoid(input), stable.
 
     >>> nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.]), torch.tensor([1.]))
@@ -478,7 +535,5 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if target.size() != input.size():
-        raise ValueError(f"Target size ({target.size()}) must be the same as input size "
-                         f"({input.size()})")
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return _bce_with_logits(input, target, weight, reduction, pos_weight)
-

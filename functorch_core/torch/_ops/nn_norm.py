@@ -1,4 +1,5 @@
 """Normalisation: batch, layer, group, instance, root mean square, local response."""
+
 from __future__ import annotations
 
 import math
@@ -9,8 +10,20 @@ from .._op import composite, torch_op
 from .._views import assign
 from ..autograd.modes import no_grad
 from .values import (
-    along, aval_of, dt, expanded, full_like, like, mean, p, require_floating, scalar, spread,
-    stop_gradient, wide)
+    along,
+    aval_of,
+    dt,
+    expanded,
+    full_like,
+    like,
+    mean,
+    p,
+    require_floating,
+    scalar,
+    spread,
+    stop_gradient,
+    wide,
+)
 
 # ---- what they share -----------------------------------------------------------------------------
 
@@ -57,14 +70,25 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var):
     require_floating("batch_norm", input)
     if a.ndim < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    for name, vector in (("running_mean", running_mean), ("running_var", running_var),
-                         ("weight", weight), ("bias", bias)):
+    for name, vector in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         _check_vector(name, vector, a.shape[1])
 
 
 @torch_op(name="_batch_norm_train", method=False, function=False, node="native_batch_norm")
-def _batch_norm_train(input: Tensor, weight: MaybeTensor, bias: MaybeTensor,
-                      running_mean: MaybeTensor, running_var: MaybeTensor, momentum: Number, eps):
+def _batch_norm_train(
+    input: Tensor,
+    weight: MaybeTensor,
+    bias: MaybeTensor,
+    running_mean: MaybeTensor,
+    running_var: MaybeTensor,
+    momentum: Number,
+    eps,
+):
     """(normalised, mean, 1 / std, new running statistics if there are any)."""
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x, axes = wide(input), _batch_axes(input)
@@ -83,8 +107,9 @@ def _batch_norm_train(input: Tensor, weight: MaybeTensor, bias: MaybeTensor,
 
 
 @torch_op(name="_batch_norm_eval", method=False, function=False, node="native_batch_norm")
-def _batch_norm_eval(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor,
-                     running_var: Tensor, eps):
+def _batch_norm_eval(
+    input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor, running_var: Tensor, eps
+):
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x = wide(input)
     inverse = reciprocal_root(like(running_var, x), eps)
@@ -97,7 +122,8 @@ SHARED_STATISTICS = (
     "updated in place, were not batched.\nIf you are using a module and do not need eval mode, please "
     "set `track_running_stats` to be False.If you are using a prebuilt module and do not need eval "
     "mode, please see the functorch website for resources on how to patch your module to work with "
-    "vmap")
+    "vmap"
+)
 
 
 def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
@@ -114,8 +140,7 @@ def _trained(input, weight, bias, running_mean, running_var, momentum, eps):
     return outs[:3]
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False,
-               momentum=0.1, eps=1e-5):
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
     """Each channel (dimension 1) normalised to mean 0 and variance 1, then scaled and shifted.
 
     In training by its own statistics, with which the running ones are updated in place; otherwise
@@ -127,19 +152,16 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if training:
         _verify_batch_size(input.size())
-    return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                            True)
+    return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
 def _verify_batch_size(size):
     if len(size) >= 2 and math.prod(size) // max(size[1], 1) == 1 and size[1]:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size "
-                         f"{size}")
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
 
 
 @composite(name="batch_norm", method=False)
-def torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                     cudnn_enabled=True):
+def torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=True):
     """torch.batch_norm: nn.functional.batch_norm with other places of the arguments."""
     if input.ndim == 1 and not input.numel():  # PyTorch looks at no other dimension of nothing
         return input.clone()
@@ -152,10 +174,10 @@ def torch_batch_norm(input, weight, bias, running_mean, running_var, training, m
 
 
 @composite(method=False)
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                      out=None):
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, out=None):
     """batch_norm with the mean and 1 / std it used; two empty tensors in evaluation."""
     from .._op import write_out
+
     if training:
         result = _trained(input, weight, bias, running_mean, running_var, momentum, eps)
     else:
@@ -179,17 +201,23 @@ def _native_batch_norm_legit(input, weight, bias, *arguments, out=None, **option
 def _check_normalized(name: str, x, shape, weight, bias):
     a = aval_of(x)
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
-                           "containing at"
-                           f" least one element, but got normalized_shape = {list(shape)}")
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., "
+            "containing at"
+            f" least one element, but got normalized_shape = {list(shape)}"
+        )
     for what, v in (("weight", weight), ("bias", bias)):
         if v is not None and aval_of(v).shape != shape:
-            raise RuntimeError(f"Expected {what} to be of same shape as normalized_shape, but got "
-                               f"{what} of shape {list(aval_of(v).shape)} and normalized_shape = "
-                               f"{list(shape)}")
-    if a.ndim < len(shape) or a.shape[a.ndim - len(shape):] != shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, "
-                           f"{', '.join(map(str, shape))}], but got input of size{list(a.shape)}")
+            raise RuntimeError(
+                f"Expected {what} to be of same shape as normalized_shape, but got "
+                f"{what} of shape {list(aval_of(v).shape)} and normalized_shape = "
+                f"{list(shape)}"
+            )
+    if a.ndim < len(shape) or a.shape[a.ndim - len(shape) :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, shape))}], but got input of size{list(a.shape)}"
+        )
 
 
 def _layer_norm(input, shape, weight, bias, eps):
@@ -210,8 +238,9 @@ def _layer_norm(input, shape, weight, bias, eps):
 
 
 @torch_op(name="layer_norm", method=False, node="native_layer_norm")
-def torch_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None,
-                     bias: MaybeTensor = None, eps=1e-5, cudnn_enable=True):
+def torch_layer_norm(
+    input: Tensor, normalized_shape, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enable=True
+):
     """The last dimensions, of normalized_shape, normalised, scaled and shifted."""
     return _layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
@@ -243,7 +272,7 @@ def rms_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None, eps=No
     >>> nn.functional.rms_norm(torch.tensor([3., 3.]), (2,))
     tensor([1., 1.])
     """
-    shape = ((normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape))
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     _check_normalized("rms_norm", input, shape, weight, None)
     x = wide(input)
     a = aval_of(x)
@@ -267,16 +296,20 @@ def _group_norm(input, groups, weight, bias, eps):
     if groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {groups}")
     if a.shape[1] % groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
-                           "but got"
-                           f" input of shape {list(a.shape)} and num_groups={groups}")
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, "
+            "but got"
+            f" input of shape {list(a.shape)} and num_groups={groups}"
+        )
     for name, v in (("weight", weight), ("bias", bias)):
         if v is not None and aval_of(v).shape != (a.shape[1],):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
-                               "channels"
-                               f" in input, but got {name} of shape {list(aval_of(v).shape)} and "
-                               "input "
-                               f"of shape {list(a.shape)}")
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of "
+                "channels"
+                f" in input, but got {name} of shape {list(aval_of(v).shape)} and "
+                "input "
+                f"of shape {list(a.shape)}"
+            )
     require_floating("GroupNormKernelImpl", input)
     x = p.reshape(wide(input), shape=(a.shape[0], groups, math.prod(a.shape[1:]) // groups))
     deviation, variance, middle = centred(x, (2,))
@@ -286,9 +319,9 @@ def _group_norm(input, groups, weight, bias, eps):
 
 
 @torch_op(name="group_norm", method=False, node="native_group_norm")
-def torch_group_norm(input: Tensor, num_groups, weight: MaybeTensor = None,
-                     bias: MaybeTensor = None,
-                     eps=1e-5, cudnn_enabled=True):
+def torch_group_norm(
+    input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enabled=True
+):
     """Groups of channels of each example normalised, the channels scaled and shifted."""
     return _group_norm(input, num_groups, weight, bias, eps)[0]
 
@@ -306,20 +339,18 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     tensor([[-1.0000,  1.0000]])
     """
     if input.ndim < 2:
-        raise RuntimeError("Expected at least 2 dimensions for input tensor but received "
-                           f"{input.ndim}")
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     return torch_group_norm(input, num_groups, weight, bias, eps)
 
 
 @composite(name="instance_norm", method=False)
-def torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum,
-                        eps,
-                        cudnn_enabled=True):
+def torch_instance_norm(
+    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled=True
+):
     """torch.instance_norm: nn.functional.instance_norm with other places of the arguments."""
     if not use_input_stats:
         if running_mean is None or running_var is None:
-            raise RuntimeError("Expected running_mean and running_var to be defined when "
-                               "use_input_stats is false")
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
         return _batch_norm_eval(input, weight, bias, running_mean, running_var, eps)
     outs = _instance_norm(input, weight, bias, running_mean, running_var, momentum, eps)
     updated = iter(outs[1:])
@@ -331,8 +362,15 @@ def torch_instance_norm(input, weight, bias, running_mean, running_var, use_inpu
 
 
 @torch_op(name="_instance_norm", method=False, function=False, node="native_batch_norm")
-def _instance_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: MaybeTensor,
-                   running_var: MaybeTensor, momentum: Number, eps):
+def _instance_norm(
+    input: Tensor,
+    weight: MaybeTensor,
+    bias: MaybeTensor,
+    running_mean: MaybeTensor,
+    running_var: MaybeTensor,
+    momentum: Number,
+    eps,
+):
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x = wide(input)
     axes = tuple(range(2, aval_of(x).ndim))
@@ -348,8 +386,9 @@ def _instance_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, runnin
     return outs
 
 
-def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None,
-                  use_input_stats=True, momentum=0.1, eps=1e-5):
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5
+):
     """Each channel of each example normalised, then scaled and shifted.
 
     >>> nn.functional.instance_norm(torch.tensor([[[1., 3.]]]))
@@ -358,10 +397,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if use_input_stats:
         size = input.size()
         if len(size) < 2 or math.prod(size[2:]) == 1:
-            raise ValueError("Expected more than 1 spatial element when training, got input size "
-                             f"{size}")
-    return torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats,
-                               momentum, eps, True)
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
+    return torch_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
 # ---- local response norm -------------------------------------------------------------------------
@@ -376,9 +413,9 @@ def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     """
     a = aval_of(input)
     if a.ndim < 3:
-        raise ValueError("Expected 3D or higher dimensionality                          input "
-                         "(got "
-                         f"{a.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {a.ndim} dimensions)"
+        )
     if not a.size:
         return input
     if a.dtype not in dt.INEXACT:
@@ -387,7 +424,5 @@ def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     window = (1, size) + (1,) * (a.ndim - 2)
     pads = ((0, 0), (size // 2, (size - 1) // 2)) + ((0, 0),) * (a.ndim - 2)
     sums = p.reduce_window_sum(p.mul(x, x), window=window, padding=pads)
-    base = p.add(p.mul(p.div(sums, full_like(sums, size)), full_like(sums, alpha)),
-                 full_like(sums, k))
+    base = p.add(p.mul(p.div(sums, full_like(sums, size)), full_like(sums, alpha)), full_like(sums, k))
     return like(p.div(x, p.pow(base, full_like(base, beta))), input)
-

@@ -1,4 +1,5 @@
 """Losses of the torch namespace: those of nn.functional with the reduction as a number."""
+
 from __future__ import annotations
 
 from .._op import composite
@@ -16,8 +17,7 @@ def kl_div(input, target, reduction=1, *, log_target=False):
 @composite(method=False)
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     """nn.functional.poisson_nll_loss with the reduction as a number."""
-    return nn_ranking.poisson_nll_loss(input, target, log_input, full, eps=eps,
-                                       reduction=REDUCTIONS[reduction])
+    return nn_ranking.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=REDUCTIONS[reduction])
 
 
 @composite(method=False)
@@ -29,27 +29,26 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
 @composite(method=False)
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     """nn.functional.cosine_embedding_loss with the reduction as a number."""
-    return nn_ranking.cosine_embedding_loss(input1, input2, target, margin,
-                                            reduction=REDUCTIONS[reduction])
+    return nn_ranking.cosine_embedding_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
 
 
 @composite(method=False)
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """nn.functional.margin_ranking_loss with the reduction as a number."""
-    return nn_ranking.margin_ranking_loss(input1, input2, target, margin,
-                                          reduction=REDUCTIONS[reduction])
+    return nn_ranking.margin_ranking_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
 
 
 @composite(method=False)
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False,
-                        reduction=1):
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=1):
     """nn.functional.triplet_margin_loss with the reduction as a number."""
-    return nn_ranking.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap,
-                                          reduction=REDUCTIONS[reduction])
+    return nn_ranking.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, reduction=REDUCTIONS[reduction]
+    )
 
 
 @composite(method=False)
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
     """nn.functional.binary_cross_entropy_with_logits with the reduction as a number."""
     return nn_loss.binary_cross_entropy_with_logits(
-        input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight)
+        input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight
+    )

@@ -1,4 +1,5 @@
 """Embedding and dropout."""
+
 from __future__ import annotations
 
 import functools
@@ -15,16 +16,31 @@ from ..random import bits_of
 from .data import finish
 from .sampling import sampled
 from .values import (
-    Linearised, along, aval_of, dt, expanded, full_like, iota_along, like, name_of, np, p, scalar,
-    stop_gradient, wide)
+    Linearised,
+    along,
+    aval_of,
+    dt,
+    expanded,
+    full_like,
+    iota_along,
+    like,
+    name_of,
+    np,
+    p,
+    scalar,
+    stop_gradient,
+    wide,
+)
 
 # ---- random draws --------------------------------------------------------------------------------
 
 
 def drawn(kind: str, input, *args, shape=None, generator=None):
     """A fresh tensor of input's dtype (and shape), drawn as PyTorch's CPU generator draws it."""
+
     def draw(shape):
         return getattr(_random, kind)(bits_of(generator), shape, input._aval.dtype, *args)
+
     return sampled(draw, input.shape if shape is None else shape, device=input.device)
 
 
@@ -33,6 +49,7 @@ def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
 
     `order`: the dimensions, outermost first, in which the elements are drawn.
     """
+
     def draw(shape):
         if order is None or len(shape) != len(order):
             mask = _random.dropout_mask(bits_of(None), shape, p_drop)
@@ -40,6 +57,7 @@ def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
             mask = _random.dropout_mask(bits_of(None), tuple(shape[d] for d in order), p_drop)
             mask = mask.transpose(np.argsort(order))
         return mask.astype(input._aval.dtype, order="C")
+
     return sampled(draw, shape, device=input.device)
 
 
@@ -90,12 +108,10 @@ def _dropped(input, p_drop: float, train: bool, feature: bool, alpha: bool, inpl
     if p_drop == 0 or not train or not input.numel():
         return input
     if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError("result type Float can't be cast to the desired output type "
-                           f"{name_of(input._read())}")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {name_of(input._read())}")
     if p_drop == 1:
         factor = from_array(_zeros(input))
-        return in_place(_masked_scale, input, (factor, 1.), {}) if inplace else (
-            _masked_scale(input, factor, 1.))
+        return in_place(_masked_scale, input, (factor, 1.0), {}) if inplace else (_masked_scale(input, factor, 1.0))
     shape = input.shape
     if feature:
         if input.ndim < 2:
@@ -103,9 +119,9 @@ def _dropped(input, p_drop: float, train: bool, feature: bool, alpha: bool, inpl
         shape = (*shape[:2], *(1,) * (input.ndim - 2))
     mask = dropout_mask(shape, input, p_drop, None if feature else memory_order(input))
     if not alpha:
-        op, args = _masked_scale, (mask, 1. - p_drop)
+        op, args = _masked_scale, (mask, 1.0 - p_drop)
     else:
-        slope = 1. / math.sqrt((ALPHA * ALPHA * p_drop + 1) * (1 - p_drop))
+        slope = 1.0 / math.sqrt((ALPHA * ALPHA * p_drop + 1) * (1 - p_drop))
         op, args = _alpha_masked, (mask, slope, ALPHA * slope * p_drop)
     return in_place(op, input, args, {}) if inplace else op(input, *args)
 
@@ -116,18 +132,18 @@ def _zeros(input):
 
 def _declare_dropout(name: str, feature: bool, alpha: bool, doc: str):
     """torch.NAME(input, p, train) and torch.NAME_."""
+
     def drop(input, p, train):
         return _dropped(input, p, train, feature, alpha, False)
 
     def drop_(input, p, train):
         return _dropped(input, p, train, feature, alpha, True)
+
     drop.__doc__, drop_.__doc__ = doc, f"{doc} In place."
-    return (composite(drop, name=name, method=False),
-            composite(drop_, name=f"{name}_", method=False))
+    return (composite(drop, name=name, method=False), composite(drop_, name=f"{name}_", method=False))
 
 
-_declare_dropout("dropout", False, False, "Elements dropped with probability p, the rest scaled "
-                                          "up.")
+_declare_dropout("dropout", False, False, "Elements dropped with probability p, the rest scaled up.")
 _declare_dropout("feature_dropout", True, False, "Whole features dropped with probability p.")
 _declare_dropout("alpha_dropout", False, True, "Elements set to the SELU's saturation.")
 _declare_dropout("feature_alpha_dropout", True, True, "Features set to the SELU's saturation.")
@@ -138,9 +154,8 @@ def native_dropout(input, p, train):
     """dropout and the mask of what stays."""
     if train is False or p == 0:
         return input.clone(), finish(np.ones(tuple(input.shape), bool), input.device)
-    keep = sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p), tuple(input.shape),
-                   device=input.device)
-    return _masked_scale(input, keep.to(input.dtype), 1. - p if p < 1 else 1.), keep
+    keep = sampled(lambda shape: _random.dropout_mask(bits_of(None), shape, p), tuple(input.shape), device=input.device)
+    return _masked_scale(input, keep.to(input.dtype), 1.0 - p if p < 1 else 1.0), keep
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
@@ -165,20 +180,24 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     return _dropped(input, p, training, True, True, inplace)
 
 
-UNBATCHED = ("dropout2d: Received a {n}-D input to dropout2d, which is deprecated and will result "
-             "in an "
-             "error in a future release. To retain the behavior and silence this warning, please "
-             "use "
-             "dropout instead. Note that dropout2d exists to provide channel-wise dropout on "
-             "inputs with "
-             "2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D "
-             "or 4D "
-             "inputs).")
-NO_BATCH_1D = ("dropout1d: Expected 2D or 3D input, but received a {n}D input. Note that "
-               "dropout1d exists "
-               "to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
-               "dimension, "
-               "and an optional batch dimension (i.e. 2D or 3D inputs).")
+UNBATCHED = (
+    "dropout2d: Received a {n}-D input to dropout2d, which is deprecated and will result "
+    "in an "
+    "error in a future release. To retain the behavior and silence this warning, please "
+    "use "
+    "dropout instead. Note that dropout2d exists to provide channel-wise dropout on "
+    "inputs with "
+    "2 spatial dimensions, a channel dimension, and an optional batch dimension (i.e. 3D "
+    "or 4D "
+    "inputs)."
+)
+NO_BATCH_1D = (
+    "dropout1d: Expected 2D or 3D input, but received a {n}D input. Note that "
+    "dropout1d exists "
+    "to provide channel-wise dropout on inputs with 1 spatial dimension, a channel "
+    "dimension, "
+    "and an optional batch dimension (i.e. 2D or 3D inputs)."
+)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
@@ -192,30 +211,33 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 def dropout2d(input, p=0.5, training=True, inplace=False):
     """Whole channels of (N, C, H, W) dropped; of (N, C, L) with a warning."""
     import warnings
+
     _check_probability(p)
     if input.ndim not in (3, 4):
         warnings.warn(UNBATCHED.format(n=input.ndim), stacklevel=2)
     if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
-                      "1D "
-                      "dropout behavior is desired - input is interpreted as shape (N, C, L), "
-                      "where C is"
-                      " the channel dim. This behavior will change in a future release to "
-                      "interpret the "
-                      "input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
-                      "the 1D "
-                      "channel-wise dropout behavior, please switch to using dropout1d instead.",
-                      stacklevel=2)
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
+            "1D "
+            "dropout behavior is desired - input is interpreted as shape (N, C, L), "
+            "where C is"
+            " the channel dim. This behavior will change in a future release to "
+            "interpret the "
+            "input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D "
+            "channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
     return _dropped(input, p, training, True, False, inplace)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) dropped."""
     import warnings
+
     _check_probability(p)
     if input.ndim not in (4, 5):
-        warnings.warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"),
-                      stacklevel=2)
+        warnings.warn(UNBATCHED.format(n=input.ndim).replace("dropout2d", "dropout3d"), stacklevel=2)
     return _unbatched_features(input, p, training, inplace, input.ndim == 4)
 
 
@@ -223,8 +245,7 @@ def _unbatched_features(input, p_drop, training, inplace, unbatched: bool):
     if not unbatched:
         return _dropped(input, p_drop, training, True, False, inplace)
     if inplace:
-        return assign(input, _dropped(input.unsqueeze(0), p_drop, training, True, False,
-                                      False).squeeze(0))
+        return assign(input, _dropped(input.unsqueeze(0), p_drop, training, True, False, False).squeeze(0))
     return _dropped(input.unsqueeze(0), p_drop, training, True, False, False).squeeze(0)
 
 
@@ -234,12 +255,14 @@ def _unbatched_features(input, p_drop, training, inplace, unbatched: bool):
 @functools.cache
 def _by_frequency() -> Linearised:
     """take of rows whose derivative divides what comes to a row by how often it was taken."""
+
     def fun(weight, index, counts):
         return p.take(weight, index, axis=0, mode="fill")
 
     def linear(t, index, counts):
         rows = p.take(t, index, axis=0, mode="fill", fill_value=0)
         return p.div(rows, along_first(counts, aval_of(rows).shape))
+
     return Linearised(fun, linear)
 
 
@@ -253,10 +276,10 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     """Rows of weight at indices; with `sparse`, the gradient by the weight is a sparse tensor."""
     if sparse:
         from ..sparse._embedding import sparse_embedding
+
         return sparse_embedding(weight, indices, padding_idx, scale_grad_by_freq)
     rows = _embedding(weight, indices, padding_idx, scale_grad_by_freq)
-    _bounds.check(indices, weight._aval.shape[0], 0, "embedding", negative=False,
-                  message=_bounds.IN_SELF)
+    _bounds.check(indices, weight._aval.shape[0], 0, "embedding", negative=False, message=_bounds.IN_SELF)
     return rows
 
 
@@ -264,9 +287,11 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
 def _embedding(weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq):
     index = indices
     if aval_of(index).dtype not in (dt.int64, dt.int32):
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
-                           f"scalar types: Long, Int; but got torch.{name_of(index)}Tensor instead "
-                           "(while checking arguments for embedding)")
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following "
+            f"scalar types: Long, Int; but got torch.{name_of(index)}Tensor instead "
+            "(while checking arguments for embedding)"
+        )
     if aval_of(weight).ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if scale_grad_by_freq:
@@ -284,13 +309,11 @@ def _frequencies(weight, index):
     dtype = aval_of(weight).dtype
     flat = p.reshape(index, shape=(aval_of(index).size,))
     ones = p.full(aval_of(flat).shape, 1, dtype)
-    counts = p.scatter_axis(p.full((aval_of(weight).shape[0],), 0, dtype), flat, ones, axis=0,
-                            combine="add")
+    counts = p.scatter_axis(p.full((aval_of(weight).shape[0],), 0, dtype), flat, ones, axis=0, combine="add")
     return p.take(counts, index, axis=0, mode="clip")
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
-              scale_grad_by_freq=False, sparse=False):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of weight at the indices in input. The row padding_idx gets no gradient.
 
     With max_norm, the rows used that are longer are first shortened, in place. With `sparse` the
@@ -314,9 +337,13 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
 @composite(method=False)
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """The rows of input at indices shortened, in place, to max_norm."""
-    _bounds.check(indices, input._aval.shape[0], 0, "embedding_renorm_", message=(
-        f"select(): index {{index}} out of range for tensor of size {list(input.shape)} at "
-        "dimension 0"))
+    _bounds.check(
+        indices,
+        input._aval.shape[0],
+        0,
+        "embedding_renorm_",
+        message=(f"select(): index {{index}} out of range for tensor of size {list(input.shape)} at dimension 0"),
+    )
     with no_grad():
         assign(input, _renormed(input.detach(), indices, max_norm, float(norm_type)))
     return input
@@ -325,11 +352,13 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
 @torch_op(name="_renormed", method=False, function=False)
 def _renormed(weight: Tensor, indices: Tensor, max_norm: Number, norm_type):
     from .distances import vector_norm
+
     x = wide(weight)
     shape = aval_of(x).shape
     flat = p.reshape(indices, shape=(aval_of(indices).size,))
-    hits = p.scatter_axis(p.full((shape[0],), 0, dt.int32), flat,
-                          p.full(aval_of(flat).shape, 1, dt.int32), axis=0, combine="max")
+    hits = p.scatter_axis(
+        p.full((shape[0],), 0, dt.int32), flat, p.full(aval_of(flat).shape, 1, dt.int32), axis=0, combine="max"
+    )
     length = vector_norm(x, norm_type, (1,))
     limit = scalar(length, max_norm)
     factor = p.div(limit, p.add(length, full_like(length, 1e-7)))
@@ -371,22 +400,31 @@ def one_hot(tensor, num_classes=-1):
         elif num_classes <= array.max():
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
-                           "data-dependent "
-                           "control flow. We don't support that yet, please shout over at "
-                           "https://github.com/pytorch/functorch/issues/257 .")
+        raise RuntimeError(
+            "vmap: It looks like you're attempting to use a Tensor in some "
+            "data-dependent "
+            "control flow. We don't support that yet, please shout over at "
+            "https://github.com/pytorch/functorch/issues/257 ."
+        )
     return _one_hot(tensor, num_classes)
 
 
-NOT_EMBEDDED = ("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
-                "{index}")
+NOT_EMBEDDED = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {index}"
 
 # ---- embedding_bag -------------------------------------------------------------------------------
 
 
 @torch_op(name="_embedding_bag", method=False, function=False, node="embedding_bag")
-def _embedding_bag(weight: Tensor, indices: Tensor, bags: Tensor, per_sample_weights: MaybeTensor,
-                   count, mode, padding_idx, scale_grad_by_freq):
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    bags: Tensor,
+    per_sample_weights: MaybeTensor,
+    count,
+    mode,
+    padding_idx,
+    scale_grad_by_freq,
+):
     """The sum, mean or maximum of the rows of each bag; `bags` says which bag an index is in."""
     if scale_grad_by_freq:
         rows = _by_frequency()(weight, indices, _frequencies(weight, indices))
@@ -405,8 +443,7 @@ def _embedding_bag(weight: Tensor, indices: Tensor, bags: Tensor, per_sample_wei
     base = p.full((count, shape[1]), 0, aval_of(rows).dtype)
     sums = p.scatter_axis(base, bags, rows, axis=0, combine="add")
     if mode == "mean":
-        sums = p.div(sums, along(_bag_sizes(bags, count, aval_of(rows).dtype), aval_of(sums).shape,
-                                 0))
+        sums = p.div(sums, along(_bag_sizes(bags, count, aval_of(rows).dtype), aval_of(sums).shape, 0))
     return like(sums, weight)
 
 
@@ -425,8 +462,7 @@ def _bag_maxima(rows, bags, count: int):
     hit = p.eq(rows, p.take(top, bags, axis=0, mode="clip"))
     order = iota_along(a.shape, 0)
     never = p.full((count, a.shape[1]), a.shape[0], dt.int64)
-    first = p.scatter_axis(never, bags, p.select(hit, order, full_like(order, a.shape[0])), axis=0,
-                           combine="min")
+    first = p.scatter_axis(never, bags, p.select(hit, order, full_like(order, a.shape[0])), axis=0, combine="min")
     none = p.ge(first, full_like(first, a.shape[0]))
     safe = p.min(first, full_like(first, max(a.shape[0] - 1, 0)))
     if not a.shape[0]:
@@ -443,8 +479,7 @@ def _bag_numbers(offsets: Tensor, length):
     ones = p.full(aval_of(index).shape, 1, dt.int64)
     starts = p.scatter_axis(starts, index, ones, axis=0, combine="add")
     numbers = p.cumsum(starts, axis=0)
-    return p.sub(p.slice_in_dim(numbers, start=0, limit=length, dimension=0),
-                 p.full((length,), 1, dt.int64))
+    return p.sub(p.slice_in_dim(numbers, start=0, limit=length, dimension=0), p.full((length,), 1, dt.int64))
 
 
 def _check_bag(input, weight, offsets, mode, per_sample_weights):
@@ -452,33 +487,47 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
         raise ValueError("mode has to be one of sum or mean")
     if per_sample_weights is not None:
         if input.size() != per_sample_weights.size():
-            raise ValueError("embedding_bag: If per_sample_weights "
-                             f"({per_sample_weights.shape}) is not None, then it must have the "
-                             "same "
-                             f"shape as the input ({input.shape})")
+            raise ValueError(
+                "embedding_bag: If per_sample_weights "
+                f"({per_sample_weights.shape}) is not None, then it must have the "
+                "same "
+                f"shape as the input ({input.shape})"
+            )
         if mode != "sum":
-            raise NotImplementedError("embedding_bag: per_sample_weights was not None. "
-                                      "per_sample_weights is only supported for mode='sum' (got "
-                                      f"mode='{mode}'). Please open a feature request on GitHub.")
+            raise NotImplementedError(
+                "embedding_bag: per_sample_weights was not None. "
+                "per_sample_weights is only supported for mode='sum' (got "
+                f"mode='{mode}'). Please open a feature request on GitHub."
+            )
         if per_sample_weights.dtype != weight.dtype:
-            raise RuntimeError(f"expected scalar type {name_of(weight)} but found "
-                               f"{name_of(per_sample_weights)}")
+            raise RuntimeError(f"expected scalar type {name_of(weight)} but found {name_of(per_sample_weights)}")
     if input.ndim == 2 and offsets is not None:
-        raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
-                         "mini-batch of fixed length sequences. However, found offsets of type "
-                         f"{type(offsets)}")
+        raise ValueError(
+            "if input is 2D, then offsets has to be None, as input is treated is a "
+            "mini-batch of fixed length sequences. However, found offsets of type "
+            f"{type(offsets)}"
+        )
     if input.ndim == 1 and offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if input.ndim == 1 and offsets.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     if input.ndim not in (1, 2):
-        raise ValueError("input has to be 1D or 2D Tensor, but got Tensor of dimension "
-                         f"{input.ndim}")
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
 
 
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
-                  mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
-                  padding_idx=None):
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    max_norm=None,
+    norm_type=2,
+    scale_grad_by_freq=False,
+    mode="mean",
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
     """Sums, means or maxima of the rows of weight in each bag of indices.
 
     The bags are the rows of a 2-d input, or begin at `offsets` of a 1-d one.
@@ -509,12 +558,13 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     table, index, padding = weight, input, -1 if padding_idx is None else padding_idx
     if sparse and mode != "max":
         from ..sparse._embedding import used_rows
+
         table, index, padding = used_rows(weight, input, padding, scale_grad_by_freq)
         scale_grad_by_freq = False
-    bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding,
-                          scale_grad_by_freq)
-    _bounds.check(input, weight._aval.shape[0], 0, "embedding_bag", negative=False,
-                  message=NOT_EMBEDDED, error=RuntimeError)
+    bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding, scale_grad_by_freq)
+    _bounds.check(
+        input, weight._aval.shape[0], 0, "embedding_bag", negative=False, message=NOT_EMBEDDED, error=RuntimeError
+    )
     return bags
 
 
@@ -522,9 +572,13 @@ def _check_offsets(offsets, input):
     if is_readable(offsets) and offsets.numel():
         array = offsets._array()
         if array[0] != 0:
-            raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the "
-                               "mini-batch has "
-                               f"to start from position 0. However, got {int(array[0])}")
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the "
+                "mini-batch has "
+                f"to start from position 0. However, got {int(array[0])}"
+            )
         if array[-1] > input.shape[0]:
-            raise RuntimeError("offsets[-1] can not be greater than input's length "
-                               f"{input.shape[0]} but got offsets[-1] of {int(array[-1])}")
+            raise RuntimeError(
+                "offsets[-1] can not be greater than input's length "
+                f"{input.shape[0]} but got offsets[-1] of {int(array[-1])}"
+            )

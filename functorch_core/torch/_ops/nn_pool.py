@@ -1,4 +1,5 @@
 """Pooling: maxima, means and norms over windows, and unpooling."""
+
 from __future__ import annotations
 
 import math
@@ -6,8 +7,7 @@ import math
 from .._op import torch_op
 from .nn_conv import ntuple
 from .subgradients import magnitude
-from .values import (
-    along, aval_of, dt, full_like, like, np, p, require_floating, total, wide)
+from .values import along, aval_of, dt, full_like, like, np, p, require_floating, total, wide
 
 # ---- the geometry of windows ---------------------------------------------------------------------
 
@@ -24,27 +24,31 @@ def places(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mo
 def _check_pool(name: str, x, n: int, kernel, stride, pad, dilation, out):
     a = aval_of(x)
     if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size="
-                           f"{list(kernel)}")
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={list(kernel)}")
     if any(s <= 0 for s in stride):
         raise RuntimeError(f"stride should be greater than zero, but got stride={list(stride)}")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero, but got "
-                           f"dilation={list(dilation)}")
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation={list(dilation)}")
     if any(q < 0 for q in pad):
         raise RuntimeError(f"pad must be non-negative, but got pad: {pad[0]}")
     if any(q > ((k - 1) * d + 1) // 2 for q, k, d in zip(pad, kernel, dilation)):
-        raise RuntimeError("pad should be at most half of effective kernel size, but got pad="
-                           f"{pad[0]}, kernel_size={kernel[0]} and dilation={dilation[0]}")
-    if a.ndim not in (n + 1, n + 2) or 0 in a.shape[a.ndim - n - 1:]:
-        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
-                           f"batch size for input, but got: {list(a.shape)}")
+        raise RuntimeError(
+            "pad should be at most half of effective kernel size, but got pad="
+            f"{pad[0]}, kernel_size={kernel[0]} and dilation={dilation[0]}"
+        )
+    if a.ndim not in (n + 1, n + 2) or 0 in a.shape[a.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
+            f"batch size for input, but got: {list(a.shape)}"
+        )
     if any(m < 1 for m in out):
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, a.shape[-n - 1:]))}). "
-                           "Calculated "
-                           f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output "
-                           "size"
-                           " is too small")
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, a.shape[-n - 1 :]))}). "
+            "Calculated "
+            f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output "
+            "size"
+            " is too small"
+        )
 
 
 class Pool:
@@ -56,21 +60,24 @@ class Pool:
         pad, dilation = ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
         size = aval_of(x).shape[-n:]
         if len(size) == n and min(*kernel, *stride, *dilation) > 0:
-            out = tuple(places(*each, ceil_mode)
-                        for each in zip(size, kernel, stride, pad, dilation))
+            out = tuple(places(*each, ceil_mode) for each in zip(size, kernel, stride, pad, dilation))
         else:
             out = (1,) * n
         _check_pool(name, x, n, kernel, stride, pad, dilation, out)
         self.kernel, self.stride, self.pad, self.dilation = kernel, stride, pad, dilation
         self.size, self.out, self.n = size, out, n
         # The windows may end before or beyond the padding: what they reach decides.
-        high = tuple((m - 1) * s + (k - 1) * d + 1 - size_ - q for m, s, k, d, size_, q in zip(
-            out, stride, kernel, dilation, size, pad))
+        high = tuple(
+            (m - 1) * s + (k - 1) * d + 1 - size_ - q
+            for m, s, k, d, size_, q in zip(out, stride, kernel, dilation, size, pad)
+        )
         lead = aval_of(x).ndim - n
         self.arguments = {
-            "window": (1,) * lead + kernel, "strides": (1,) * lead + stride,
+            "window": (1,) * lead + kernel,
+            "strides": (1,) * lead + stride,
             "padding": ((0, 0),) * lead + tuple(zip(pad, high)),
-            "window_dilation": (1,) * lead + dilation}
+            "window_dilation": (1,) * lead + dilation,
+        }
 
 
 # ---- max pooling ---------------------------------------------------------------------------------
@@ -93,7 +100,7 @@ def _flat_indices(x, pool: Pool):
     lead = len(shape) - pool.n
     flat = full_like(number, 0)
     for i in range(pool.n):
-        inner = math.prod(pool.kernel[i + 1:])
+        inner = math.prod(pool.kernel[i + 1 :])
         within = p.rem(p.div(number, inner), pool.kernel[i])
         starts = np.arange(pool.out[i], dtype=np.int64) * pool.stride[i] - pool.pad[i]
         at = p.add(p.mul(within, pool.dilation[i]), along(p.constant(starts), shape, lead + i))
@@ -105,26 +112,27 @@ def _check_max(x, n):
     dtype = aval_of(x).dtype
     if dtype in dt.COMPLEX or dtype == dt.bool_:
         from .values import scalar_name
-        raise NotImplementedError(f'"max_pool{n}d" not implemented for \'{scalar_name(dtype)}\'')
+
+        raise NotImplementedError(f"\"max_pool{n}d\" not implemented for '{scalar_name(dtype)}'")
 
 
 def _declare_max_pool(n: int):
     """torch.max_pool{n}d and max_pool{n}d_with_indices."""
+
     def values(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         _check_max(input, n)
         return _max_pool(input, n, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1,
-                     ceil_mode=False, return_indices=True):  # both, whatever it says: PyTorch's too
+    def with_indices(
+        input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+    ):  # both, whatever it says: PyTorch's too
         _check_max(input, n)
         return _max_pool_with_indices(input, n, kernel_size, stride, padding, dilation, ceil_mode)
 
     values.__doc__ = f"Maxima over windows of the last {n} dimensions."
     with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
-    only = torch_op(values, name=f"max_pool{n}d", method=False,
-                    node=f"max_pool{n}d_with_indices")
-    both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1,
-                    returns=tuple)
+    only = torch_op(values, name=f"max_pool{n}d", method=False, node=f"max_pool{n}d_with_indices")
+    both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple)
     return only, both
 
 
@@ -133,8 +141,7 @@ torch_max_pool2d, max_pool2d_with_indices = _declare_max_pool(2)
 torch_max_pool3d, max_pool3d_with_indices = _declare_max_pool(3)
 
 
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-               return_indices=False):
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maxima over windows of the last dimension, with their indices if asked for.
 
     >>> nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
@@ -144,8 +151,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-               return_indices=False):
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maxima over windows of the last two dimensions, with their indices if asked for.
 
     >>> nn.functional.max_pool2d(torch.tensor([[[1., 3.], [2., 4.]]]), 2)
@@ -155,8 +161,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-               return_indices=False):
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """Maxima over windows of the last three dimensions, with their indices if asked for."""
     op = max_pool3d_with_indices if return_indices else torch_max_pool3d
     return op(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -165,8 +170,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 # ---- average pooling -----------------------------------------------------------------------------
 
 
-def _counts(size: int, kernel: int, stride: int, pad: int, out: int,
-            include_pad: bool) -> np.ndarray:
+def _counts(size: int, kernel: int, stride: int, pad: int, out: int, include_pad: bool) -> np.ndarray:
     """How many elements each window along one dimension counts."""
     start = np.arange(out) * stride - pad
     end = np.minimum(start + kernel, size + pad)
@@ -178,8 +182,9 @@ def _on_grid(counts, a):
     grid = np.ones((), np.int64)
     for c in counts:
         grid = np.multiply.outer(grid, c)
-    return p.broadcast_in_dim(p.constant(grid.astype(a.dtype)), shape=a.shape,
-                              dims=tuple(range(a.ndim - len(counts), a.ndim)))
+    return p.broadcast_in_dim(
+        p.constant(grid.astype(a.dtype)), shape=a.shape, dims=tuple(range(a.ndim - len(counts), a.ndim))
+    )
 
 
 def _avg_pool(x, n, kernel, stride, padding, ceil_mode, include_pad, divisor=None):
@@ -191,8 +196,7 @@ def _avg_pool(x, n, kernel, stride, padding, ceil_mode, include_pad, divisor=Non
     sums = p.reduce_window_sum(wide(x), **pool.arguments)
     if divisor is not None:
         return like(p.div(sums, full_like(sums, divisor)), x)
-    counts = [_counts(*each, include_pad)
-              for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
+    counts = [_counts(*each, include_pad) for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
     if all((c == c[0]).all() for c in counts if len(c)):
         number = math.prod(int(c[0]) for c in counts if len(c))
         return like(p.div(sums, full_like(sums, number)), x)
@@ -200,8 +204,7 @@ def _avg_pool(x, n, kernel, stride, padding, ceil_mode, include_pad, divisor=Non
 
 
 @torch_op(method=False)
-def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
-               count_include_pad=True):
+def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """Means over windows of the last dimension.
 
     >>> nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
@@ -211,27 +214,27 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
 
 
 @torch_op(method=False, function=False)
-def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
-               count_include_pad=True, divisor_override=None):
+def avg_pool2d(
+    input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
     """Means over windows of the last two dimensions.
 
     >>> nn.functional.avg_pool2d(torch.ones(1, 2, 2), 2)
     tensor([[[1.]]])
     """
-    return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)
+    return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 @torch_op(method=False, function=False)
-def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
-               count_include_pad=True, divisor_override=None):
+def avg_pool3d(
+    input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
     """Means over windows of the last three dimensions.
 
     >>> nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2), 2)
     tensor([[[[1.]]]])
     """
-    return _avg_pool(input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)
+    return _avg_pool(input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 # ---- adaptive pooling ----------------------------------------------------------------------------
@@ -243,12 +246,13 @@ def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
     if a.ndim <= n and n > 1 and isinstance(output_size, (tuple, list)):
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if a.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got "
-                           f"{list(a.shape)}")
-    if 0 in a.shape[1 - (a.ndim == n + 1):][-n:]:
-        raise RuntimeError(f"{name}{n}d(): Expected input to have non-zero size for non-batch "
-                           f"dimensions, but input has sizes {list(a.shape)} with dimension "
-                           f"{a.ndim - n} being empty")
+        raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(a.shape)}")
+    if 0 in a.shape[1 - (a.ndim == n + 1) :][-n:]:
+        raise RuntimeError(
+            f"{name}{n}d(): Expected input to have non-zero size for non-batch "
+            f"dimensions, but input has sizes {list(a.shape)} with dimension "
+            f"{a.ndim - n} being empty"
+        )
     sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(sizes) == 1:
         sizes *= n
@@ -256,9 +260,9 @@ def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
         raise RuntimeError(f"{name}{n}d: output_size must be {n}")
     sizes = tuple(m if s is None else int(s) for s, m in zip(sizes, a.shape[-n:]))
     if min(sizes) < 0:
-        raise RuntimeError(f"{name}{n}d: elements of output_size must be greater than or equal to "
-                           "0 but "
-                           f"received {list(sizes)}")
+        raise RuntimeError(
+            f"{name}{n}d: elements of output_size must be greater than or equal to 0 but received {list(sizes)}"
+        )
     return sizes
 
 
@@ -327,8 +331,8 @@ def _max_of_bins(x, n: int, out, size, lead: int):
         masks.append(real)
     order = [*range(lead), *range(lead, lead + 2 * n, 2), *range(lead + 1, lead + 2 * n, 2)]
     y = p.transpose(y, permutation=tuple(order))
-    widths = aval_of(y).shape[lead + n:]
-    y = p.reshape(y, shape=(*aval_of(y).shape[:lead + n], math.prod(widths)))
+    widths = aval_of(y).shape[lead + n :]
+    y = p.reshape(y, shape=(*aval_of(y).shape[: lead + n], math.prod(widths)))
     real = np.ones((1,) * 2 * n, bool)
     flat = np.zeros((1,) * 2 * n, np.int64)
     for i, mask in enumerate(masks):
@@ -350,6 +354,7 @@ def _max_of_bins(x, n: int, out, size, lead: int):
 
 def _declare_adaptive(n: int):
     """adaptive_avg_pool{n}d, and adaptive_max_pool{n}d with indices."""
+
     def means(input: Tensor, output_size):
         return _adaptive_avg(input, n, output_size)
 
@@ -358,9 +363,10 @@ def _declare_adaptive(n: int):
 
     means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
     maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
-    return (torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
-            torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1,
-                     returns=tuple))
+    return (
+        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
+        torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple),
+    )
 
 
 adaptive_avg_pool1d, adaptive_max_pool1d_with_indices = _declare_adaptive(1)
@@ -406,13 +412,13 @@ def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):
 
 def _rectified(x):
     from .nn_activation import rectified
+
     return rectified(x)
 
 
 def _counted(sums, pool: Pool):
     """The number of elements of every window, in the shape of the result."""
-    counts = [_counts(*each, True)
-              for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
+    counts = [_counts(*each, True) for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
     return _on_grid(counts, aval_of(sums))
 
 

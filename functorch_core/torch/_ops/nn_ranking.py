@@ -1,4 +1,5 @@
 """Losses of distributions, margins, rankings and embeddings."""
+
 from __future__ import annotations
 
 import math
@@ -12,8 +13,21 @@ from .nn_activation import log_sigmoid_of, rectified
 from .nn_loss import check_reduction, legacy_reduction, reduced
 from .subgradients import xlogy
 from .values import (
-    aval_of, broadcast, cast, dt, full_like, iota_along, like, mean, name_of, p, require_floating,
-    spread, stop_gradient, total)
+    aval_of,
+    broadcast,
+    cast,
+    dt,
+    full_like,
+    iota_along,
+    like,
+    mean,
+    name_of,
+    p,
+    require_floating,
+    spread,
+    stop_gradient,
+    total,
+)
 
 # ---- distributions -------------------------------------------------------------------------------
 
@@ -44,13 +58,17 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean":
         import warnings
-        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the "
-                      "support "
-                      "size.'batchmean' divides only by the batch size, and aligns with the KL "
-                      "div math "
-                      "definition.'mean' will be changed to behave the same as 'batchmean' in the "
-                      "next "
-                      "major release.", stacklevel=2)
+
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the "
+            "support "
+            "size.'batchmean' divides only by the batch size, and aligns with the KL "
+            "div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the "
+            "next "
+            "major release.",
+            stacklevel=2,
+        )
     return torch_kl_div(input, target, reduction, log_target)
 
 
@@ -67,8 +85,9 @@ def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction)
     return reduced(loss, reduction)
 
 
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8,
-                     reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
     """exp(input) - target * input: the likelihood of counts under (the log of) Poisson rates.
 
     >>> nn.functional.poisson_nll_loss(torch.tensor([0.]), torch.tensor([1.]))
@@ -85,8 +104,7 @@ def _gaussian_nll(input: Tensor, target: Tensor, var: Operand, full, eps, reduct
     x, y = promote(input, target)
     variance = cast(var, aval_of(x).dtype)
     floor = full_like(variance, eps)
-    moved = stop_gradient(p.select(p.lt(variance, floor), p.sub(floor, variance),
-                                   p.zeros(aval_of(variance))))
+    moved = stop_gradient(p.select(p.lt(variance, floor), p.sub(floor, variance), p.zeros(aval_of(variance))))
     variance = p.add(variance, moved)  # clamped, but with derivative 1 throughout
     difference = p.sub(x, y)
     squared, variance = broadcast([p.mul(difference, difference), variance])
@@ -111,8 +129,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
-        elif input.ndim != var.ndim or any(m not in (1, n)
-                                           for n, m in zip(input.shape, var.shape)):
+        elif input.ndim != var.ndim or any(m not in (1, n) for n, m in zip(input.shape, var.shape)):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
@@ -139,8 +156,7 @@ def _hinge_embedding(input: Tensor, target: Tensor, margin, reduction):
     return reduced(loss, reduction)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None,
-                         reduction="mean"):
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """input where the target is 1, max(0, margin - input) where it is -1.
 
     >>> nn.functional.hinge_embedding_loss(torch.tensor([0.5]), torch.tensor([-1.]))
@@ -156,17 +172,14 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, re
     if t.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if t.ndim == 1 and a.ndim != 2 or t.ndim == 0 and a.ndim != 1:
-        kind = "1D target tensor expects 2D input tensors" if t.ndim else (
-            "0D target tensor expects 1D input tensors")
-        raise RuntimeError(f"{kind}, but found inputs with sizes {list(a.shape)} and "
-                           f"{list(aval_of(input2).shape)}.")
+        kind = "1D target tensor expects 2D input tensors" if t.ndim else ("0D target tensor expects 1D input tensors")
+        raise RuntimeError(f"{kind}, but found inputs with sizes {list(a.shape)} and {list(aval_of(input2).shape)}.")
     cosine = _cosine(input1, input2)
     y = target if t.dtype != dt.bool_ else p.convert(target, dtype=dt.int64)
     near = p.sub(full_like(cosine, 1), cosine)
     far = _hinge(p.sub(cosine, full_like(cosine, margin)))
     zero = p.zeros(aval_of(cosine))
-    loss = p.add(p.select(p.eq(y, full_like(y, 1)), near, zero),
-                 p.select(p.eq(y, full_like(y, -1)), far, zero))
+    loss = p.add(p.select(p.eq(y, full_like(y, 1)), near, zero), p.select(p.eq(y, full_like(y, -1)), far, zero))
     return reduced(loss, reduction)
 
 
@@ -179,8 +192,7 @@ def _cosine(x, y):
     return p.div(product, p.sqrt(p.mul(p.add(xx, tiny), p.add(yy, tiny))))
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None,
-                          reduction="mean"):
+def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     return _cosine_embedding(input1, input2, target, margin, reduction)
@@ -194,8 +206,7 @@ def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin, redu
     return reduced(_hinge(loss), reduction)
 
 
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None,
-                        reduction="mean"):
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin).
 
     >>> nn.functional.margin_ranking_loss(torch.tensor([0.]), torch.tensor([1.]),
@@ -204,10 +215,12 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
-        raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension "
-                           "but got "
-                           f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
-                           f"{target.size()} ")
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension "
+            "but got "
+            f"sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
+            f"{target.size()} "
+        )
     return _margin_ranking(input1, input2, target, margin, reduction)
 
 
@@ -235,14 +248,13 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
     if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
-                           "but got:"
-                           f" {list(a.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
+        )
     rows = a.shape[0] if a.ndim == 2 else 1
     classes = a.shape[-1] if a.ndim else 1
     if aval_of(target).ndim > 1 or aval_of(target).size != rows:
-        raise RuntimeError(f"inconsistent target size, expected {rows} but got "
-                           f"{list(aval_of(target).shape)}")
+        raise RuntimeError(f"inconsistent target size, expected {rows} but got {list(aval_of(target).shape)}")
     _check_long(target)
     x = p.reshape(input, shape=(rows, classes))
     t = p.reshape(target, shape=(rows,))
@@ -253,8 +265,7 @@ def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTen
     gap = p.select(here, p.zeros(aval_of(gap)), gap)
     if weight is not None:
         if aval_of(weight).size != classes:
-            raise RuntimeError(f"inconsistent weight size, expected {classes} but got "
-                               f"{list(aval_of(weight).shape)}")
+            raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(aval_of(weight).shape)}")
         weights = p.take(like(weight, x), t, axis=0, mode="clip")
         gap = p.mul(gap, spread(weights, (rows, classes), (1,)))
     loss = mean(gap, (1,))
@@ -268,8 +279,7 @@ def _check_long(target):
         raise RuntimeError(f"expected scalar type Long but found {name_of(target)}")
 
 
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None,
-                      reduction="mean"):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of max(0, margin - input[target] + input) ** p.
 
     >>> nn.functional.multi_margin_loss(torch.tensor([[0., 1.]]), torch.tensor([1]))
@@ -282,8 +292,15 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     loss = _multi_margin(input, target, p, margin, weight, reduction)
-    _bounds.check(target, (input._aval.shape or (1,))[-1], 0, "multi_margin_loss", negative=False,
-                  message="target out of range", error=RuntimeError)
+    _bounds.check(
+        target,
+        (input._aval.shape or (1,))[-1],
+        0,
+        "multi_margin_loss",
+        negative=False,
+        message="target out of range",
+        error=RuntimeError,
+    )
     return loss
 
 
@@ -291,12 +308,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     a, t = aval_of(input), aval_of(target)
     if a.ndim > 2 or (a.ndim == 2 and a.shape[1] == 0):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
-                           "but got:"
-                           f" {list(a.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(a.shape)}"
+        )
     if t.shape != a.shape and t.size != a.size:
-        raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: "
-                           f"{list(a.shape)}")
+        raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(a.shape)}")
     _check_long(target)
     rows, classes = (a.shape[0] if a.ndim == 2 else 1), (a.shape[-1] if a.ndim else 1)
     x, y = p.reshape(input, shape=(rows, classes)), p.reshape(target, shape=(rows, classes))
@@ -304,16 +320,17 @@ def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     ended = p.cumsum(p.convert(p.lt(y, 0), dtype=dt.int32), axis=1)
     counted = p.eq(ended, 0)
     safe = p.select(counted, y, p.zeros(aval_of(y)))
-    own = p.take_along_axis(x, safe, axis=1, mode="clip")                     # rows, labels
-    pairs = (rows, classes, classes)                                          # row, label, class
+    own = p.take_along_axis(x, safe, axis=1, mode="clip")  # rows, labels
+    pairs = (rows, classes, classes)  # row, label, class
     is_class = p.eq(p.broadcast_in_dim(safe, shape=pairs, dims=(0, 1)), iota_along(pairs, 2))
     is_class = p.and_(is_class, p.broadcast_in_dim(counted, shape=pairs, dims=(0, 1)))
-    labelled = p.reduce_or(is_class, axes=(1,))                               # rows, classes
-    gap = p.sub(p.broadcast_in_dim(x, shape=pairs, dims=(0, 2)),
-                p.broadcast_in_dim(own, shape=pairs, dims=(0, 1)))
+    labelled = p.reduce_or(is_class, axes=(1,))  # rows, classes
+    gap = p.sub(p.broadcast_in_dim(x, shape=pairs, dims=(0, 2)), p.broadcast_in_dim(own, shape=pairs, dims=(0, 1)))
     gap = rectified(p.add(gap, full_like(gap, 1)))
-    valid = p.and_(p.broadcast_in_dim(counted, shape=pairs, dims=(0, 1)),
-                   p.not_(p.broadcast_in_dim(labelled, shape=pairs, dims=(0, 2))))
+    valid = p.and_(
+        p.broadcast_in_dim(counted, shape=pairs, dims=(0, 1)),
+        p.not_(p.broadcast_in_dim(labelled, shape=pairs, dims=(0, 2))),
+    )
     loss = total(p.select(valid, gap, p.zeros(aval_of(gap))), (1, 2))
     loss = p.div(loss, full_like(loss, classes))
     if a.ndim < 2:
@@ -326,9 +343,16 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     loss = _multilabel_margin(input, target, reduction)
-    _bounds.check(target, (input._aval.shape or (1,))[-1], 0, "multilabel_margin_loss",
-                  negative=False, message="argument #2 'target' is out of range",
-                  error=RuntimeError, ignore=-1)
+    _bounds.check(
+        target,
+        (input._aval.shape or (1,))[-1],
+        0,
+        "multilabel_margin_loss",
+        negative=False,
+        message="argument #2 'target' is out of range",
+        error=RuntimeError,
+        ignore=-1,
+    )
     return loss
 
 
@@ -343,8 +367,7 @@ def _multilabel_soft_margin(input: Tensor, target: Tensor, weight: MaybeTensor, 
     return reduced(mean(loss, (last,)), reduction)
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None,
-                                reduction="mean"):
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of binary cross entropies of logits."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction not in ("none", "mean", "sum"):
@@ -356,16 +379,17 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 @torch_op(name="_triplet", method=False, function=False, node="triplet_margin_loss")
-def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap,
-             reduction):
+def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
     ndims = {aval_of(x).ndim for x in (anchor, positive, negative)}
     if len(ndims) > 1:
         a, b, c = (aval_of(x).ndim for x in (anchor, positive, negative))
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "
-                           "same "
-                           f"number of dimensions, but got: anchor {a}D, positive {b}D, and "
-                           "negative "
-                           f"{c}D inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the "
+            "same "
+            f"number of dimensions, but got: anchor {a}D, positive {b}D, and "
+            "negative "
+            f"{c}D inputs"
+        )
     near, far = (distance(anchor, x, power, eps) for x in (positive, negative))
     if swap:
         far = p.min(far, distance(positive, negative, power, eps))
@@ -373,8 +397,9 @@ def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, 
     return reduced(_hinge(p.add(p.sub(near, far), full_like(near, margin))), reduction)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False,
-                        size_average=None, reduce=None, reduction="mean"):
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
     """max(0, |anchor - positive| - |anchor - negative| + margin)."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     if margin <= 0:
@@ -382,24 +407,26 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     return _triplet(anchor, positive, negative, float(margin), float(p), eps, swap, reduction)
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None,
-                                      margin=1.0,
-                                      swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
     """triplet_margin_loss with any distance, by default pairwise_distance."""
     from .distances import pairwise_distance
+
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     measure = pairwise_distance if distance_function is None else distance_function
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "
-                           "same "
-                           f"number of dimensions, but got: anchor {anchor.ndim}D, positive "
-                           f"{positive.ndim}D, and negative {negative.ndim}D inputs")
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the "
+            "same "
+            f"number of dimensions, but got: anchor {anchor.ndim}D, positive "
+            f"{positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
     near, far = measure(anchor, positive), measure(anchor, negative)
     if swap:
         far = far.minimum(measure(positive, negative))
     loss = (margin + near - far).clamp_min(0)
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
-

@@ -1,4 +1,5 @@
 """interpolate: resizing by nearest, linear, cubic and area rules, with and without antialiasing."""
+
 from __future__ import annotations
 
 import math
@@ -6,8 +7,7 @@ import warnings
 
 from .._op import torch_op
 from .nn_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
-from .values import (
-    Derived, along, aval_of, dt, like, np, p, permuted, require_floating, wide)
+from .values import Derived, along, aval_of, dt, like, np, p, permuted, require_floating, wide
 
 # Along one dimension a resize is a weighted sum of a few elements: `index` and `weight`, both of
 # shape (out, taps). Derivatives use it as a matrix while that is small: the transpose of a gather
@@ -66,8 +66,8 @@ def _antialiased(size, out, factor, align: bool, cubic: bool):
     """Weights of a filter as wide as the scale."""
     scale = float(_scale(size, out, factor, align, np.float64))
     width = 4 if cubic else 2
-    support = width / 2 * max(scale, 1.)
-    inverse = 1 / scale if scale >= 1 else 1.
+    support = width / 2 * max(scale, 1.0)
+    inverse = 1 / scale if scale >= 1 else 1.0
     center = scale * (np.arange(out) + 0.5)
     first = np.maximum((center - support + 0.5).astype(np.int64), 0)
     end = np.minimum((center + support + 0.5).astype(np.int64), size)
@@ -94,10 +94,9 @@ def _gathered(x, dim: int, index, weight):
     """The weighted sum, a gather for each tap."""
     out = None
     shape = aval_of(x).shape
-    target = (*shape[:dim], len(index), *shape[dim + 1:])
+    target = (*shape[:dim], len(index), *shape[dim + 1 :])
     for k in range(index.shape[1]):
-        part = p.take(x, p.constant(np.ascontiguousarray(index[:, k])), axis=dim,
-                      mode="promise_in_bounds")
+        part = p.take(x, p.constant(np.ascontiguousarray(index[:, k])), axis=dim, mode="promise_in_bounds")
         if not (weight[:, k] == 1).all():
             factor = p.constant(weight[:, k].astype(aval_of(x).dtype))
             part = p.mul(part, along(factor, target, dim))
@@ -119,24 +118,23 @@ def resized(x, dim: int, out: int, mode: str, factor, align, antialias):
     """x resized along one dimension."""
     size = aval_of(x).shape[dim]
     index, weight = _taps(mode, size, out, factor, align, antialias, aval_of(x).dtype)
-    if mode.startswith("nearest") and out % size == 0 and (
-            index[:, 0] == np.arange(out) // (out // size)).all():
+    if mode.startswith("nearest") and out % size == 0 and (index[:, 0] == np.arange(out) // (out // size)).all():
         return _repeated(x, dim, out // size)
     if index.shape[1] > 4 and size * out <= LARGEST_MATRIX:
         return _by_matrix(x, dim, index, weight)
     if size * out > LARGEST_MATRIX or aval_of(x).dtype not in dt.INEXACT:
         return _gathered(x, dim, index, weight)
-    return Derived(lambda v: _gathered(v, dim, index, weight),
-                   lambda t, v, out_: _by_matrix(t, dim, index, weight))(x)
+    return Derived(lambda v: _gathered(v, dim, index, weight), lambda t, v, out_: _by_matrix(t, dim, index, weight))(x)
 
 
 def _repeated(x, dim: int, times: int):
     """Every element several times: a broadcast, whose derivative is a sum."""
     shape = aval_of(x).shape
-    spread = (*shape[:dim + 1], times, *shape[dim + 1:])
+    spread = (*shape[: dim + 1], times, *shape[dim + 1 :])
     kept = tuple(d for d in range(len(spread)) if d != dim + 1)
-    return p.reshape(p.broadcast_in_dim(x, shape=spread, dims=kept),
-                     shape=(*shape[:dim], shape[dim] * times, *shape[dim + 1:]))
+    return p.reshape(
+        p.broadcast_in_dim(x, shape=spread, dims=kept), shape=(*shape[:dim], shape[dim] * times, *shape[dim + 1 :])
+    )
 
 
 @torch_op(method=False, function=False, name="_upsample", node="upsample")
@@ -145,26 +143,38 @@ def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
     if aval_of(x).dtype != dt.uint8 or antialias:
         require_floating("upsample_cpu", x)
     nearest = mode.startswith("nearest")
-    y = x if nearest else p.convert(x,
-                                    dtype=dt.float32) if aval_of(x).dtype == dt.uint8 else wide(x)
+    y = x if nearest else p.convert(x, dtype=dt.float32) if aval_of(x).dtype == dt.uint8 else wide(x)
     for i, (out, factor) in enumerate(zip(sizes, factors)):
         dim = 2 + i
         if out == aval_of(y).shape[dim] and (factor is None or factor == 1):
             continue
         y = resized(y, dim, out, mode, factor, align_corners, antialias)
     if aval_of(x).dtype == dt.uint8 and not nearest:
-        y = p.clamp(p.full(aval_of(y).shape, 0, dt.float32), p.round(y),
-                    p.full(aval_of(y).shape, 255, dt.float32))
+        y = p.clamp(p.full(aval_of(y).shape, 0, dt.float32), p.round(y), p.full(aval_of(y).shape, 255, dt.float32))
     return like(y, x)
 
 
-MODES = {"nearest": (3, 4, 5), "nearest-exact": (3, 4, 5), "area": (3, 4, 5), "linear": (3,),
-         "bilinear": (4,), "bicubic": (4,), "trilinear": (5,)}
+MODES = {
+    "nearest": (3, 4, 5),
+    "nearest-exact": (3, 4, 5),
+    "area": (3, 4, 5),
+    "linear": (3,),
+    "bilinear": (4,),
+    "bicubic": (4,),
+    "trilinear": (5,),
+}
 AREAS = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,
-                recompute_scale_factor=None, antialias=False):
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
     """The spatial dimensions of (N, C, ...) resized to `size` or by `scale_factor`.
 
     mode: nearest, nearest-exact, linear (3-d), bilinear, bicubic (4-d), trilinear (5-d), area.
@@ -184,9 +194,9 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     elif recompute_scale_factor:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and "
-                         "requires a "
-                         "4-D tensor as input")
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
     _check_mode(input, mode, sizes)
     if mode == "area":
         return AREAS[input.ndim](input, sizes)
@@ -196,9 +206,11 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 def _check_align(mode: str, align_corners):
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: "
-                             "linear "
-                             "| bilinear | bicubic | trilinear")
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: "
+                "linear "
+                "| bilinear | bicubic | trilinear"
+            )
 
 
 def _target(spatial, size, scale_factor):
@@ -211,13 +223,15 @@ def _target(spatial, size, scale_factor):
     given, name = (size, "size") if size is not None else (scale_factor, "scale_factor")
     if isinstance(given, (list, tuple)):
         if len(given) != n:
-            raise ValueError(f"Input and {name if size is None else 'output'} must have the same "
-                             "number "
-                             f"of spatial dimensions, but got input with spatial dimensions of "
-                             f"{list(spatial)} and {name} of shape {given}. Please provide input "
-                             "tensor "
-                             "in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
-                             "format.")
+            raise ValueError(
+                f"Input and {name if size is None else 'output'} must have the same "
+                "number "
+                f"of spatial dimensions, but got input with spatial dimensions of "
+                f"{list(spatial)} and {name} of shape {given}. Please provide input "
+                "tensor "
+                "in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) "
+                "format."
+            )
         given = tuple(given)
     else:
         given = (given,) * n
@@ -228,42 +242,45 @@ def _target(spatial, size, scale_factor):
 
 def _check_mode(input, mode: str, sizes):
     if mode not in MODES:
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
-                                  "bicubic |"
-                                  f" trilinear | area | nearest-exact (got {mode})")
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
+            "bicubic |"
+            f" trilinear | area | nearest-exact (got {mode})"
+        )
     if input.ndim not in MODES[mode]:
         if input.ndim in (3, 4, 5) and len(MODES[mode]) == 1:
-            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs "
-                                      f"{MODES[mode][0]}D input")
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
-                                  "bicubic |"
-                                  f" trilinear | area | nearest-exact (got {mode})")
+            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {MODES[mode][0]}D input")
+        raise NotImplementedError(
+            "Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+            f"{input.ndim}D) for the modes: nearest | linear | bilinear | "
+            "bicubic |"
+            f" trilinear | area | nearest-exact (got {mode})"
+        )
     if min(sizes) <= 0 or 0 in input.shape[1:]:
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input "
-                           f"{list(input.shape)} and output {list(sizes)}")
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input "
+            f"{list(input.shape)} and output {list(sizes)}"
+        )
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """interpolate under its old name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.",
-                  stacklevel=2)
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate by the nearest element, under its old name."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate bilinearly with aligned corners, under its old name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use "
-                  "`nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
+    )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
-

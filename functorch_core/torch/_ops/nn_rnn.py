@@ -1,5 +1,6 @@
 """Recurrent layers: each call is one op whose loop over time is a scan, so that long sequences
 compile as fast as short ones."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -34,13 +35,13 @@ def _gates(x, n: int) -> list:
     """The n equal parts of the last dimension."""
     a = aval_of(x)
     size = a.shape[-1] // n
-    return [p.slice_in_dim(x, start=i * size, limit=(i + 1) * size, dimension=a.ndim - 1)
-            for i in range(n)]
+    return [p.slice_in_dim(x, start=i * size, limit=(i + 1) * size, dimension=a.ndim - 1) for i in range(n)]
 
 
 def _simple(activation: Callable) -> Callable:
     def step(x, states, recurrent, project):
         return [activation(p.add(x, recurrent(states[0])))]
+
     return step
 
 
@@ -57,7 +58,7 @@ def _lstm(x, states, recurrent, project):
 
 
 def _gru(x, states, recurrent, project):
-    h, = states
+    (h,) = states
     (xr, xz, xn), (hr, hz, hn) = _gates(x, 3), _gates(recurrent(h), 3)
     r, z = p.logistic(p.add(xr, hr)), p.logistic(p.add(xz, hz))
     n = p.tanh(p.add(xn, p.mul(r, hn)))
@@ -101,8 +102,8 @@ def _run_layer(x, states: list, w: Weights, mode: str, active, reverse: bool):
         if active is not None:
             new = [_where_active(slices[1], a, b) for a, b in zip(new, carry)]
         return new, [new[0]]
-    last, (outputs,) = scan(body, states, [inputs, *([] if active is None else [active])],
-                            reverse=reverse)
+
+    last, (outputs,) = scan(body, states, [inputs, *([] if active is None else [active])], reverse=reverse)
     return outputs, last
 
 
@@ -118,8 +119,7 @@ def _run_layers(x, states: list, params: list, masks: list, active, mode, bidire
         outputs = []
         for d in range(directions):
             i = layer * directions + d
-            own = [p.squeeze(p.slice_in_dim(s, start=i, limit=i + 1, dimension=0), dims=(0,))
-                   for s in states]
+            own = [p.squeeze(p.slice_in_dim(s, start=i, limit=i + 1, dimension=0), dims=(0,)) for s in states]
             out, last = _run_layer(x, own, params[i], mode, active, reverse=d == 1)
             outputs.append(out)
             lasts.append(last)
@@ -127,14 +127,14 @@ def _run_layers(x, states: list, params: list, masks: list, active, mode, bidire
         if masks and layer < n_layers - 1:
             scaled = p.div(masks[layer], full_like(masks[layer], keep))
             x = p.mul(x, scaled)
-    stacked = [p.concatenate(*[p.expand_dims(h, dims=(0,)) for h in kind], dimension=0)
-               for kind in zip(*lasts)]
+    stacked = [p.concatenate(*[p.expand_dims(h, dims=(0,)) for h in kind], dimension=0) for kind in zip(*lasts)]
     return x, stacked
 
 
 @torch_op(name="_rnn", method=False, function=False, returns=tuple)
-def _rnn(input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases,
-         bidirectional, batch_first, keep):
+def _rnn(
+    input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases, bidirectional, batch_first, keep
+):
     """All layers of a padded batch."""
     x = permuted(input, (1, 0, 2)) if batch_first else input
     layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
@@ -143,8 +143,18 @@ def _rnn(input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, 
 
 
 @torch_op(name="_packed_rnn", method=False, function=False, returns=tuple)
-def _packed_rnn(data: Tensor, places: Tensor, rows: Tensor, states: Tensors, params: Tensors,
-                masks: Tensors, mode, has_biases, bidirectional, keep):
+def _packed_rnn(
+    data: Tensor,
+    places: Tensor,
+    rows: Tensor,
+    states: Tensors,
+    params: Tensors,
+    masks: Tensors,
+    mode,
+    has_biases,
+    bidirectional,
+    keep,
+):
     """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there
     is none; rows (N) of a datum in the padded (T * B)."""
     length, batch = aval_of(places).shape
@@ -155,8 +165,10 @@ def _packed_rnn(data: Tensor, places: Tensor, rows: Tensor, states: Tensors, par
     def padded(x):
         x = p.take(x, p.max(at, full_like(at, 0)), axis=0)
         return p.reshape(x, shape=(length, batch, aval_of(x).shape[-1]))
-    out, last = _run_layers(padded(data), list(states), layers, [padded(m) for m in masks], active,
-                            mode, bidirectional, keep)
+
+    out, last = _run_layers(
+        padded(data), list(states), layers, [padded(m) for m in masks], active, mode, bidirectional, keep
+    )
     out = p.reshape(out, shape=(length * batch, aval_of(out).shape[-1]))
     return (p.take(out, rows, axis=0), *last)
 
@@ -164,7 +176,7 @@ def _packed_rnn(data: Tensor, places: Tensor, rows: Tensor, states: Tensors, par
 def _by_layer(params: Sequence, has_biases: bool, n: int) -> list[Weights]:
     """The flat weights as n groups."""
     each = len(params) // n
-    return [Weights.of(params[i * each:(i + 1) * each], has_biases) for i in range(n)]
+    return [Weights.of(params[i * each : (i + 1) * each], has_biases) for i in range(n)]
 
 
 # ---- torch.lstm, gru, rnn_tanh, rnn_relu ---------------------------------------------------------
@@ -173,31 +185,38 @@ def _by_layer(params: Sequence, has_biases: bool, n: int) -> list[Weights]:
 def _declare(name: str, mode: str):
     def layers(*args, **kwargs):
         # Packed: (data, batch_sizes, hx, params, ...), otherwise (input, hx, params, ...).
-        packed = "batch_sizes" in kwargs or (
-            len(args) > 3 and isinstance(args[3], (list, tuple)))
+        packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
         return (_packed if packed else _padded)(mode, *args, **kwargs)
-    layers.__doc__ = (f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, "
-                      "last states).")
+
+    layers.__doc__ = f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, last states)."
     return composite(layers, name=name, method=False)
 
 
-def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-            batch_first):
+def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
     shape = tuple(input.shape[1::-1] if batch_first else input.shape[:2])
     states = _states(hx)
     masks = _masks(shape, input, states[0], dropout, train, num_layers, bidirectional)
-    return _rnn(input, states, list(params), masks, mode, has_biases, bidirectional, batch_first,
-                1. - dropout if masks and dropout < 1 else 1.)
+    return _rnn(
+        input,
+        states,
+        list(params),
+        masks,
+        mode,
+        has_biases,
+        bidirectional,
+        batch_first,
+        1.0 - dropout if masks and dropout < 1 else 1.0,
+    )
 
 
-def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train,
-            bidirectional):
+def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
     places, rows = packed_places(batch_sizes.numpy())
     states = _states(hx)
     masks = _masks(data.shape[:1], data, states[0], dropout, train, num_layers, bidirectional)
-    keep = 1. - dropout if masks and dropout < 1 else 1.
-    return _packed_rnn(data, from_array(places), from_array(rows), states, list(params), masks,
-                       mode, has_biases, bidirectional, keep)
+    keep = 1.0 - dropout if masks and dropout < 1 else 1.0
+    return _packed_rnn(
+        data, from_array(places), from_array(rows), states, list(params), masks, mode, has_biases, bidirectional, keep
+    )
 
 
 def _states(hx) -> list:
@@ -225,8 +244,7 @@ def packed_places(batch_sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return places, np.flatnonzero(active)
 
 
-for _name, _mode in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn_tanh", "RNN_TANH"),
-                     ("rnn_relu", "RNN_RELU")):
+for _name, _mode in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn_tanh", "RNN_TANH"), ("rnn_relu", "RNN_RELU")):
     _declare(_name, _mode)
 
 
@@ -240,11 +258,9 @@ def _check_cell(input, states: Sequence, w_hh):
         h = aval_of(state)
         name = i if len(states) > 1 else 0
         if h.shape[0] != a.shape[0]:
-            raise RuntimeError(f"Input batch size {a.shape[0]} doesn't match hidden{name} batch "
-                               f"size {h.shape[0]}")
+            raise RuntimeError(f"Input batch size {a.shape[0]} doesn't match hidden{name} batch size {h.shape[0]}")
         if h.shape[1] != width:
-            raise RuntimeError(f"hidden{name} has inconsistent hidden_size: got {h.shape[1]}, "
-                               f"expected {width}")
+            raise RuntimeError(f"hidden{name} has inconsistent hidden_size: got {h.shape[1]}, expected {width}")
 
 
 def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
@@ -257,29 +273,31 @@ def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
 
 
 @torch_op(method=False)
-def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None,
-                  b_hh: MaybeTensor = None):
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
     """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @torch_op(method=False)
-def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None,
-                  b_hh: MaybeTensor = None):
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
     """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
     return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @torch_op(method=False)
-def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None,
-             b_hh: MaybeTensor = None):
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None):
     """One step of a GRU: the new h."""
     return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
 @torch_op(method=False, returns=tuple)
-def lstm_cell(input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None,
-              b_hh: MaybeTensor = None):
+def lstm_cell(
+    input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
     """One step of an LSTM: the new (h, c)."""
     return tuple(_cell("LSTM", input, list(hx), w_ih, w_hh, b_ih, b_hh))
 

@@ -1,4 +1,5 @@
 """Sorting and what rests on it: order statistics, search, distinct elements."""
+
 from __future__ import annotations
 
 import math
@@ -59,8 +60,7 @@ def _sort(input: Tensor, dim, descending):
     x = _at_least_1d(input)
     if not x.aval.size:
         return [input, p.full(input.aval.shape, 0, dt.int64)]
-    return [p.reshape(y, shape=input.aval.shape)
-            for y in sorted_with_index(x, axis, bool(descending))]
+    return [p.reshape(y, shape=input.aval.shape) for y in sorted_with_index(x, axis, bool(descending))]
 
 
 @composite
@@ -176,6 +176,7 @@ def _shared(x, value):
 
 def _middle(name: str, place, doc: str):
     """median and nanmedian: of all elements, or values and indices along a dimension."""
+
     def overall(input):
         require(input, d.REAL, f"{name}_cpu")
         if not input.aval.size:
@@ -191,30 +192,40 @@ def _middle(name: str, place, doc: str):
     for f in (overall, along):
         f.__annotations__ = {"input": "Tensor"}
     whole = torch_op(name=f"_{name}_overall", node=name, function=False, method=False)(overall)
-    parts = torch_op(name=f"_{name}_dim", node=name, function=False, method=False,
-                     returns=getattr(return_types, name))(along)
+    parts = torch_op(name=f"_{name}_dim", node=name, function=False, method=False, returns=getattr(return_types, name))(
+        along
+    )
 
     def fun(input, dim=None, keepdim=False, *, axis=None, out=None):
         dim = axis if dim is None else dim
         result = whole(input) if dim is None else parts(input, dim, keepdim)
         return result if out is None else write_out(name, out, result)
+
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return composite(fun, name=name)
 
 
-median = _middle("median", _median_place, """The lower middle element, of all or along dim.
+median = _middle(
+    "median",
+    _median_place,
+    """The lower middle element, of all or along dim.
 
     NaN wins.
 
     >>> torch.median(torch.tensor([1., 4., 3., 2.]))
     tensor(2.)
-    """)
-nanmedian = _middle("nanmedian", _nanmedian_place, """The lower middle element but for NaN.
+    """,
+)
+nanmedian = _middle(
+    "nanmedian",
+    _nanmedian_place,
+    """The lower middle element but for NaN.
 
     >>> torch.nanmedian(torch.tensor([1., float("nan"), 3.]))
     tensor(1.)
-    """)
+    """,
+)
 
 
 @torch_op(returns=return_types.kthvalue)
@@ -230,8 +241,7 @@ def kthvalue(input: Tensor, k, dim=-1, keepdim=False, *, out=None):
     if n == 0:
         raise IndexError(f"kthvalue(): Expected reduction dim {axis} to have non-zero size.")
     if not 1 <= k <= n:
-        raise RuntimeError("kthvalue(): selected number k out of range for dimension "
-                           f"{axis}")
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     return _chosen(input, dim, keepdim, lambda values, order, axis: _fixed(order, axis, k - 1))
 
 
@@ -272,22 +282,22 @@ def _between(values, ranks, interpolation: str):
     def at(r):
         index = p.convert(r, dtype=dt.int64)
         return p.take_along_axis(values, index, axis=values.aval.ndim - 1)
+
     if interpolation == "nearest":
         return at(p.round(ranks))
     if interpolation == "lower":
         return at(low)
     if interpolation == "higher":
         return at(high)
-    weight = like(ranks, .5) if interpolation == "midpoint" else p.sub(ranks, low)
+    weight = like(ranks, 0.5) if interpolation == "midpoint" else p.sub(ranks, low)
     below, above = at(low), at(high)
     if interpolation == "midpoint":
         weight = p.select(p.eq(low, high), like(ranks, 0), weight)
-    near = p.lt(weight, .5)
+    near = p.lt(weight, 0.5)
     step = p.sub(above, below)
     infinite = p.eq(p.abs(below), math.inf)
     step = p.select(p.and_(p.eq(below, above), infinite), like(step, 0), step)
-    return p.select(near, p.add(below, p.mul(weight, step)),
-                    p.sub(above, p.mul(step, p.sub(1, weight))))
+    return p.select(near, p.add(below, p.mul(weight, step)), p.sub(above, p.mul(step, p.sub(1, weight))))
 
 
 def _check_quantile(name: str, x, q, interpolation):
@@ -296,8 +306,9 @@ def _check_quantile(name: str, x, q, interpolation):
     if not x.aval.size:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint "
-                           f"or nearest, but got {interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
     if number_operand(q):
         return
     if q.aval.ndim > 1:
@@ -320,8 +331,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         several, count = q.aval.ndim == 1, q.aval.size
         y = p.sort(y, dimension=y.aval.ndim - 1)[0]
         lead = y.aval.shape[:-1]
-        q_all = p.broadcast_in_dim(p.reshape(q, shape=(count,)), shape=(*lead, count),
-                                   dims=(len(lead),))
+        q_all = p.broadcast_in_dim(p.reshape(q, shape=(count,)), shape=(*lead, count), dims=(len(lead),))
         valid = p.convert(p.eq(y, y), dtype=y.aval.dtype)
         numbers = p.reduce_sum(valid, axes=(len(lead),))
         numbers = p.broadcast_in_dim(numbers, shape=(*lead, count), dims=tuple(range(len(lead))))
@@ -332,9 +342,9 @@ def _quantile(name: str, skip_nan: bool, doc: str):
             ranks = p.select(p.lt(numbers, n), last, p.mul(q_all, last))
         found = _between(y, ranks, interpolation)
         parts = p.transpose(found, permutation=(len(lead), *range(len(lead))))
-        shape = [1 if i in axes else m for i, m in enumerate(x.aval.shape)
-                 if keepdim or i not in axes]
+        shape = [1 if i in axes else m for i, m in enumerate(x.aval.shape) if keepdim or i not in axes]
         return p.reshape(parts, shape=(*([count] if several else []), *shape))
+
     fun.__annotations__ = {"input": "Tensor", "q": "Operand"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -343,22 +353,31 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         if not isinstance(q, Tensor) and not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         return op(input, q, *args, **kwargs)
+
     op = torch_op(name=f"_{name}", node=name, function=False, method=False)(fun)
     checked.__name__ = checked.__qualname__ = name
     checked.__doc__ = doc
     return composite(checked, name=name)
 
 
-quantile = _quantile("quantile", False, """The q-quantile of all elements, or along dim; NaN wins.
+quantile = _quantile(
+    "quantile",
+    False,
+    """The q-quantile of all elements, or along dim; NaN wins.
 
     >>> torch.quantile(torch.tensor([0., 1., 2., 3.]), 0.5)
     tensor(1.5000)
-    """)
-nanquantile = _quantile("nanquantile", True, """The q-quantile of the elements that are not NaN.
+    """,
+)
+nanquantile = _quantile(
+    "nanquantile",
+    True,
+    """The q-quantile of the elements that are not NaN.
 
     >>> torch.nanquantile(torch.tensor([0., float("nan"), 2.]), 0.5)
     tensor(1.)
-    """)
+    """,
+)
 
 # ---- search --------------------------------------------------------------------------------------
 
@@ -379,8 +398,9 @@ def insertion_place(sequence, values, right: bool):
 
 
 def _search(sequence, values, right: bool, out_int32: bool):
-    values, = promote(values) if number_operand(values) else (values,)
+    (values,) = promote(values) if number_operand(values) else (values,)
     from .._promotion import result_dtype
+
     shape = values.aval.shape
     if sequence.aval.ndim == 1:
         values = p.reshape(values, shape=(values.aval.size,))
@@ -390,33 +410,47 @@ def _search(sequence, values, right: bool, out_int32: bool):
 
 
 @torch_op(method=False)
-def searchsorted(sorted_sequence: Tensor, input: Operand, *, out_int32=False, right=False,
-                 side=None, sorter: MaybeTensor = None, out=None):
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Operand,
+    *,
+    out_int32=False,
+    right=False,
+    side=None,
+    sorter: MaybeTensor = None,
+    out=None,
+):
     """Where to insert values into a sorted sequence so that it stays sorted.
 
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 4]))
     tensor([1, 2])
     """
     if side not in (None, "left", "right"):
-        raise RuntimeError("torch.searchsorted(): side can only be 'left' or 'right' but got "
-                           f"{side}")
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got "
-                           "side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     sequence = sorted_sequence
     if not sequence.aval.ndim:
-        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when boundaries "
-                           "tensor dimension is 1, but we got boundaries tensor dim(0)")
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries "
+            "tensor dimension is 1, but we got boundaries tensor dim(0)"
+        )
     if sequence.aval.ndim > 1:
         _check_leading(sequence, input)
     if sorter is not None:
         if sorter.aval.shape != sequence.aval.shape:
-            raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, "
-                               f"but got boundary tensor {list(sequence.aval.shape)}and got sorter "
-                               f"tensor {list(sorter.aval.shape)}")
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, "
+                f"but got boundary tensor {list(sequence.aval.shape)}and got sorter "
+                f"tensor {list(sorter.aval.shape)}"
+            )
         if sorter.aval.dtype != dt.int64:
-            raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but "
-                               f"got dtype {scalar_name(sorter.aval.dtype)}")
+            raise RuntimeError(
+                "torch.searchsorted(): sorter must be a tensor of long dtype but "
+                f"got dtype {scalar_name(sorter.aval.dtype)}"
+            )
         sequence = p.take_along_axis(sequence, sorter, axis=sequence.aval.ndim - 1)
     return _search(sequence, input, right or side == "right", out_int32)
 
@@ -429,7 +463,8 @@ def _check_leading(sequence, values):
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
             "dimensions of boundaries tensor and input value tensor must match, but we got "
             f"boundaries tensor {list(sequence.aval.shape)} and input value tensor "
-            f"{[] if a is None else list(a.shape)}")
+            f"{[] if a is None else list(a.shape)}"
+        )
 
 
 def _searchsorted_method(self, input, **kwargs):
@@ -448,20 +483,19 @@ def bucketize(input: Operand, boundaries: Tensor, *, out_int32=False, right=Fals
     tensor([1, 3])
     """
     if boundaries.aval.ndim != 1:
-        raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
-                           f"{boundaries.aval.ndim})")
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.aval.ndim})")
     return _search(boundaries, input, right, out_int32)
 
 
 @torch_op(method=False)
-def isin(elements: Operand, test_elements: Operand, *, assume_unique=False, invert=False,
-         out=None):
+def isin(elements: Operand, test_elements: Operand, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among the test elements.
 
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]))
     tensor([False,  True,  True])
     """
     from .._promotion import result_dtype
+
     dtype = result_dtype((elements, test_elements))
     x, tests = cast(elements, dtype), cast(test_elements, dtype)
     require(x, dt.REAL | {dt.bool_}, "isin_cpu")
@@ -470,8 +504,7 @@ def isin(elements: Operand, test_elements: Operand, *, assume_unique=False, inve
     flat = p.reshape(x, shape=(x.aval.size,))
     if n <= 16 or n * flat.aval.size <= 1 << 16:
         pair = (flat.aval.size, n)
-        same = p.eq(p.broadcast_in_dim(flat, shape=pair, dims=(0,)),
-                    p.broadcast_in_dim(tests, shape=pair, dims=(1,)))
+        same = p.eq(p.broadcast_in_dim(flat, shape=pair, dims=(0,)), p.broadcast_in_dim(tests, shape=pair, dims=(1,)))
         found = p.reduce_or(same, axes=(1,))
     else:
         tests = p.sort(tests, dimension=0)[0]

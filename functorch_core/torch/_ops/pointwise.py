@@ -1,4 +1,5 @@
 """Elementwise arithmetic: sums, products, quotients, powers, the larger and the smaller."""
+
 from __future__ import annotations
 
 from ... import primitives as p
@@ -17,10 +18,14 @@ from .declaring import binary, kind_of, like, number_operand, require, unary, wi
 
 _FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
 _BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
-_BOTH_BOOL = ("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
-              "or `logical_xor()` operator instead.")
-_ONE_BOOL = ("Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
-             "trying to invert a mask, use the `~` or `logical_not()` operator instead.")
+_BOTH_BOOL = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+    "or `logical_xor()` operator instead."
+)
+_ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+    "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+)
 
 
 def scaled(x, alpha):
@@ -47,8 +52,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
 
 
 def _check_subtraction(*operands):
-    bools = [kind_of(x) is bool if number_operand(x) else x.aval.dtype == dt.bool_
-             for x in operands]
+    bools = [kind_of(x) is bool if number_operand(x) else x.aval.dtype == dt.bool_ for x in operands]
     if all(bools):
         raise RuntimeError(_BOTH_BOOL)
     if any(bools):
@@ -108,7 +112,8 @@ _INTEGER_ADDCDIV = (
     "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
     "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
     "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
-    "dtypes.")
+    "dtypes."
+)
 
 
 @torch_op(inplace=True)
@@ -134,23 +139,28 @@ def _same_dtypes(x, name: str, y):
     """RuntimeError unless both have one dtype."""
     of_numpy = _types.of_numpy
     if x.aval.dtype != y.aval.dtype:
-        names = [_CPP_NAMES.get(of_numpy(v.aval.dtype).name, of_numpy(v.aval.dtype).name)
-                 for v in (x, y)]
+        names = [_CPP_NAMES.get(of_numpy(v.aval.dtype).name, of_numpy(v.aval.dtype).name) for v in (x, y)]
         raise RuntimeError(f"expected dtype {names[0]} for `{name}` but got dtype {names[1]}")
 
 
-_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-              "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-              "complex128": "c10::complex<double>", "int64": "long", "int32": "int"}
+_CPP_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "int64": "long",
+    "int32": "int",
+}
 
 
 def _lerp(x, end, weight):
     """From the nearer end, so that both ends are met exactly."""
     size = p.abs(weight) if weight.aval.dtype in dt.COMPLEX else weight
-    near = p.lt(size, .5) if size is weight else p.lt(p.mul(size, size), .25)
+    near = p.lt(size, 0.5) if size is weight else p.lt(p.mul(size, size), 0.25)
     step = p.sub(end, x)
-    return p.select(near, p.add(x, p.mul(weight, step)),
-                    p.sub(end, p.mul(step, p.sub(1, weight))))
+    return p.select(near, p.add(x, p.mul(weight, step)), p.sub(end, p.mul(step, p.sub(1, weight))))
 
 
 @torch_op(inplace=True)
@@ -193,8 +203,9 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     tensor([ 3, -4])
     """
     if rounding_mode not in (None, "trunc", "floor"):
-        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
-                           f"found '{rounding_mode}'")
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
     x, y = promote(input, other, to_float=rounding_mode is None)
     if rounding_mode is None:
         return p.div(x, y)
@@ -202,11 +213,20 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     return (_floor_divided if rounding_mode == "floor" else widened(_truncated))(x, y)
 
 
-true_divide = binary("true_divide", p.div, "input / other, elementwise.", left="Operand",
-                     right="Operand", floats=True, numbers=True)
-floor_divide = binary("floor_divide", _floor_divided, "input / other, rounded down, elementwise.",
-                      left="Operand", right="Operand", dtypes=d.REAL, kernel="div_floor_cpu",
-                      dunder=("floordiv", "rfloordiv"), numbers=True)
+true_divide = binary(
+    "true_divide", p.div, "input / other, elementwise.", left="Operand", right="Operand", floats=True, numbers=True
+)
+floor_divide = binary(
+    "floor_divide",
+    _floor_divided,
+    "input / other, rounded down, elementwise.",
+    left="Operand",
+    right="Operand",
+    dtypes=d.REAL,
+    kernel="div_floor_cpu",
+    dunder=("floordiv", "rfloordiv"),
+    numbers=True,
+)
 
 
 def _fmod(x, y):
@@ -224,11 +244,18 @@ def _remainder(x, y):
     return p.select(p.and_(p.ne(r, 0), differ), p.add(r, y), r)
 
 
-remainder = binary("remainder", widened(_remainder),
-                   "input - other * floor(input / other), elementwise: Python's %.",
-                   left="Operand", right="Operand", dtypes=d.REAL, dunder=("mod", "rmod"))
-fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.",
-              right="Operand", dtypes=d.REAL)
+remainder = binary(
+    "remainder",
+    widened(_remainder),
+    "input - other * floor(input / other), elementwise: Python's %.",
+    left="Operand",
+    right="Operand",
+    dtypes=d.REAL,
+    dunder=("mod", "rmod"),
+)
+fmod = binary(
+    "fmod", widened(_fmod), "The remainder of input / other with input's sign.", right="Operand", dtypes=d.REAL
+)
 Tensor.__rdiv__ = lambda self, other: div(other, self)
 Tensor.__div__ = lambda self, other: div(self, other)
 Tensor.__idiv__ = lambda self, other: self.div_(other)
@@ -289,9 +316,21 @@ def _whole_power(x, y, exponent):
     return p.pow(x, y)
 
 
-pow = registry["pow"] = _Pow(power, "pow", None, {
-    "method": True, "inplace": True, "function": True, "aliases": (), "dunder": ("pow", "rpow"),
-    "returns": None, "varargs": None})
+pow = registry["pow"] = _Pow(
+    power,
+    "pow",
+    None,
+    {
+        "method": True,
+        "inplace": True,
+        "function": True,
+        "aliases": (),
+        "dunder": ("pow", "rpow"),
+        "returns": None,
+        "varargs": None,
+    },
+)
+
 
 @composite(inplace=True)
 def float_power(input, exponent, *, out=None):
@@ -301,21 +340,28 @@ def float_power(input, exponent, *, out=None):
     tensor([4., 9.], dtype=torch.float64)
     """
     from .._op import write_out
+
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        raise TypeError("float_power() received an invalid combination of arguments - got two "
-                        "numbers, but expected a Tensor among them")
-    complex_ = any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex)
-                   for x in (input, exponent))
+        raise TypeError(
+            "float_power() received an invalid combination of arguments - got two "
+            "numbers, but expected a Tensor among them"
+        )
+    complex_ = any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent))
     dtype = _types.by_name["complex128" if complex_ else "float64"]
-    input, exponent = (x.to(dtype) if isinstance(x, Tensor) else
-                       (complex if complex_ else float)(x) for x in (input, exponent))
+    input, exponent = (
+        x.to(dtype) if isinstance(x, Tensor) else (complex if complex_ else float)(x) for x in (input, exponent)
+    )
     result = pow(input, exponent)
     return result if out is None else write_out("float_power", out, result)
 
 
-square = unary("square", lambda x: p.integer_pow(x, y=2) if x.aval.dtype != dt.bool_ else
-               p.convert(x, dtype=dt.int64), "input * input, elementwise.", floats=False,
-               dtypes=d.NUMERIC | {dt.bool_})
+square = unary(
+    "square",
+    lambda x: p.integer_pow(x, y=2) if x.aval.dtype != dt.bool_ else p.convert(x, dtype=dt.int64),
+    "input * input, elementwise.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+)
 
 
 @torch_op(inplace=True)
@@ -325,15 +371,17 @@ def ldexp(input: Tensor, other: Tensor, *, out=None):
     >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
     tensor([2., 4., 8.])
     """
-    power, = promote(other, to_float=True)
+    (power,) = promote(other, to_float=True)
     power = p.exp2(power)
     return p.mul(*promote(input, power))
 
 
 # ---- signs ---------------------------------------------------------------------------------------
 
-_BOOL_NEG = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-             "invert a mask, use the `~` or `logical_not()` operator instead.")
+_BOOL_NEG = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead."
+)
 
 
 @torch_op(inplace=True, aliases=("negative",), dunder=("neg",))
@@ -369,8 +417,9 @@ def abs(input: Tensor, *, out=None):
 
 def _sign(x):
     if x.aval.dtype in dt.COMPLEX:
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex "
-                                  "numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return _sgn(x)
 
 
@@ -384,8 +433,9 @@ def _sgn(x):
 
 
 sign = unary("sign", _sign, "-1, 0 or 1, elementwise.", floats=False, dtypes=d.NUMERIC | {dt.bool_})
-sgn = unary("sgn", _sgn, "-1, 0 or 1, elementwise; x / |x| of complex numbers.", floats=False,
-            dtypes=d.NUMERIC | {dt.bool_})
+sgn = unary(
+    "sgn", _sgn, "-1, 0 or 1, elementwise; x / |x| of complex numbers.", floats=False, dtypes=d.NUMERIC | {dt.bool_}
+)
 
 
 def sign_bit(x):
@@ -397,13 +447,24 @@ def sign_bit(x):
     return ew.signbit(x)
 
 
-signbit = unary("signbit", sign_bit, "Whether the sign bit is set (also of -0.), elementwise.",
-                floats=False, dtypes=d.NUMERIC | {dt.bool_}, inplace=False)
+signbit = unary(
+    "signbit",
+    sign_bit,
+    "Whether the sign bit is set (also of -0.), elementwise.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+    inplace=False,
+)
 
 
-copysign = binary("copysign", subgradients.copied_sign,
-                  "The size of input with the sign of other, elementwise.",
-                  right="Operand", floats=True, dtypes=d.FLOATS)
+copysign = binary(
+    "copysign",
+    subgradients.copied_sign,
+    "The size of input with the sign of other, elementwise.",
+    right="Operand",
+    floats=True,
+    dtypes=d.FLOATS,
+)
 
 
 @torch_op(inplace=True)
@@ -427,10 +488,12 @@ def heaviside(input: Tensor, values: Tensor, *, out=None):
 
 def _ordered(name: str, apply):
     """A binary function that complex numbers have not."""
+
     def checked(x, y):
         if x.aval.dtype in dt.COMPLEX:
             raise RuntimeError(f"{name} not implemented for complex tensors.")
         return apply(x, y)
+
     return checked
 
 
@@ -447,14 +510,16 @@ def _fmin(x, y):
 
 
 _ANY = d.NUMERIC | {dt.bool_}
-maximum = binary("maximum", _ordered("maximum", p.max),
-                 "The larger of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False)
-minimum = binary("minimum", _ordered("minimum", p.min),
-                 "The smaller of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False)
-fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.",
-              dtypes=_ANY, inplace=False)
-fmin = binary("fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.",
-              dtypes=_ANY, inplace=False)
+maximum = binary(
+    "maximum", _ordered("maximum", p.max), "The larger of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+)
+minimum = binary(
+    "minimum", _ordered("minimum", p.min), "The smaller of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+)
+fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False)
+fmin = binary(
+    "fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False
+)
 
 
 @torch_op(inplace=True, aliases=("clip",))
@@ -473,6 +538,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
         low = x if min is None else p.max(x, next(bounds))
         return low if max is None else p.min(low, next(bounds))
     from ...primitives.reductions import highest, lowest
+
     low = like(x, lowest(x.aval.dtype)) if min is None else next(bounds)
     high = like(x, highest(x.aval.dtype)) if max is None else next(bounds)
     return p.clamp(low, x, high)
@@ -500,10 +566,12 @@ def clamp_max(input: Tensor, max: Operand, *, out=None):
 
 # ---- lengths and steps ---------------------------------------------------------------------------
 
-hypot = binary("hypot", widened(subgradients.length),
-               "sqrt(input ** 2 + other ** 2), elementwise, without overflow.", dtypes=d.FLOATS)
+hypot = binary(
+    "hypot",
+    widened(subgradients.length),
+    "sqrt(input ** 2 + other ** 2), elementwise, without overflow.",
+    dtypes=d.FLOATS,
+)
 
 
-nextafter = binary("nextafter", subgradients.next_after,
-                   "The next number after input towards other.",
-                   dtypes=d.FLOATS)
+nextafter = binary("nextafter", subgradients.next_after, "The next number after input towards other.", dtypes=d.FLOATS)

@@ -1,4 +1,5 @@
 """Reductions: sums, means, extremes, logic, variances, norms."""
+
 from __future__ import annotations
 
 import builtins
@@ -128,8 +129,9 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_prod(x, axes=axes), x, axes, keepdim)
 
 
-_MEAN_DTYPE = ("mean(): could not infer output dtype. {what} dtype must be either a floating point "
-               "or complex dtype. Got: {dtype}")
+_MEAN_DTYPE = (
+    "mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. Got: {dtype}"
+)
 
 
 def mean_of(x, axes):
@@ -166,8 +168,9 @@ def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     tensor(2.)
     """
     if input.aval.dtype not in dt.INEXACT:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but "
-                           f"got {scalar_name(input.aval.dtype)}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(input.aval.dtype)}"
+        )
     axes = axes_of(input, dim)
     x = p.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
     valid = p.eq(x, x)
@@ -195,6 +198,7 @@ def _quantifier(name: str, reduce, doc: str):
         axes = axes_of(input, dim)
         found = kept(reduce(truth(input), axes=axes), input, axes, keepdim)
         return p.convert(found, dtype=dt.uint8) if input.aval.dtype == dt.uint8 else found
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -207,8 +211,10 @@ any = _quantifier("any", p.reduce_or, "Whether some element over dimensions is n
 # ---- extremes ------------------------------------------------------------------------------------
 
 _EMPTY_DIM = "{name}(): Expected reduction dim {dim} to have non-zero size."
-_EMPTY = ("{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-          "reduction dim with the 'dim' argument.")
+_EMPTY = (
+    "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+    "reduction dim with the 'dim' argument."
+)
 
 
 def check_nonempty(x, axes, name: str, full: bool):
@@ -233,6 +239,7 @@ def _extreme(name: str, largest: bool, doc: str):
         axes = axes_of(input, dim)
         check_nonempty(input, axes, name, dim == ())
         return extreme_of(input, axes, keepdim, largest)
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -253,8 +260,9 @@ def aminmax(input: Tensor, *, dim=None, keepdim=False, out=None):
     require(input, dt.ORDERED, "aminmax_cpu")
     axes = axes_of(input, dim)
     if dim is None and not input.aval.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
-                           "operation has no identity.")
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
     check_nonempty(input, axes, "aminmax", False)
     return [extreme_of(input, axes, keepdim, largest) for largest in (False, True)]
 
@@ -285,11 +293,11 @@ def _arg_extreme(name: str, largest: bool, doc: str):
     def fun(input, dim=None, keepdim=False, *, out=None):
         _no_numbers(name, input)
         if dim is None and not input.aval.size:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for "
-                             "input.numel() == 0.")
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         if dim is not None and input.aval.ndim:
             check_nonempty(input, axes_of(input, dim), name, False)
         return place_of(input, dim, keepdim, largest)
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
@@ -317,10 +325,12 @@ def _extreme_along(name: str, largest: bool):
             return [input, p.full((), 0, dt.int64)]
         check_nonempty(input, (axis,), name, False)
         return at_index(input, place_of(input, axis, True, largest), axis, keepdim)
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__doc__ = f"{name} along one dimension: values and indices."
-    return torch_op(name=f"_{name}_dim", node=name, method=False, function=False,
-                    returns=getattr(return_types, name))(fun)
+    return torch_op(name=f"_{name}_dim", node=name, method=False, function=False, returns=getattr(return_types, name))(
+        fun
+    )
 
 
 def _extreme_overall(name: str, largest: bool):
@@ -328,6 +338,7 @@ def _extreme_overall(name: str, largest: bool):
         require(input, dt.ORDERED, f"{name}_cpu")
         check_nonempty(input, (), name, True)
         return extreme_of(input, axes_of(input, None), False, largest, nan_shares=True)
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__doc__ = f"{name} over all elements."
     return torch_op(name=f"_{name}_overall", node=name, method=False, function=False)(fun)
@@ -349,25 +360,36 @@ def _three_forms(name: str, largest: bool, pairwise, doc: str):
             result = along(input, dim, keepdim)
         said = name if other is None else f"{name}imum"
         return result if out is None else write_out(said, out, result)
+
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return composite(fun, name=name)
 
 
-max = _three_forms("max", True, maximum, """The greatest element.
+max = _three_forms(
+    "max",
+    True,
+    maximum,
+    """The greatest element.
 
     Along a dimension the values and indices; of two tensors the larger, elementwise.
 
     >>> torch.max(torch.tensor([1., 3., 2.]))
     tensor(3.)
-    """)
-min = _three_forms("min", False, minimum, """The least element.
+    """,
+)
+min = _three_forms(
+    "min",
+    False,
+    minimum,
+    """The least element.
 
     Along a dimension the values and indices; of two tensors the smaller, elementwise.
 
     >>> torch.min(torch.tensor([1., 3., 2.]))
     tensor(1.)
-    """)
+    """,
+)
 
 # ---- variance ------------------------------------------------------------------------------------
 
@@ -393,9 +415,11 @@ def _deviation(name: str, of: str):
 
     def fun(input, dim=None, keepdim=False, correction=1):
         if input.aval.dtype not in dt.INEXACT:
-            raise RuntimeError(f"{of} only support floating point and complex dtypes"
-                               if with_mean else
-                               "std and var only support floating point and complex dtypes")
+            raise RuntimeError(
+                f"{of} only support floating point and complex dtypes"
+                if with_mean
+                else "std and var only support floating point and complex dtypes"
+            )
         axes = axes_of(input, dim)
         average, out = mean_and_variance(input, axes, 1 if correction is None else correction)
         out = subgradients.root(out) if of.startswith("std") else out
@@ -404,6 +428,7 @@ def _deviation(name: str, of: str):
         if not with_mean:
             return out
         return [out, kept(p.convert(average, dtype=input.aval.dtype), input, axes, keepdim)]
+
     fun.__annotations__ = {"input": "Tensor"}
     fun.__doc__ = f"{of} over dimensions."
     return torch_op(name=name, node=of, method=False, function=False)(fun)
@@ -422,21 +447,28 @@ def _declare_deviation(name: str, doc: str):
             correction = int(unbiased)
         result = op(input, dim, keepdim, correction)
         return result if out is None else write_out(name, out, result)
+
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return composite(fun, name=name, method=not name.endswith("_mean"))
 
 
-std = _declare_deviation("std", """The standard deviation over dimensions, by n - correction.
+std = _declare_deviation(
+    "std",
+    """The standard deviation over dimensions, by n - correction.
 
     >>> torch.std(torch.tensor([1., 2., 3.]))
     tensor(1.)
-    """)
-var = _declare_deviation("var", """The variance over dimensions, by n - correction.
+    """,
+)
+var = _declare_deviation(
+    "var",
+    """The variance over dimensions, by n - correction.
 
     >>> torch.var(torch.tensor([1., 2., 3.]))
     tensor(1.)
-    """)
+    """,
+)
 std_mean = _declare_deviation("std_mean", "The standard deviation and the mean over dimensions.")
 var_mean = _declare_deviation("var_mean", "The variance and the mean over dimensions.")
 
@@ -480,8 +512,10 @@ def vector_norm_of(x, axes, ord):
 def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
     """The p-norm over dimensions."""
     if input.aval.dtype not in dt.INEXACT and dtype is None:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
-                           f"input. Got {scalar_name(input.aval.dtype)}")
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as "
+            f"input. Got {scalar_name(input.aval.dtype)}"
+        )
     x = primitives.convert(input, dtype=_types.numpy_dtype(dtype, input.aval.dtype))
     axes = axes_of(x, dim)
     out = vector_norm_of(x, axes, p)
@@ -500,10 +534,10 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
     """
     if p == "nuc":
         from .. import linalg
-        result = linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim,
-                                    dtype=dtype)
+
+        result = linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     else:
-        order = 2. if p is None or p == "fro" else float(p)
+        order = 2.0 if p is None or p == "fro" else float(p)
         result = _vector_norm(input, order, dim, keepdim, dtype)
     return result if out is None else write_out("norm", out, result)
 
@@ -517,8 +551,9 @@ def dist(input: Tensor, other: Tensor, p=2):
     """
     x, y = promote(input, other)
     if x.aval.dtype not in dt.INEXACT:
-        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
-                           f"{scalar_name(x.aval.dtype)} instead.")
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {scalar_name(x.aval.dtype)} instead."
+        )
     apart = primitives.sub(x, y)
     out = vector_norm_of(apart, axes_of(apart, None), float(p))
     return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
@@ -537,8 +572,7 @@ def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if input.aval.ndim < 2:
-        raise RuntimeError("renorm: input needs at least 2 dimensions, got "
-                           f"{input.aval.ndim} dimensions")
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.aval.ndim} dimensions")
     kept_dim = wrap_dim(dim, input.aval.ndim)
     axes = tuple(i for i in range(input.aval.ndim) if i != kept_dim)
     size = vector_norm_of(stop_gradient(input), axes, float(p))
@@ -546,6 +580,5 @@ def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     long = primitives.select(exceeds, input, like(input, 0))  # so that infinite others have 1
     size = vector_norm_of(long, axes, float(p))
     scale = primitives.div(float(maxnorm), primitives.add(size, 1e-7))
-    scaled = primitives.mul(long, spread(primitives.convert(scale, dtype=input.aval.dtype), input,
-                                         axes))
+    scaled = primitives.mul(long, spread(primitives.convert(scale, dtype=input.aval.dtype), input, axes))
     return primitives.select(exceeds, scaled, input)

@@ -1,4 +1,5 @@
 """Random tensors: drawn on the host at once, number for number as PyTorch's CPU generator does."""
+
 from __future__ import annotations
 
 import operator
@@ -27,12 +28,14 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
     inside vmap, of all its examples."""
     if device is None and parameters:
         device = parameters[0].device
+
     def make(shape, *parameters):
         if resolve(device).type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
             return require_grad(made) if requires_grad else made
         arrays = [np.array(x._array()) for x in parameters]
         return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
+
     if _apply.levels is None:
         return make(shape if shape.__class__ is tuple else tuple(shape), *parameters)
     return _apply.levels.drawn(make, shape, *parameters)
@@ -42,16 +45,27 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
 
 
 def _factory(name: str, drawn):
-    def factory(*size, generator=None, out=None, dtype=None, layout=None, device=None,
-                requires_grad=False, pin_memory=False, names=None, **kwargs):
+    def factory(
+        *size,
+        generator=None,
+        out=None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        names=None,
+        **kwargs,
+    ):
         shape = spread(name, size, kwargs.pop("size", None))
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        d = data_dtype(dtype) or (
-            out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        made = sampled(lambda shape: drawn(bits_of(generator), shape, d), shape, device=device,
-                       requires_grad=requires_grad)
+        d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
+        made = sampled(
+            lambda shape: drawn(bits_of(generator), shape, d), shape, device=device, requires_grad=requires_grad
+        )
         return made if out is None else write_out(name, out, made)
+
     return composite(factory, name=name, method=False)
 
 
@@ -67,11 +81,22 @@ randn.fun.__doc__ = "Standard normal numbers."
 
 
 def _like(name: str, drawn):
-    def factory(input, *, dtype=None, layout=None, device=None, requires_grad=False,
-                pin_memory=False, memory_format=_types.preserve_format, generator=None):
+    def factory(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        memory_format=_types.preserve_format,
+        generator=None,
+    ):
         d = data_dtype(dtype) or input._aval.dtype
-        return _sampled_like(input, memory_format, device, requires_grad, lambda shape: drawn(
-            bits_of(generator), shape, d))
+        return _sampled_like(
+            input, memory_format, device, requires_grad, lambda shape: drawn(bits_of(generator), shape, d)
+        )
+
     factory.__doc__ = f"{name.removesuffix('_like')} in the size, dtype and device of a tensor."
     return composite(factory, name=name, method=False)
 
@@ -82,8 +107,7 @@ def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> T
     if input._level is not None:
         return sampled(drawn, tuple(input.shape), device=device)
     strides = like_strides(input, memory_format)
-    made = sampled(lambda shape: _in_memory_order(shape, strides, drawn), tuple(input.shape),
-                   device=device)
+    made = sampled(lambda shape: _in_memory_order(shape, strides, drawn), tuple(input.shape), device=device)
     made = made if strides is None or made._level is not None else with_strides(made, strides)
     return made.requires_grad_() if requires_grad else made
 
@@ -123,42 +147,72 @@ def _integer(name: str, x) -> int:
 
 
 @composite(method=False)
-def randint(*args, generator=None, out=None, dtype=None, layout=None, device=None,
-            requires_grad=False, pin_memory=False, **kwargs):
+def randint(
+    *args,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    **kwargs,
+):
     """Integers of [low, high): randint(high, size) or randint(low, high, size)."""
     if len(args) > 1 and not isinstance(args[-1], (tuple, list)) and "size" not in kwargs:
-        raise TypeError(f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, "
-                        f"not {type(args[-1]).__name__}")
+        raise TypeError(
+            f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
+        )
     low, high, rest = _bounds("randint", args, kwargs)
     shape = size_of("randint", (kwargs.pop("size"),) if "size" in kwargs else rest)
     if kwargs:
         raise TypeError(f"randint() got an unexpected keyword argument '{min(kwargs)}'")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
-    made = sampled(lambda shape: draw.randint(bits_of(generator), shape, low, high, d), shape,
-                   device=device, requires_grad=requires_grad)
+    made = sampled(
+        lambda shape: draw.randint(bits_of(generator), shape, low, high, d),
+        shape,
+        device=device,
+        requires_grad=requires_grad,
+    )
     return made if out is None else write_out("randint", out, made)
 
 
 @composite(method=False)
-def randint_like(input, *args, dtype=None, layout=None, device=None, requires_grad=False,
-                 pin_memory=False, memory_format=_types.preserve_format, generator=None, **kwargs):
+def randint_like(
+    input,
+    *args,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    memory_format=_types.preserve_format,
+    generator=None,
+    **kwargs,
+):
     """Integers of [low, high) in the size, dtype and device of a tensor."""
     low, high, _ = _bounds("randint_like", args, kwargs)
     d = data_dtype(dtype) or input._aval.dtype
-    return _sampled_like(input, memory_format, device, requires_grad, lambda shape: draw.randint(
-        bits_of(generator), shape, low, high, d))
+    return _sampled_like(
+        input, memory_format, device, requires_grad, lambda shape: draw.randint(bits_of(generator), shape, low, high, d)
+    )
 
 
 @composite(method=False)
-def randperm(n, *, generator=None, out=None, dtype=_types.int64, layout=None, device=None,
-             requires_grad=False, pin_memory=False):
+def randperm(
+    n, *, generator=None, out=None, dtype=_types.int64, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """A permutation of 0 to n - 1."""
     n = operator.index(n)
     if n < 0:
         raise RuntimeError(NEGATIVE.format(n=n, size=[n]))
     d = data_dtype(dtype)
-    made = sampled(lambda shape: _rows(shape, lambda: draw.randperm(bits_of(generator), n, d), d),
-                   (n,), device=device, requires_grad=requires_grad)
+    made = sampled(
+        lambda shape: _rows(shape, lambda: draw.randperm(bits_of(generator), n, d), d),
+        (n,),
+        device=device,
+        requires_grad=requires_grad,
+    )
     return made if out is None else write_out("randperm", out, made)
 
 
@@ -175,18 +229,33 @@ def _rows(shape: tuple, drawn, d) -> np.ndarray:
 
 
 @composite(method=False)
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
-           device=None, requires_grad=False, pin_memory=False):
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     """Normal numbers: of a mean and deviation each, or of a size."""
     bits = bits_of(generator)
     if size is not None:
-        d = data_dtype(dtype) or (
-            out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        made = sampled(lambda shape: draw.normal(bits, shape, d, float(mean), float(std)),
-                       size_of("normal", (size,)), device=device, requires_grad=requires_grad)
+        d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
+        made = sampled(
+            lambda shape: draw.normal(bits, shape, d, float(mean), float(std)),
+            size_of("normal", (size,)),
+            device=device,
+            requires_grad=requires_grad,
+        )
     elif not any(isinstance(x, Tensor) for x in (mean, std)):
-        raise TypeError("normal() received an invalid combination of arguments - got "
-                        f"({type(mean).__name__}, {type(std).__name__})")
+        raise TypeError(
+            f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, {type(std).__name__})"
+        )
     else:
         if isinstance(std, (int, float)) and not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -206,6 +275,7 @@ def _normal_of_tensors(bits, mean, std) -> Tensor:
         arrays = iter(arrays)
         mean_and_std = [next(arrays) if isinstance(x, Tensor) else x for x in (mean, std)]
         return draw.normal_from_arrays(bits, *mean_and_std)
+
     if _apply.levels is not None:  # the batch dimensions come in front of equal shapes
         tensors = [x.expand(shape) for x in tensors]
     return sampled(drawn, shape, *tensors)
@@ -214,6 +284,7 @@ def _normal_of_tensors(bits, mean, std) -> Tensor:
 def without_gradient(made: Tensor, source: Tensor) -> Tensor:
     """What was drawn from a tensor: on its tape, with zero gradients."""
     from .copies import _copy_onto, _old
+
     old = _old(source)
     if old is None or not (made.is_floating_point() or made.is_complex()):
         return made
@@ -226,9 +297,9 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 def fill_drawn(tensor: Tensor, drawn) -> Tensor:
     """Overwrite with drawn(shape), in the order of the memory."""
     from .copies import _old
+
     check_writable(tensor)
-    if is_meta(tensor) or tensor._level is not None or (
-            _apply.levels is not None and _apply.levels.stack.frames):
+    if is_meta(tensor) or tensor._level is not None or (_apply.levels is not None and _apply.levels.stack.frames):
         return assign(tensor, sampled(drawn, tuple(tensor.shape), device=tensor.device))
     shape, strides, _ = layout_of(tensor)
     array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn)
@@ -241,8 +312,7 @@ def fill_drawn(tensor: Tensor, drawn) -> Tensor:
 def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
     """Overwrite with uniform numbers of [from, to)."""
     low, high = kwargs.get("from", from_), to
-    return fill_drawn(self, lambda shape: draw.uniform(
-        bits_of(generator), shape, self._aval.dtype, low, high))
+    return fill_drawn(self, lambda shape: draw.uniform(bits_of(generator), shape, self._aval.dtype, low, high))
 
 
 @composite(function=False)
@@ -251,8 +321,9 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     serial = not self.is_contiguous()
-    return fill_drawn(self, lambda shape: draw.normal(
-        bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial))
+    return fill_drawn(
+        self, lambda shape: draw.normal(bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial)
+    )
 
 
 @composite(function=False)
@@ -264,20 +335,24 @@ def random_(self, from_=None, to=None, *, generator=None, **kwargs):
     d = self._aval.dtype
     if low is None and to is None:
         return fill_drawn(self, lambda shape: draw.random_full_range(bits_of(generator), shape, d))
-    return fill_drawn(self, lambda shape: draw.randint(
-        bits_of(generator), shape, operator.index(low or 0),
-        None if to is None else operator.index(to), d))
+    return fill_drawn(
+        self,
+        lambda shape: draw.randint(
+            bits_of(generator), shape, operator.index(low or 0), None if to is None else operator.index(to), d
+        ),
+    )
 
 
 def _inplace(name: str, drawn, first: str, default, second=None, second_default=None):
     """A method that overwrites with numbers of a distribution of one or two parameters."""
+
     def method(self, *args, generator=None, **kwargs):
         values = [kwargs.pop(n, d) for n, d in ((first, default), (second, second_default)) if n]
-        values[:len(args)] = args
+        values[: len(args)] = args
         if kwargs or len(values) > 1 + (second is not None) or None in values:
             raise TypeError(f"{name}() received an invalid combination of arguments")
-        return fill_drawn(self, lambda shape: drawn(
-            bits_of(generator), shape, self._aval.dtype, *map(float, values)))
+        return fill_drawn(self, lambda shape: drawn(bits_of(generator), shape, self._aval.dtype, *map(float, values)))
+
     method.__doc__ = f"Overwrite with numbers of the {name[:-1].replace('_', '-')} distribution."
     return composite(method, name=name, function=False)
 
@@ -292,8 +367,7 @@ def geometric_(self, p, *, generator=None):
     """Overwrite with numbers of the geometric distribution."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return fill_drawn(self, lambda shape: draw.geometric(
-        bits_of(generator), shape, self._aval.dtype, p))
+    return fill_drawn(self, lambda shape: draw.geometric(bits_of(generator), shape, self._aval.dtype, p))
 
 
 @composite(function=False)
@@ -305,8 +379,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
         p = 0.5 if is_meta(self) else np.array(np.broadcast_to(p._array(), self._aval.shape))
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return fill_drawn(self, lambda shape: draw.bernoulli(
-        bits_of(generator), shape, self._aval.dtype, p))
+    return fill_drawn(self, lambda shape: draw.bernoulli(bits_of(generator), shape, self._aval.dtype, p))
 
 
 # ---- functions of tensors ------------------------------------------------------------------------
@@ -320,11 +393,13 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {d.name}')
     if p is not None and not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    tensors = [] if isinstance(p, (int, float)) else [
-        input if p is None else p.expand(input.shape)]
-    made = sampled(lambda shape, *arrays: draw.bernoulli(
-        bits_of(generator), shape, d, *(arrays or [p])), tuple(input.shape), *tensors,
-        device=input.device)
+    tensors = [] if isinstance(p, (int, float)) else [input if p is None else p.expand(input.shape)]
+    made = sampled(
+        lambda shape, *arrays: draw.bernoulli(bits_of(generator), shape, d, *(arrays or [p])),
+        tuple(input.shape),
+        *tensors,
+        device=input.device,
+    )
     made = without_gradient(made, input)
     return made if out is None else write_out("bernoulli", out, made)
 
@@ -333,48 +408,59 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the weights of each row."""
     if not input.is_floating_point():
-        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
-                           f"{input.type()[6:-6]}")
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.type()[6:-6]}")
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
-                           "replacement")
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     shape = (*input.shape[:-1], num_samples)
-    made = meta_tensor(shape, dt.int64) if is_meta(input) else sampled(lambda shape, weights: draw.multinomial(
-        bits_of(generator), weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights,
-        num_samples, replacement).reshape(shape), shape, input)
+    made = (
+        meta_tensor(shape, dt.int64)
+        if is_meta(input)
+        else sampled(
+            lambda shape, weights: draw.multinomial(
+                bits_of(generator),
+                weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights,
+                num_samples,
+                replacement,
+            ).reshape(shape),
+            shape,
+            input,
+        )
+    )
     return made if out is None else write_out("multinomial", out, made)
 
 
 @composite(method=False)
 def poisson(input, generator=None):
     """Numbers of the Poisson distributions of these rates."""
-    return without_gradient(sampled(lambda shape, rates: draw.poisson(bits_of(generator), rates),
-                                    input.shape, input), input)
+    return without_gradient(
+        sampled(lambda shape, rates: draw.poisson(bits_of(generator), rates), input.shape, input), input
+    )
 
 
 @composite(method=False)
 def binomial(count, prob, generator=None):
     """Numbers of the binomial distributions of these counts and probabilities."""
-    return sampled(lambda shape, n, chance: draw.binomial(bits_of(generator), n, chance),
-                   count.shape, count, prob)
+    return sampled(lambda shape, n, chance: draw.binomial(bits_of(generator), n, chance), count.shape, count, prob)
 
 
 @composite(name="_standard_gamma", method=False)
 def standard_gamma(input, generator=None):
     """Numbers of the gamma distributions of these shapes, differentiable by them."""
-    return gamma_of(input, sampled(
-        lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha), input.shape, input))
+    return gamma_of(
+        input, sampled(lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha), input.shape, input)
+    )
 
 
 @composite(name="_sample_dirichlet", method=False)
 def sample_dirichlet(input, generator=None):
     """Points of the Dirichlet distributions of these concentrations, differentiable by them."""
-    return dirichlet_of(input, sampled(
-        lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha), input.shape, input))
+    return dirichlet_of(
+        input, sampled(lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha), input.shape, input)
+    )
 
 
 def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
@@ -384,6 +470,15 @@ def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
 
 # ---- the functions of torch.random in torch ------------------------------------------------------
 
-NAMESPACE = {name: getattr(random, name) for name in (
-    "Generator", "default_generator", "manual_seed", "seed", "initial_seed", "get_rng_state",
-    "set_rng_state")}
+NAMESPACE = {
+    name: getattr(random, name)
+    for name in (
+        "Generator",
+        "default_generator",
+        "manual_seed",
+        "seed",
+        "initial_seed",
+        "get_rng_state",
+        "set_rng_state",
+    )
+}

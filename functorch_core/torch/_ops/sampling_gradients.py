@@ -3,6 +3,7 @@
 With F the distribution function of x and a a parameter, dx/da = -(dF/da) / (dF/dx) (Figurnov et
 al., 2018; Jankowiak and Obermeyer, 2018). The numbers themselves are drawn by `sampling`.
 """
+
 from __future__ import annotations
 
 import numpy as np

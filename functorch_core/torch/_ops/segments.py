@@ -1,4 +1,5 @@
 """torch.segment_reduce: sums, means and extremes over stretches of one dimension."""
+
 from __future__ import annotations
 
 import math
@@ -10,13 +11,12 @@ from .._op import composite, registry
 from .._tensor import wrap_dim
 
 # What a segment of nothing gives, and what a reduction starts from.
-START = {"sum": 0., "mean": 0., "max": -math.inf, "min": math.inf, "prod": 1.}
+START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
 
 
 @composite(method=False, aliases=("_segment_reduce",))
-def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False,
-                   initial=None):
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Reduce segments of a dimension, given by their lengths or by where they begin and end.
 
     >>> torch.segment_reduce(torch.tensor([1., 2., 3.]), "sum", lengths=torch.tensor([2, 1]))
@@ -31,8 +31,10 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     axis = wrap_dim(axis, data.ndim)
     given = lengths if offsets is None else offsets
     if given.ndim != axis + 1 or given.shape[:axis] != data.shape[:axis]:
-        raise RuntimeError(f"segment_reduce(): expected {list(data.shape[:axis])} rows of lengths "
-                           f"or offsets, but got a tensor of size {list(given.shape)}")
+        raise RuntimeError(
+            f"segment_reduce(): expected {list(data.shape[:axis])} rows of lengths "
+            f"or offsets, but got a tensor of size {list(given.shape)}"
+        )
     starts = offsets[..., :-1] if lengths is None else lengths.cumsum(-1) - lengths
     counts = offsets.diff(dim=-1) if lengths is None else lengths
     if lengths is not None and not unsafe and is_readable(lengths):
@@ -42,8 +44,10 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
 def _check_lengths(lengths: np.ndarray, n: int):
     if (lengths < 0).any() or (lengths.sum(-1) != n).any():
-        raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to "
-                           "data.size(lengths.dim()-1) when !unsafe.")
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to "
+            "data.size(lengths.dim()-1) when !unsafe."
+        )
 
 
 def _rows(starts, counts, n: int):
@@ -53,8 +57,7 @@ def _rows(starts, counts, n: int):
     inside = (place >= first) & (place < first + counts.unsqueeze(-2))
     last = counts.shape[-1]
     if not last:
-        return registry["zeros"]((*counts.shape[:-1], n), dtype=place.dtype,
-                                 device=starts.device)
+        return registry["zeros"]((*counts.shape[:-1], n), dtype=place.dtype, device=starts.device)
     found = inside.to(place.dtype).argmax(-1)
     return registry["where"](inside.any(-1), found, last)
 
@@ -63,7 +66,7 @@ def _reduced(data, reduce: str, rows, counts, axis: int, initial):
     extreme = reduce in ("max", "min")
     start = START[reduce] if initial is None or extreme else initial
     tail = (1,) * (data.ndim - axis - 1)
-    shape = (*data.shape[:axis], counts.shape[-1] + 1, *data.shape[axis + 1:])
+    shape = (*data.shape[:axis], counts.shape[-1] + 1, *data.shape[axis + 1 :])
     index = rows.reshape((*rows.shape, *tail)).expand(data.shape)
     whole = registry["full"](shape, start, dtype=data.dtype, device=data.device)
     out = whole.scatter_reduce(axis, index, data, SCATTER[reduce], include_self=True)

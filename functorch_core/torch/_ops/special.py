@@ -1,4 +1,5 @@
 """Special functions: the gamma function's family, Bessel functions, orthogonal polynomials."""
+
 from __future__ import annotations
 
 import math
@@ -19,26 +20,24 @@ SPECIAL = {"method": False, "function": False, "inplace": False}
 
 def _special(name: str, apply, doc: str, **more):
     """A function of torch.special only."""
-    return unary(f"special_{name}", apply, doc, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL,
-                 **more)
+    return unary(f"special_{name}", apply, doc, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL, **more)
 
 
 # ---- the gamma function --------------------------------------------------------------------------
 
-lgamma = unary("lgamma", p.lgamma, "The logarithm of |gamma(input)|, elementwise.",
-               dtypes=d.FLOATS, kernel="lgamma_vml_cpu")
-digamma = unary("digamma", p.digamma, "The derivative of lgamma, elementwise.", dtypes=d.FLOATS,
-                kernel="digamma")
-igamma = binary("igamma", p.igamma, "The regularized lower incomplete gamma function P(input, "
-                "other).", dtypes=d.FLOATS)
-igammac = binary("igammac", p.igammac, "The regularized upper incomplete gamma function Q(input, "
-                 "other).", dtypes=d.FLOATS)
+lgamma = unary(
+    "lgamma", p.lgamma, "The logarithm of |gamma(input)|, elementwise.", dtypes=d.FLOATS, kernel="lgamma_vml_cpu"
+)
+digamma = unary("digamma", p.digamma, "The derivative of lgamma, elementwise.", dtypes=d.FLOATS, kernel="digamma")
+igamma = binary("igamma", p.igamma, "The regularized lower incomplete gamma function P(input, other).", dtypes=d.FLOATS)
+igammac = binary(
+    "igammac", p.igammac, "The regularized upper incomplete gamma function Q(input, other).", dtypes=d.FLOATS
+)
 
 
 def _promoted(name: str, apply, doc: str):
     """The form in torch.special, which takes integers, too."""
-    return binary(f"special_{name}", apply, doc, floats=True, dtypes=d.FLOATS,
-                  kernel=f"{name}_cpu", **SPECIAL)
+    return binary(f"special_{name}", apply, doc, floats=True, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL)
 
 
 gammainc = _promoted("gammainc", p.igamma, "The regularized lower incomplete gamma function.")
@@ -67,6 +66,7 @@ def _polygamma_method(self, n):
 def _polygamma_inplace(self, n):
     """polygamma in place."""
     from .._inplace import fitted
+
     return assign(self, fitted(self, polygamma(n, self)))
 
 
@@ -96,11 +96,28 @@ def _log_multigamma(x, order: int):
 
 # ---- products with logarithms, entropy -----------------------------------------------------------
 
-xlog1py = binary("special_xlog1py", widened(subgradients.xlog1py),
-                 "input * log1p(other), elementwise; 0 where input is 0.", left="Operand",
-                 right="Operand", floats=True, dtypes=d.FLOATS, kernel="xlog1py_cpu", **SPECIAL)
-zeta = binary("special_zeta", p.zeta, "Hurwitz's zeta function, elementwise.", left="Operand",
-              right="Operand", floats=True, dtypes=d.FLOATS, kernel="zeta", **SPECIAL)
+xlog1py = binary(
+    "special_xlog1py",
+    widened(subgradients.xlog1py),
+    "input * log1p(other), elementwise; 0 where input is 0.",
+    left="Operand",
+    right="Operand",
+    floats=True,
+    dtypes=d.FLOATS,
+    kernel="xlog1py_cpu",
+    **SPECIAL,
+)
+zeta = binary(
+    "special_zeta",
+    p.zeta,
+    "Hurwitz's zeta function, elementwise.",
+    left="Operand",
+    right="Operand",
+    floats=True,
+    dtypes=d.FLOATS,
+    kernel="zeta",
+    **SPECIAL,
+)
 
 
 @derived(lambda t, x, out: p.mul(t, p.neg(p.add(p.log(x), 1))))
@@ -118,19 +135,17 @@ entr = _special("entr", widened(_entr), "-input * log(input), elementwise; 0 at 
 
 
 def _ndtr(x):
-    return p.mul(p.erfc(p.mul(x, -math.sqrt(.5))), .5)
+    return p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5)
 
 
 ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.")
 ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
-log_ndtr = _special("log_ndtr", subgradients.log_ndtr,
-                    "The logarithm of ndtr, accurate in the tails.")
+log_ndtr = _special("log_ndtr", subgradients.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
 erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")
 
 # ---- Bessel functions ----------------------------------------------------------------------------
 
-i0 = unary("i0", subgradients.i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS,
-           kernel="i0_vml_cpu")
+i0 = unary("i0", subgradients.i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS, kernel="i0_vml_cpu")
 i0e = _special("i0e", p.bessel_i0e, "exp(-|input|) * I0(input), elementwise.")
 i1 = _special("i1", subgradients.i1, "The modified Bessel function I1, elementwise.")
 i1e = _special("i1e", subgradients.i1e, "exp(-|input|) * I1(input), elementwise.")
@@ -143,12 +158,11 @@ modified_bessel_i0 = _special("modified_bessel_i0", p.bessel_i0, "The modified B
 modified_bessel_i1 = _special("modified_bessel_i1", p.bessel_i1, "The modified Bessel function I1.")
 modified_bessel_k0 = _special("modified_bessel_k0", p.bessel_k0, "The modified Bessel function K0.")
 modified_bessel_k1 = _special("modified_bessel_k1", p.bessel_k1, "The modified Bessel function K1.")
-scaled_modified_bessel_k0 = _special("scaled_modified_bessel_k0", p.bessel_k0e,
-                                     "exp(input) * K0(input), elementwise.")
-scaled_modified_bessel_k1 = _special("scaled_modified_bessel_k1", p.bessel_k1e,
-                                     "exp(input) * K1(input), elementwise.")
-spherical_bessel_j0 = _special("spherical_bessel_j0", p.spherical_bessel_j0,
-                               "The spherical Bessel function j0, elementwise.")
+scaled_modified_bessel_k0 = _special("scaled_modified_bessel_k0", p.bessel_k0e, "exp(input) * K0(input), elementwise.")
+scaled_modified_bessel_k1 = _special("scaled_modified_bessel_k1", p.bessel_k1e, "exp(input) * K1(input), elementwise.")
+spherical_bessel_j0 = _special(
+    "spherical_bessel_j0", p.spherical_bessel_j0, "The spherical Bessel function j0, elementwise."
+)
 
 # ---- orthogonal polynomials ----------------------------------------------------------------------
 # By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have
@@ -157,6 +171,7 @@ spherical_bessel_j0 = _special("spherical_bessel_j0", p.spherical_bessel_j0,
 
 def _polynomial(name: str, first, step, doc: str, change=lambda x: x):
     """first(x) is the polynomial of degree 1; `change` maps the operand beforehand."""
+
     def apply(x, n):
         x, n = change(stop_gradient(x)), p.trunc(stop_gradient(n))
         one, axes = like(x, 1), tuple(range(x.aval.ndim))
@@ -168,17 +183,28 @@ def _polynomial(name: str, first, step, doc: str, change=lambda x: x):
         def advance(k, previous, current):
             following = step(like(x, k), x, current, previous)
             going = p.gt(n, like(n, k))
-            return [p.add(k, 1), p.select(going, current, previous),
-                    p.select(going, following, current)]
+            return [p.add(k, 1), p.select(going, current, previous), p.select(going, following, current)]
+
         last = while_loop(some_left, advance, [start, one, first(x)])[2]
         low = p.select(p.eq(n, 0), one, last)
         return p.select(p.lt(n, 0), like(x, 0), low)
-    return binary(f"special_{name}", widened(apply), doc, left="Operand", right="Operand",
-                  floats=True, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL)
+
+    return binary(
+        f"special_{name}",
+        widened(apply),
+        doc,
+        left="Operand",
+        right="Operand",
+        floats=True,
+        dtypes=d.FLOATS,
+        kernel=f"{name}_cpu",
+        **SPECIAL,
+    )
 
 
 def _one(dtype):
     import numpy as np
+
     return np.ones((), dtype)
 
 
@@ -206,8 +232,13 @@ _CHEBYSHEV = {  # kind: the polynomial of degree 1
 def _chebyshev(kind: str, shifted: bool = False):
     prefix = "shifted_" if shifted else ""
     doc = f"The {'shifted ' * shifted}Chebyshev polynomial {kind.upper()} of degree n."
-    return _polynomial(f"{prefix}chebyshev_polynomial_{kind}", _CHEBYSHEV[kind], _chebyshev_step,
-                       doc, _shift if shifted else lambda x: x)
+    return _polynomial(
+        f"{prefix}chebyshev_polynomial_{kind}",
+        _CHEBYSHEV[kind],
+        _chebyshev_step,
+        doc,
+        _shift if shifted else lambda x: x,
+    )
 
 
 chebyshev_polynomial_t = _chebyshev("t")
@@ -219,13 +250,17 @@ shifted_chebyshev_polynomial_u = _chebyshev("u", True)
 shifted_chebyshev_polynomial_v = _chebyshev("v", True)
 shifted_chebyshev_polynomial_w = _chebyshev("w", True)
 hermite_polynomial_h = _polynomial(
-    "hermite_polynomial_h", _double,
+    "hermite_polynomial_h",
+    _double,
     lambda k, x, current, previous: _double(p.sub(p.mul(x, current), p.mul(k, previous))),
-    "The physicists' Hermite polynomial of degree n.")
+    "The physicists' Hermite polynomial of degree n.",
+)
 hermite_polynomial_he = _polynomial(
-    "hermite_polynomial_he", lambda x: x,
+    "hermite_polynomial_he",
+    lambda x: x,
     lambda k, x, current, previous: p.sub(p.mul(x, current), p.mul(k, previous)),
-    "The probabilists' Hermite polynomial of degree n.")
+    "The probabilists' Hermite polynomial of degree n.",
+)
 
 
 def _odd(k):
@@ -233,12 +268,14 @@ def _odd(k):
 
 
 laguerre_polynomial_l = _polynomial(
-    "laguerre_polynomial_l", lambda x: p.sub(1, x),
-    lambda k, x, current, previous: p.div(
-        p.sub(p.mul(p.sub(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
-    "The Laguerre polynomial of degree n.")
+    "laguerre_polynomial_l",
+    lambda x: p.sub(1, x),
+    lambda k, x, current, previous: p.div(p.sub(p.mul(p.sub(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
+    "The Laguerre polynomial of degree n.",
+)
 legendre_polynomial_p = _polynomial(
-    "legendre_polynomial_p", lambda x: x,
-    lambda k, x, current, previous: p.div(
-        p.sub(p.mul(p.mul(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
-    "The Legendre polynomial of degree n.")
+    "legendre_polynomial_p",
+    lambda x: x,
+    lambda k, x, current, previous: p.div(p.sub(p.mul(p.mul(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
+    "The Legendre polynomial of degree n.",
+)

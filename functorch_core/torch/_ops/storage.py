@@ -1,4 +1,5 @@
 """Storages: the memory behind tensors, as bytes (UntypedStorage) or elements (TypedStorage)."""
+
 from __future__ import annotations
 
 import weakref
@@ -11,10 +12,11 @@ from .._tensor import from_array
 from .._tensor_base import Tensor, new_tensor
 from .._views import Alias, Cell, Lens, contiguous_strides, look, share
 
-SIZE_IS_FIXED = ("{name}: a storage keeps its size here, because tensors that share it could not "
-                 "follow; resize the tensor instead, or make a new storage")
-NOT_SHARED = ("{name}: memory cannot be shared between processes here; what is sent through a "
-              "queue or pipe is copied")
+SIZE_IS_FIXED = (
+    "{name}: a storage keeps its size here, because tensors that share it could not "
+    "follow; resize the tensor instead, or make a new storage"
+)
+NOT_SHARED = "{name}: memory cannot be shared between processes here; what is sent through a queue or pipe is copied"
 
 
 class Storage:
@@ -66,8 +68,7 @@ class Storage:
             made = look(out, (flat,))
             made._view = Alias(cell, (flat,), None)
             out = made
-        return out if dtype is None or out._aval.dtype == dtype else (
-            out.view(_types.of_numpy(dtype)))
+        return out if dtype is None or out._aval.dtype == dtype else (out.view(_types.of_numpy(dtype)))
 
     def _elements(self) -> Tensor:
         """The elements as this kind of storage counts them."""
@@ -183,13 +184,16 @@ class Storage:
 
     def __reduce__(self):
         from .._pickling import reduce_storage
+
         return reduce_storage(self)
 
     def __repr__(self):
         is_meta = self.device.type == "meta"
         rows = "..." if is_meta else "\n".join(f" {x}" for x in self.tolist()[:100])
-        return (f"{rows}\n[{type(self).__module__}.{type(self).__name__}({self._described()}"
-                f"device={self.device}) of size {len(self)}]")
+        return (
+            f"{rows}\n[{type(self).__module__}.{type(self).__name__}({self._described()}"
+            f"device={self.device}) of size {len(self)}]"
+        )
 
     def _described(self) -> str:
         return ""
@@ -198,6 +202,7 @@ class Storage:
 def _write(target: Tensor, value):
     """Overwrite a view of a storage."""
     from ..autograd.modes import no_grad
+
     with no_grad():
         target.copy_(value) if isinstance(value, Tensor) else target.fill_(value)
 
@@ -206,17 +211,30 @@ def _cell_of(tensor: Tensor) -> Cell:
     return share(tensor).cell
 
 
-CONVERSIONS = {"bfloat16": "bfloat16", "bool": "bool", "byte": "uint8", "char": "int8",
-               "complex_double": "complex128", "complex_float": "complex64", "double": "float64",
-               "float": "float32", "float8_e4m3fn": "float8_e4m3fn",
-               "float8_e4m3fnuz": "float8_e4m3fnuz", "float8_e5m2": "float8_e5m2",
-               "float8_e5m2fnuz": "float8_e5m2fnuz", "half": "float16", "int": "int32",
-               "long": "int64", "short": "int16"}
+CONVERSIONS = {
+    "bfloat16": "bfloat16",
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "complex_double": "complex128",
+    "complex_float": "complex64",
+    "double": "float64",
+    "float": "float32",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2": "float8_e5m2",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+    "half": "float16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+}
 
 
 def _conversion(name: str, dtype: str):
     def convert(self):
         return TypedStorage(cell=_cell_of(self._elements().to(_types.by_name[dtype])))
+
     convert.__name__ = name
     convert.__doc__ = f"A copy of the elements as {dtype}."
     return convert
@@ -234,8 +252,7 @@ class UntypedStorage(Storage):
     def __init__(self, *args, device=None, cell: Cell | None = None):
         if cell is None:
             first = args[0] if args else 0
-            data = np.zeros(first, np.uint8) if isinstance(first, int) else np.array(
-                first, np.uint8)
+            data = np.zeros(first, np.uint8) if isinstance(first, int) else np.array(first, np.uint8)
             tensor = from_array(data)
             cell = _cell_of(tensor if device is None else tensor.to(device))
         super().__init__(cell)
@@ -311,15 +328,21 @@ class TypedStorage(Storage):
 
     __module__ = "torch.storage"
 
-    def __init__(self, *args, wrap_storage: Storage | None = None, dtype=None, device=None,
-                 cell: Cell | None = None, _internal: bool = False):
+    def __init__(
+        self,
+        *args,
+        wrap_storage: Storage | None = None,
+        dtype=None,
+        device=None,
+        cell: Cell | None = None,
+        _internal: bool = False,
+    ):
         if wrap_storage is not None:
             cell = wrap_storage._cell
         if cell is None:
             wanted = dtype or _types.defaults.dtype
             first = args[0] if args else 0
-            data = np.zeros(first, wanted.numpy) if isinstance(first, int) else np.array(
-                first, wanted.numpy)
+            data = np.zeros(first, wanted.numpy) if isinstance(first, int) else np.array(first, wanted.numpy)
             tensor = from_array(data)
             cell = _cell_of(tensor if device is None else tensor.to(device))
         super().__init__(cell)
@@ -382,8 +405,7 @@ class _LegacyStorageType(type):
     """The type of torch.FloatStorage and its kin: isinstance looks at the dtype."""
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, TypedStorage) and (
-            cls is _LegacyStorage or instance.dtype is cls.dtype)
+        return isinstance(instance, TypedStorage) and (cls is _LegacyStorage or instance.dtype is cls.dtype)
 
     def __call__(cls, *args, device=None, wrap_storage=None):
         return TypedStorage(*args, dtype=cls.dtype, device=device, wrap_storage=wrap_storage)
@@ -394,14 +416,23 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageType):
 
 
 STORAGE_NAMES = {
-    "bool": "BoolStorage", "uint8": "ByteStorage", "int8": "CharStorage", "int16": "ShortStorage",
-    "int32": "IntStorage", "int64": "LongStorage", "float16": "HalfStorage",
-    "bfloat16": "BFloat16Storage", "float32": "FloatStorage", "float64": "DoubleStorage",
-    "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage"}
+    "bool": "BoolStorage",
+    "uint8": "ByteStorage",
+    "int8": "CharStorage",
+    "int16": "ShortStorage",
+    "int32": "IntStorage",
+    "int64": "LongStorage",
+    "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage",
+    "float32": "FloatStorage",
+    "float64": "DoubleStorage",
+    "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage",
+}
 legacy_storages = {
-    name: _LegacyStorageType(name, (_LegacyStorage,), {"dtype": _types.by_name[dtype],
-                                                       "__module__": "torch"})
-    for dtype, name in STORAGE_NAMES.items()}
+    name: _LegacyStorageType(name, (_LegacyStorage,), {"dtype": _types.by_name[dtype], "__module__": "torch"})
+    for dtype, name in STORAGE_NAMES.items()
+}
 
 
 # ---- a tensor's storage --------------------------------------------------------------------------

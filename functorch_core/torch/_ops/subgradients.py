@@ -5,6 +5,7 @@ of the formula, as PyTorch's are. A tangent is multiplied with a slope in which 
 (not replaced itself: transposed, that would be 0 / 0 again); the slope's own derivative there is
 NaN, as PyTorch's.
 """
+
 from __future__ import annotations
 
 import functools
@@ -13,8 +14,7 @@ import math
 from ...core import dtypes as dt
 from ...ops import elementwise as ew
 from ...transforms.linear_map import linear_map
-from .values import (
-    Derived, aval_of, derived, full_like, p, partials, spread, stop_gradient, tied, total, where)
+from .values import Derived, aval_of, derived, full_like, p, partials, spread, stop_gradient, tied, total, where
 
 # ---- products ------------------------------------------------------------------------------------
 
@@ -77,9 +77,11 @@ def complex_sign(z):
     return p.sign(z)
 
 
-@derived(lambda t, z, out: p.mul(
-    p.sub(p.mul(p.real(z), p.imag(t)), p.mul(p.imag(z), p.real(t))),
-    _reciprocal(_parts_product(z, z))))
+@derived(
+    lambda t, z, out: p.mul(
+        p.sub(p.mul(p.real(z), p.imag(t)), p.mul(p.imag(z), p.real(t))), _reciprocal(_parts_product(z, z))
+    )
+)
 def complex_angle(z):
     """The angle of complex z; the derivative at 0 is 0."""
     return p.atan2(p.imag(z), p.real(z))
@@ -96,8 +98,7 @@ def copied_sign(x, y):
     return p.mul(p.abs(x), unit)
 
 
-@partials(lambda t, x, y, out: p.mul(t, p.div(x, out)),
-          lambda t, x, y, out: p.mul(t, p.div(y, out)))
+@partials(lambda t, x, y, out: p.mul(t, p.div(x, out)), lambda t, x, y, out: p.mul(t, p.div(y, out)))
 def length(x, y):
     """The square root of x ** 2 + y ** 2; NaN at the origin is its derivative."""
     return ew.hypot(x, y)
@@ -107,8 +108,10 @@ def _inverse_square(y, x):
     return _reciprocal(p.add(p.mul(x, x), p.mul(y, y)))
 
 
-@partials(lambda t, y, x, out: p.mul(p.mul(t, x), _inverse_square(y, x)),
-          lambda t, y, x, out: p.neg(p.mul(p.mul(t, y), _inverse_square(y, x))))
+@partials(
+    lambda t, y, x, out: p.mul(p.mul(t, x), _inverse_square(y, x)),
+    lambda t, y, x, out: p.neg(p.mul(p.mul(t, y), _inverse_square(y, x))),
+)
 def angle_of(y, x):
     """atan2; the derivatives at the origin are 0."""
     return p.atan2(y, x)
@@ -171,23 +174,26 @@ def sinc(x):
 
 def _bessel_tangent(t, x, slope):
     small = p.not_(p.gt(p.abs(x), float(_epsilon(x))))
-    return p.mul(t, where(small, .5, slope(where(small, 1, x))))
+    return p.mul(t, where(small, 0.5, slope(where(small, 1, x))))
 
 
 def _epsilon(x):
     import ml_dtypes
+
     return ml_dtypes.finfo(aval_of(x).dtype).eps
 
 
-@derived(lambda t, x, out: _bessel_tangent(
-    t, x, lambda x: p.sub(p.bessel_i0(x), p.div(i1(x), x))))
+@derived(lambda t, x, out: _bessel_tangent(t, x, lambda x: p.sub(p.bessel_i0(x), p.div(i1(x), x))))
 def i1(x):
     """The modified Bessel function I1; the derivative at NaN is that at 0."""
     return p.bessel_i1(x)
 
 
-@derived(lambda t, x, out: _bessel_tangent(t, x, lambda x: p.sub(
-    p.bessel_i0e(x), p.mul(i1e(x), p.add(real_sign(x), p.div(1, x))))))
+@derived(
+    lambda t, x, out: _bessel_tangent(
+        t, x, lambda x: p.sub(p.bessel_i0e(x), p.mul(i1e(x), p.add(real_sign(x), p.div(1, x))))
+    )
+)
 def i1e(x):
     """exp(-|x|) times I1."""
     return p.bessel_i1e(x)
@@ -199,8 +205,7 @@ def i0(x):
     return p.bessel_i0(x)
 
 
-@derived(lambda t, x, out: p.mul(p.div(t, math.sqrt(2 * math.pi)), p.exp(p.neg(
-    p.add(out, p.div(p.mul(x, x), 2.))))))
+@derived(lambda t, x, out: p.mul(p.div(t, math.sqrt(2 * math.pi)), p.exp(p.neg(p.add(out, p.div(p.mul(x, x), 2.0))))))
 def log_ndtr(x):
     """The logarithm of the normal distribution's function."""
     return p.log_ndtr(x)
@@ -212,6 +217,7 @@ def log_ndtr(x):
 def times_log(log, shifted, domain: float):
     """x log(y), where 0 log(y) is 0 unless y is NaN; log's derivative is 1 / shifted(y), and it is
     finite above `domain`: below, the derivative by x = 0 is 0."""
+
     def by_x(t, x, y, out):
         outside = p.and_(p.eq(x, 0), p.le(y, domain))
         return where(outside, 0, scaled(t, log(y)))
@@ -220,6 +226,7 @@ def times_log(log, shifted, domain: float):
     def apply(x, y):
         nothing = p.and_(p.eq(x, 0), p.eq(y, y))
         return where(nothing, 0, p.mul(x, log(y)))
+
     return apply
 
 
@@ -233,8 +240,7 @@ def nan_as_zero(x):
     return where(p.ne(x, x), 0, x)
 
 
-@partials(lambda t, x, y, out: p.select(p.ne(x, y), t, p.zeros(aval_of(t))),
-          lambda t, x, y, out: p.zeros(aval_of(t)))
+@partials(lambda t, x, y, out: p.select(p.ne(x, y), t, p.zeros(aval_of(t))), lambda t, x, y, out: p.zeros(aval_of(t)))
 def next_after(x, y):
     """The next number after x towards y; the derivative by x is 1 where there is a step to take."""
     return p.nextafter(x, y)
@@ -266,27 +272,26 @@ def power(x, y):
 @functools.cache
 def fixed_power(exponent: float) -> Derived:
     """x to a fixed power, as PyTorch has it: roots where it can."""
+
     def value(x):
-        return p.sqrt(x) if exponent == .5 else p.rsqrt(x) if exponent == -.5 else p.pow(
-            x, full_like(x, exponent))
+        return p.sqrt(x) if exponent == 0.5 else p.rsqrt(x) if exponent == -0.5 else p.pow(x, full_like(x, exponent))
 
     def tangent(t, x, out):
         return p.mul(t, p.mul(full_like(x, exponent), fixed_power(exponent - 1)(x)))
+
     return Derived(value, tangent)
 
 
 # ---- remainders ----------------------------------------------------------------------------------
 
 
-@partials(lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(
-    p.trunc(p.div(x, y))))))
+@partials(lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(p.trunc(p.div(x, y))))))
 def fmod(x, y):
     """The remainder of x / y with x's sign."""
     return p.rem(x, y)
 
 
-@partials(lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(
-    ew.floor_divide(x, y)))))
+@partials(lambda t, x, y, out: t, lambda t, x, y, out: p.neg(p.mul(t, stop_gradient(ew.floor_divide(x, y)))))
 def remainder(x, y):
     """The remainder of x / y with y's sign."""
     r = p.rem(x, y)
@@ -296,6 +301,7 @@ def remainder(x, y):
 
 def log_sum(exp, log1p, scale: float):
     """log(exp(x) + exp(y)) to some base; equal infinities, of which it is one, have slope NaN."""
+
     def share(t, x, y):
         return p.mul(t, p.logistic(p.mul(p.sub(x, y), scale)))
 
@@ -305,6 +311,7 @@ def log_sum(exp, log1p, scale: float):
         a, b = where(infinite, 1, x), where(infinite, 1, y)
         high, low = p.max(a, b), p.min(a, b)
         return p.select(infinite, x, p.add(high, log1p(exp(p.sub(low, high)))))
+
     return apply
 
 
@@ -321,6 +328,7 @@ def _masked_mean(t, mask, axes):
 def extreme(axes: tuple[int, ...], largest: bool, nan_shares: bool) -> Derived:
     """The greatest or least over axes; equal ones share the derivative, and so do NaNs if
     `nan_shares` (else it is NaN)."""
+
     def tangent(t, x, out):
         shape = aval_of(x).shape
         there = spread(out, shape, axes)
@@ -331,6 +339,7 @@ def extreme(axes: tuple[int, ...], largest: bool, nan_shares: bool) -> Derived:
 
     def value(x):
         return (p.reduce_max if largest else p.reduce_min)(x, axes=axes)
+
     return Derived(value, tangent)
 
 
@@ -373,8 +382,7 @@ def _norm_slope(x, norm, order: float):
 
 def _as(x, real):
     """A real value in the dtype of x."""
-    return real if aval_of(real).dtype == aval_of(x).dtype else p.convert(
-        real, dtype=aval_of(x).dtype)
+    return real if aval_of(real).dtype == aval_of(x).dtype else p.convert(real, dtype=aval_of(x).dtype)
 
 
 def _norm_value(x, order: float, axes):
@@ -394,6 +402,7 @@ def _norm(order: float, axes: tuple[int, ...]) -> Derived:
         if order > 1 and order != 2:
             t = _but_where(p.eq(there, 0), t)
         return total(_parts_product(slope, t), axes)
+
     return Derived(value, tangent)
 
 
@@ -407,6 +416,5 @@ def vector_norm(x, order: float, axes):
         return total(magnitude(x), axes)
     if order in (math.inf, -math.inf):
         empty = not math.prod(a.shape[i] for i in axes)
-        return total(p.abs(x), axes) if empty and order > 0 else extreme_of(
-            magnitude(x), axes, order > 0)
+        return total(p.abs(x), axes) if empty and order > 0 else extreme_of(magnitude(x), axes, order > 0)
     return _norm(order, axes)(x)

@@ -1,5 +1,6 @@
 """The vocabulary that the bodies of ops share: primitives of values with numbers, reduced axes put
 back, rules of derivatives, PyTorch's checks."""
+
 from __future__ import annotations
 
 import functools
@@ -115,14 +116,24 @@ def require_floating(kernel: str, x, complex: bool = False):
     """NotImplementedError, as PyTorch's kernels give it, for integers (and complex numbers)."""
     dtype = aval_of(x).dtype
     if dtype not in (dt.INEXACT if complex else dt.FLOATING):
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{scalar_name(dtype)}\'')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(dtype)}'")
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-            "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
-            "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-            "complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>",
-            "complex128": "c10::complex<double>"}
+_C_NAMES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+    "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 
 def c_name(x) -> str:
@@ -130,8 +141,7 @@ def c_name(x) -> str:
     return _C_NAMES.get(aval_of(x).dtype.name, aval_of(x).dtype.name)
 
 
-def require_same_dtype(x, y, message="expected m1 and m2 to have the same dtype, but got: "
-                                     "{x} != {y}", named=c_name):
+def require_same_dtype(x, y, message="expected m1 and m2 to have the same dtype, but got: {x} != {y}", named=c_name):
     """RuntimeError unless two operands agree."""
     if aval_of(x).dtype != aval_of(y).dtype:
         raise RuntimeError(message.format(x=named(x), y=named(y)))
@@ -221,7 +231,7 @@ def _tied_tangent(primals, tangents):
     out = aval_of(value)
     if aval_of(through).dtype in dt.COMPLEX and out.dtype not in dt.COMPLEX:
         through = p.real(through)
-    nothing = p.mul(p.convert(total(through), dtype=out.dtype), 0.)
+    nothing = p.mul(p.convert(total(through), dtype=out.dtype), 0.0)
     nothing = p.broadcast_in_dim(nothing, shape=out.shape, dims=())
     return [tied(*primals)], [nothing if tangents[0] is None else p.add(tangents[0], nothing)]
 
@@ -229,8 +239,39 @@ def _tied_tangent(primals, tangents):
 _TIED = JvpRule(_tied_tangent, "tied")
 
 
-__all__ = ["Derived", "Linearised", "Partials", "along", "aval_of", "broadcast", "c_name", "cast",
-           "derived", "dt", "expanded", "floated", "full_like", "iota_along", "like", "mean",
-           "name_of", "np", "p", "padded", "partials", "permuted", "require_floating",
-           "require_same_dtype", "scalar", "scalar_name", "spread", "stop_gradient", "tied", "total", "where", "wide",
-           "wrap_dim", "zero"]
+__all__ = [
+    "Derived",
+    "Linearised",
+    "Partials",
+    "along",
+    "aval_of",
+    "broadcast",
+    "c_name",
+    "cast",
+    "derived",
+    "dt",
+    "expanded",
+    "floated",
+    "full_like",
+    "iota_along",
+    "like",
+    "mean",
+    "name_of",
+    "np",
+    "p",
+    "padded",
+    "partials",
+    "permuted",
+    "require_floating",
+    "require_same_dtype",
+    "scalar",
+    "scalar_name",
+    "spread",
+    "stop_gradient",
+    "tied",
+    "total",
+    "where",
+    "wide",
+    "wrap_dim",
+    "zero",
+]

@@ -1,4 +1,5 @@
 """Views: other shapes, orders and parts of the same memory."""
+
 from __future__ import annotations
 
 import functools
@@ -15,8 +16,18 @@ from .._op import composite, torch_op
 from .._tensor import wrap_dim
 from .._tensor_base import Tensor
 from .._views import (
-    Lens, check_writable, is_one_of_several, is_static, layout_of, look, make_view, make_views,
-    rebase, share, view_strides)
+    Lens,
+    check_writable,
+    is_one_of_several,
+    is_static,
+    layout_of,
+    look,
+    make_view,
+    make_views,
+    rebase,
+    share,
+    view_strides,
+)
 
 # From so many parts on, split and unbind take the places as inputs: one program for all parts
 # instead of one each; below, a fixed place lets XLA do without a copy.
@@ -46,8 +57,9 @@ def ints_of(name: str, args: tuple, what: str, given=None) -> tuple[int, ...]:
 def as_int(name: str, x, what: str = "dim") -> int:
     """A Python int from an int, a NumPy integer or an integer tensor of one element."""
     if isinstance(x, (float, complex, str, bool)) or not hasattr(x, "__index__"):
-        raise TypeError(f"{name}(): argument '{what}' must be tuple of ints, but found element of "
-                        f"type {type(x).__name__}")
+        raise TypeError(
+            f"{name}(): argument '{what}' must be tuple of ints, but found element of type {type(x).__name__}"
+        )
     return operator.index(x)
 
 
@@ -66,8 +78,10 @@ def inferred_shape(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
         raise RuntimeError("only one dimension can be inferred")
     known = math.prod(n for n in shape if n != -1)
     if unknown and known == 0 and numel == 0:
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because "
-                           "the unspecified dimension size -1 can be any value and is ambiguous")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because "
+            "the unspecified dimension size -1 can be any value and is ambiguous"
+        )
     if (unknown and (known == 0 or numel % known)) or (not unknown and known != numel):
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     return tuple([numel // known if n == -1 else n for n in shape])
@@ -75,8 +89,10 @@ def inferred_shape(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 # ---- other shapes --------------------------------------------------------------------------------
 
-VIEW_SIZE = ("view size is not compatible with input tensor's size and stride (at least one "
-             "dimension spans across two contiguous subspaces). Use .reshape(...) instead.")
+VIEW_SIZE = (
+    "view size is not compatible with input tensor's size and stride (at least one "
+    "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+)
 
 
 @composite(function=False)
@@ -91,8 +107,7 @@ def view(self, *size, dtype=None, **kwargs):
     """
     if dtype is not None or (size and isinstance(size[0], (_types.dtype, type))):
         if len(size) > (dtype is None) or kwargs:
-            raise TypeError("view() received an invalid combination of arguments - got a size and "
-                            "a dtype")
+            raise TypeError("view() received an invalid combination of arguments - got a size and a dtype")
         return view_dtype(self, size[0] if dtype is None else dtype)
     if not size and not kwargs:
         raise TypeError("view() received an invalid combination of arguments - got ()")
@@ -124,22 +139,19 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
     shape, strides, offset = layout_of(self)
     here, there = found.itemsize, wanted.itemsize
     if here != there:
-        what = (f"to view {scalar_name(found)} as {scalar_name(wanted)} (different element sizes)")
+        what = f"to view {scalar_name(found)} as {scalar_name(wanted)} (different element sizes)"
         if not shape:
             raise RuntimeError(f"self.dim() cannot be 0 {what}")
         if strides[-1] != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {strides[-1]}")
         ratio = there // here
         if there > here and shape[-1] % ratio:
-            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {what}, but got "
-                               f"{shape[-1]}")
+            raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {what}, but got {shape[-1]}")
         if there > here and offset % ratio:
-            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {what}, but "
-                               f"got {offset}")
+            raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {what}, but got {offset}")
         for d, s in enumerate(strides[:-1]):
             if there > here and s % ratio:
-                raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but "
-                                   f"got {s}")
+                raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but got {s}")
     view = make_view(self, Lens("view_dtype", (wanted, here)))
     if view._level is None and not view.is_floating_point():  # autograd knows nothing of it
         view._view.base, view._view.skip = None, 0
@@ -197,7 +209,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     if first == last:
         return input
     shape = tuple(input.shape)
-    return reshaped(input, shape[:first] + (math.prod(shape[first:last + 1]),) + shape[last + 1:])
+    return reshaped(input, shape[:first] + (math.prod(shape[first : last + 1]),) + shape[last + 1 :])
 
 
 @composite
@@ -213,9 +225,11 @@ def unflatten(input, dim, sizes):
     except RuntimeError as error:
         if "inferred" in str(error) or "ambiguous" in str(error):
             raise
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
-                           f"of dim {d} ({shape[d]}) in the input tensor") from None
-    return make_view(input, Lens("view", (shape[:d] + sizes + shape[d + 1:],)))
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
+            f"of dim {d} ({shape[d]}) in the input tensor"
+        ) from None
+    return make_view(input, Lens("view", (shape[:d] + sizes + shape[d + 1 :],)))
 
 
 @composite
@@ -274,9 +288,11 @@ def permute(input, *dims, **kwargs):
 def _permute_lens(order: tuple[int, ...], ndim: int) -> Lens:
     """The lens of permute()."""
     if len(order) != ndim:
-        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
-                           "match the length of the desired ordering of dimensions i.e. "
-                           f"input.dim() = {ndim} is not equal to len(dims) = {len(order)}")
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not "
+            "match the length of the desired ordering of dimensions i.e. "
+            f"input.dim() = {ndim} is not equal to len(dims) = {len(order)}"
+        )
     wrapped = tuple([wrap_dim(d, ndim) for d in order])
     if len(set(wrapped)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -288,8 +304,7 @@ def transpose_lens(tensor: Tensor, dim0, dim1) -> Lens:
     ndim = tensor.ndim
     for i, d in enumerate((dim0, dim1)):
         if not hasattr(d, "__index__"):
-            raise TypeError(f"transpose(): argument 'dim{i}' (position {i + 1}) must be int, not "
-                            f"{type(d).__name__}")
+            raise TypeError(f"transpose(): argument 'dim{i}' (position {i + 1}) must be int, not {type(d).__name__}")
     return _exchange(operator.index(dim0), operator.index(dim1), ndim)
 
 
@@ -323,8 +338,7 @@ def swapdims(input, dim0, dim1):
 def t_lens(tensor: Tensor, name: str = "t") -> Lens:
     """The lens of t()."""
     if tensor.ndim > 2:
-        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is "
-                           f"{tensor.ndim}D")
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {tensor.ndim}D")
     return Lens("t", (tuple(reversed(range(tensor.ndim))),))
 
 
@@ -334,23 +348,26 @@ def t(input):
     return make_view(input, t_lens(input))
 
 
-NOT_A_MATRIX = ("tensor.{name} is only supported on {what}. Got {n}-D tensor.{hint}")
+NOT_A_MATRIX = "tensor.{name} is only supported on {what}. Got {n}-D tensor.{hint}"
 
 
 def _attribute_T(self):
     if self.ndim != 2:
-        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their "
-                      "shape is deprecated and it will throw an error in a future release. "
-                      "Consider `x.mT` to transpose batches of matrices or "
-                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of "
-                      "a tensor.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their "
+            "shape is deprecated and it will throw an error in a future release. "
+            "Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of "
+            "a tensor.",
+            UserWarning,
+            stacklevel=2,
+        )
     return make_view(self, Lens("permute", (tuple(reversed(range(self.ndim))),)))
 
 
 def _attribute_mT(self, name="mT"):
     if self.ndim < 2:
-        raise RuntimeError(NOT_A_MATRIX.format(
-            name=name, what="matrices or batches of matrices", n=self.ndim, hint=""))
+        raise RuntimeError(NOT_A_MATRIX.format(name=name, what="matrices or batches of matrices", n=self.ndim, hint=""))
     return transpose(self, -2, -1)
 
 
@@ -361,8 +378,7 @@ def _adjoint(self, name="mH"):
 
 def _attribute_H(self):
     if self.ndim not in (0, 2):
-        raise RuntimeError(NOT_A_MATRIX.format(name="H", what="matrices (2-D tensors)",
-                                               n=self.ndim, hint=""))
+        raise RuntimeError(NOT_A_MATRIX.format(name="H", what="matrices (2-D tensors)", n=self.ndim, hint=""))
     return _adjoint(self) if self.ndim else (self.conj() if self.is_complex() else self)
 
 
@@ -382,14 +398,18 @@ def adjoint(input):
 def movedim(input, source, destination):
     """Dimensions moved to other places, the rest in its order."""
     if isinstance(source, (tuple, list)) != isinstance(destination, (tuple, list)):
-        raise TypeError("movedim() received an invalid combination of arguments - got "
-                        f"({type(source).__name__}, {type(destination).__name__})")
+        raise TypeError(
+            "movedim() received an invalid combination of arguments - got "
+            f"({type(source).__name__}, {type(destination).__name__})"
+        )
     source = source if isinstance(source, (tuple, list)) else (source,)
     destination = destination if isinstance(destination, (tuple, list)) else (destination,)
     if len(source) != len(destination):
-        raise RuntimeError("movedim: Invalid source or destination dims: source "
-                           f"({list(source)} dims) should contain the same number of dims as "
-                           f"destination ({list(destination)} dims)")
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source "
+            f"({list(source)} dims) should contain the same number of dims as "
+            f"destination ({list(destination)} dims)"
+        )
     ndim = input.ndim
     src, dst = ([wrap_dim(operator.index(d), ndim) for d in ds] for ds in (source, destination))
     for name, given, wrapped in (("source", source, src), ("destination", destination, dst)):
@@ -428,21 +448,26 @@ def expanded(tensor: Tensor, size: tuple[int, ...]) -> Tensor:
     shape = tensor._aval.shape
     lead = len(size) - len(shape)
     if lead < 0:
-        raise RuntimeError(f"expand({tensor.type()}{{{list(shape)}}}, size={list(size)}): the "
-                           f"number of sizes provided ({len(size)}) must be greater or equal to "
-                           f"the number of dimensions in the tensor ({len(shape)})")
+        raise RuntimeError(
+            f"expand({tensor.type()}{{{list(shape)}}}, size={list(size)}): the "
+            f"number of sizes provided ({len(size)}) must be greater or equal to "
+            f"the number of dimensions in the tensor ({len(shape)})"
+        )
     out = list(size)
     for d, n in enumerate(size):
         old = shape[d - lead] if d >= lead else None
         if old is None and n < 0:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
-                               f"non-existing dimension {d}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {d}"
+            )
         if old is not None and n == -1:
             out[d] = old
         elif old is not None and old not in (1, n) or n < 0:
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
-                               f"size ({old}) at non-singleton dimension {d}.  Target sizes: "
-                               f"{list(size)}.  Tensor sizes: {list(shape)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing "
+                f"size ({old}) at non-singleton dimension {d}.  Target sizes: "
+                f"{list(size)}.  Tensor sizes: {list(shape)}"
+            )
     return make_view(tensor, Lens("expand", (tuple(out),)))
 
 
@@ -470,22 +495,25 @@ def unfold(self, dimension, size, step):
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not self.ndim:
-        return make_view(self, Lens("as_strided", (
-            (size,), (1,), self.storage_offset(), (), (), self.storage_offset())))
+        return make_view(
+            self, Lens("as_strided", ((size,), (1,), self.storage_offset(), (), (), self.storage_offset()))
+        )
     return make_view(self, Lens("unfold", (d, int(size), int(step))))
 
 
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-def part(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1,
-         stays: bool = True, static: bool = False) -> Tensor:
+def part(
+    tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1, stays: bool = True, static: bool = False
+) -> Tensor:
     """A part along one dimension; the start is an input of the program unless `static`, 0 or end."""
     return make_view(tensor, part_lens(tensor, kind, dim, start, size, step, stays, static))
 
 
-def part_lens(tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1,
-              stays: bool = True, static: bool = False) -> Lens:
+def part_lens(
+    tensor: Tensor, kind: str, dim: int, start: int, size: int, step: int = 1, stays: bool = True, static: bool = False
+) -> Lens:
     """The lens of a part; see `part`."""
     shape = tensor._aval.shape
     n = shape[dim]
@@ -502,8 +530,7 @@ def select(input, dim, index):
     d, i = wrap_dim(as_int("select", dim), input.ndim), as_int("select", index, "index")
     n = input.shape[d]
     if not -n <= i < n:
-        raise IndexError(f"select(): index {i} out of range for tensor of size "
-                         f"{list(input.shape)} at dimension {d}")
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(input.shape)} at dimension {d}")
     return part(input, "select", d, i % n, 1, stays=False)
 
 
@@ -520,8 +547,7 @@ def narrow(input, dim, start, length):
     d, i = wrap_dim(as_int("narrow", dim), input.ndim), as_int("narrow", start, "start")
     n = input.shape[d]
     if not -n <= i <= n:
-        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got "
-                         f"{i})")
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {i})")
     i = i + n if i < 0 else i
     if i + length > n:
         raise RuntimeError(f"start ({i}) + length ({length}) exceeds dimension size ({n}).")
@@ -532,6 +558,7 @@ def narrow(input, dim, start, length):
 def slice_copy(input, dim=0, start=None, end=None, step=1):
     """A copy of a slice of a dimension."""
     from .indexing import sliced
+
     d = wrap_dim(dim, input.ndim)
     start, n, step = sliced(slice(start, end, step), input.shape[d])
     return part(input, "slice", d, start, n, step).clone()
@@ -568,8 +595,7 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     d = wrap_dim(dim, tensor.ndim)
     n = tensor.shape[d]
     if size == 0 and n:
-        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension "
-                           f"size of {n}")
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
     count = max(-(-n // size), 1) if size else 1
     return parts(tensor, "split", d, [min(size, n - i * size) for i in range(count)])
 
@@ -581,12 +607,15 @@ def split_with_sizes(input, split_sizes, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d, sizes = wrap_dim(dim, input.ndim), [as_int("split", s, "split_sizes") for s in split_sizes]
     if any(s < 0 for s in sizes):
-        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, "
-                           f"but got split_sizes={sizes}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={sizes}"
+        )
     if sum(sizes) != input.shape[d]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to "
-                           f"{input.shape[d]} (input tensor's size at dimension {d}), but got "
-                           f"split_sizes={sizes}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to "
+            f"{input.shape[d]} (input tensor's size at dimension {d}), but got "
+            f"split_sizes={sizes}"
+        )
     return parts(input, "split_with_sizes", d, sizes)
 
 
@@ -635,19 +664,22 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
     """Parts that end at the given indices, or a number of parts of nearly equal size."""
     given = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     if not input.ndim:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
-                           "tensor with 0 dims")
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
     if isinstance(given, Tensor):
         if given.ndim > 1 or given.dtype is not _types.int64:
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
-                               "long" if given.ndim <= 1 else "tensor_split expected "
-                               "tensor_indices_or_sections to be a zero-dimensional or "
-                               f"one-dimensional tensor, but got a tensor with {given.ndim} dims")
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long"
+                if given.ndim <= 1
+                else "tensor_split expected "
+                "tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {given.ndim} dims"
+            )
         if is_meta(given):
-            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be on cpu, but "
-                               f"it's on {given.device}")
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {given.device}"
+            )
         given = given.tolist()
     if isinstance(given, (tuple, list)):
         ends = [0, *(as_int("tensor_split", i, "indices") for i in given), n]
@@ -666,8 +698,7 @@ def unbind(input, dim=0):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d]
-    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS)
-              for i in range(n)]
+    lenses = [part_lens(input, "unbind", d, i, 1, stays=False, static=n <= STATIC_PARTS) for i in range(n)]
     return is_one_of_several(make_views(input, lenses), "Unbind")
 
 
@@ -676,19 +707,23 @@ def _named_split(name: str, dim: int, least: int):
         given = next(x for x in (indices_or_sections, indices, sections) if x is not None)
         d = 0 if name == "hsplit" and input.ndim == 1 else dim
         if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, "
-                               f"but got a tensor with {input.ndim} dimensions!")
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension, "
+                f"but got a tensor with {input.ndim} dimensions!"
+            )
         if not isinstance(given, (tuple, list)) and (given <= 0 or input.shape[d] % given):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size "
-                               f"of the dimension {input.shape[d]} is not divisible by the "
-                               f"split_size {given}!")
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {d}, but the size "
+                f"of the dimension {input.shape[d]} is not divisible by the "
+                f"split_size {given}!"
+            )
         return tensor_split(input, given, d)
+
     splitter.__doc__ = f"tensor_split along dimension {dim}."
     return composite(splitter, name=name)
 
 
-hsplit, vsplit, dsplit = (_named_split(*a) for a in (("hsplit", 1, 1), ("vsplit", 0, 2),
-                                                     ("dsplit", 2, 3)))
+hsplit, vsplit, dsplit = (_named_split(*a) for a in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)))
 
 
 @composite
@@ -709,20 +744,29 @@ def as_strided_lens(tensor: Tensor, size, stride, storage_offset=None) -> tuple[
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
-        raise RuntimeError("as_strided: Negative strides are not supported at the moment, got "
-                           f"strides: {list(stride)}")
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     shape, strides, start = layout_of(tensor)
     offset = start if storage_offset is None else as_int("as_strided", storage_offset)
-    whole = math.prod(shape) if tensor._view is None else share(tensor).cell.value.aval.nbytes // (
-        tensor.element_size()) if tensor._level is None else math.prod(shape)
+    whole = (
+        math.prod(shape)
+        if tensor._view is None
+        else share(tensor).cell.value.aval.nbytes // (tensor.element_size())
+        if tensor._level is None
+        else math.prod(shape)
+    )
     span = 1 + offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     if span > whole or offset < 0:
         item = tensor.element_size()
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
-                           f"offset {offset}, and itemsize {item} requiring a storage size of "
-                           f"{span * item} are out of bounds for storage of size {whole * item}")
-    if tensor._level is None and tensor._view is not None and (kinds.strided_places(
-            size, stride, offset, shape, strides, start) < 0).any():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
+            f"offset {offset}, and itemsize {item} requiring a storage size of "
+            f"{span * item} are out of bounds for storage of size {whole * item}"
+        )
+    if (
+        tensor._level is None
+        and tensor._view is not None
+        and (kinds.strided_places(size, stride, offset, shape, strides, start) < 0).any()
+    ):
         tensor = _whole_storage(tensor)
         shape, strides, start = layout_of(tensor)
     return tensor, Lens("as_strided", (size, stride, offset, shape, strides, start))
@@ -733,6 +777,7 @@ def _whole_storage(tensor: Tensor) -> Tensor:
     base = tensor._view.base
     if base is None:
         from .storage import UntypedStorage
+
         return UntypedStorage(cell=tensor._view.cell)._tensor(tensor._aval.dtype)
     return base if base._aval.dtype == tensor._aval.dtype else base.view(tensor.dtype)
 
@@ -765,8 +810,10 @@ def view_as_real(input):
 def view_as_complex(input):
     """Pairs of real numbers along the last dimension as complex numbers."""
     if not input.is_floating_point():
-        raise RuntimeError("view_as_complex is only supported for floating point tensors, but got "
-                           f"a tensor of scalar type: {scalar_name(input._aval.dtype)}")
+        raise RuntimeError(
+            "view_as_complex is only supported for floating point tensors, but got "
+            f"a tensor of scalar type: {scalar_name(input._aval.dtype)}"
+        )
     shape, strides, offset = layout_of(input)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -793,10 +840,8 @@ def imag(input):
     return make_view(input, Lens("imag"))
 
 
-Tensor.real = property(lambda self: real(self), lambda self, x: real(self).copy_(x),
-                       doc="The real part.")
-Tensor.imag = property(lambda self: imag(self), lambda self, x: imag(self).copy_(x),
-                       doc="The imaginary part.")
+Tensor.real = property(lambda self: real(self), lambda self, x: real(self).copy_(x), doc="The real part.")
+Tensor.imag = property(lambda self: imag(self), lambda self, x: imag(self).copy_(x), doc="The imaginary part.")
 
 
 # ---- in-place: the tensor itself becomes the view ------------------------------------------------
@@ -806,8 +851,9 @@ def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
     """Let the tensor see its memory through a further lens: squeeze_, t_ and their kin (`name`)."""
     check_writable(tensor)
     if tensor._level is not None:
-        raise NotImplementedError("in-place changes of shape are not implemented inside vmap and "
-                                  "jvp; use the form that returns a new tensor")
+        raise NotImplementedError(
+            "in-place changes of shape are not implemented inside vmap and jvp; use the form that returns a new tensor"
+        )
     rebase(tensor, lens, look(tensor, (lens,)))
     return tensor
 
@@ -815,15 +861,18 @@ def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
 def _inplace(name: str, lens_of):
     def method(self, *args, **kwargs):
         return become(self, lens_of(self, *args, **kwargs), name)
+
     method.__doc__ = f"{name[:-1]} in place: the tensor's own shape and strides change."
     return composite(method, name=name, function=False)
 
 
 for _name, _lens_of in {
-        "squeeze_": lambda self, dim=None: squeeze_lens(self, dim),
-        "unsqueeze_": unsqueeze_lens,
-        "transpose_": transpose_lens, "swapdims_": transpose_lens,
-        "swapaxes_": lambda self, axis0, axis1: transpose_lens(self, axis0, axis1),
-        "t_": lambda self: t_lens(self, "t_"),
-        "as_strided_": lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs)}.items():
+    "squeeze_": lambda self, dim=None: squeeze_lens(self, dim),
+    "unsqueeze_": unsqueeze_lens,
+    "transpose_": transpose_lens,
+    "swapdims_": transpose_lens,
+    "swapaxes_": lambda self, axis0, axis1: transpose_lens(self, axis0, axis1),
+    "t_": lambda self: t_lens(self, "t_"),
+    "as_strided_": lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs),
+}.items():
     _inplace(_name, _lens_of)

@@ -1,4 +1,5 @@
 """Window functions: their formulas, and torch.hann_window and its kin; torch.signal has more."""
+
 from __future__ import annotations
 
 import math
@@ -45,64 +46,100 @@ def made(name: str, values: np.ndarray, dtype, device, requires_grad: bool):
 
 def _window(name: str, length: int, periodic: bool, formula, options):
     if length < 0:
-        raise RuntimeError(f"{name} requires non-negative window_length, got window_length="
-                           f"{length}")
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length == 1:
         return made(name, np.ones(1), *options)
     return made(name, formula(length, length if periodic else length - 1), *options)
 
 
 @composite(method=False)
-def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None,
-                pin_memory=False, requires_grad=False):
+def hann_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """The raised cosine of so many points.
 
     >>> torch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _window("hann_window", window_length, periodic,
-                   lambda n, period: cosine_sum(n, period, (.5, .5)),
-                   (dtype, device, requires_grad))
+    return _window(
+        "hann_window",
+        window_length,
+        periodic,
+        lambda n, period: cosine_sum(n, period, (0.5, 0.5)),
+        (dtype, device, requires_grad),
+    )
 
 
 @composite(method=False)
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None,
-                   device=None, pin_memory=False, requires_grad=False):
+def hamming_window(
+    window_length,
+    periodic=True,
+    alpha=0.54,
+    beta=0.46,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """alpha - beta cos(x), x over one period.
 
     >>> torch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    return _window("hamming_window", window_length, periodic,
-                   lambda n, period: cosine_sum(n, period, (alpha, beta)),
-                   (dtype, device, requires_grad))
+    return _window(
+        "hamming_window",
+        window_length,
+        periodic,
+        lambda n, period: cosine_sum(n, period, (alpha, beta)),
+        (dtype, device, requires_grad),
+    )
 
 
 @composite(method=False)
-def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None,
-                    pin_memory=False, requires_grad=False):
+def blackman_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """0.42 - 0.5 cos(x) + 0.08 cos(2 x), x over one period."""
-    return _window("blackman_window", window_length, periodic,
-                   lambda n, period: cosine_sum(n, period, (.42, .5, .08)),
-                   (dtype, device, requires_grad))
+    return _window(
+        "blackman_window",
+        window_length,
+        periodic,
+        lambda n, period: cosine_sum(n, period, (0.42, 0.5, 0.08)),
+        (dtype, device, requires_grad),
+    )
 
 
 @composite(method=False)
-def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None,
-                    pin_memory=False, requires_grad=False):
+def bartlett_window(
+    window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
     """The triangle of so many points.
 
     >>> torch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return _window("bartlett_window", window_length, periodic, triangle,
-                   (dtype, device, requires_grad))
+    return _window("bartlett_window", window_length, periodic, triangle, (dtype, device, requires_grad))
 
 
 @composite(method=False)
-def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None,
-                  pin_memory=False, requires_grad=False):
+def kaiser_window(
+    window_length,
+    periodic=True,
+    beta=12.0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+):
     """The Kaiser window: the greater beta, the narrower."""
-    return _window("kaiser_window", window_length, periodic,
-                   lambda n, period: kaiser_bessel(n, period, beta),
-                   (dtype, device, requires_grad))
+    return _window(
+        "kaiser_window",
+        window_length,
+        periodic,
+        lambda n, period: kaiser_bessel(n, period, beta),
+        (dtype, device, requires_grad),
+    )

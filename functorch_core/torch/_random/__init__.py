@@ -2,6 +2,7 @@
 
 Every draw takes the generator first and returns a new contiguous array.
 """
+
 from .discrete import bernoulli, dropout_mask, multinomial
 from .generator import DEFAULT_SEED, Mt19937Generator
 from .initializers import trunc_normal
@@ -11,8 +12,25 @@ from .transforms import cauchy, exponential, geometric
 from .uniforms import randint, random_full_range, randperm, rrelu_noise, uniform
 
 __all__ = [
-    "DEFAULT_SEED", "Mt19937Generator", "bernoulli", "binomial", "cauchy", "dirichlet",
-    "dropout_mask", "exponential", "geometric", "log_normal", "multinomial", "normal",
-    "normal_from_arrays", "poisson", "randint", "random_full_range", "randperm",
-    "rrelu_noise", "standard_gamma", "trunc_normal", "uniform",
+    "DEFAULT_SEED",
+    "Mt19937Generator",
+    "bernoulli",
+    "binomial",
+    "cauchy",
+    "dirichlet",
+    "dropout_mask",
+    "exponential",
+    "geometric",
+    "log_normal",
+    "multinomial",
+    "normal",
+    "normal_from_arrays",
+    "poisson",
+    "randint",
+    "random_full_range",
+    "randperm",
+    "rrelu_noise",
+    "standard_gamma",
+    "trunc_normal",
+    "uniform",
 ]

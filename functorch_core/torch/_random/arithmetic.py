@@ -1,4 +1,5 @@
 """Rounding as PyTorch's compiled kernels round: C casts, fused multiply-add, libm functions."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +16,7 @@ COMPLEX_TYPES = (np.dtype(ml_dtypes.complex32), np.dtype(np.complex64), np.dtype
 # Bits of the significand, the hidden one included.
 DIGITS = {FLOAT_TYPES[0]: 11, FLOAT_TYPES[1]: 8, FLOAT_TYPES[2]: 24, FLOAT_TYPES[3]: 53}
 
-_SPLITTER = 2.0 ** 27 + 1.0  # Veltkamp: splits a float64 into two halves of 26 bits
+_SPLITTER = 2.0**27 + 1.0  # Veltkamp: splits a float64 into two halves of 26 bits
 
 
 def numel(size: int | tuple[int, ...]) -> int:
@@ -31,8 +32,7 @@ def require_dtype(name: str, dtype, allowed: tuple[np.dtype, ...]) -> np.dtype:
             return dtype
     if dtype not in allowed:
         expected = ", ".join(t.name for t in allowed)
-        raise NotImplementedError(f"{name} is not implemented for {dtype.name}; "
-                                  f"it draws {expected}")
+        raise NotImplementedError(f"{name} is not implemented for {dtype.name}; it draws {expected}")
     return dtype
 
 
@@ -71,8 +71,7 @@ def _fused_float64(x: np.ndarray, scale: np.float64, offset: np.float64) -> np.n
         product = x * scale
         x_high, scale_high = _high_part(x), _high_part(scale)
         x_low, scale_low = x - x_high, scale - scale_high
-        product_error = ((x_high * scale_high - product) + x_high * scale_low
-                         + x_low * scale_high) + x_low * scale_low
+        product_error = ((x_high * scale_high - product) + x_high * scale_low + x_low * scale_high) + x_low * scale_low
         total = product + offset
         back = total - product
         total_error = (product - (total - back)) + (offset - back)

@@ -6,6 +6,7 @@ so differ in a seventh of the samples. Here float64 arrays hold float32 values: 
 float64 followed by rounding to float32 is that operation in float32, and a product and a sum
 rounded together are a fused multiply-add (two products in 10**9 round twice).
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,11 +16,19 @@ def _float32(*values: float) -> tuple[float, ...]:
     return tuple(float(np.float32(v)) for v in values)
 
 
-_SQRT_HALF, = _float32(0.707106781186547524)
+(_SQRT_HALF,) = _float32(0.707106781186547524)
 _LN2_LOW, _LN2_HIGH = _float32(-2.12194440e-4, 0.693359375)
-_LOG = _float32(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1,
-                1.4249322787e-1, -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1,
-                3.3333331174e-1)
+_LOG = _float32(
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
 
 _TWO_PI, _FOUR_OVER_PI = _float32(2.0 * np.pi, 1.27323954473516)
 _QUARTER_PI_PARTS = _float32(-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)

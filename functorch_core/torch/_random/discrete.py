@@ -1,4 +1,5 @@
 """Bernoulli samples, dropout masks, and draws from a discrete distribution."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,8 +8,7 @@ from .arithmetic import FLOAT_TYPES, HALF_TYPES, cast, numel, opmath, require_dt
 from .generator import Mt19937Generator
 from .transforms import exponential
 
-_BERNOULLI_TYPES = (*(np.dtype(code) for code in ("?", "u1", "i1", "i2", "i4", "i8")),
-                    *FLOAT_TYPES)
+_BERNOULLI_TYPES = (*(np.dtype(code) for code in ("?", "u1", "i1", "i2", "i4", "i8")), *FLOAT_TYPES)
 _MAX_CATEGORIES = 1 << 24
 
 
@@ -22,10 +22,15 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     n = numel(size)
     probabilities = np.asarray(p)
     if n and not (0 <= probabilities.min() and probabilities.max() <= 1):
-        what = "p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be " \
-               "improved?  If so, please report an enhancement request to PyTorch.)"
-        raise RuntimeError(f"Expected {what}" if isinstance(p, np.ndarray) else
-                           f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        what = (
+            "p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+            "improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+        raise RuntimeError(
+            f"Expected {what}"
+            if isinstance(p, np.ndarray)
+            else f"bernoulli_ expects p to be in [0, 1], but got p={p:g}"
+        )
     if not isinstance(p, np.ndarray) or p.dtype == np.float64:
         uniforms = gen.uniform_float64(n)
     else:
@@ -45,8 +50,8 @@ def dropout_mask(gen: Mt19937Generator, size, p: float) -> np.ndarray:
 
 # ---- multinomial -----------------------------------------------------------------------------
 
-def multinomial(gen: Mt19937Generator, weights: np.ndarray, num_samples: int,
-                replacement: bool = False) -> np.ndarray:
+
+def multinomial(gen: Mt19937Generator, weights: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """Indices int64 (..., num_samples) drawn by weights (categories,) or (rows, categories).
 
     Weights need not sum to one. Raises RuntimeError for invalid weights or sample numbers.
@@ -67,19 +72,18 @@ def _check_multinomial(weights: np.ndarray, num_samples: int, replacement: bool)
     if weights.ndim not in (1, 2):
         raise RuntimeError(f"multinomial expects weights of 1 or 2 dim, got {weights.ndim}")
     if weights.dtype not in FLOAT_TYPES:
-        raise RuntimeError("multinomial only supports floating-point dtypes for input, "
-                           f"got: {weights.dtype.name}")
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {weights.dtype.name}")
     if num_samples <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
     categories = weights.shape[-1]
     if not replacement and num_samples > categories:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
-                           f"replacement: {num_samples} > {categories}")
+        raise RuntimeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement: {num_samples} > {categories}"
+        )
     if categories > _MAX_CATEGORIES:
         raise RuntimeError(f"number of categories cannot exceed 2^24, got {categories}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or "
-                           "element < 0")
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not (weights > 0).any(axis=-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 

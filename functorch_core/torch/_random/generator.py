@@ -1,4 +1,5 @@
 """The Mersenne Twister behind PyTorch's CPU generator: seeding, state bytes, raw draws."""
+
 from __future__ import annotations
 
 import operator
@@ -11,20 +12,31 @@ DEFAULT_SEED = 67280421310721  # what torch.Generator() starts from
 
 _N = 624  # words of Mersenne Twister state
 _BLOCK = 1 << 15  # draws per pass: the temporaries of a pass (256 KiB) stay in the L2 cache
-_ULP24 = np.float32(2.0 ** -24)
+_ULP24 = np.float32(2.0**-24)
 _MASK24 = np.uint64((1 << 24) - 1)
 _MASK21 = np.uint64((1 << 21) - 1)
 _SHIFT32 = np.uint64(32)
 
 # The bytes of torch.Generator.get_state(). `left` counts down to the next twist, `next` is the
 # word to read; `left == 625 - next`, but (1, 0) where nothing was drawn since seeding.
-_STATE = np.dtype({
-    "names": ["seed", "left", "seeded", "next", "words", "normal_y", "normal_is_valid",
-              "float_normal", "float_normal_is_valid"],
-    "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", _N), "<f8", "<i4", "<f4", "?"],
-    "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
-    "itemsize": 5056,
-})
+_STATE = np.dtype(
+    {
+        "names": [
+            "seed",
+            "left",
+            "seeded",
+            "next",
+            "words",
+            "normal_y",
+            "normal_is_valid",
+            "float_normal",
+            "float_normal_is_valid",
+        ],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", _N), "<f8", "<i4", "<f4", "?"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": 5056,
+    }
+)
 
 
 class Mt19937Generator:
@@ -93,8 +105,9 @@ class Mt19937Generator:
         if getattr(state, "dtype", None) != np.uint8:
             raise TypeError(f"set_state expected an array of uint8, got {_describe(state)}")
         if state.size != _STATE.itemsize:
-            raise RuntimeError(f"set_state expected a CPU generator state of size "
-                               f"{_STATE.itemsize}, got one of size {state.size}")
+            raise RuntimeError(
+                f"set_state expected a CPU generator state of size {_STATE.itemsize}, got one of size {state.size}"
+            )
         fields = np.frombuffer(np.ascontiguousarray(state).tobytes(), _STATE)[0]
         left, position = int(fields["left"]), int(fields["next"])
         untouched = (left, position) == (1, 0)
@@ -105,12 +118,10 @@ class Mt19937Generator:
         self._set_words(fields["words"].astype(np.uint32), _N if untouched else position)
         self._untouched = untouched
         self.next_normal = float(fields["normal_y"]) if fields["normal_is_valid"] else None
-        self._next_float_normal = (
-            float(fields["float_normal"]) if fields["float_normal_is_valid"] else None)
+        self._next_float_normal = float(fields["float_normal"]) if fields["float_normal_is_valid"] else None
 
     def _set_words(self, words: np.ndarray, position: int) -> None:
-        self._bits.state = {"bit_generator": "MT19937",
-                            "state": {"key": words, "pos": position}}
+        self._bits.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": position}}
 
     # ---- draws -------------------------------------------------------------------------------
 
@@ -136,7 +147,7 @@ class Mt19937Generator:
     def _float32_block(self, n: int) -> np.ndarray:
         if n == 1:  # 1 us for 4
             self._untouched = False
-            return np.array([(self._bits.random_raw() & 0xFFFFFF) * 2.0 ** -24], np.float32)
+            return np.array([(self._bits.random_raw() & 0xFFFFFF) * 2.0**-24], np.float32)
         words = self.random32(n)
         words &= _MASK24
         # Signed integers below 2**24 convert exactly, and faster than unsigned ones.
@@ -150,7 +161,7 @@ class Mt19937Generator:
         bits <<= _SHIFT32
         bits |= words[1::2]
         values = bits.view(np.int64).astype(np.float64)
-        values *= 2.0 ** -53
+        values *= 2.0**-53
         return values
 
     @contextmanager

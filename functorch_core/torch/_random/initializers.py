@@ -1,4 +1,5 @@
 """The truncated normal of nn.init, which draws whole arrays until every element is accepted."""
+
 from __future__ import annotations
 
 import math
@@ -11,8 +12,9 @@ from .normals import normal
 from .uniforms import uniform
 
 
-def trunc_normal(gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1.0,
-                 low: float = -2.0, high: float = 2.0) -> np.ndarray:
+def trunc_normal(
+    gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1.0, low: float = -2.0, high: float = 2.0
+) -> np.ndarray:
     """Normal samples of a floating dtype within [low, high], as nn.init.trunc_normal_ of 2.13."""
     dtype = require_dtype("trunc_normal", dtype, FLOAT_TYPES)
     inside = _normal_cdf((high - mean) / std) - _normal_cdf((low - mean) / std)

@@ -1,20 +1,21 @@
 """Normal samples: PyTorch's blocks of 16, and its serial Box-Muller with a cached half."""
+
 from __future__ import annotations
 
 import math
 
 import numpy as np
 
-from .arithmetic import (COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath,
-                         require_dtype)
+from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath, require_dtype
 from .box_muller import box_muller_float32
 from .generator import Mt19937Generator
 
 _BLOCK = 1 << 14  # samples per pass, a multiple of 16; the float64 temporaries are 64 KiB each
 
 
-def normal(gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1.0, *,
-           serial: bool = False) -> np.ndarray:
+def normal(
+    gen: Mt19937Generator, size, dtype, mean: float = 0.0, std: float = 1.0, *, serial: bool = False
+) -> np.ndarray:
     """Normal samples of `dtype`, as randn and normal_ draw them.
 
     float16, bfloat16, float32, float64, and complex (the variance split between the parts).
@@ -51,8 +52,7 @@ def normal_from_arrays(gen: Mt19937Generator, mean, std) -> np.ndarray:
     return cast(values + mean, like.dtype)
 
 
-def log_normal(gen: Mt19937Generator, size, dtype, mean: float = 1.0,
-               std: float = 2.0) -> np.ndarray:
+def log_normal(gen: Mt19937Generator, size, dtype, mean: float = 1.0, std: float = 2.0) -> np.ndarray:
     """exp of serial normals in float64, as log_normal_. RuntimeError unless std > 0."""
     dtype = require_dtype("log_normal", dtype, FLOAT_TYPES)
     if not std > 0.0:
@@ -67,8 +67,7 @@ def log_normal(gen: Mt19937Generator, size, dtype, mean: float = 1.0,
     return cast(values, dtype).reshape(size)
 
 
-def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0,
-                   std: float = 1.0) -> np.ndarray:
+def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
     """`n` float64 normals by Box-Muller pairs, the sine half of an odd last pair cached.
 
     Always exact, because the cached half is part of the generator's state.
@@ -84,14 +83,13 @@ def serial_normals(gen: Mt19937Generator, n: int, mean: float = 0.0,
     drawn = np.empty(2 * pairs)
     drawn[0::2] = radius * np.cos(theta)
     drawn[1::2] = radius * np.sin(theta)
-    values[cached:] = drawn[:n - cached]
+    values[cached:] = drawn[: n - cached]
     if drawn.size > n - cached:
         gen.next_normal = float(drawn[-1])
     return affine(values, std, mean)
 
 
-def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float,
-                 serial: bool) -> np.ndarray:
+def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: bool) -> np.ndarray:
     if n < 16 or serial:
         return cast(serial_normals(gen, n, mean, std), dtype)
     compute = opmath(dtype)
@@ -103,7 +101,7 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float,
     if n % 16:
         if dtype == compute:
             gen.random32((n % 16) * compute.itemsize // 4)  # drawn, then overwritten below
-        out[n - 16:] = cast(_normal_blocks(gen, 16, compute, mean, std), dtype)
+        out[n - 16 :] = cast(_normal_blocks(gen, 16, compute, mean, std), dtype)
     return out
 
 

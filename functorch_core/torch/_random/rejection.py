@@ -4,6 +4,7 @@ How many uniforms a sample takes depends on the uniforms, so these go element by
 Python: 1 to 5 us each. The order of operations and their types are PyTorch's, whose float32
 arguments stay float32 where an operation meets no float64.
 """
+
 from __future__ import annotations
 
 import math
@@ -30,6 +31,7 @@ def _require_finite(name: str, argument: str, values: np.ndarray) -> None:
 
 
 # ---- Poisson ---------------------------------------------------------------------------------
+
 
 def poisson(gen: Mt19937Generator, rates: np.ndarray) -> np.ndarray:
     """Poisson samples of the shape and floating dtype of `rates`.
@@ -77,8 +79,9 @@ def _poisson_by_rejection(rate: float, read: Read) -> int:
             return count
         if count < 0 or (us < 0.013 and v > us):
             continue
-        if (_log(v) + log_inverse_alpha - math.log(a / (us * us) + b)
-                <= -rate + count * log_rate - math.lgamma(count + 1)):
+        if _log(v) + log_inverse_alpha - math.log(a / (us * us) + b) <= -rate + count * log_rate - math.lgamma(
+            count + 1
+        ):
             return count
 
 
@@ -87,6 +90,7 @@ def _log(x: float) -> float:
 
 
 # ---- gamma and Dirichlet ---------------------------------------------------------------------
+
 
 def standard_gamma(gen: Mt19937Generator, alpha: np.ndarray) -> np.ndarray:
     """Gamma samples of unit rate, of the shape and dtype (float32, float64) of `alpha`.
@@ -114,11 +118,9 @@ def _gammas(gen, alpha: np.ndarray) -> np.ndarray:
     with gen.uniform_reader(4 * alpha.size) as read:
         read_normal = _normal_reader(gen, read)
         if alpha.dtype == np.float32:
-            values = [_gamma_one(*_gamma_parameters_float32(a), read, read_normal)
-                      for a in alpha.ravel()]
+            values = [_gamma_one(*_gamma_parameters_float32(a), read, read_normal) for a in alpha.ravel()]
         else:
-            values = [_gamma_one(*_gamma_parameters(a), read, read_normal)
-                      for a in alpha.ravel().tolist()]
+            values = [_gamma_one(*_gamma_parameters(a), read, read_normal) for a in alpha.ravel().tolist()]
     return np.array(values, np.float64).reshape(alpha.shape)
 
 
@@ -164,6 +166,7 @@ def _gamma_one(d: float, exponent: float | None, read: Read, read_normal: Read) 
 
 def _normal_reader(gen, read: Read) -> Read:
     """Standard normals one by one; the second of a pair is cached in the generator."""
+
     def read_normal() -> float:
         if gen.next_normal is not None:
             cached, gen.next_normal = gen.next_normal, None
@@ -173,16 +176,25 @@ def _normal_reader(gen, read: Read) -> Read:
         theta = (2.0 * math.pi) * u1
         gen.next_normal = radius * math.sin(theta)
         return radius * math.cos(theta)
+
     return read_normal
 
 
 # ---- binomial --------------------------------------------------------------------------------
 
 # What Stirling's approximation of log k! leaves out, for k = 0 ... 9.
-_STIRLING_TAILS = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
-                   0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
-                   0.0118967099458917, 0.0104112652619720, 0.00925546218271273,
-                   0.00833056343336287)
+_STIRLING_TAILS = (
+    0.0810614667953272,
+    0.0413406959554092,
+    0.0276779256849983,
+    0.02079067210376509,
+    0.0166446911898211,
+    0.0138761288230707,
+    0.0118967099458917,
+    0.0104112652619720,
+    0.00925546218271273,
+    0.00833056343336287,
+)
 
 
 def binomial(gen: Mt19937Generator, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
@@ -193,8 +205,7 @@ def binomial(gen: Mt19937Generator, count: np.ndarray, prob: np.ndarray) -> np.n
     """
     dtype = require_dtype("binomial", count.dtype, _ARGUMENT_TYPES)
     if prob.dtype != dtype:
-        raise RuntimeError(f"binomial expected count and prob of one dtype, got {dtype.name} "
-                           f"and {prob.dtype.name}")
+        raise RuntimeError(f"binomial expected count and prob of one dtype, got {dtype.name} and {prob.dtype.name}")
     _require_finite("binomial", "count", count)
     count, prob = np.broadcast_arrays(count, prob)
     with gen.uniform_reader(4 * count.size) as read:
@@ -254,8 +265,7 @@ def _binomial_by_rejection(count, prob, read: Read) -> float:
             continue
         if us >= 0.07 and v <= accept:
             return k
-        if (_log(v * alpha / (a / (us * us) + b))
-                <= _binomial_log_ratio(count, k, mode, odds)):
+        if _log(v * alpha / (a / (us * us) + b)) <= _binomial_log_ratio(count, k, mode, odds):
             return k
 
 
@@ -264,11 +274,15 @@ def _binomial_log_ratio(count, k, mode: float, odds: float) -> float:
     n, successes, one = float(count), float(k), type(k)(1)
     failures, tries = float(count - k + one), float(count + one)
     mode_failures = n - mode + 1
-    return ((mode + 0.5) * math.log((mode + 1) / (odds * mode_failures))
-            + tries * math.log(mode_failures / failures)
-            + (successes + 0.5) * math.log(odds * failures / float(k + one))
-            + _stirling_tail(mode) + _stirling_tail(n - mode)
-            - _stirling_tail(successes) - _stirling_tail(float(count - k)))
+    return (
+        (mode + 0.5) * math.log((mode + 1) / (odds * mode_failures))
+        + tries * math.log(mode_failures / failures)
+        + (successes + 0.5) * math.log(odds * failures / float(k + one))
+        + _stirling_tail(mode)
+        + _stirling_tail(n - mode)
+        - _stirling_tail(successes)
+        - _stirling_tail(float(count - k))
+    )
 
 
 def _stirling_tail(k: float) -> float:

@@ -1,4 +1,5 @@
 """Samples that are one function of one uniform each, computed in float64."""
+
 from __future__ import annotations
 
 import math
@@ -21,8 +22,7 @@ def exponential(gen: Mt19937Generator, size, dtype, rate: float = 1.0) -> np.nda
     return cast(values, dtype).reshape(size)
 
 
-def cauchy(gen: Mt19937Generator, size, dtype, median: float = 0.0,
-           sigma: float = 1.0) -> np.ndarray:
+def cauchy(gen: Mt19937Generator, size, dtype, median: float = 0.0, sigma: float = 1.0) -> np.ndarray:
     """median + sigma tan(pi (u - 1/2)), as cauchy_. RuntimeError unless sigma > 0."""
     dtype = require_dtype("cauchy", dtype, FLOAT_TYPES)
     if not sigma > 0.0:

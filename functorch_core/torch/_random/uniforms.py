@@ -1,4 +1,5 @@
 """Uniform samples over an interval, a range of integers, a permutation."""
+
 from __future__ import annotations
 
 
@@ -6,8 +7,7 @@ import functools
 
 import numpy as np
 
-from .arithmetic import (BFLOAT16, COMPLEX_TYPES, DIGITS, FLOAT_TYPES, affine, cast, numel,
-                         opmath, require_dtype)
+from .arithmetic import BFLOAT16, COMPLEX_TYPES, DIGITS, FLOAT_TYPES, affine, cast, numel, opmath, require_dtype
 from .generator import Mt19937Generator
 
 _SIGNED = tuple(np.dtype(f"i{size}") for size in (1, 2, 4, 8))
@@ -28,8 +28,8 @@ _HUGE_PERMUTATION = (1 << 32) // 20
 
 # ---- intervals -------------------------------------------------------------------------------
 
-def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0,
-            high: float = 1.0) -> np.ndarray:
+
+def uniform(gen: Mt19937Generator, size, dtype, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     """Samples of [low, high), as rand and uniform_ draw them; floating and complex dtypes.
 
     Raises RuntimeError where low > high, or where a bound or high - low overflows the dtype.
@@ -74,21 +74,22 @@ def _check_interval(dtype: np.dtype, low: float, high: float) -> None:
         if not -largest <= bound <= largest:
             raise RuntimeError(f"uniform_: {name}={bound} is out of bounds for {dtype.name}")
     if low > high:
-        raise RuntimeError("uniform_ expects to return a [from, to) range, "
-                           f"but found from={low} > to={high}")
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}")
     if high - low > largest:
-        raise RuntimeError(f"uniform_ expects to-from <= {largest} for {dtype.name}, "
-                           f"but found to={high} and from={low}")
+        raise RuntimeError(
+            f"uniform_ expects to-from <= {largest} for {dtype.name}, but found to={high} and from={low}"
+        )
 
 
 def largest_finite(dtype: np.dtype) -> float:
     """The largest finite value of a floating dtype."""
     if dtype == BFLOAT16:
-        return 2.0 ** 128 - 2.0 ** 120
+        return 2.0**128 - 2.0**120
     return float(np.finfo(dtype).max)
 
 
 # ---- integers --------------------------------------------------------------------------------
+
 
 def randint(gen: Mt19937Generator, size, low: int, high: int | None, dtype=np.int64) -> np.ndarray:
     """Integers of [low, high) in any real dtype, as randint and random_(low, high) draw them.
@@ -126,8 +127,7 @@ def random_full_range(gen: Mt19937Generator, size, dtype) -> np.ndarray:
 
 def _refuse_complex(dtype):
     if dtype in COMPLEX_TYPES:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean "
-                           "types")
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
 
 
 def _largest_integer(dtype: np.dtype) -> int:
@@ -144,15 +144,15 @@ def _from_bits(bits: np.ndarray, low: int, dtype: np.dtype) -> np.ndarray:
 def _representable_range(low: int, high: int | None, dtype: np.dtype) -> tuple[int, int]:
     """The first and the last integer to draw, moved inwards to values of a floating dtype."""
     if high is not None and not low < high:
-        raise RuntimeError("random_ expects 'from' to be less than 'to', "
-                           f"but got from={low} >= to={high}")
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if dtype not in DIGITS:
         return low, _largest_integer(dtype) if high is None else high - 1
     first = _lower_bound(low, dtype)
     last = _largest_integer(dtype) if high is None else _upper_bound(high, dtype) - 1
     if first > last:
-        raise RuntimeError("random_ expects 'from' cast to the dtype to be less than 'to', "
-                           f"but got from={first} >= to={last + 1}")
+        raise RuntimeError(
+            f"random_ expects 'from' cast to the dtype to be less than 'to', but got from={first} >= to={last + 1}"
+        )
     return first, last
 
 
@@ -176,11 +176,10 @@ def _spacing(value: int, dtype: np.dtype) -> int:
 def _round_trip(value: int, dtype: np.dtype) -> int:
     """`value` in `dtype` and back in int64; what overflows becomes the least int64, as in C."""
     rounded = float(cast(np.array(value, np.int64), dtype))
-    return int(rounded) if abs(rounded) < 2.0 ** 63 else _MIN_INT64
+    return int(rounded) if abs(rounded) < 2.0**63 else _MIN_INT64
 
 
-C_NAMES = {"int16": "short", "int32": "int", "int64": "long", "int8": "signed char",
-           "uint8": "unsigned char"}
+C_NAMES = {"int16": "short", "int32": "int", "int64": "long", "int8": "signed char", "uint8": "unsigned char"}
 
 
 @functools.lru_cache(256)
@@ -200,6 +199,7 @@ def _check_bounds(low: int, last: int, dtype: np.dtype) -> None:
 
 # ---- permutations ----------------------------------------------------------------------------
 
+
 def randperm(gen: Mt19937Generator, n: int, dtype=np.int64) -> np.ndarray:
     """A permutation of range(n), as randperm draws it; integer and floating dtypes.
 
@@ -211,8 +211,7 @@ def randperm(gen: Mt19937Generator, n: int, dtype=np.int64) -> np.ndarray:
     if not 0 <= n <= largest:
         raise RuntimeError(f"randperm expected n in [0, {largest}] for {dtype.name}, got {n}")
     if n >= _HUGE_PERMUTATION:
-        raise NotImplementedError("randperm is not implemented for n >= "
-                                  f"{_HUGE_PERMUTATION}, got {n}")
+        raise NotImplementedError(f"randperm is not implemented for n >= {_HUGE_PERMUTATION}, got {n}")
     if n < 2:
         return np.arange(n).astype(dtype)
     steps = np.arange(n - 1, dtype=np.int64)

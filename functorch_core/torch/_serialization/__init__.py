@@ -5,11 +5,6 @@ What passes between the two sides are the specs: NumPy storage, offset, size, st
 """
 
 from functorch_core.torch._serialization.api import load, save
-from functorch_core.torch._serialization.specs import (
-    GlobalName,
-    ParameterSpec,
-    StorageSpec,
-    TensorSpec,
-)
+from functorch_core.torch._serialization.specs import GlobalName, ParameterSpec, StorageSpec, TensorSpec
 
 __all__ = ["GlobalName", "ParameterSpec", "StorageSpec", "TensorSpec", "load", "save"]

@@ -10,21 +10,11 @@ from typing import BinaryIO
 
 import numpy as np
 
-from functorch_core.torch._serialization.archive import (
-    ZIP_MAGIC,
-    ArchiveReader,
-    ArchiveWriter,
-    native_byteorder,
-)
+from functorch_core.torch._serialization.archive import ZIP_MAGIC, ArchiveReader, ArchiveWriter, native_byteorder
 from functorch_core.torch._serialization.atomic import open_atomic
 from functorch_core.torch._serialization.legacy import read_legacy, write_legacy
 from functorch_core.torch._serialization.pickling import Describe, pickle_object
-from functorch_core.torch._serialization.rebuilding import (
-    LoadedStorages,
-    Rebuild,
-    Rebuilder,
-    known_names,
-)
+from functorch_core.torch._serialization.rebuilding import LoadedStorages, Rebuild, Rebuilder, known_names
 from functorch_core.torch._serialization.specs import StorageSpec
 from functorch_core.torch._serialization.tar import is_tar, read_tar
 from functorch_core.torch._serialization.unpickling import Machine, SafeGlobals
@@ -72,8 +62,7 @@ def _open_output(file: object) -> Iterator[BinaryIO]:
         yield file
     else:
         raise AttributeError(
-            "torch.save expected a path or a file-like object with a 'write' attribute, "
-            f"got {type(file).__name__}"
+            f"torch.save expected a path or a file-like object with a 'write' attribute, got {type(file).__name__}"
         )
 
 
@@ -147,9 +136,7 @@ class _Loader:
 
     def storages(self, read: Callable[[str], np.ndarray], byteorder: str) -> LoadedStorages:
         """The storages of a file, which `read(key)` fetches."""
-        return LoadedStorages(
-            read, byteorder=byteorder, map_location=self._map_location, wrap=self._wrap_storage
-        )
+        return LoadedStorages(read, byteorder=byteorder, map_location=self._map_location, wrap=self._wrap_storage)
 
     def rebuilder(self, storages: LoadedStorages) -> Rebuilder:
         """What makes tensors over these storages."""
@@ -159,25 +146,18 @@ class _Loader:
         """What torch's names mean in the file."""
         return known_names(rebuilder, self._names)
 
-    def run(
-        self, stream: BinaryIO, read: Callable[[str], np.ndarray], byteorder: str = "little"
-    ) -> object:
+    def run(self, stream: BinaryIO, read: Callable[[str], np.ndarray], byteorder: str = "little") -> object:
         """The object in the stream's pickle, its storages fetched by `read(key)`."""
         storages = self.storages(read, byteorder)
         names = self.names(self.rebuilder(storages))
         if not self.weights_only:
             return self.unpickler(stream, names, storages.persistent_load).load()
         machine = Machine(
-            stream,
-            names=SafeGlobals(names),
-            persistent_load=storages.persistent_load,
-            encoding=self._encoding,
+            stream, names=SafeGlobals(names), persistent_load=storages.persistent_load, encoding=self._encoding
         )
         return machine.load()
 
-    def unpickler(
-        self, stream: BinaryIO, names: Mapping[str, object], persistent_load: Callable
-    ) -> pickle.Unpickler:
+    def unpickler(self, stream: BinaryIO, names: Mapping[str, object], persistent_load: Callable) -> pickle.Unpickler:
         """Python's unpickler (or the caller's), with torch's names looked up here first."""
         find_elsewhere = self._find_class
 

@@ -182,11 +182,7 @@ class ArchiveReader:
         if len(pickles) != 1:
             raise ValueError(f"not a checkpoint: {len(pickles)} records NAME/data.pkl, not one")
         folder = pickles[0].removesuffix("data.pkl")
-        return {
-            info.filename.removeprefix(folder): info
-            for info in infos
-            if info.filename.startswith(folder)
-        }
+        return {info.filename.removeprefix(folder): info for info in infos if info.filename.startswith(folder)}
 
     def __contains__(self, name: str) -> bool:
         return name in self._records

@@ -94,9 +94,7 @@ def _read_storages(file: BinaryIO, dtypes: dict[str, str]) -> dict[str, np.ndarr
     return {key: _read_storage(file, dtypes[key]) for key in keys}
 
 
-def read_legacy(
-    file: BinaryIO, run: Callable[[BinaryIO, Callable[[str], np.ndarray]], object]
-) -> object:
+def read_legacy(file: BinaryIO, run: Callable[[BinaryIO, Callable[[str], np.ndarray]], object]) -> object:
     """Read one legacy checkpoint at the file's position and leave the file after it.
 
     `run(file, read)` is given the file at the object's pickle, and a function that gives a

@@ -189,8 +189,12 @@ def _reduce_tensor(spec: TensorSpec) -> tuple:
 def _reduce_meta(spec: TensorSpec) -> tuple:
     """(function, arguments) of a tensor on the meta device."""
     function = global_name("torch._utils", "_rebuild_meta_tensor_no_storage")
-    return function, (dtype_global(spec.dtype), tuple(map(int, spec.size)),
-                      tuple(map(int, spec.stride)), bool(spec.requires_grad))
+    return function, (
+        dtype_global(spec.dtype),
+        tuple(map(int, spec.size)),
+        tuple(map(int, spec.stride)),
+        bool(spec.requires_grad),
+    )
 
 
 def _reduce_plain(spec: TensorSpec) -> tuple:

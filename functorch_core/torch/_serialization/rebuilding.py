@@ -51,8 +51,10 @@ def location_mapper(map_location: object) -> Callable[[StorageSpec, str], str]:
     if isinstance(map_location, Mapping):
         return lambda storage, location: str(map_location.get(location, location))
     if isinstance(map_location, (int, float, list, tuple)):
-        raise TypeError(f"'{type(map_location).__name__}' object is not callable: map_location is a "
-                        "device, its name, a dict of names or a function")
+        raise TypeError(
+            f"'{type(map_location).__name__}' object is not callable: map_location is a "
+            "device, its name, a dict of names or a function"
+        )
     if callable(map_location):
         return lambda storage, location: _location_of(map_location(storage, location), location)
     return lambda storage, location: str(_text(map_location))
@@ -215,9 +217,7 @@ class Rebuilder:
         name = str(dtype)
         return self._spec(storage, offset, size, stride, requires_grad, hooks, name, metadata)
 
-    def _meta(
-        self, dtype: object, size: object, stride: object, requires_grad: object
-    ) -> TensorSpec:
+    def _meta(self, dtype: object, size: object, stride: object, requires_grad: object) -> TensorSpec:
         """A checked TensorSpec of a tensor on the meta device."""
         name = str(dtype)
         if name not in NUMPY_DTYPES or type(requires_grad) is not bool:
@@ -259,17 +259,13 @@ class Rebuilder:
             metadata=metadata,
         )
 
-    def _parameter(
-        self, data: object, requires_grad: object, hooks: object, state: object = None
-    ) -> ParameterSpec:
+    def _parameter(self, data: object, requires_grad: object, hooks: object, state: object = None) -> ParameterSpec:
         is_proper = type(requires_grad) is bool and _is_dict_or_none(hooks)
         if not is_proper or isinstance(data, NEVER_A_TENSOR):
             raise UnpicklingError("a parameter's data, requires_grad or hooks are damaged")
         return ParameterSpec(data, requires_grad, hooks, _checked_state(state))
 
-    def _from_type(
-        self, function: object, tensor_type: object, arguments: object, state: object
-    ) -> object:
+    def _from_type(self, function: object, tensor_type: object, arguments: object, state: object) -> object:
         """A tensor with Python attributes, or of a subclass."""
         maker = self._tensors.get(function) if callable(function) else None
         if maker is None or type(arguments) is not tuple:
@@ -331,9 +327,4 @@ def _stand_ins() -> dict[str, object]:
 
 def known_names(rebuilder: Rebuilder, given: Mapping[str, object]) -> dict[str, object]:
     """Everything a checkpoint may name: the caller's own names, and ours for what is left."""
-    return {
-        **_stand_ins(),
-        **given,
-        **_storage_names(),
-        **rebuilder.functions,
-    }
+    return {**_stand_ins(), **given, **_storage_names(), **rebuilder.functions}

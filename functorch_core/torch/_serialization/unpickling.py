@@ -103,8 +103,7 @@ class SafeGlobals:
         """NEWOBJ: `cls.__new__`, or our constructor where we have one instead of the class."""
         if not self._is_allowed(cls):
             raise UnpicklingError(
-                "Can only create new object for classes allowlisted via `add_safe_globals` "
-                f"but got {cls!r}"
+                f"Can only create new object for classes allowlisted via `add_safe_globals` but got {cls!r}"
             )
         _expect(arguments, tuple)
         if isinstance(cls, type):
@@ -321,25 +320,11 @@ class Machine:
 
 # ---------------------------------------------------------------------------------------- constants
 
-_CONSTANTS = {
-    pickle.NONE: None,
-    pickle.NEWFALSE: False,
-    pickle.NEWTRUE: True,
-    pickle.EMPTY_TUPLE: (),
-}
+_CONSTANTS = {pickle.NONE: None, pickle.NEWFALSE: False, pickle.NEWTRUE: True, pickle.EMPTY_TUPLE: ()}
 _EMPTY = {pickle.EMPTY_LIST: list, pickle.EMPTY_DICT: dict, pickle.EMPTY_SET: set}
-_NUMBERS = {
-    pickle.BININT: "<i",
-    pickle.BININT1: "<B",
-    pickle.BININT2: "<H",
-    pickle.BINFLOAT: ">d",
-}
+_NUMBERS = {pickle.BININT: "<i", pickle.BININT1: "<B", pickle.BININT2: "<H", pickle.BINFLOAT: ">d"}
 # Opcodes followed by a length, of which this is the layout, and as many bytes.
-_TEXTS = {
-    pickle.BINUNICODE: "<I",
-    pickle.BINUNICODE8: "<Q",
-    pickle.SHORT_BINUNICODE: "<B",
-}
+_TEXTS = {pickle.BINUNICODE: "<I", pickle.BINUNICODE8: "<Q", pickle.SHORT_BINUNICODE: "<B"}
 _BYTES = {pickle.BINBYTES: "<I", pickle.BINBYTES8: "<Q", pickle.SHORT_BINBYTES: "<B"}
 _OLD_STRINGS = {pickle.BINSTRING: "<i", pickle.SHORT_BINSTRING: "<B"}
 _LONGS = {pickle.LONG1: "<B", pickle.LONG4: "<i"}

@@ -1,4 +1,5 @@
 """torch._subclasses.fake_tensor: no tensor is a fake one; tensors on the device 'meta' have no data."""
+
 from __future__ import annotations
 
 from .. import _missing

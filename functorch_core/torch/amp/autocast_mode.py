@@ -1,4 +1,5 @@
 """torch.autocast: ops choose the precision they compute in."""
+
 from __future__ import annotations
 
 import functools
@@ -14,14 +15,18 @@ CASTABLE = frozenset({FLOAT32, FLOAT16, BFLOAT16})
 WIDTH = {FLOAT16: 0, BFLOAT16: 0, FLOAT32: 1}
 KINDS = ("cpu", "cuda", "xpu", "mps", "mtia", "xla", "hpu", "maia", "ipu")
 CPU_DTYPES = (BFLOAT16, FLOAT16)
-UNSUPPORTED_CPU = ("In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
-                   "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.")
+UNSUPPORTED_CPU = (
+    "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+    "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently."
+)
 NO_CUDA = "User provided device_type of 'cuda', but CUDA is not available. Disabling"
-BANNED = ("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-          "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-          "In this case, combine the two layers using "
-          "torch.nn.functional.binary_cross_entropy_with_logits\nor torch.nn.BCEWithLogitsLoss.  "
-          "binary_cross_entropy_with_logits and BCEWithLogits are\nsafe to autocast.")
+BANNED = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using "
+    "torch.nn.functional.binary_cross_entropy_with_logits\nor torch.nn.BCEWithLogitsLoss.  "
+    "binary_cross_entropy_with_logits and BCEWithLogits are\nsafe to autocast."
+)
 
 
 class _State(threading.local):
@@ -64,8 +69,10 @@ class _Caster:
         return bound
 
 
-LISTS = {"cpu": (policies.LOW_CPU, policies.FULL_CPU, policies.WIDEST_CPU),
-         "cuda": (policies.LOW_CUDA, policies.FULL_CUDA, policies.WIDEST_CUDA)}
+LISTS = {
+    "cpu": (policies.LOW_CPU, policies.FULL_CPU, policies.WIDEST_CPU),
+    "cuda": (policies.LOW_CUDA, policies.FULL_CUDA, policies.WIDEST_CUDA),
+}
 caster = _Caster()
 
 
@@ -97,6 +104,7 @@ def _cast(bound: list, dtype: _types.dtype) -> list:
         if x.__class__ in (list, tuple) and any(isinstance(y, Tensor) for y in x):
             return [cast(y) for y in x]
         return x
+
     return [cast(x) for x in bound]
 
 
@@ -108,8 +116,7 @@ def check_kind(kind) -> str:
     if not isinstance(kind, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(kind)}`")
     if kind not in KINDS and kind != "meta":
-        raise RuntimeError(f"Expected one of {', '.join(KINDS)} device type at start of device "
-                           f"string: {kind}")
+        raise RuntimeError(f"Expected one of {', '.join(KINDS)} device type at start of device string: {kind}")
     return kind
 
 
@@ -133,8 +140,7 @@ class autocast:
     def __init__(self, device_type: str, dtype=None, enabled: bool = True, cache_enabled=None):
         self.device = check_kind(device_type)
         if not is_autocast_available(self.device):
-            raise RuntimeError(f"User specified an unsupported autocast device_type "
-                               f"'{self.device}'")
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
         self.fast_dtype = dtype_of(self.device) if dtype is None else dtype
         self._enabled = bool(enabled) and self._is_possible()
         self._cache_enabled = state.cache if cache_enabled is None else cache_enabled
@@ -142,6 +148,7 @@ class autocast:
     def _is_possible(self) -> bool:
         if self.device == "cuda":
             from ..cuda import is_available
+
             if not is_available():
                 warnings.warn(NO_CUDA, UserWarning, stacklevel=3)
                 return False
@@ -165,6 +172,7 @@ class autocast:
         def decorated(*args, **kwargs):
             with type(self).__new__(type(self))._like(self):
                 return func(*args, **kwargs)
+
         return decorated
 
     def _like(self, other) -> autocast:
@@ -248,11 +256,13 @@ def set_autocast_cpu_enabled(enabled: bool):
     set_autocast_enabled("cpu", enabled)
 
 
-TORCH_NAMES = ("autocast set_autocast_enabled is_autocast_enabled get_autocast_dtype "
-               "set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled "
-               "clear_autocast_cache get_autocast_gpu_dtype get_autocast_cpu_dtype "
-               "set_autocast_gpu_dtype set_autocast_cpu_dtype is_autocast_cpu_enabled "
-               "set_autocast_cpu_enabled").split()
+TORCH_NAMES = (
+    "autocast set_autocast_enabled is_autocast_enabled get_autocast_dtype "
+    "set_autocast_dtype is_autocast_cache_enabled set_autocast_cache_enabled "
+    "clear_autocast_cache get_autocast_gpu_dtype get_autocast_cpu_dtype "
+    "set_autocast_gpu_dtype set_autocast_cpu_dtype is_autocast_cpu_enabled "
+    "set_autocast_cpu_enabled"
+).split()
 
 
 # ---- autograd.Function in mixed precision --------------------------------------------------------
@@ -274,6 +284,7 @@ def custom_fwd(fwd=None, *, device_type: str = "cuda", cast_inputs=None):
         ctx._fwd_used_autocast = False
         with autocast(device_type, enabled=False):
             return fwd(*_cast_inputs(args, cast_inputs), **_cast_inputs(kwargs, cast_inputs))
+
     return decorated
 
 
@@ -297,4 +308,5 @@ def custom_bwd(bwd=None, *, device_type: str = "cuda"):
         ctx = args[0]
         with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
             return bwd(*args, **kwargs)
+
     return decorated

@@ -1,4 +1,5 @@
 """torch.amp.GradScaler: losses scaled up so that float16 gradients do not vanish."""
+
 from __future__ import annotations
 
 import enum
@@ -8,9 +9,10 @@ from collections import defaultdict
 from .._tensor_base import Tensor
 from ..autograd.modes import no_grad
 
-ALREADY = {"unscaled": "unscale_() has already been called on this optimizer since the last "
-                       "update().",
-           "stepped": "unscale_() is being called after step()."}
+ALREADY = {
+    "unscaled": "unscale_() has already been called on this optimizer since the last update().",
+    "stepped": "unscale_() is being called after step().",
+}
 
 
 class OptState(enum.Enum):
@@ -35,9 +37,15 @@ class GradScaler:
 
     __module__ = "torch.amp.grad_scaler"
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0 ** 16,
-                 growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True):
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ):
         if growth_factor <= 1.0:
             raise AssertionError("The growth factor must be > 1.0.")
         if backoff_factor >= 1.0:
@@ -45,9 +53,13 @@ class GradScaler:
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda":
             from ..cuda import is_available
+
             if not is_available():
-                warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  "
-                              "Disabling.", UserWarning, stacklevel=2)
+                warnings.warn(
+                    "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
+                    UserWarning,
+                    stacklevel=2,
+                )
                 self._enabled = False
         self._scale, self._growth_tracker = float(init_scale), 0
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
@@ -83,8 +95,8 @@ class GradScaler:
     def _unscale(self, optimizer, allow_fp16: bool) -> bool:
         """Divide; whether a gradient was infinite or nan."""
         from .. import isfinite
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"]
-                 if p.grad is not None]
+
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not allow_fp16 and any(g.dtype.name == "float16" for g in grads):
             raise ValueError("Attempting to unscale FP16 gradients.")
         with no_grad():
@@ -166,17 +178,22 @@ class GradScaler:
         """The scale and settings, empty if disabled."""
         if not self._enabled:
             return {}
-        return {"scale": self._scale, "growth_factor": self._growth_factor,
-                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-                "_growth_tracker": self._growth_tracker}
+        return {
+            "scale": self._scale,
+            "growth_factor": self._growth_factor,
+            "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval,
+            "_growth_tracker": self._growth_tracker,
+        }
 
     def load_state_dict(self, state_dict: dict):
         """Take over the scale and settings of another."""
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from "
-                               "a disabled instance of GradScaler.")
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
         self._scale = float(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]

@@ -1,4 +1,5 @@
 """Where gradients end, and how they are added up."""
+
 from __future__ import annotations
 
 import weakref
@@ -80,11 +81,11 @@ def accumulate_into(leaf, grad, create_graph: bool):
         leaf._grad = grad = own_copy(grad, create_graph)
         if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
             from .._memory_order import like_parameter
+
             like_parameter(grad, leaf)
     elif create_graph:
         leaf._grad = old + grad
-    elif old._view is None and old._level is None and grad._level is None and \
-            old._value.aval is grad._value.aval:
+    elif old._view is None and old._level is None and grad._level is None and old._value.aval is grad._value.aval:
         old._value = add_values(old._value, grad._read())
         old._own_version += 1
     elif old.is_sparse:  # a new tensor: it may have become dense

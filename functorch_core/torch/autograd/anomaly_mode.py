@@ -1,4 +1,5 @@
 """Anomaly mode: which forward call made the node whose backward failed."""
+
 from __future__ import annotations
 
 import traceback
@@ -6,9 +7,11 @@ import warnings
 
 from .modes import state
 
-FAILED = ("Error detected in {name}. Traceback of forward call that caused the error:\n{trace}")
-UNKNOWN = ("Error detected in {name}. No forward pass information available. Enable detect anomaly "
-           "during forward pass for more information.")
+FAILED = "Error detected in {name}. Traceback of forward call that caused the error:\n{trace}"
+UNKNOWN = (
+    "Error detected in {name}. No forward pass information available. Enable detect anomaly "
+    "during forward pass for more information."
+)
 
 
 def is_anomaly_enabled() -> bool:
@@ -52,8 +55,11 @@ class detect_anomaly(set_detect_anomaly):
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
-        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
-                      "should only be enabled for debugging.", stacklevel=2)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and "
+            "should only be enabled for debugging.",
+            stacklevel=2,
+        )
 
     def __enter__(self):
         super().__init__(True, self.check_nan)
@@ -78,14 +84,13 @@ def explain(node):
     """Warn with the forward call that made the node whose backward is failing."""
     trace = node.metadata.get("traceback_")
     name = node.name()
-    warnings.warn(UNKNOWN.format(name=name) if trace is None
-                  else FAILED.format(name=name, trace="".join(trace)), stacklevel=6)
+    warnings.warn(
+        UNKNOWN.format(name=name) if trace is None else FAILED.format(name=name, trace="".join(trace)), stacklevel=6
+    )
 
 
 def check_nan(node, outs):
     """RuntimeError if a gradient has a NaN."""
     for i, grad in enumerate(outs or ()):
-        if grad is not None and (grad.is_floating_point() or grad.is_complex()) and \
-                bool(grad.isnan().any()):
-            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
-                               "output.")
+        if grad is not None and (grad.is_floating_point() or grad.is_complex()) and bool(grad.isnan().any()):
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

@@ -1,4 +1,5 @@
 """torch.autograd.backward and torch.autograd.grad: from arguments to a pass over the tape."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,20 +9,24 @@ from .modes import grad_mode, state
 from .passes import Pass
 
 NO_GRAD = "element {index} of tensors does not require grad and does not have a grad_fn"
-UNUSED = ("The differentiated Tensor at index {index} appears to not have been used in the graph. "
-          "Set allow_unused=True if this is the desired behavior.")
-IN_TRANSFORM = ("{name}() called inside a functorch transform. This is not supported, please use "
-                "functorch.grad or functorch.vjp instead or call {name}() outside of functorch "
-                "transforms.")
-SHAPES = ("Mismatch in shape: grad_output[{i}] has a shape of {found} and output[{i}] has a shape "
-          "of {wanted}.")
-KINDS = ("For complex Tensors, both grad_output and output are required to have the same dtype. "
-         "Mismatch in dtype: grad_output[{i}] has a dtype of {found} and output[{i}] has a dtype "
-         "of {wanted}.")
+UNUSED = (
+    "The differentiated Tensor at index {index} appears to not have been used in the graph. "
+    "Set allow_unused=True if this is the desired behavior."
+)
+IN_TRANSFORM = (
+    "{name}() called inside a functorch transform. This is not supported, please use "
+    "functorch.grad or functorch.vjp instead or call {name}() outside of functorch "
+    "transforms."
+)
+SHAPES = "Mismatch in shape: grad_output[{i}] has a shape of {found} and output[{i}] has a shape of {wanted}."
+KINDS = (
+    "For complex Tensors, both grad_output and output are required to have the same dtype. "
+    "Mismatch in dtype: grad_output[{i}] has a dtype of {found} and output[{i}] has a dtype "
+    "of {wanted}."
+)
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,
-             grad_variables=None, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add the gradient of the sum of `tensors` to the `.grad` of the leaves (or of `inputs`).
 
     `grad_tensors` weigh the tensors; None is allowed for scalars. RuntimeError for a tensor that
@@ -35,8 +40,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,
     _check_no_transform("backward")
     if grad_variables is not None:
         import warnings
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning,
-                      stacklevel=2)
+
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     if inputs is not None:
         inputs = as_tuple(inputs)
@@ -54,9 +59,17 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,
                 x._retain(p.captured[edge], create_graph)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False,
-         only_inputs=True, allow_unused=None, is_grads_batched=False,
-         materialize_grads=False) -> tuple:
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+) -> tuple:
     """The gradients of `outputs` by `inputs`, a tuple; `.grad` is left alone.
 
     RuntimeError where an input was not used, unless `allow_unused` (then None stands for it) or
@@ -68,8 +81,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     (tensor(6.),)
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when "
-                         "materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -94,6 +108,7 @@ def _pulled(outputs, roots, inputs, edges, cts, retain: bool, create_graph: bool
     """Cotangents pulled back; through tangents, too, if forward mode is on."""
     if any(getattr(x, "_level", None) is not None for x in (*outputs, *inputs, *cts)):
         from .._levels_reverse import pull
+
         return pull(outputs, roots, edges, cts, retain, create_graph)
     return pull_edges(roots, edges, cts, retain, create_graph)
 
@@ -111,6 +126,7 @@ def _batched_grad(outputs, inputs, grad_outputs, create_graph) -> list:
 
     def one(*cotangents):
         return grad(outputs, inputs, cotangents, True, create_graph, True, True)
+
     return list(vmap_allowing_none(one, as_tuple(grad_outputs)))
 
 
@@ -135,6 +151,7 @@ def root_grads(outputs: Sequence, grads) -> list:
 def _root_grad(i: int, y, g):
     from .._tensor import ones_like_detached
     from .._tensor_base import Tensor
+
     if not isinstance(y, Tensor):  # a GradientEdge
         if g is None:
             raise RuntimeError("grad_outputs must be given for a GradientEdge")
@@ -143,8 +160,7 @@ def _root_grad(i: int, y, g):
         if y.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if not y.is_floating_point():
-            raise RuntimeError("grad can be implicitly created only for real scalar outputs "
-                               f"but got {y.dtype}")
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
         return ones_like_detached(y)
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
@@ -153,8 +169,7 @@ def _root_grad(i: int, y, g):
     if g.is_complex() != y.is_complex():
         raise RuntimeError(KINDS.format(i=i, found=g.dtype, wanted=y.dtype))
     if g.is_meta != y.is_meta:
-        raise RuntimeError(f"invalid gradient at index {i} - expected device {y.device} but got "
-                           f"{g.device}")
+        raise RuntimeError(f"invalid gradient at index {i} - expected device {y.device} but got {g.device}")
     return g if g.dtype is y.dtype else g.to(y.dtype)
 
 

@@ -5,6 +5,7 @@ conj(graph(conj(cotangent))). They are not computed but carried: a value may be 
 conjugate, and what is linear with real coefficients passes that on; only residuals are conjugated
 (grad * other.conj()). So a zero imaginary part keeps its sign, as in PyTorch.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,11 +19,35 @@ from ...primitives import complex as join, conj, neg
 from ...transforms.jvp import copy_node
 
 # Primitives of which the conjugate of the result is the result of the conjugates.
-COMMUTING = frozenset({
-    "add", "broadcast_in_dim", "concatenate", "conv", "convert", "copy", "cumsum", "div",
-    "dot_general", "dynamic_slice", "dynamic_update_slice", "gather", "mul", "neg", "pad",
-    "reduce_sum", "reduce_window_sum", "reshape", "reverse", "scatter_add", "scatter_set", "select",
-    "slice", "sub", "transpose"})
+COMMUTING = frozenset(
+    {
+        "add",
+        "broadcast_in_dim",
+        "concatenate",
+        "conv",
+        "convert",
+        "copy",
+        "cumsum",
+        "div",
+        "dot_general",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "gather",
+        "mul",
+        "neg",
+        "pad",
+        "reduce_sum",
+        "reduce_window_sum",
+        "reshape",
+        "reverse",
+        "scatter_add",
+        "scatter_set",
+        "select",
+        "slice",
+        "sub",
+        "transpose",
+    }
+)
 
 
 class Conjugated:
@@ -38,14 +63,13 @@ class Conjugated:
         """The conjugates of the outputs, of the conjugates of the cotangents."""
         inputs = self.graph.inputs
         self.plain.update(zip(inputs, residuals))
-        for slot in inputs[:len(residuals)]:
+        for slot in inputs[: len(residuals)]:
             self._look_at(slot)
-        for slot, x in zip(inputs[len(residuals):], cotangents, strict=True):
+        for slot, x in zip(inputs[len(residuals) :], cotangents, strict=True):
             (self.conjugate if self._is_complex(slot) else self.plain)[slot] = x
         for node in self.graph.nodes:
             self._node(node)
-        return [self._conjugate_of(s) if self._is_complex(s) else self._of(s)
-                for s in self.graph.outputs]
+        return [self._conjugate_of(s) if self._is_complex(s) else self._of(s) for s in self.graph.outputs]
 
     def _look_at(self, slot: int):
         """A residual that is a conjugate, or made of a real value, is known by its conjugate."""
@@ -53,8 +77,7 @@ class Conjugated:
         node = next((n for n in self.builder.nodes if x.slot in n.outputs), None)
         if node is None or not self._is_complex(slot):
             return
-        made_of = Traced(self.builder.avals[node.inputs[0]], self.builder, node.inputs[0]) if (
-            node.inputs) else None
+        made_of = Traced(self.builder.avals[node.inputs[0]], self.builder, node.inputs[0]) if (node.inputs) else None
         if node.primitive.name == "conj":
             self.conjugate[slot] = made_of
         elif node.primitive.name == "convert" and made_of.aval.dtype not in dt.COMPLEX:
@@ -86,8 +109,11 @@ class Conjugated:
             return not self._is_complex(node.inputs[0])
         while node is not None and node.primitive.name == "broadcast_in_dim":
             node = self.maker.get(node.inputs[0])
-        return node is not None and node.primitive.name == "constant" and not np.any(
-            np.asarray(node.params["value"].value).astype(np.complex128).imag)
+        return (
+            node is not None
+            and node.primitive.name == "constant"
+            and not np.any(np.asarray(node.params["value"].value).astype(np.complex128).imag)
+        )
 
     def _is_free(self, slot: int) -> bool:
         """Whether the conjugate costs nothing."""
@@ -109,8 +135,7 @@ class Conjugated:
     def _is_zero(self, maker: Node | None) -> bool:
         while maker is not None and maker.primitive.name == "broadcast_in_dim":
             maker = self.maker.get(maker.inputs[0])
-        return maker is not None and maker.primitive.name == "constant" and not np.any(
-            maker.params["value"].value)
+        return maker is not None and maker.primitive.name == "constant" and not np.any(maker.params["value"].value)
 
     def _node(self, node: Node):
         name, x = node.primitive.name, node.inputs[0] if node.inputs else None
@@ -119,11 +144,13 @@ class Conjugated:
             of, known = (self.plain, self.conjugate) if carried else (self.conjugate, self.plain)
             of[node.outputs[0]] = known[x]
             return
-        through = name in COMMUTING and self._is_complex(node.outputs[0]) and (
-            carried or all(map(self._is_free, node.inputs)) and self._is_complex(x))
+        through = (
+            name in COMMUTING
+            and self._is_complex(node.outputs[0])
+            and (carried or all(map(self._is_free, node.inputs)) and self._is_complex(x))
+        )
         if through:
-            args = [self._conjugate_of(s) if self._is_complex(s) else self._of(s)
-                    for s in node.inputs]
+            args = [self._conjugate_of(s) if self._is_complex(s) else self._of(s) for s in node.inputs]
         elif carried and name in ("convert", "real"):  # the real parts
             args = [self.conjugate[x]]
         else:

@@ -1,19 +1,22 @@
 """torch.autograd.forward_ad: dual numbers."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from .modes import state
 
-NO_LEVEL = ("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first.")
-SIZES = ("Trying to set a forward gradient that has a different size than that of the original "
-         "Tensor, this is not supported. Tensor is of size {primal} while the given forward "
-         "gradient is of size {tangent}.")
-TWICE = ("Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
-         "level 0 is not supported.")
+NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+SIZES = (
+    "Trying to set a forward gradient that has a different size than that of the original "
+    "Tensor, this is not supported. Tensor is of size {primal} while the given forward "
+    "gradient is of size {tangent}."
+)
+TWICE = (
+    "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
+)
 
-_entered: list = []   # the one level that may be active, as its context
+_entered: list = []  # the one level that may be active, as its context
 _depths: set[int] = set()
 
 
@@ -27,6 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Enter forward mode; RuntimeError if it is on."""
     from .._levels import enter
+
     if _entered:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     context = enter("jvp")
@@ -41,8 +45,9 @@ def exit_dual_level(*, level: int | None = None):
     if not _entered:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != 0:
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
-                           "created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     state.transforms += 1
     _entered.pop().__exit__(None, None, None)
 
@@ -79,12 +84,14 @@ class dual_level:
         def wrapped(*args, **kwargs):
             with dual_level():
                 return fun(*args, **kwargs)
+
         return wrapped
 
 
 def make_dual(tensor, tangent, *, level: int | None = None):
     """A dual tensor of a primal and a tangent of its shape."""
     from .._levels import Dual, at_depth, wrap
+
     depth = _depth()
     if depth is None:
         raise RuntimeError(NO_LEVEL)
@@ -103,6 +110,7 @@ def make_dual(tensor, tangent, *, level: int | None = None):
 def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor; the tangent of another is None."""
     from .._levels import at_depth
+
     depth = _depth()
     if depth is None or level is not None and level < 0:
         return UnpackedDualTensor(tensor, None)
@@ -131,5 +139,4 @@ class _set_fwd_grad_enabled:
         state.forward = self.saved
 
 
-__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level",
-           "make_dual", "unpack_dual"]
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

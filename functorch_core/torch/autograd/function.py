@@ -3,6 +3,7 @@
 A call makes a node, which is the `ctx` of the user's methods. Inside func transforms and forward
 mode the call goes level by level: see `function_levels`.
 """
+
 from __future__ import annotations
 
 import functools
@@ -14,17 +15,25 @@ from ...core import dtypes as dt
 from .modes import grad_mode, state
 from .node import Node, Packed
 
-NO_BACKWARD = ("You must implement either the backward or vjp method for your custom "
-               "autograd.Function to use it with backward mode AD.")
-BOTH = ("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
-        "only implement one of them.")
+NO_BACKWARD = (
+    "You must implement either the backward or vjp method for your custom "
+    "autograd.Function to use it with backward mode AD."
+)
+BOTH = (
+    "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should "
+    "only implement one of them."
+)
 LEAF_DIRTY = "a leaf Variable that requires grad has been used in an in-place operation."
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
 COUNT = "function {name} returned an incorrect number of gradients (expected {n}, got {found})"
-NOT_NONE = ("function {name} returned a gradient different than None at position {i}, but the "
-            "corresponding forward input was not a Variable")
-BAD_SHAPE = ("Function {name} returned an invalid gradient at index {i} - got {found} but expected "
-             "shape compatible with {wanted}")
+NOT_NONE = (
+    "function {name} returned a gradient different than None at position {i}, but the "
+    "corresponding forward input was not a Variable"
+)
+BAD_SHAPE = (
+    "Function {name} returned an invalid gradient at index {i} - got {found} but expected "
+    "shape compatible with {wanted}"
+)
 
 
 class FunctionCtx:
@@ -40,8 +49,10 @@ class FunctionCtx:
         """Keep tensors (or None) for jvp, as `ctx.saved_tensors`."""
         for tensor in tensors:
             if tensor is not None and not hasattr(tensor, "_edge"):
-                raise AssertionError("save_for_forward expects all arguments to be tensors; you "
-                                     "should save non-tensors as attributes on ctx.")
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you "
+                    "should save non-tensors as attributes on ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors):
@@ -54,9 +65,12 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs):
         """Deprecated; does nothing."""
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are "
-                      "automatically tracked. Note that calls to `set_()` are not tracked",
-                      FutureWarning, stacklevel=2)
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are "
+            "automatically tracked. Note that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def set_materialize_grads(self, value: bool):
         """Whether missing gradients come as zeros (the default) or as None."""
@@ -74,12 +88,12 @@ class BackwardCFunction(Node, FunctionCtx):
     non_differentiable: Sequence = ()
     materialize_grads = True
     needs_input_grad: tuple = ()
-    _saved: list | None = None       # set when forward is done
+    _saved: list | None = None  # set when forward is done
     _in_jvp = False
-    _depth = 0                       # of the tape that the node is on
-    _inputs: tuple = ()              # per argument: (shape, dtype) of a tensor, else None
-    _outputs: tuple = ()             # the avals of the outputs, None for what is no tensor
-    _taped: tuple = ()               # which of them have a history
+    _depth = 0  # of the tape that the node is on
+    _inputs: tuple = ()  # per argument: (shape, dtype) of a tensor, else None
+    _outputs: tuple = ()  # the avals of the outputs, None for what is no tensor
+    _taped: tuple = ()  # which of them have a history
 
     def __repr__(self):
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -95,6 +109,7 @@ class BackwardCFunction(Node, FunctionCtx):
             if not self._outputs:
                 return tuple(self.to_save or ())
             from .._apply import FREED
+
             raise RuntimeError(FREED)
         return tuple([saved if saved is None else saved.unpack() for saved in self._saved])
 
@@ -107,8 +122,9 @@ class BackwardCFunction(Node, FunctionCtx):
             raise TypeError("saved tensors must be a tuple")
         for i, x in enumerate(to_save):
             if x is not None and not hasattr(x, "_edge"):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is "
-                                f"of type {type(x).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(x).__name__}"
+                )
         self._saved = [None if x is None else Saved(self, x, inputs, outputs) for x in to_save]
         self.to_save = ()
 
@@ -123,6 +139,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """Call the user's backward; one gradient for each tensor input."""
         if self._depth and not create_graph:
             from .._levels import peel
+
             grads = [None if g is None else peel(g, self._depth) for g in grads]
         given = [self._materialized(i, g) for i, g in enumerate(grads)]
         self._recording = create_graph
@@ -184,6 +201,7 @@ class Like:
         """Zeros of this shape."""
         from .._tensor import from_array
         import numpy as np
+
         if self.make is not None:
             return self.make * 0
         return from_array(np.zeros(tuple(self.shape), self.dtype.numpy))
@@ -192,8 +210,7 @@ class Like:
         """The gradient summed to the shape and cast to the dtype; RuntimeError if it cannot be."""
         if grad.shape != self.shape:
             if not _expands(tuple(self.shape), tuple(grad.shape)):
-                raise RuntimeError(BAD_SHAPE.format(name=name, i=i, found=list(grad.shape),
-                                                    wanted=list(self.shape)))
+                raise RuntimeError(BAD_SHAPE.format(name=name, i=i, found=list(grad.shape), wanted=list(self.shape)))
             grad = _sum_to(grad, tuple(self.shape))
         if grad.dtype is not self.dtype:
             if grad.dtype.is_complex and not self.dtype.is_complex:
@@ -204,8 +221,7 @@ class Like:
 
 def _expands(small: tuple, large: tuple) -> bool:
     """Whether a shape broadcasts to a larger one."""
-    return len(small) <= len(large) and all(
-        n in (1, m) for n, m in zip(reversed(small), reversed(large)))
+    return len(small) <= len(large) and all(n in (1, m) for n, m in zip(reversed(small), reversed(large)))
 
 
 def _sum_to(x, shape: tuple):
@@ -232,6 +248,7 @@ class Saved:
             self.edge, tensor = i, tensor.detach()
             if tensor._level is None:
                 from .._tensor_base import new_tensor
+
                 tensor = new_tensor(tensor._read())
         else:
             j = next((j for j, x in enumerate(inputs) if x is tensor), None)
@@ -241,6 +258,7 @@ class Saved:
         self.kept = tensor
         if state.saved_hooks:
             from .saved import pack
+
             if self.edge is None:
                 self.edge = ("own", tensor._edge())
             self.version, self.kept = None, pack(tensor.detach())
@@ -252,6 +270,7 @@ class Saved:
             tensor = tensor.unpack()
         if self.version is not None and tensor._version != self.version:
             from .._apply import modified
+
             raise RuntimeError(modified(tensor, self.version))
         edge = self._edge()
         return tensor if edge is None else self._with_edge(tensor, edge)
@@ -268,10 +287,12 @@ class Saved:
 
     def _with_edge(self, tensor, edge):
         from .._tensor_base import new_tensor
+
         if self.node._depth:
             if not getattr(self.node, "_recording", True):
                 return tensor
             from .._levels import Taped, wrap
+
             return wrap(Taped(self.node._depth, tensor), edge)
         return new_tensor(tensor._read(), edge)
 
@@ -280,8 +301,9 @@ class FunctionMeta(type):
     """Gives every Function its class of nodes."""
 
     def __init__(cls, name, bases, attrs):
-        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), {
-            "_forward_cls": cls, "__module__": "torch.autograd.function"})
+        cls._backward_cls = type(
+            f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        )
         super().__init__(name, bases, attrs)
 
 
@@ -305,22 +327,26 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are "
-                      "all static, so you should invoke them on the class itself. Instantiating an "
-                      "autograd function will raise an error in a future version of PyTorch.",
-                      DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are "
+            "all static, so you should invoke them on the class itself. Instantiating an "
+            "autograd function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     def __call__(self, *args, **kwargs):
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. "
-                           "Please use new-style autograd function with static forward method. "
-                           "(Example: https://pytorch.org/docs/stable/autograd.html"
-                           "#torch.autograd.Function)")
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. "
+            "Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html"
+            "#torch.autograd.Function)"
+        )
 
     @staticmethod
     def forward(*args, **kwargs):
         """The operation: forward(ctx, *args), or forward(*args) with setup_context."""
-        raise NotImplementedError("You must implement the forward function for custom "
-                                  "autograd.Function.")
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -340,14 +366,17 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """The tangents of the outputs."""
-        raise NotImplementedError("You must implement the jvp function for custom "
-                                  "autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info, in_dims, *args):
         """The operation on batched inputs: (outputs, out_dims)."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override "
-                                  "the vmap staticmethod or set generate_vmap_rule=True.")
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override "
+            "the vmap staticmethod or set generate_vmap_rule=True."
+        )
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -358,6 +387,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             raise TypeError("apply() takes no keyword arguments")
         if any([getattr(x, "_level", None) is not None for x in args]):
             from .function_levels import apply_at_levels, are_in_transforms
+
             if are_in_transforms(args):
                 return apply_at_levels(cls, args)
         return run(cls, args)[0]
@@ -418,14 +448,13 @@ def finish(ctx: BackwardCFunction, args: Sequence, output, recording: bool):
         return output
     if state.anomaly:
         from .anomaly_mode import remember
+
         remember(ctx)
     ctx.n_outputs = max(len(outputs), 1)
     made = tuple([_with_history(ctx, i, y, args) for i, y in enumerate(outputs)])
     ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") else None for y in made])
-    ctx._taped = tuple([x is not None and y._ge is not None and y._ge[0] is ctx
-                        for x, y in zip(ctx._outputs, made)])
-    swapped = {id(old): new for old, new in zip(outputs, made) if not any(
-        old is x for x in args)}
+    ctx._taped = tuple([x is not None and y._ge is not None and y._ge[0] is ctx for x, y in zip(ctx._outputs, made)])
+    swapped = {id(old): new for old, new in zip(outputs, made) if not any(old is x for x in args)}
     ctx.to_save = tuple([swapped.get(id(x), x) for x in ctx.to_save or ()])
     ctx.keep([x for x in args if hasattr(x, "_edge")], made)
     return made if isinstance(output, tuple) else made[0]
@@ -439,6 +468,7 @@ def _with_history(ctx, i: int, y, args: Sequence):
     if y._read().aval.dtype not in dt.INEXACT or any(y is x for x in ctx.non_differentiable or ()):
         return y if not any(y is x for x in args) else y.detach()
     from .._tensor_base import new_tensor
+
     if any(y is x for x in args) or y._view is not None:
         y = new_tensor(y._read())
     y._ge = (ctx, i)
@@ -485,6 +515,7 @@ class ErrorNode(Node):
 
 def once_differentiable(fn):
     """Decorator of backward: what it computes cannot be differentiated again."""
+
     @functools.wraps(fn)
     def wrapper(ctx, *args):
         with grad_mode(False):
@@ -497,6 +528,7 @@ def once_differentiable(fn):
         node.n_outputs = len(found)
         made = tuple([_stopped(node, i, y) for i, y in enumerate(found)])
         return made if isinstance(outputs, tuple) else made[0]
+
     return wrapper
 
 
@@ -504,6 +536,7 @@ def _stopped(node: ErrorNode, i: int, y):
     if y is None or y._level is not None:
         return y
     from .._tensor_base import new_tensor
+
     return new_tensor(y._read(), (node, i))
 
 
@@ -526,8 +559,10 @@ class NestedIOFunction(Function):
     @staticmethod
     def forward(ctx, *args):
         """Not for overriding; see forward_extended."""
-        raise NotImplementedError("NestedIOFunction is not implemented; use Function on the "
-                                  "flattened tensors (torch.utils._pytree.tree_flatten)")
+        raise NotImplementedError(
+            "NestedIOFunction is not implemented; use Function on the "
+            "flattened tensors (torch.utils._pytree.tree_flatten)"
+        )
 
     def forward_extended(self, *inputs):
         """The operation."""
@@ -561,5 +596,14 @@ class VmapInfo(tuple):
     randomness = property(lambda self: self[1])
 
 
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction",
-           "NestedIOFunction", "VmapInfo", "once_differentiable", "traceable"]
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "VmapInfo",
+    "once_differentiable",
+    "traceable",
+]

@@ -3,6 +3,7 @@
 At each level the user's setup_context is called with what the level wraps, so that every level has
 a ctx of its own.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,28 +11,36 @@ from collections.abc import Sequence
 from .function import Function, Like, VmapInfo, run, set_inputs
 from .modes import state
 
-NO_SETUP = ("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
-            "jacrev, ...), it must override the setup_context staticmethod. For more details, "
-            "please see https://pytorch.org/docs/main/notes/extending.func.html")
-NO_VMAP = ("You tried to vmap over {name}, but it does not have vmap support. Please override and "
-           "implement the vmap staticmethod or set generate_vmap_rule=True. For more details, "
-           "please see https://pytorch.org/docs/main/notes/extending.func.html")
-TWO_VMAPS = ("You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
-             "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-             "overriden vmap staticmethod to avoid ambiguity. For more details, please see "
-             "https://pytorch.org/docs/main/notes/extending.func.html")
+NO_SETUP = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+    "jacrev, ...), it must override the setup_context staticmethod. For more details, "
+    "please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
+NO_VMAP = (
+    "You tried to vmap over {name}, but it does not have vmap support. Please override and "
+    "implement the vmap staticmethod or set generate_vmap_rule=True. For more details, "
+    "please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
+TWO_VMAPS = (
+    "You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
+    "overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+    "overriden vmap staticmethod to avoid ambiguity. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
 
 
 def are_in_transforms(args: Sequence) -> bool:
     """Whether a wrapper is among the arguments, or a sparse tensor with a gradient, of which there
     is no rule; one without is a constant like any other."""
     from .. import _levels
+
     return any(_levels.is_wrapper(x) and (x.requires_grad or not x.is_sparse) for x in args)
 
 
 def apply_at_levels(cls: type, args: Sequence):
     """Apply a Function to arguments of which some are wrappers."""
     from .. import _levels
+
     level = max((x._level for x in args if _levels.is_wrapper(x)), key=lambda lv: lv.depth)
     inner = [_levels.peel(x, level.depth) for x in args]
     rule = {_levels.Batched: _batched, _levels.Dual: _dual, _levels.Taped: _taped}
@@ -57,6 +66,7 @@ def _map(fun, output):
 def _taped(cls: type, args, inner, level):
     _require_setup(cls)
     from .._levels import Taped, wrap
+
     output = cls.apply(*inner)
     ctx = cls._backward_cls(())
     ctx._depth = level.depth
@@ -71,14 +81,18 @@ def _taped(cls: type, args, inner, level):
     ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") else None for y in outputs])
     ctx._taped = tuple(differentiable)
     ctx.keep([x for x in inner if hasattr(x, "_edge")], outputs)
-    made = tuple([wrap(Taped(level.depth, y), (ctx, i)) if d else y
-                  for i, (y, d) in enumerate(zip(outputs, differentiable))])
+    made = tuple(
+        [wrap(Taped(level.depth, y), (ctx, i)) if d else y for i, (y, d) in enumerate(zip(outputs, differentiable))]
+    )
     return made if isinstance(output, tuple) else made[0]
 
 
 def _is_differentiable(ctx, y) -> bool:
-    return hasattr(y, "_edge") and (y.is_floating_point() or y.is_complex()) and not any(
-        y is x for x in ctx.non_differentiable or ())
+    return (
+        hasattr(y, "_edge")
+        and (y.is_floating_point() or y.is_complex())
+        and not any(y is x for x in ctx.non_differentiable or ())
+    )
 
 
 # ---- forward mode --------------------------------------------------------------------------------
@@ -86,6 +100,7 @@ def _is_differentiable(ctx, y) -> bool:
 
 def _dual(cls: type, args, inner, level):
     from .. import _levels
+
     if _has_setup(cls):
         output = cls.apply(*inner)
         ctx = cls._backward_cls(())
@@ -101,16 +116,19 @@ def _dual(cls: type, args, inner, level):
     outputs = output if isinstance(output, tuple) else (output,)
     dots = dots if isinstance(dots, tuple) else (dots,)
     if len(dots) != len(outputs):
-        raise RuntimeError(f"Function {cls.__name__} returned {len(dots)} tangents, expected "
-                           f"{len(outputs)}")
-    made = tuple([y if t is None or not _is_differentiable(ctx, y)
-                  else _levels.wrap(_levels.Dual(level.depth, y, t))
-                  for y, t in zip(outputs, dots)])
+        raise RuntimeError(f"Function {cls.__name__} returned {len(dots)} tangents, expected {len(outputs)}")
+    made = tuple(
+        [
+            y if t is None or not _is_differentiable(ctx, y) else _levels.wrap(_levels.Dual(level.depth, y, t))
+            for y, t in zip(outputs, dots)
+        ]
+    )
     return made if isinstance(output, tuple) else made[0]
 
 
 def _is_forward_ad(level) -> bool:
     from .forward_ad import is_dual_level
+
     return is_dual_level(level.depth)
 
 
@@ -128,6 +146,7 @@ def _tangent(ctx, x, primal, depth: int):
 def _batched(cls: type, args, inner, level):
     _require_setup(cls)
     from .._levels import Batched, stack, wrap
+
     own_vmap = cls.vmap is not Function.vmap
     if own_vmap and cls.generate_vmap_rule:
         raise RuntimeError(TWO_VMAPS.format(name=cls.__name__))
@@ -136,8 +155,9 @@ def _batched(cls: type, args, inner, level):
     randomness = frame.randomness if frame else "error"
     if cls.generate_vmap_rule:
         made = _vmapped(cls, level.size, randomness, dims)
-        return _map(lambda y: wrap(Batched(level.depth, level.size, y, 0))
-                    if hasattr(y, "_edge") else y, made.apply(*inner))
+        return _map(
+            lambda y: wrap(Batched(level.depth, level.size, y, 0)) if hasattr(y, "_edge") else y, made.apply(*inner)
+        )
     if not own_vmap:
         raise RuntimeError(NO_VMAP.format(name=cls.__name__))
     output, out_dims = cls.vmap(VmapInfo(level.size, randomness), dims, *inner)
@@ -151,6 +171,7 @@ def _wrap_outputs(output, out_dims, level):
         if dim is None or not hasattr(y, "_edge"):
             return y
         return wrap(Batched(level.depth, level.size, y, dim % y.ndim))
+
     if not isinstance(output, tuple):
         return one(output, out_dims)
     if not isinstance(out_dims, tuple):
@@ -166,12 +187,17 @@ def _vmapped(cls: type, size: int, randomness: str, dims: tuple) -> type:
         made = cls._vmapped_classes = {}
     if key not in made:
         batch = Batch(cls, size, randomness, dims)
-        made[key] = type(f"Vmapped{cls.__name__}", (Function,), {
-            "generate_vmap_rule": True,
-            "forward": staticmethod(batch.forward),
-            "setup_context": staticmethod(batch.setup_context),
-            "backward": staticmethod(batch.backward),
-            "jvp": staticmethod(batch.jvp)})
+        made[key] = type(
+            f"Vmapped{cls.__name__}",
+            (Function,),
+            {
+                "generate_vmap_rule": True,
+                "forward": staticmethod(batch.forward),
+                "setup_context": staticmethod(batch.setup_context),
+                "backward": staticmethod(batch.backward),
+                "jvp": staticmethod(batch.jvp),
+            },
+        )
     return made[key]
 
 
@@ -189,6 +215,7 @@ class Batch:
     def setup_context(self, ctx, inputs, output):
         """The user's setup_context on wrappers; what it saves is saved unwrapped."""
         from .._levels import at_depth
+
         with self._level() as depth:
             proxy = ctx.proxy = self.cls._backward_cls(())
             proxy.needs_input_grad = ctx.needs_input_grad
@@ -204,27 +231,25 @@ class Batch:
             if forward:
                 ctx.save_for_forward(*[self._saved(x, swap, depth) for x in forward])
             ctx.set_materialize_grads(proxy.materialize_grads)
-            ctx.mark_non_differentiable(*[swap.get(id(x), x) for x in proxy.non_differentiable
-                                          or ()])
+            ctx.mark_non_differentiable(*[swap.get(id(x), x) for x in proxy.non_differentiable or ()])
             proxy.to_save = proxy.saved_for_forward = ()
 
     def _saved(self, x, swap: dict, depth: int):
         from .._levels import peel
+
         return swap[id(x)] if id(x) in swap else peel(x, depth)
 
     def backward(self, ctx, *grads):
         """The user's backward on wrappers; summed over the batch for inputs that have none."""
         with self._level() as depth:
-            ctx.proxy.to_save = tuple(self._wrap(depth, x, d)
-                                      for x, d in zip(ctx.saved_tensors, ctx.saved_dims))
-            found = ctx.proxy._backward_of_user()(
-                ctx.proxy, *[self._wrap(depth, g, 0) for g in grads])
+            ctx.proxy.to_save = tuple(self._wrap(depth, x, d) for x, d in zip(ctx.saved_tensors, ctx.saved_dims))
+            found = ctx.proxy._backward_of_user()(ctx.proxy, *[self._wrap(depth, g, 0) for g in grads])
             found = found if isinstance(found, tuple) else (found,)
-            return tuple([self._reduced(depth, g, d, like) for g, d, like in zip(
-                found, self.dims, ctx._inputs)])
+            return tuple([self._reduced(depth, g, d, like) for g, d, like in zip(found, self.dims, ctx._inputs)])
 
     def _reduced(self, depth: int, grad, dim, like):
         from .._levels import batched_at
+
         if grad is None:
             return None
         if dim is not None:
@@ -235,13 +260,14 @@ class Batch:
         """The user's jvp on wrappers."""
         with self._level() as depth:
             ctx.proxy.saved_for_forward = tuple(
-                self._wrap(depth, x, d)
-                for x, d in zip(ctx.saved_for_forward or (), ctx.forward_dims))
+                self._wrap(depth, x, d) for x, d in zip(ctx.saved_for_forward or (), ctx.forward_dims)
+            )
             found = ctx.proxy.apply_jvp(*self._wrapped(depth, tangents))
             return self._unwrapped(depth, found)
 
     def _level(self):
         from .._levels import enter
+
         return _Depth(enter("vmap", self.size, self.randomness))
 
     def _wrapped(self, depth: int, inner) -> list:
@@ -249,14 +275,15 @@ class Batch:
 
     def _wrap(self, depth: int, x, dim):
         from .._levels import Batched, wrap
+
         if dim is None or not hasattr(x, "_edge"):
             return x
         return wrap(Batched(depth, self.size, x, dim))
 
     def _unwrapped(self, depth: int, output):
         from .._levels import batched_at
-        return _map(lambda y: batched_at(y, depth, self.size, 0) if hasattr(y, "_edge") else y,
-                    output)
+
+        return _map(lambda y: batched_at(y, depth, self.size, 0) if hasattr(y, "_edge") else y, output)
 
 
 class _Depth:
@@ -274,5 +301,3 @@ class _Depth:
 
 def _flat(output) -> tuple:
     return output if isinstance(output, tuple) else (output,)
-
-

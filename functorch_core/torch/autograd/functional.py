@@ -1,4 +1,5 @@
 """torch.autograd.functional: Jacobians, Hessians and products with them, by the tape."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -6,11 +7,12 @@ from collections.abc import Callable, Sequence
 from .backward import grad
 from .modes import enable_grad, is_grad_enabled
 
-INDEPENDENT = ("{what} of the user-provided function is independent of input {i}. This is not "
-               "allowed in strict mode.")
-NO_GRADIENT = ("Output {i} of the user-provided function does not require gradients. The outputs "
-               "must be computed in a differentiable manner from the input when running in strict "
-               "mode.")
+INDEPENDENT = "{what} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+NO_GRADIENT = (
+    "Output {i} of the user-provided function does not require gradients. The outputs "
+    "must be computed in a differentiable manner from the input when running in strict "
+    "mode."
+)
 
 
 # ---- tuples of tensors ---------------------------------------------------------------------------
@@ -19,23 +21,27 @@ NO_GRADIENT = ("Output {i} of the user-provided function does not require gradie
 def _as_tuple(x, what: str, name: str) -> tuple[bool, tuple]:
     """(whether x was a tuple, x as a tuple); TypeError unless it holds tensors."""
     from .._tensor_base import Tensor
+
     if isinstance(x, Tensor):
         return False, (x,)
     if not isinstance(x, (tuple, list)):
-        raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors "
-                        f"but the given {what} has type {type(x)}.")
+        raise TypeError(
+            f"The {what} given to {name} must be either a Tensor or a tuple of Tensors "
+            f"but the given {what} has type {type(x)}."
+        )
     for i, y in enumerate(x):
         if not isinstance(y, Tensor):
-            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of "
-                            f"Tensors but the value at index {i} has type {type(y)}.")
+            raise TypeError(
+                f"The {what} given to {name} must be either a Tensor or a tuple of "
+                f"Tensors but the value at index {i} has type {type(y)}."
+            )
     return True, tuple(x)
 
 
 def _leaves(inputs: Sequence, create_graph: bool) -> tuple:
     """Inputs whose gradients can be asked for; with history only for create_graph."""
     if create_graph:
-        return tuple([x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
-                      for x in inputs])
+        return tuple([x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs])
     return tuple([x.detach().requires_grad_() for x in inputs])
 
 
@@ -49,21 +55,21 @@ def _directions(v, likes: Sequence, is_tuple: bool, what: str, name: str) -> tup
     """The vector(s) v in the shapes of `likes`."""
     if v is None:
         if len(likes) != 1 or likes[0].numel() != 1:
-            single = ("input to the user-provided function is" if what == "input"
-                      else "user-provided function returns")
-            raise RuntimeError(f"The vector v can only be None if the {single} a single Tensor "
-                               "with a single element.")
+            single = "input to the user-provided function is" if what == "input" else "user-provided function returns"
+            raise RuntimeError(f"The vector v can only be None if the {single} a single Tensor with a single element.")
         from .. import ones_like
+
         return (ones_like(likes[0]),)
     found = _as_tuple(v, "v", name)[1]
     if len(found) != len(likes):
-        raise RuntimeError(f"v is a tuple of invalid length: should be {len(likes)} but got "
-                           f"{len(found)}.")
+        raise RuntimeError(f"v is a tuple of invalid length: should be {len(likes)} but got {len(found)}.")
     for i, (x, y) in enumerate(zip(found, likes)):
         if x.shape != y.shape:
-            raise RuntimeError(f"Entry {i} in v has invalid size: should be {y.shape} but got "
-                               f"{x.shape}." if is_tuple else
-                               f"v has invalid size: should be {y.shape} but got {x.shape}.")
+            raise RuntimeError(
+                f"Entry {i} in v has invalid size: should be {y.shape} but got {x.shape}."
+                if is_tuple
+                else f"v has invalid size: should be {y.shape} but got {x.shape}."
+            )
     return found
 
 
@@ -91,12 +97,17 @@ def _require_history(outputs: Sequence, strict: bool):
 
 def _grads(outputs: Sequence, inputs: Sequence, cts=None, create_graph: bool = False) -> tuple:
     """autograd.grad of the outputs that have a history; None where there is no gradient."""
-    pairs = [(y, None if cts is None else c)
-             for y, c in zip(outputs, cts or outputs) if y.requires_grad]
+    pairs = [(y, None if cts is None else c) for y, c in zip(outputs, cts or outputs) if y.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
-    return grad([y for y, _ in pairs], inputs, [c for _, c in pairs] if cts else None,
-                create_graph=create_graph, retain_graph=True, allow_unused=True)
+    return grad(
+        [y for y, _ in pairs],
+        inputs,
+        [c for _, c in pairs] if cts else None,
+        create_graph=create_graph,
+        retain_graph=True,
+        allow_unused=True,
+    )
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -122,6 +133,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 
 def _mode(create_graph: bool):
     from .modes import set_grad_enabled
+
     return set_grad_enabled(bool(create_graph) or is_grad_enabled())
 
 
@@ -132,6 +144,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     (tensor([0., 0.]), tensor([1., 1.]))
     """
     from .. import zeros_like
+
     with enable_grad():
         was_tuple, inputs = _as_tuple(inputs, "inputs", "jvp")
         inputs = _leaves(inputs, create_graph)
@@ -173,15 +186,20 @@ def _check_scalar_output(is_tuple: bool, outputs: Sequence, name: str):
     if is_tuple or outputs[0].numel() != 1:
         if is_tuple:
             raise RuntimeError(f"The function given to {name} should return a single Tensor")
-        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a "
-                           "single element")
+        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
 
 
 # ---- matrices ------------------------------------------------------------------------------------
 
 
-def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = False,
-             vectorize: bool = False, strategy: str = "reverse-mode"):
+def jacobian(
+    func: Callable,
+    inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+):
     """The Jacobian of a function of tensors: for each output and input a tensor of shape
     (*output shape, *input shape), in nested tuples where there are several.
 
@@ -190,9 +208,11 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
             [0., 1.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: '
-                         'If your function has more outputs than inputs, "forward-mode" tends to '
-                         'be more performant. Otherwise, prefer to use "reverse-mode".')
+        raise ValueError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: '
+            'If your function has more outputs than inputs, "forward-mode" tends to '
+            'be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     with enable_grad():
@@ -208,37 +228,51 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
 def _rows(y, inputs: Sequence, create_graph: bool, strict: bool, vectorize: bool) -> list:
     """The blocks of one output: for each input (*output shape, *input shape)."""
     from .._func.jacobians import standard_basis
+
     if not y.requires_grad:
         return [x.new_zeros((*y.shape, *x.shape)) for x in inputs]
-    basis, = standard_basis([y])
+    (basis,) = standard_basis([y])
     if vectorize:
-        found = grad(y, inputs, basis, retain_graph=True, create_graph=create_graph,
-                     allow_unused=True, is_grads_batched=True)
+        found = grad(
+            y, inputs, basis, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
+        )
     else:
         found = _stacked_rows(y, inputs, basis, create_graph)
     if strict:
         _filled(found, inputs, True, "Output 0")
-    return [x.new_zeros((*y.shape, *x.shape)) if g is None else
-            g.reshape((*y.shape, *x.shape)) for g, x in zip(found, inputs)]
+    return [
+        x.new_zeros((*y.shape, *x.shape)) if g is None else g.reshape((*y.shape, *x.shape))
+        for g, x in zip(found, inputs)
+    ]
 
 
 def _stacked_rows(y, inputs: Sequence, basis, create_graph: bool) -> list:
     from .. import stack
-    rows = [grad(y, inputs, ct, retain_graph=True, create_graph=create_graph, allow_unused=True)
-            for ct in basis.unbind(0)]
-    return [None if not column or column[0] is None else stack(list(column))
-            for column in zip(*rows)] if rows else [None] * len(inputs)
+
+    rows = [
+        grad(y, inputs, ct, retain_graph=True, create_graph=create_graph, allow_unused=True) for ct in basis.unbind(0)
+    ]
+    return (
+        [None if not column or column[0] is None else stack(list(column)) for column in zip(*rows)]
+        if rows
+        else [None] * len(inputs)
+    )
 
 
 def _forward_jacobian(func, inputs, create_graph: bool, strict: bool, vectorize: bool):
     from .._func.jacobians import jacfwd
+
     if strict:
-        raise RuntimeError('torch.autograd.functional.jacobian: `strict=True` and `strategy='
-                           '"forward-mode"` are not supported together (yet). Please either set '
-                           '`strict=False` or `strategy="reverse-mode"`.')
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `strategy="
+            '"forward-mode"` are not supported together (yet). Please either set '
+            '`strict=False` or `strategy="reverse-mode"`.'
+        )
     if not vectorize:
-        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse "
-                                  "Hessian is only implemented for `vectorize=True`.")
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse "
+            "Hessian is only implemented for `vectorize=True`."
+        )
     was_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
     found = jacfwd(func, tuple(range(len(inputs))))(*inputs)
     several = isinstance(found[0], tuple)
@@ -246,8 +280,14 @@ def _forward_jacobian(func, inputs, create_graph: bool, strict: bool, vectorize:
     return tuple(rows) if several else rows[0]
 
 
-def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = False,
-            vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode"):
+def hessian(
+    func: Callable,
+    inputs,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+):
     """The Hessian of a function with a scalar output: a tensor of shape (*input, *input), or a
     tuple of tuples of them for several inputs.
 
@@ -266,11 +306,13 @@ def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = F
         if strict:
             _require_history(outputs, True)
         return _filled(found, xs, strict, "The output")
+
     if outer_jacobian_strategy == "forward-mode":
         from .._func.jacobians import jacfwd, jacrev
 
         def scalar(*xs):
             return func(*xs).reshape(())
+
         every = tuple(range(len(inputs)))
         rows = jacfwd(jacrev(scalar, every), every)(*inputs)
     else:

@@ -1,8 +1,7 @@
 """torch.autograd.grad_mode."""
-from .._tensor_base import Tensor
-from .modes import (
-    enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled)
 
+from .._tensor_base import Tensor
+from .modes import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
 
 
 class _unsafe_preserve_version_counter:
@@ -22,5 +21,4 @@ class _unsafe_preserve_version_counter:
                 x._view.cell.unseen += x._version - version
 
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled",
-           "set_multithreading_enabled"]
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]

@@ -1,4 +1,5 @@
 """torch.autograd.graph: looking at the tape, and at what it saves."""
+
 from __future__ import annotations
 
 import abc
@@ -51,14 +52,14 @@ def get_gradient_edge(tensor) -> GradientEdge:
     """The edge of a tensor; RuntimeError if it does not require grad."""
     edge = tensor._edge()
     if edge is None:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
-                           "require gradients")
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(*edge)
 
 
 def increment_version(tensors):
     """Note a write to tensors (or one) that the library did not see."""
     from .._tensor_base import Tensor
+
     for x in (tensors,) if isinstance(tensors, Tensor) else tensors:
         if x._view is None:
             x._own_version += 1
@@ -107,8 +108,10 @@ class _AllHook:
 
     def of(self, i: int):
         """The hook of tensor i."""
+
         def hook(grad):
             from .passes import current_pass
+
             running = current_pass()
             with self.lock:
                 found = self.passes.setdefault(running, {})
@@ -119,6 +122,7 @@ class _AllHook:
                     del self.passes[running]
             if done:
                 self.fn([found.get(k) for k in range(len(self.edges))])
+
         return hook
 
 
@@ -130,11 +134,14 @@ class _AnyHook:
 
     def of(self, i: int):
         """The hook of tensor i."""
+
         def hook(grad):
             from .passes import current_pass
+
             if self.last is not current_pass():
                 self.last = current_pass()
                 self.fn(grad)
+
         return hook
 
 
@@ -156,6 +163,7 @@ def allow_mutation_on_saved_tensors():
 
     def pack(tensor):
         return new_tensor(tensor._read()) if tensor._level is None else tensor
+
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         yield _AllowMutation()
 
@@ -164,7 +172,15 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
     """Accepted for compatibility: there are no streams."""
 
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors",
-           "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
-           "set_warn_on_accumulate_grad_stream_mismatch"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+]

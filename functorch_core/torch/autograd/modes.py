@@ -1,4 +1,5 @@
 """Whether operations are recorded on the tape: no_grad and its kin, per thread."""
+
 from __future__ import annotations
 
 import functools
@@ -12,12 +13,12 @@ class _State(threading.local):
     inference = False
     anomaly = False
     check_nan = True
-    watched = False           # anomaly mode or saved-tensor hooks are on: nodes are made with care
-    saved_hooks: tuple = ()   # (pack, unpack) pairs, innermost last
+    watched = False  # anomaly mode or saved-tensor hooks are on: nodes are made with care
+    saved_hooks: tuple = ()  # (pack, unpack) pairs, innermost last
     hooks_disabled: str | None = None
-    forward = True            # whether forward mode computes tangents
+    forward = True  # whether forward mode computes tangents
     multithreading = True
-    transforms = 0            # how many torch.func transforms are being computed
+    transforms = 0  # how many torch.func transforms are being computed
 
 
 state = _State()
@@ -50,10 +51,14 @@ class _Mode:
 
     def __call__(self, fun):
         if inspect.isclass(fun):
-            warnings.warn("Decorating classes is deprecated and will be disabled in future "
-                          "versions. You should only decorate functions or methods. To preserve "
-                          "the current behavior of class decoration, you can directly decorate "
-                          "the `__init__` method and nothing else.", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future "
+                "versions. You should only decorate functions or methods. To preserve "
+                "the current behavior of class decoration, you can directly decorate "
+                "the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
             fun.__init__ = self._wrap(fun.__init__)
             return fun
         return self._wrap(fun)
@@ -66,10 +71,12 @@ class _Mode:
         def wrapped(*args, **kwargs):
             with self.clone():
                 return fun(*args, **kwargs)
+
         return wrapped
 
     def _wrap_generator(self, fun):
         """The generator runs in the mode; what the caller does between two items does not."""
+
         @functools.wraps(fun)
         def wrapped(*args, **kwargs):
             generator = fun(*args, **kwargs)
@@ -88,6 +95,7 @@ class _Mode:
                     raise
                 except BaseException as error:
                     resume, value = generator.throw, error
+
         return wrapped
 
     def clone(self):
@@ -180,6 +188,7 @@ class inference_mode(_Mode):
 
     def __enter__(self):
         from .. import _apply
+
         self.saved = state.enabled, state.inference, state.forward
         state.enabled, state.inference = not self.mode, self.mode
         state.forward = not self.mode

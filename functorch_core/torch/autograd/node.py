@@ -6,6 +6,7 @@ program that costs nothing). That graph is itself an op, so gradients of gradien
 machinery. Only where recomputing would be expensive (a product, a factorisation, a loop) are the
 intermediate values kept, and the inputs with them for higher orders.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -21,8 +22,23 @@ from ...transforms.transpose import vjp
 from .conjugation import Conjugated
 
 # Families of primitives that a backward pass must not compute again.
-EXPENSIVE = frozenset({"dot", "convolution", "linalg", "control", "sort", "fft", "window",
-                       "cumulative", "random", "callback", "reduction", "scatter", "special"})
+EXPENSIVE = frozenset(
+    {
+        "dot",
+        "convolution",
+        "linalg",
+        "control",
+        "sort",
+        "fft",
+        "window",
+        "cumulative",
+        "random",
+        "callback",
+        "reduction",
+        "scatter",
+        "special",
+    }
+)
 
 sequence = itertools.count()
 
@@ -36,9 +52,24 @@ class Taped:
     the gradient of each of so many inputs (a sum), and nothing is computed.
     """
 
-    __slots__ = ("graph", "mask", "forward", "n_out", "saved_inputs", "saved_outputs", "n_kept",
-                 "checked", "out_mask", "all_in", "node_name", "through", "_backward", "_units",
-                 "_routes", "ops")
+    __slots__ = (
+        "graph",
+        "mask",
+        "forward",
+        "n_out",
+        "saved_inputs",
+        "saved_outputs",
+        "n_kept",
+        "checked",
+        "out_mask",
+        "all_in",
+        "node_name",
+        "through",
+        "_backward",
+        "_units",
+        "_routes",
+        "ops",
+    )
 
     def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
         v = vjp(graph, mask)
@@ -52,19 +83,21 @@ class Taped:
         self.saved_outputs = tuple(i for i in range(self.n_out) if used[n_in + i])
         self.n_kept = len(kept)
         if kept:
-            forward = Graph(graph.name, v.forward.inputs, v.forward.nodes,
-                            v.forward.outputs[:self.n_out] + kept, v.forward.avals)
+            forward = Graph(
+                graph.name, v.forward.inputs, v.forward.nodes, v.forward.outputs[: self.n_out] + kept, v.forward.avals
+            )
             self.saved_inputs = tuple(range(n_in))  # for higher orders
         else:
             forward = graph
         self.forward = Unit(cse(dce(forward)), name, multiple or bool(kept))
-        self._backward = _select(full, [*self.saved_inputs, *(n_in + i for i in self.saved_outputs),
-                                        *range(n_in + self.n_out, len(full.inputs))])
+        self._backward = _select(
+            full,
+            [*self.saved_inputs, *(n_in + i for i in self.saved_outputs), *range(n_in + self.n_out, len(full.inputs))],
+        )
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
-        plain = self.all_in and self.out_mask == (True,) and not (
-            kept or self.saved_inputs or self.saved_outputs)
+        plain = self.all_in and self.out_mask == (True,) and not (kept or self.saved_inputs or self.saved_outputs)
         self.through = len(mask) if plain and self.route((True,)) is not None else 0
 
     def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
@@ -82,7 +115,7 @@ class Taped:
             return self._routes[given]
         except KeyError:
             graph = self.backward(given)[0]
-        place = {s: i for i, s in enumerate(graph.inputs[len(graph.inputs) - sum(given):])}
+        place = {s: i for i, s in enumerate(graph.inputs[len(graph.inputs) - sum(given) :])}
         found = tuple(place.get(s) for s in graph.outputs)
         self._routes[given] = found = None if None in found else found
         return found
@@ -95,8 +128,8 @@ class Taped:
 
 def _recomputing(graph: Graph, v) -> tuple[tuple[int, ...], Graph]:
     """(slots of residuals that are kept, graph of inputs + outputs + kept + cts -> gradients)."""
-    residual_slots = v.forward.outputs[len(graph.outputs):]
-    out_slots = v.forward.outputs[:len(graph.outputs)]
+    residual_slots = v.forward.outputs[len(graph.outputs) :]
+    out_slots = v.forward.outputs[: len(graph.outputs)]
     known = set(v.forward.inputs) | set(out_slots)
     maker = {s: node for node in v.forward.nodes for s in node.outputs}
     kept: dict[int, None] = {}
@@ -133,6 +166,7 @@ def _again(slot: int, maker, env: dict, builder: Builder, forward: Graph):
     if slot not in env:
         node = maker[slot]
         from ...transforms.jvp import copy_node
+
         args = [_again(s, maker, env, builder, forward) for s in node.inputs]
         env.update(zip(node.outputs, copy_node(builder, forward, node, args)))
     return env[slot]
@@ -153,8 +187,7 @@ def conjugate(x):
 
 def _select(graph: Graph, positions: Sequence[int]) -> Graph:
     """The graph with only these inputs, in this order; the others are not used."""
-    return Graph(graph.name, [graph.inputs[i] for i in positions], graph.nodes, graph.outputs,
-                 graph.avals)
+    return Graph(graph.name, [graph.inputs[i] for i in positions], graph.nodes, graph.outputs, graph.avals)
 
 
 def _with_zeros(graph: Graph, given: tuple[bool, ...]) -> Graph:
@@ -178,8 +211,7 @@ def second_order(graph: Graph, mask: tuple[bool, ...]) -> Graph:
         args = [builder.input(a) for a in graph.in_avals]
         cts = [builder.input(a) for a in graph.out_avals]
         outs = builder.inline(v.forward, args)
-        return cse(dce(builder.finish(
-            _inline_conjugated(builder, v, outs[len(graph.outputs):], cts))))
+        return cse(dce(builder.finish(_inline_conjugated(builder, v, outs[len(graph.outputs) :], cts))))
 
 
 class Extras:
@@ -222,6 +254,7 @@ class Node:
     def __call__(self, *grads):
         """The gradients of the inputs, of those of the outputs."""
         from .modes import state
+
         found = self.apply(self.padded(grads), state.enabled)
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -288,8 +321,10 @@ class Packed:
         """The tensor, by the unpack hook; TypeError if it returns something else."""
         tensor = self.unpack_hook(self.packed)
         if not hasattr(tensor, "_read"):
-            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got "
-                            f"result of type {type(tensor).__name__}")
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got "
+                f"result of type {type(tensor).__name__}"
+            )
         return tensor
 
 

@@ -1,4 +1,5 @@
 """One backward pass over the tape: nodes in reverse order of creation, cotangents summed."""
+
 from __future__ import annotations
 
 import heapq
@@ -29,8 +30,7 @@ class Pass:
     leaves among them, `accumulate` says whether they accumulate, too.
     """
 
-    def __init__(self, create_graph: bool, retain_graph: bool, wanted=None,
-                 accumulate: bool = True):
+    def __init__(self, create_graph: bool, retain_graph: bool, wanted=None, accumulate: bool = True):
         self.create_graph, self.retain_graph = create_graph, retain_graph
         self.pending: dict[Node, list] = {}
         self.captured: dict[tuple[Node, int], object] = {}
@@ -101,8 +101,7 @@ class Pass:
             return None
         if extras is not None:
             grads = _pre_hooks(extras, grads)
-        outs = self._examined(node, grads) if self.anomaly else node.apply(
-            grads, self.create_graph)
+        outs = self._examined(node, grads) if self.anomaly else node.apply(grads, self.create_graph)
         return outs if extras is None else _post_hooks(extras, grads, outs)
 
     def _capture(self, node: Node, grads: list) -> bool:
@@ -118,6 +117,7 @@ class Pass:
 
     def _examined(self, node: Node, grads: list):
         from .anomaly_mode import check_nan, explain
+
         try:
             outs = node.apply(grads, self.create_graph)
             if state.check_nan:
@@ -161,8 +161,7 @@ def _checked(hook, old, new):
         if old.shape != new.shape:
             raise RuntimeError(f"hook '{name}' has changed the size of value")
         if old.dtype is not new.dtype:
-            raise RuntimeError(f"hook '{name}' has changed the type of value (was {old.type()} got "
-                               f"{new.type()})")
+            raise RuntimeError(f"hook '{name}' has changed the type of value (was {old.type()} got {new.type()})")
     return new
 
 

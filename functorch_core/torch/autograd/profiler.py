@@ -3,6 +3,7 @@
 Operations are recorded and computed together, as one program, so there are no times of single
 operations: a profile has the ranges of record_function, and the whole.
 """
+
 from __future__ import annotations
 
 import functools
@@ -54,6 +55,7 @@ class profile:
         if not self.enabled:
             return
         from ...engine import flush
+
         flush("the profile ends")
         self.end = _now()
         _state.profile = self.outer
@@ -120,6 +122,7 @@ class record_function:
         def wrapped(*args, **kwargs):
             with record_function(self.name, self.args):
                 return fun(*args, **kwargs)
+
         return wrapped
 
 

@@ -1,4 +1,5 @@
 """torch.autograd.profiler_util: the records of a profile, and their table."""
+
 from __future__ import annotations
 
 from collections import defaultdict
@@ -118,20 +119,30 @@ class EventList(list):
         rows = sorted(self, key=attrgetter(sort_by), reverse=True) if sort_by else list(self)
         width = max([len(r.key) for r in rows] + [4])
         line = f"{'-' * width}  {'-' * 12}  {'-' * 12}  {'-' * 10}"
-        out = [line, f"{'Name':>{width}}  {'Self CPU':>12}  {'CPU total':>12}  {'# of Calls':>10}",
-               line]
-        for r in rows[:None if row_limit < 0 else row_limit]:
-            out.append(f"{r.key:>{width}}  {_time(r.self_cpu_time_total):>12}  "
-                       f"{_time(r.cpu_time_total):>12}  {r.count:>10}")
+        out = [line, f"{'Name':>{width}}  {'Self CPU':>12}  {'CPU total':>12}  {'# of Calls':>10}", line]
+        for r in rows[: None if row_limit < 0 else row_limit]:
+            out.append(
+                f"{r.key:>{width}}  {_time(r.self_cpu_time_total):>12}  {_time(r.cpu_time_total):>12}  {r.count:>10}"
+            )
         out += [line, f"Self CPU time total: {_time(self.self_cpu_time_total)}"]
         return "\n".join(out) + "\n"
 
     def export_chrome_trace(self, path: str):
         """Write the ranges as a trace for chrome://tracing."""
         import json
-        events = [{"name": e.name, "ph": "X", "ts": e.time_range.start,
-                   "dur": e.time_range.elapsed_us(), "tid": e.thread, "pid": 0, "args": {}}
-                  for e in self]
+
+        events = [
+            {
+                "name": e.name,
+                "ph": "X",
+                "ts": e.time_range.start,
+                "dur": e.time_range.elapsed_us(),
+                "tid": e.thread,
+                "pid": 0,
+                "args": {},
+            }
+            for e in self
+        ]
         with open(path, "w") as file:
             json.dump({"traceEvents": events}, file)
 

@@ -1,4 +1,5 @@
 """What nodes save for backward, in the hands of the user's pack and unpack hooks."""
+
 from __future__ import annotations
 
 import contextlib
@@ -17,6 +18,7 @@ def pack(tensor) -> Packed:
 def pack_node(node):
     """Give everything an op's node saves to the hooks."""
     from .._tensor_base import new_tensor
+
     node.saved = [pack(new_tensor(v)) if v.__class__ is Value else v for v in node.saved]
     node.versions = ()
 
@@ -61,6 +63,7 @@ class save_on_cpu(saved_tensors_hooks):
         def back(packed):
             device, tensor = packed
             return tensor if device.type == "cpu" else tensor.to(device)
+
         super().__init__(to_cpu, back)
 
 

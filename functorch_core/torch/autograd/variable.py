@@ -1,4 +1,5 @@
 """torch.autograd.Variable: what a Tensor once had to be wrapped in."""
+
 from __future__ import annotations
 
 
@@ -7,6 +8,7 @@ class VariableMeta(type):
 
     def __instancecheck__(cls, other):
         from .._tensor_base import Tensor
+
         return isinstance(other, Tensor)
 
 
@@ -17,5 +19,6 @@ class Variable(metaclass=VariableMeta):
 
     def __new__(cls, data=None, requires_grad: bool = False, volatile: bool = False):
         from .. import tensor
+
         made = tensor([]) if data is None else data.detach()
         return made.requires_grad_(requires_grad)

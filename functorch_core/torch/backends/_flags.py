@@ -1,4 +1,5 @@
 """Flags that are kept and change nothing."""
+
 from __future__ import annotations
 
 import contextlib
@@ -19,6 +20,7 @@ class Flags:
 
 def context_of(namespace: dict, names: str) -> Callable:
     """A context manager `flags(**values)` for the flags of a module."""
+
     @contextlib.contextmanager
     def flags(*args, **values):
         values = {**dict(zip(names.split(), args)), **values}
@@ -28,12 +30,15 @@ def context_of(namespace: dict, names: str) -> Callable:
             yield
         finally:
             namespace.update(saved)
+
     return flags
 
 
 def answer(value, doc: str) -> Callable:
     """A function without parameters that returns a value."""
+
     def function():
         return value
+
     function.__doc__ = doc
     return function

@@ -1,4 +1,5 @@
 """torch.backends.cuda: the flags are kept and change nothing; torch.cuda says what there is."""
+
 import contextlib as _contextlib
 import enum as _enum
 
@@ -6,17 +7,21 @@ from .. import _missing
 from ._flags import Flags as _Flags, answer as _answer
 
 __getattr__ = _missing.getter(__name__)
-matmul = _Flags(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False,
-                fp32_precision="none")
+matmul = _Flags(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+    allow_fp16_accumulation=False,
+    fp32_precision="none",
+)
 cufft_plan_cache = _Flags(size=0, max_size=4096)
-_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True,
-        "fp16_bf16_reduction_math": False}
+_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "fp16_bf16_reduction_math": False}
 
 
 def is_built() -> bool:
     """Whether programs can run on a GPU: as torch.cuda.is_available."""
     from ..cuda import is_available
+
     return is_available()
 
 
@@ -26,6 +31,7 @@ def _switch(name: str):
 
     def enable(enabled: bool):
         _sdp[name] = bool(enabled)
+
     enabled.__doc__ = f"Whether the {name} form of attention is allowed; XLA chooses by itself."
     enable.__doc__ = f"Allow the {name} form of attention; XLA chooses by itself."
     return enabled, enable
@@ -35,16 +41,14 @@ flash_sdp_enabled, enable_flash_sdp = _switch("flash")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
 math_sdp_enabled, enable_math_sdp = _switch("math")
 cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
-fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch(
-    "fp16_bf16_reduction_math")
+fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch("fp16_bf16_reduction_math")
 
 
 @_contextlib.contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
     """Context: which forms of attention are allowed; XLA chooses by itself."""
     saved = dict(_sdp)
-    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient,
-                cudnn=enable_cudnn)
+    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
         yield
     finally:
@@ -73,13 +77,16 @@ def _preferred(cls: type, first):
 
     def preferred(backend=None):
         if backend is not None:
-            found = backend if isinstance(backend, cls) else next(
-                (x for x in cls if x.name.lower() == str(backend).lower()), None)
+            found = (
+                backend
+                if isinstance(backend, cls)
+                else next((x for x in cls if x.name.lower() == str(backend).lower()), None)
+            )
             if found is None:
-                raise RuntimeError(f"Unknown input value. Choose from: "
-                                   f"{', '.join(x.name.lower() for x in cls)}.")
+                raise RuntimeError(f"Unknown input value. Choose from: {', '.join(x.name.lower() for x in cls)}.")
             chosen[0] = found
         return chosen[0]
+
     return preferred
 
 

@@ -1,4 +1,5 @@
 """torch.backends.cudnn: XLA calls cuDNN by itself; the flags are kept and change nothing."""
+
 from .. import _missing
 from ._flags import answer as _answer, context_of as _context_of
 

@@ -1,4 +1,5 @@
 """torch.backends.cusparselt: NVIDIA's library of sparse products is not used."""
+
 from ._flags import answer as _answer
 
 is_available = _answer(False, "Whether cuSPARSELt is used: no.")

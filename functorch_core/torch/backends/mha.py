@@ -1,4 +1,5 @@
 """torch.backends.mha: whether multi-head attention may take another way in inference; kept."""
+
 _fastpath = [True]
 
 

@@ -1,4 +1,5 @@
 """torch.backends.miopen: AMD's library of kernels is not used; the flag is kept."""
+
 from ._flags import context_of as _context_of
 
 immediate = False

@@ -1,4 +1,5 @@
 """torch.backends.mkl: the answer is that of PyTorch's builds; XLA computes."""
+
 from .. import _missing
 from ._flags import answer as _answer
 

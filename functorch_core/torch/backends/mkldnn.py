@@ -1,4 +1,5 @@
 """torch.backends.mkldnn: the answer is that of PyTorch's builds; XLA computes."""
+
 from .. import _missing
 from ._flags import Flags as _Flags, answer as _answer, context_of as _context_of
 

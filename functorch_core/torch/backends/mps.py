@@ -1,4 +1,5 @@
 """torch.backends.mps: Apple's GPUs are not supported."""
+
 from .. import _missing
 from ._flags import answer as _answer
 
@@ -10,6 +11,7 @@ __getattr__ = _missing.getter(__name__)
 def is_macos_or_newer(major: int, minor: int) -> bool:
     """Whether the system is macOS of at least a version."""
     import platform
+
     found = platform.mac_ver()[0]
     return bool(found) and tuple(map(int, found.split(".")[:2])) >= (major, minor)
 

@@ -1,4 +1,5 @@
 """torch.backends.nnpack: the answer is that of PyTorch's builds; the flag is kept."""
+
 from .. import _missing
 from ._flags import answer as _answer, context_of as _context_of
 

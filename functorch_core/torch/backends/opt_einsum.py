@@ -1,4 +1,5 @@
 """torch.backends.opt_einsum: the order of contractions in torch.einsum."""
+
 from ._flags import answer as _answer, context_of as _context_of
 
 enabled, strategy = True, "auto"
@@ -9,4 +10,5 @@ is_available = _answer(True, "Whether opt_einsum is installed: it is a dependenc
 def get_opt_einsum():
     """The module."""
     import opt_einsum
+
     return opt_einsum

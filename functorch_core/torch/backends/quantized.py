@@ -1,2 +1,3 @@
 """torch.backends.quantized: there are no quantized tensors."""
+
 engine, supported_engines = "none", ["none"]

@@ -1,30 +1,40 @@
 """torch.compiler: switches of torch.compile, which returns the function itself: the engine records
 operations and compiles them anyway."""
+
 from __future__ import annotations
 
 from .. import _missing
 
 __getattr__ = _missing.getter(__name__)
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
-           "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "reset", "set_stance", "substitute_in_graph", "wrap_numpy"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+    "set_stance",
+    "substitute_in_graph",
+    "wrap_numpy",
+]
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None,
-            options=None, disable=False):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
     """The function or module itself; also usable as a decorator with arguments.
 
     Nothing is lost: every operation is recorded, and recordings that repeat are fused into one XLA
     program. All options are accepted.
     """
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified "
-                           "at the same time.")
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if model is None:
         return lambda model: compile(model)
     if not callable(model):
-        raise RuntimeError("torch.compile expects a function or module, got "
-                           f"{type(model).__name__}")
+        raise RuntimeError(f"torch.compile expects a function or module, got {type(model).__name__}")
     return model
 
 
@@ -58,6 +68,7 @@ def wrap_numpy(fn):
         args = [x.numpy() if isinstance(x, Tensor) else x for x in args]
         out = fn(*args, **kwargs)
         return type(out)(map(as_tensor, out)) if isinstance(out, (tuple, list)) else as_tensor(out)
+
     return wrapped
 
 

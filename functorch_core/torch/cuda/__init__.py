@@ -1,4 +1,5 @@
 """torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
+
 from .. import _missing
 from .._accelerators import Accelerator as _Accelerator
 
@@ -44,8 +45,9 @@ def set_sync_debug_mode(debug_mode):
 
 def set_per_process_memory_fraction(fraction: float, device=None):
     """Not possible once the device is in use."""
-    raise NotImplementedError("torch.cuda.set_per_process_memory_fraction: set "
-                              "XLA_PYTHON_CLIENT_MEM_FRACTION before the program starts")
+    raise NotImplementedError(
+        "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the program starts"
+    )
 
 
 def get_allocator_backend() -> str:

@@ -1,4 +1,5 @@
 """torch.cuda.amp: torch.amp for the GPU, under its old name."""
+
 import functools as _functools
 
 from ..amp import GradScaler as _GradScaler, autocast as _autocast
@@ -16,10 +17,8 @@ class autocast(_autocast):
 class GradScaler(_GradScaler):
     """torch.amp.GradScaler("cuda", ...)."""
 
-    def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5,
-                 growth_interval=2000, enabled=True):
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval,
-                         enabled)
+    def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
 custom_fwd = _functools.partial(_custom_fwd, device_type="cuda")
@@ -29,4 +28,5 @@ custom_bwd = _functools.partial(_custom_bwd, device_type="cuda")
 def amp_definitely_not_available() -> bool:
     """Whether there is no GPU."""
     from . import is_available
+
     return not is_available()

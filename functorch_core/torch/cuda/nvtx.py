@@ -1,4 +1,5 @@
 """torch.cuda.nvtx: marks for NVIDIA's profiler, which are not written here."""
+
 import contextlib as _contextlib
 
 

@@ -1,4 +1,5 @@
 """torch.cuda.streams."""
+
 from .. import _missing
 from . import Event, Stream
 

@@ -1,4 +1,5 @@
 """Collectives in a group of one process: what comes in goes out."""
+
 from __future__ import annotations
 
 from ..autograd.modes import no_grad
@@ -87,8 +88,9 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     return _done([tensor], async_op)
 
 
-def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None,
-                        group=None, group_src=None):
+def scatter_object_list(
+    scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
+):
     """Copy the only object of the list."""
     default()
     scatter_object_output_list[0] = scatter_object_input_list[0]
@@ -109,8 +111,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     return scatter(output_tensor_list[0], input_tensor_list, async_op=async_op)
 
 
-def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None,
-                      async_op=False):
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
     """Copy the input to the output."""
     return all_gather_into_tensor(output, input, group, async_op)
 

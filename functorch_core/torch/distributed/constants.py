@@ -1,4 +1,5 @@
 """torch.distributed.constants."""
+
 from datetime import timedelta
 
 default_pg_timeout = timedelta(minutes=30)

@@ -1,13 +1,15 @@
 """Process groups: the default one and others, of this one process."""
+
 from __future__ import annotations
 
 import enum
 import os
 
-NOT_INITIALIZED = ("Default process group has not been initialized, please make sure to call "
-                   "init_process_group.")
-ONE_PROCESS = ("torch.distributed.init_process_group: world_size={size} is not implemented; "
-               "programs run in one process here (world_size=1)")
+NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
+ONE_PROCESS = (
+    "torch.distributed.init_process_group: world_size={size} is not implemented; "
+    "programs run in one process here (world_size=1)"
+)
 
 
 class Backend(str):
@@ -78,6 +80,7 @@ class Work:
     def get_future(self):
         """A future of the result."""
         from ..futures import Future
+
         future = Future()
         future.set_result(self.value)
         return future
@@ -117,8 +120,17 @@ def default() -> ProcessGroup:
     return GroupMember.WORLD
 
 
-def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1,
-                       store=None, group_name="", pg_options=None, device_id=None):
+def init_process_group(
+    backend=None,
+    init_method=None,
+    timeout=None,
+    world_size=-1,
+    rank=-1,
+    store=None,
+    group_name="",
+    pg_options=None,
+    device_id=None,
+):
     """Start the group of this process; world_size is 1, given or in the environment."""
     if GroupMember.WORLD is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -135,18 +147,23 @@ def destroy_process_group(group=None):
         GroupMember.WORLD = None
 
 
-def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=
-              False, group_desc=None, device_id=None) -> ProcessGroup:
+def new_group(
+    ranks=None,
+    timeout=None,
+    backend=None,
+    pg_options=None,
+    use_local_synchronization=False,
+    group_desc=None,
+    device_id=None,
+) -> ProcessGroup:
     """Another group of this process."""
     world = default()
     if ranks is not None and list(ranks) not in ([0], []):
-        raise ValueError("the new group's rank should be within the world_size set by "
-                         "init_process_group")
+        raise ValueError("the new group's rank should be within the world_size set by init_process_group")
     return ProcessGroup(backend or world.backend)
 
 
-def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None,
-                  group_desc=None):
+def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
     """(a group, all groups)."""
     made = new_group(backend=backend)
     return made, [made]
@@ -190,8 +207,10 @@ def get_node_local_rank(fallback_rank=None) -> int:
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
-        raise RuntimeError("LOCAL_RANK is not in the environment. Consider passing fallback_rank "
-                           "to allow `get_node_local_rank` to work.")
+        raise RuntimeError(
+            "LOCAL_RANK is not in the environment. Consider passing fallback_rank "
+            "to allow `get_node_local_rank` to work."
+        )
     return int(fallback_rank)
 
 
@@ -223,6 +242,7 @@ def is_gloo_available() -> bool:
 def is_nccl_available() -> bool:
     """Whether there is a GPU."""
     from ..cuda import is_available
+
     return is_available()
 
 

@@ -7,6 +7,7 @@ it off). Samples are those of PyTorch's generator for the same seed.
 >>> torch.distributions.Normal(0., 1.).sample((2,))
 tensor([ 1.5410, -0.2934])
 """
+
 from . import constraint_registry, constraints, kl, transforms, utils
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -49,11 +50,27 @@ from .relaxed_categorical import RelaxedOneHotCategorical
 from .studentT import StudentT
 from .transformed_distribution import TransformedDistribution
 from .transforms import (
-    AbsTransform, AffineTransform, CatTransform, ComposeTransform, CorrCholeskyTransform,
-    CumulativeDistributionTransform, ExpTransform, IndependentTransform, LowerCholeskyTransform,
-    PositiveDefiniteTransform, PowerTransform, ReshapeTransform, SigmoidTransform, SoftmaxTransform,
-    SoftplusTransform, StackTransform, StickBreakingTransform, TanhTransform, Transform,
-    identity_transform)
+    AbsTransform,
+    AffineTransform,
+    CatTransform,
+    ComposeTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
+    ExpTransform,
+    IndependentTransform,
+    LowerCholeskyTransform,
+    PositiveDefiniteTransform,
+    PowerTransform,
+    ReshapeTransform,
+    SigmoidTransform,
+    SoftmaxTransform,
+    SoftplusTransform,
+    StackTransform,
+    StickBreakingTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
 from .uniform import Uniform
 from .von_mises import VonMises
 from .weibull import Weibull

@@ -4,6 +4,7 @@ An error is raised at once where the numbers are there, or cost nothing but thei
 In the middle of a training step, where the value is on the tape and not computed yet, a flag is
 recorded that is looked at when something is read next: a step is one program, validation or not.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -54,5 +55,6 @@ def _check_later(valid: Tensor, value: Tensor, what: str, failure):
         if late:  # those after it may follow from it, and printing it is a reading
             pending.clear()
         return failure(new_tensor(shown))
+
     check_bounds(at_bottom(~valid), 1, failed, what, negative=False)
     late.append(True)

@@ -1,4 +1,5 @@
 """What the distributions of absolute values share."""
+
 from __future__ import annotations
 
 import math

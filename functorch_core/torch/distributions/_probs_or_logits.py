@@ -1,4 +1,5 @@
 """Distributions that are given by probabilities or by logits."""
+
 from __future__ import annotations
 
 from ... import torch

@@ -1,4 +1,5 @@
 """The Bernoulli distribution."""
+
 from __future__ import annotations
 
 import math
@@ -27,8 +28,12 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     has_enumerate_support = True
     _mean_carrier_measure = 0
 
-    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_param(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
 

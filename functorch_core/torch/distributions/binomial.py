@@ -1,4 +1,5 @@
 """The binomial distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -17,12 +18,20 @@ class Binomial(ProbsOrLogits, Distribution):
     tensor(-0.6931)
     """
 
-    arg_constraints = {"total_count": constraints.nonnegative_integer,
-                       "probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     has_enumerate_support = True
 
-    def __init__(self, total_count: Tensor | int = 1, probs: Tensor | None = None,
-                 logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        total_count: Tensor | int = 1,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_param(probs, logits, total_count=total_count)
         super().__init__(self._param.size(), validate_args=validate_args)
 

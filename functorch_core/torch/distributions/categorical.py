@@ -1,4 +1,5 @@
 """The categorical distribution."""
+
 from __future__ import annotations
 
 import math
@@ -23,8 +24,9 @@ class Categorical(ProbsOrLogits, Distribution):
     has_enumerate_support = True
     _is_binary = False
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
+    ) -> None:
         require_one(probs, logits)
         name, given = ("logits", logits) if probs is None else ("probs", probs)
         if given.dim() < 1:
@@ -41,8 +43,9 @@ class Categorical(ProbsOrLogits, Distribution):
         """0 to n - 1."""
         return constraints.integer_interval(0, self._num_events - 1)
 
-    mean = variance = property(lambda self: torch.full(
-        self._extended_shape(), math.nan, dtype=self._param.dtype, device=self._param.device))
+    mean = variance = property(
+        lambda self: torch.full(self._extended_shape(), math.nan, dtype=self._param.dtype, device=self._param.device)
+    )
     mode = property(lambda self: self.probs.argmax(-1))
 
     def sample(self, sample_shape=torch.Size()) -> Tensor:

@@ -1,4 +1,5 @@
 """The Cauchy distribution."""
+
 from __future__ import annotations
 
 import math
@@ -22,8 +23,7 @@ class Cauchy(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(loc=loc, scale=scale)
         super().__init__(shape, validate_args=validate_args)
 
@@ -32,8 +32,7 @@ class Cauchy(Distribution):
     variance = property(lambda self: self._filled(math.inf))
 
     def _filled(self, number: float) -> Tensor:
-        return torch.full(self._extended_shape(), number, dtype=self.loc.dtype,
-                          device=self.loc.device)
+        return torch.full(self._extended_shape(), number, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape=torch.Size()) -> Tensor:
         """loc + scale times standard Cauchy numbers."""

@@ -1,4 +1,5 @@
 """The chi-squared distribution."""
+
 from __future__ import annotations
 
 from .._tensor_base import Tensor

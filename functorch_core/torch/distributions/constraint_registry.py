@@ -6,6 +6,7 @@
 >>> d.transform_to(d.constraints.simplex)(torch.zeros(2))
 tensor([0.5000, 0.5000])
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -31,8 +32,7 @@ class ConstraintRegistry:
         if isinstance(constraint, constraints.Constraint):
             constraint = type(constraint)
         if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
-            raise TypeError("Expected constraint to be either a Constraint subclass or instance, "
-                            f"but got {constraint}")
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
         self._registry[constraint] = factory
         return factory
 
@@ -50,20 +50,24 @@ transform_to = ConstraintRegistry()
 
 def _in_both(*kinds):
     """Register a factory for these classes in both registries."""
+
     def register(factory):
         for kind in kinds:
             biject_to.register(kind, factory)
             transform_to.register(kind, factory)
         return factory
+
     return register
 
 
 def _with_both(kind):
     """Register factory(registry, constraint), which asks the registry for parts of a constraint."""
+
     def register(factory):
         for registry in (biject_to, transform_to):
             registry.register(kind, lambda c, registry=registry: factory(registry, c))
         return factory
+
     return register
 
 
@@ -78,13 +82,15 @@ def _real(constraint):
 @_in_both(constraints.positive, constraints.nonnegative)
 def _above(constraint):
     return transforms.ComposeTransform(
-        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)]
+    )
 
 
 @_in_both(constraints.less_than)
 def _below(constraint):
     return transforms.ComposeTransform(
-        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
+        [transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)]
+    )
 
 
 @_in_both(constraints.interval, constraints.half_open_interval)
@@ -92,8 +98,7 @@ def _between(constraint):
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, Number) and low == 0 and isinstance(high, Number) and high == 1:
         return transforms.SigmoidTransform()
-    return transforms.ComposeTransform(
-        [transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
+    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
 # ---- vectors and matrices ------------------------------------------------------------------------
@@ -115,14 +120,12 @@ def _corr_cholesky(constraint):
 
 @_with_both(constraints.independent)
 def _independent(registry, constraint):
-    return transforms.IndependentTransform(registry(constraint.base_constraint),
-                                           constraint.reinterpreted_batch_ndims)
+    return transforms.IndependentTransform(registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims)
 
 
 @_with_both(constraints.cat)
 def _cat(registry, constraint):
-    return transforms.CatTransform([registry(c) for c in constraint.cseq], constraint.dim,
-                                   constraint.lengths)
+    return transforms.CatTransform([registry(c) for c in constraint.cseq], constraint.dim, constraint.lengths)
 
 
 @_with_both(constraints.stack)

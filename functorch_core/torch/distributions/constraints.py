@@ -14,6 +14,7 @@ tensor([ True, False])
 >>> c.simplex
 Simplex()
 """
+
 from __future__ import annotations
 
 import itertools
@@ -23,12 +24,39 @@ from collections.abc import Callable
 from ... import torch
 
 __all__ = [
-    "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
-    "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
-    "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
-    "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive",
-    "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector",
-    "simplex", "square", "stack", "symmetric", "unit_interval"]
+    "Constraint",
+    "MixtureSameFamilyConstraint",
+    "boolean",
+    "cat",
+    "corr_cholesky",
+    "dependent",
+    "dependent_property",
+    "greater_than",
+    "greater_than_eq",
+    "half_open_interval",
+    "independent",
+    "integer_interval",
+    "interval",
+    "is_dependent",
+    "less_than",
+    "lower_cholesky",
+    "lower_triangular",
+    "multinomial",
+    "nonnegative",
+    "nonnegative_integer",
+    "one_hot",
+    "positive",
+    "positive_definite",
+    "positive_integer",
+    "positive_semidefinite",
+    "real",
+    "real_vector",
+    "simplex",
+    "square",
+    "stack",
+    "symmetric",
+    "unit_interval",
+]
 
 TOLERANCE = 1e-6  # of sums and symmetry, in which rounding adds up
 
@@ -44,8 +72,7 @@ class Constraint:
         raise NotImplementedError
 
     def __repr__(self):
-        bounds = [f"{name}={getattr(self, name)}" for name in ("lower_bound", "upper_bound")
-                  if name in vars(self)]
+        bounds = [f"{name}={getattr(self, name)}" for name in ("lower_bound", "upper_bound") if name in vars(self)]
         return f"{_title(self)}({', '.join(bounds)})"
 
 
@@ -82,7 +109,8 @@ class _Dependent(Constraint):
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         return _Dependent(
             is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
-            event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
+            event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
+        )
 
     def check(self, value):
         """ValueError: it is not known which region is meant."""
@@ -97,8 +125,7 @@ def is_dependent(constraint) -> bool:
 class _DependentProperty(property, _Dependent):
     """`@constraints.dependent_property`: a constraint that an instance computes."""
 
-    def __init__(self, fn: Callable | None = None, *, is_discrete=NotImplemented,
-                 event_dim=NotImplemented):
+    def __init__(self, fn: Callable | None = None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         super().__init__(fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
@@ -118,8 +145,7 @@ class _IndependentConstraint(Constraint):
         super().__init__()
 
     is_discrete = property(lambda self: self.base_constraint.is_discrete)
-    event_dim = property(
-        lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
+    event_dim = property(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value):
         """Whether all elements of each block lie inside."""
@@ -445,9 +471,9 @@ positive_integer = _IntegerGreaterThan(1)
 real = _Real()
 greater_than, greater_than_eq, less_than = _GreaterThan, _GreaterThanEq, _LessThan
 interval, half_open_interval = _Interval, _HalfOpenInterval
-positive = _GreaterThan(0.)
-nonnegative = _GreaterThanEq(0.)
-unit_interval = _Interval(0., 1.)
+positive = _GreaterThan(0.0)
+nonnegative = _GreaterThanEq(0.0)
+unit_interval = _Interval(0.0, 1.0)
 
 real_vector = independent(real, 1)
 one_hot = _OneHot()

@@ -1,4 +1,5 @@
 """The continuous Bernoulli distribution."""
+
 from __future__ import annotations
 
 import math
@@ -31,15 +32,23 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     _mean_carrier_measure = 0
     has_rsample = True
 
-    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
-                 lims: tuple[float, float] = (0.499, 0.501),
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ) -> None:
         require_one(probs, logits)
         if probs is not None:
-            probs, = broadcast_all(probs)
+            (probs,) = broadcast_all(probs)
             if validate_args:  # not by default: they are clamped
-                require(constraints.unit_interval, probs, type(self).__name__, lambda value:
-                        ValueError("The parameter probs has invalid values"))
+                require(
+                    constraints.unit_interval,
+                    probs,
+                    type(self).__name__,
+                    lambda value: ValueError("The parameter probs has invalid values"),
+                )
             probs = clamp_probs(probs)
         self._set_param(probs, logits)
         self._lims = lims
@@ -60,8 +69,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _log_norm(self) -> Tensor:
         """log of 2 atanh(1 - 2 p) / (1 - 2 p)."""
         p, x = self._stable_probs(), self.probs - 0.5
-        exact = (torch.abs(torch.log1p(-p) - torch.log(p)).log()
-                 - torch.abs(1.0 - 2.0 * p).log())
+        exact = torch.abs(torch.log1p(-p) - torch.log(p)).log() - torch.abs(1.0 - 2.0 * p).log()
         series = math.log(2.0) + (4 / 3 + 104 / 45 * x.pow(2)) * x.pow(2)
         return torch.where(self._is_stable(), exact, series)
 
@@ -78,8 +86,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def variance(self) -> Tensor:
         """p (p - 1) / (1 - 2 p)**2 + 1 / (2 atanh(1 - 2 p))**2."""
         p, x = self._stable_probs(), (self.probs - 0.5).pow(2)
-        exact = (p * (p - 1.0) / (1.0 - 2.0 * p).pow(2)
-                 + 1.0 / (torch.log1p(-p) - torch.log(p)).pow(2))
+        exact = p * (p - 1.0) / (1.0 - 2.0 * p).pow(2) + 1.0 / (torch.log1p(-p) - torch.log(p)).pow(2)
         return torch.where(self._is_stable(), exact, 1 / 12 - (1 / 15 + 128 / 945 * x) * x)
 
     stddev = property(lambda self: self.variance.sqrt())

@@ -1,4 +1,5 @@
 """The Dirichlet distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -38,8 +39,7 @@ class Dirichlet(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         """sum (c - 1) log(x) + log Gamma(sum c) - sum log Gamma(c)."""
         c = self.concentration
-        return (torch.xlogy(c - 1, value).sum(-1) + torch.lgamma(c.sum(-1))
-                - torch.lgamma(c).sum(-1))
+        return torch.xlogy(c - 1, value).sum(-1) + torch.lgamma(c.sum(-1)) - torch.lgamma(c).sum(-1)
 
     @property
     def mean(self) -> Tensor:
@@ -64,8 +64,12 @@ class Dirichlet(ExponentialFamily):
         """log B(c) + (sum c - n) digamma(sum c) - sum (c - 1) digamma(c)."""
         c, n = self.concentration, self.concentration.size(-1)
         total = c.sum(-1)
-        return (torch.lgamma(c).sum(-1) - torch.lgamma(total) - (n - total) * torch.digamma(total)
-                - ((c - 1) * torch.digamma(c)).sum(-1))
+        return (
+            torch.lgamma(c).sum(-1)
+            - torch.lgamma(total)
+            - (n - total) * torch.digamma(total)
+            - ((c - 1) * torch.digamma(c)).sum(-1)
+        )
 
     @property
     def _natural_params(self) -> tuple[Tensor]:

@@ -5,6 +5,7 @@ values in `support`. It keeps its parameters as attributes, broadcast to the bat
 followed by its own dimensions. From that `expand`, `repr` and the checks follow; they are written
 here, once.
 """
+
 from __future__ import annotations
 
 import functools
@@ -21,24 +22,33 @@ __all__ = ["Distribution"]
 
 def checked(function):
     """A method of a value, which is looked at first if the distribution validates."""
+
     @functools.wraps(function)
     def method(self, value):
         if self._validate_args:
             self._validate_sample(value)
         return function(self, value)
+
     return method
 
 
-NO_CONSTRAINTS = ("{cls} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
-                  "initialize the distribution with `validate_args=False` to turn off validation.")
-NO_SUPPORT = ("{cls} does not define `support` to enable sample validation. Please initialize the "
-              "distribution with `validate_args=False` to turn off validation.")
-BAD_PARAMETER = ("Expected parameter {name} ({kind} of shape {shape}) of distribution {of} to "
-                 "satisfy the constraint {constraint}, but found invalid values:\n{value}")
-BAD_VALUE = ("Expected value argument ({kind} of shape {shape}) to be within the support "
-             "({constraint}) of the distribution {of}, but found invalid values:\n{value}")
-NO_EXPAND = ("Subclass {own} of {base} that defines a custom __init__ method must also define a "
-             "custom .expand() method.")
+NO_CONSTRAINTS = (
+    "{cls} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+    "initialize the distribution with `validate_args=False` to turn off validation."
+)
+NO_SUPPORT = (
+    "{cls} does not define `support` to enable sample validation. Please initialize the "
+    "distribution with `validate_args=False` to turn off validation."
+)
+BAD_PARAMETER = (
+    "Expected parameter {name} ({kind} of shape {shape}) of distribution {of} to "
+    "satisfy the constraint {constraint}, but found invalid values:\n{value}"
+)
+BAD_VALUE = (
+    "Expected value argument ({kind} of shape {shape}) to be within the support "
+    "({constraint}) of the distribution {of}, but found invalid values:\n{value}"
+)
+NO_EXPAND = "Subclass {own} of {base} that defines a custom __init__ method must also define a custom .expand() method."
 
 
 class Distribution:
@@ -146,8 +156,7 @@ class Distribution:
             declared = {}
             warnings.warn(NO_CONSTRAINTS.format(cls=type(self)), stacklevel=3)
         for name, constraint in declared.items():
-            follows = name not in vars(self) and isinstance(getattr(type(self), name, None),
-                                                            lazy_property)
+            follows = name not in vars(self) and isinstance(getattr(type(self), name, None), lazy_property)
             if constraints.is_dependent(constraint) or follows:
                 continue
             value = getattr(self, name)
@@ -167,20 +176,28 @@ class Distribution:
 
     def _require(self, constraint, value, message: str, **words):
         kind, shape = type(value).__name__, tuple(value.shape)
-        require(constraint, value, type(self).__name__, lambda shown: ValueError(message.format(
-            kind=kind, shape=shape, of=repr(self), constraint=constraint, value=shown, **words)))
+        require(
+            constraint,
+            value,
+            type(self).__name__,
+            lambda shown: ValueError(
+                message.format(kind=kind, shape=shape, of=repr(self), constraint=constraint, value=shown, **words)
+            ),
+        )
 
     def _check_shape(self, value):
         event_dims = len(self._event_shape)
-        found = value.size()[value.dim() - event_dims:] if event_dims else torch.Size()
+        found = value.size()[value.dim() - event_dims :] if event_dims else torch.Size()
         if found != self._event_shape:
-            raise ValueError("The right-most size of value must match event_shape: "
-                             f"{value.size()} vs {self._event_shape}.")
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {value.size()} vs {self._event_shape}."
+            )
         expected = self._batch_shape + self._event_shape
         for i, j in zip(reversed(value.size()), reversed(expected)):
             if i != 1 and j != 1 and i != j:
-                raise ValueError("Value is not broadcastable with batch_shape+event_shape: "
-                                 f"{value.size()} vs {expected}.")
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {expected}."
+                )
 
     def __repr__(self):
         names = [name for name in self.arg_constraints if name in vars(self)]
@@ -222,8 +239,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """n samples; deprecated for sample((n,))."""
-        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
-                      FutureWarning, stacklevel=2)
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
         return self.sample(torch.Size((n,)))
 
     def _along_first(self, values: Tensor, expand: bool) -> Tensor:

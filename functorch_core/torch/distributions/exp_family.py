@@ -1,4 +1,5 @@
 """Exponential families: exp(<natural parameters, statistics> - log normalizer) times a carrier."""
+
 from __future__ import annotations
 
 from ... import torch

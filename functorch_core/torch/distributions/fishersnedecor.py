@@ -1,4 +1,5 @@
 """The Fisher-Snedecor distribution."""
+
 from __future__ import annotations
 
 import math
@@ -24,8 +25,7 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, df1: Tensor | float, df2: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
@@ -47,8 +47,7 @@ class FisherSnedecor(Distribution):
     def variance(self) -> Tensor:
         """2 df2**2 (df1 + df2 - 2) / (df1 (df2 - 2)**2 (df2 - 4)), NaN for df2 up to 4."""
         df2 = self.df2.masked_fill(self.df2 <= 4, math.nan)
-        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (
-            self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
     def rsample(self, sample_shape=torch.Size()) -> Tensor:
         """The ratio of two gamma numbers."""
@@ -60,5 +59,4 @@ class FisherSnedecor(Distribution):
         """The logarithm of the density of F numbers."""
         a, b, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
         log_beta = a.lgamma() + b.lgamma() - (a + b).lgamma()
-        return (a * ratio.log() + (a - 1) * torch.log(value) - (a + b) * torch.log1p(ratio * value)
-                - log_beta)
+        return a * ratio.log() + (a - 1) * torch.log(value) - (a + b) * torch.log1p(ratio * value) - log_beta

@@ -1,4 +1,5 @@
 """The gamma distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -28,8 +29,7 @@ class Gamma(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, concentration: Tensor | float, rate: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(concentration=concentration, rate=rate)
         super().__init__(shape, validate_args=validate_args)
 
@@ -48,8 +48,7 @@ class Gamma(ExponentialFamily):
         """c log(rate) + (c - 1) log(x) - rate x - log Gamma(c)."""
         value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         c = self.concentration
-        return (torch.xlogy(c, self.rate) + torch.xlogy(c - 1, value) - self.rate * value
-                - torch.lgamma(c))
+        return torch.xlogy(c, self.rate) + torch.xlogy(c - 1, value) - self.rate * value - torch.lgamma(c)
 
     def entropy(self) -> Tensor:
         """c - log(rate) + log Gamma(c) + (1 - c) digamma(c)."""

@@ -1,4 +1,5 @@
 """The generalized Pareto distribution."""
+
 from __future__ import annotations
 
 import math
@@ -19,12 +20,16 @@ class GeneralizedPareto(Distribution):
     tensor(2.)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive,
-                       "concentration": constraints.real}
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, concentration: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        concentration: Tensor | float,
+        validate_args: bool | None = None,
+    ) -> None:
         shape = self._broadcast(loc=loc, scale=scale, concentration=concentration)
         super().__init__(shape, validate_args=validate_args)
 

@@ -1,4 +1,5 @@
 """The geometric distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -12,8 +13,10 @@ from .utils import broadcast_all
 
 __all__ = ["Geometric"]
 
-NOT_POSITIVE = ("Expected parameter probs ({kind} of shape {shape}) of distribution {of} to be "
-                "positive but found invalid values:\n{value}")
+NOT_POSITIVE = (
+    "Expected parameter probs ({kind} of shape {shape}) of distribution {of} to be "
+    "positive but found invalid values:\n{value}"
+)
 
 
 class Geometric(ProbsOrLogits, Distribution):
@@ -26,16 +29,23 @@ class Geometric(ProbsOrLogits, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_param(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
         if self._validate_args and probs is not None:
             require(constraints.positive, self.probs, type(self).__name__, self._not_positive)
 
     def _not_positive(self, value) -> ValueError:
-        return ValueError(NOT_POSITIVE.format(kind=type(value).__name__, shape=tuple(value.shape),
-                                              of=repr(self), value=value[value <= 0]))
+        return ValueError(
+            NOT_POSITIVE.format(
+                kind=type(value).__name__, shape=tuple(value.shape), of=repr(self), value=value[value <= 0]
+            )
+        )
 
     mean = property(lambda self: 1.0 / self.probs - 1.0)
     mode = property(lambda self: torch.zeros_like(self.probs))

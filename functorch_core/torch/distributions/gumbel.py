@@ -1,4 +1,5 @@
 """The Gumbel distribution."""
+
 from __future__ import annotations
 
 import math
@@ -25,8 +26,7 @@ class Gumbel(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self._broadcast(loc=loc, scale=scale)
         limits = torch.finfo(self.loc.dtype)
         low, high = limits.tiny, 1 - limits.eps
@@ -34,8 +34,12 @@ class Gumbel(TransformedDistribution):
             low, high = torch.full_like(self.loc, low), torch.full_like(self.loc, high)
         base = Uniform(low, high, validate_args=validate_args)
         one = torch.ones_like(self.scale)
-        transforms = [ExpTransform().inv, AffineTransform(loc=0, scale=-one), ExpTransform().inv,
-                      AffineTransform(loc=loc, scale=-self.scale)]
+        transforms = [
+            ExpTransform().inv,
+            AffineTransform(loc=0, scale=-one),
+            ExpTransform().inv,
+            AffineTransform(loc=loc, scale=-self.scale),
+        ]
         super().__init__(base, transforms, validate_args=validate_args)
 
     @checked

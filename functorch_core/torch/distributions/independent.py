@@ -1,4 +1,5 @@
 """Batch dimensions taken for event dimensions."""
+
 from __future__ import annotations
 
 from typing import Generic, TypeVar
@@ -25,13 +26,14 @@ class Independent(Distribution, Generic[D]):
 
     arg_constraints: dict[str, constraints.Constraint] = {}
 
-    def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: D, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
         n_batch = len(base_distribution.batch_shape)
         if reinterpreted_batch_ndims > n_batch:
-            raise ValueError("Expected reinterpreted_batch_ndims <= "
-                             "len(base_distribution.batch_shape), actual "
-                             f"{reinterpreted_batch_ndims} vs {n_batch}")
+            raise ValueError(
+                "Expected reinterpreted_batch_ndims <= "
+                "len(base_distribution.batch_shape), actual "
+                f"{reinterpreted_batch_ndims} vs {n_batch}"
+            )
         shape = base_distribution.batch_shape + base_distribution.event_shape
         split = n_batch - reinterpreted_batch_ndims
         self.base_dist = base_distribution

@@ -1,4 +1,5 @@
 """The inverse gamma distribution."""
+
 from __future__ import annotations
 
 import math
@@ -24,8 +25,7 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, concentration: Tensor | float, rate: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         inverse = PowerTransform(-torch.ones((), dtype=base.rate.dtype, device=base.rate.device))
         super().__init__(base, inverse, validate_args=validate_args)

@@ -5,6 +5,7 @@ terms of means of p (of x, its square, its logarithm, its exponential), which ar
 each p: the divergence is -entropy(p) - E_p[log q(x)], and infinite where p has values that q has
 not.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -59,6 +60,7 @@ def register_kl(type_p, type_q):
         _KL_REGISTRY[type_p, type_q] = function
         _KL_MEMOIZE.clear()
         return function
+
     return decorator
 
 
@@ -73,11 +75,14 @@ def _dispatch_kl(type_p: type, type_q: type) -> Callable:
 
     def far(pair):
         return type_p.__mro__.index(pair[0]), type_q.__mro__.index(pair[1])
+
     by_p, by_q = min(matches, key=far), min(matches, key=lambda pair: far(pair)[::-1])
     if _KL_REGISTRY[by_p] is not _KL_REGISTRY[by_q]:
-        warnings.warn(AMBIGUOUS.format(p=type_p.__name__, q=type_q.__name__,
-                                       left=by_p[0].__name__, right=by_q[1].__name__),
-                      RuntimeWarning, stacklevel=3)
+        warnings.warn(
+            AMBIGUOUS.format(p=type_p.__name__, q=type_q.__name__, left=by_p[0].__name__, right=by_q[1].__name__),
+            RuntimeWarning,
+            stacklevel=3,
+        )
     return _KL_REGISTRY[by_p]
 
 
@@ -93,8 +98,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> torch.Tensor:
     if function is None:
         function = _KL_MEMOIZE[pair] = _dispatch_kl(*pair)
     if function is NotImplemented:
-        raise NotImplementedError("No KL(p || q) is implemented for p type "
-                                  f"{pair[0].__name__} and q type {pair[1].__name__}")
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {pair[0].__name__} and q type {pair[1].__name__}"
+        )
     return function(p, q)
 
 
@@ -137,18 +143,25 @@ def _kl_exponential_exponential(p, q):
 
 @_within(Gamma)
 def _kl_gamma_gamma(p, q):
-    return (q.concentration * (p.rate / q.rate).log()
-            + torch.lgamma(q.concentration) - torch.lgamma(p.concentration)
-            + (p.concentration - q.concentration) * torch.digamma(p.concentration)
-            + (q.rate - p.rate) * (p.concentration / p.rate))
+    return (
+        q.concentration * (p.rate / q.rate).log()
+        + torch.lgamma(q.concentration)
+        - torch.lgamma(p.concentration)
+        + (p.concentration - q.concentration) * torch.digamma(p.concentration)
+        + (q.rate - p.rate) * (p.concentration / p.rate)
+    )
 
 
 @_within(Dirichlet)
 def _kl_dirichlet_dirichlet(p, q):
     a, b = p.concentration, q.concentration
     means = torch.digamma(a) - torch.digamma(a.sum(-1, keepdim=True))  # of log x
-    return (torch.lgamma(a.sum(-1)) - torch.lgamma(b.sum(-1))
-            - (torch.lgamma(a) - torch.lgamma(b)).sum(-1) + ((a - b) * means).sum(-1))
+    return (
+        torch.lgamma(a.sum(-1))
+        - torch.lgamma(b.sum(-1))
+        - (torch.lgamma(a) - torch.lgamma(b)).sum(-1)
+        + ((a - b) * means).sum(-1)
+    )
 
 
 @_within(Beta)
@@ -176,8 +189,7 @@ def _kl_continuous_bernoulli_continuous_bernoulli(p, q):
 @_within(Binomial)
 def _kl_binomial_binomial(p, q):
     if (p.total_count < q.total_count).any():
-        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not "
-                                  "implemented")
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     one = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
     return (p.total_count * one).masked_fill(p.total_count > q.total_count, math.inf)
 
@@ -222,8 +234,9 @@ def _kl_cauchy_cauchy(p, q):
 def _normal_normal(p, q):
     """(log det Q / det P + tr(Q^-1 P) + |q.loc - p.loc|^2 in Q^-1 - n) / 2, of covariances P, Q."""
     if p.event_shape != q.event_shape:
-        raise ValueError("KL-divergence between two Multivariate Normals with different event "
-                         "shapes cannot be computed")
+        raise ValueError(
+            "KL-divergence between two Multivariate Normals with different event shapes cannot be computed"
+        )
     trace = sum(_inverse_norm(q, root) for root in _roots(p))
     distance = _inverse_norm(q, (q.loc - p.loc).unsqueeze(-1))
     return 0.5 * (_log_det(q) - _log_det(p) + trace + distance - p.event_shape[0])
@@ -248,9 +261,11 @@ def _log_det(d):
 
 def _inverse_norm(d, matrix):
     """tr(A^T C^-1 A) of a matrix A [..., n, k] and the covariance C."""
+
     def squares(factor, columns):
         solved = torch.linalg.solve_triangular(factor, columns, upper=False)
         return solved.pow(2).sum((-2, -1))
+
     if isinstance(d, MultivariateNormal):
         return squares(d._unbroadcasted_scale_tril, matrix)
     scaled = matrix / d._unbroadcasted_cov_diag.unsqueeze(-1)
@@ -265,8 +280,10 @@ def _inverse_norm(d, matrix):
 def _kl_expfamily_expfamily(p, q):
     """The Bregman divergence of the log normalizers."""
     if type(p) is not type(q):
-        raise NotImplementedError("The cross KL-divergence between different exponential families "
-                                  "cannot be computed using Bregman divergences")
+        raise NotImplementedError(
+            "The cross KL-divergence between different exponential families "
+            "cannot be computed using Bregman divergences"
+        )
     with torch.enable_grad():
         natural = [x.detach().requires_grad_() for x in p._natural_params]
         normalizer = p._log_normalizer(*natural)
@@ -309,8 +326,7 @@ def _range(d):
 def _mean_log(p):
     """E log x."""
     if isinstance(p, Beta):
-        return torch.digamma(p.concentration1) - torch.digamma(
-            p.concentration1 + p.concentration0)
+        return torch.digamma(p.concentration1) - torch.digamma(p.concentration1 + p.concentration0)
     if isinstance(p, Gamma):
         return torch.digamma(p.concentration) - p.rate.log()
     if isinstance(p, Exponential):
@@ -323,8 +339,7 @@ def _mean_log(p):
 def _mean_log_rest(p):
     """E log(1 - x)."""
     if isinstance(p, Beta):
-        return torch.digamma(p.concentration0) - torch.digamma(
-            p.concentration1 + p.concentration0)
+        return torch.digamma(p.concentration0) - torch.digamma(p.concentration1 + p.concentration0)
     return _mean_log_between(1 - p.high, 1 - p.low)
 
 
@@ -402,10 +417,18 @@ def _in_uniform(p, q):
     return -torch.log(q.high - q.low)
 
 
-_CROSS_ENTROPY = {Beta: _in_beta, ContinuousBernoulli: _in_continuous_bernoulli,
-                  Exponential: _in_exponential, Gamma: _in_gamma, Gumbel: _in_gumbel,
-                  Laplace: _in_laplace, Normal: _in_normal, Pareto: _in_pareto,
-                  Poisson: _in_poisson, Uniform: _in_uniform}
+_CROSS_ENTROPY = {
+    Beta: _in_beta,
+    ContinuousBernoulli: _in_continuous_bernoulli,
+    Exponential: _in_exponential,
+    Gamma: _in_gamma,
+    Gumbel: _in_gumbel,
+    Laplace: _in_laplace,
+    Normal: _in_normal,
+    Pareto: _in_pareto,
+    Poisson: _in_poisson,
+    Uniform: _in_uniform,
+}
 
 
 def _between(p, q):
@@ -438,9 +461,15 @@ _FINITE = {
 _BOUNDED = (Beta, ContinuousBernoulli, Uniform)
 _ON_A_SIDE = (*_BOUNDED, Exponential, Gamma, Pareto)
 _INFINITE = {
-    Beta: (Pareto,), ContinuousBernoulli: (Pareto,), Poisson: (Bernoulli, Binomial),
-    Exponential: (*_BOUNDED, Pareto), Gamma: (*_BOUNDED, Pareto), Pareto: _BOUNDED,
-    Gumbel: _ON_A_SIDE, Laplace: _ON_A_SIDE, Normal: _ON_A_SIDE,
+    Beta: (Pareto,),
+    ContinuousBernoulli: (Pareto,),
+    Poisson: (Bernoulli, Binomial),
+    Exponential: (*_BOUNDED, Pareto),
+    Gamma: (*_BOUNDED, Pareto),
+    Pareto: _BOUNDED,
+    Gumbel: _ON_A_SIDE,
+    Laplace: _ON_A_SIDE,
+    Normal: _ON_A_SIDE,
 }
 for _table, _function in ((_FINITE, _between), (_INFINITE, _infinite)):
     for _p, _families in _table.items():
@@ -450,6 +479,8 @@ for _table, _function in ((_FINITE, _between), (_INFINITE, _infinite)):
 
 def _add_kl_info():
     """Name the registered pairs in the documentation of kl_divergence."""
-    pairs = "\n".join(f"    - {p.__name__} and {q.__name__}" for p, q in sorted(
-        _KL_REGISTRY, key=lambda pair: (pair[0].__name__, pair[1].__name__)))
+    pairs = "\n".join(
+        f"    - {p.__name__} and {q.__name__}"
+        for p, q in sorted(_KL_REGISTRY, key=lambda pair: (pair[0].__name__, pair[1].__name__))
+    )
     kl_divergence.__doc__ += f"\n    Divergences are there between:\n\n{pairs}\n    "

@@ -1,4 +1,5 @@
 """The Kumaraswamy distribution."""
+
 from __future__ import annotations
 
 import math
@@ -21,19 +22,21 @@ class Kumaraswamy(TransformedDistribution):
     tensor(0.2500)
     """
 
-    arg_constraints = {"concentration1": constraints.positive,
-                       "concentration0": constraints.positive}
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
+    ) -> None:
         self._broadcast(concentration1=concentration1, concentration0=concentration0)
         zero = torch.zeros_like(self.concentration0)
         base = Uniform(zero, zero + 1, validate_args=validate_args)
-        transforms = [PowerTransform(self.concentration0.reciprocal()),
-                      AffineTransform(loc=1.0, scale=-1.0),
-                      PowerTransform(self.concentration1.reciprocal())]
+        transforms = [
+            PowerTransform(self.concentration0.reciprocal()),
+            AffineTransform(loc=1.0, scale=-1.0),
+            PowerTransform(self.concentration1.reciprocal()),
+        ]
         super().__init__(base, transforms, validate_args=validate_args)
 
     def _moment(self, n: int) -> Tensor:
@@ -48,8 +51,7 @@ class Kumaraswamy(TransformedDistribution):
     def mode(self) -> Tensor:
         """((c1 - 1) / (c1 c0 - 1))**(1 / c1), NaN where a concentration is below 1."""
         a, b = self.concentration1, self.concentration0
-        log_mode = (torch.log1p(-a.reciprocal()) - torch.log1p(-(a * b).reciprocal())
-                    - b.log()) / a
+        log_mode = (torch.log1p(-a.reciprocal()) - torch.log1p(-(a * b).reciprocal()) - b.log()) / a
         return log_mode.exp().masked_fill((a < 1) | (b < 1), math.nan)
 
     def entropy(self) -> Tensor:

@@ -1,4 +1,5 @@
 """The Laplace distribution."""
+
 from __future__ import annotations
 
 import math
@@ -22,8 +23,7 @@ class Laplace(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(loc=loc, scale=scale)
         super().__init__(shape, validate_args=validate_args)
 

@@ -1,4 +1,5 @@
 """The multivariate normal distribution of a covariance of low rank plus a diagonal."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -23,8 +24,7 @@ def _batch_lowrank_logdet(factor: Tensor, diagonal: Tensor, capacitance_tril: Te
     return 2 * half_log_det(capacitance_tril) + diagonal.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(factor: Tensor, diagonal: Tensor, x: Tensor,
-                               capacitance_tril: Tensor) -> Tensor:
+def _batch_lowrank_mahalanobis(factor: Tensor, diagonal: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
     """x^T (W W^T + D)^-1 x, by the Woodbury identity."""
     projected = _batch_mv(factor.mT / diagonal.unsqueeze(-2), x)
     plain = (x.pow(2) / diagonal).sum(-1)
@@ -42,24 +42,23 @@ class LowRankMultivariateNormal(Distribution):
             [1., 2.]])
     """
 
-    arg_constraints = {"loc": constraints.real_vector,
-                       "cov_factor": constraints.independent(constraints.real, 2),
-                       "cov_diag": constraints.independent(constraints.positive, 1)}
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
     support = constraints.real_vector
     has_rsample = True
     _kept = ("_capacitance_tril",)
 
-    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         event_shape = loc.shape[-1:]
         if cov_factor.dim() < 2:
-            raise ValueError("cov_factor must be at least two-dimensional, with optional leading "
-                             "batch dimensions")
+            raise ValueError("cov_factor must be at least two-dimensional, with optional leading batch dimensions")
         if cov_factor.shape[-2:-1] != event_shape:
-            raise ValueError("cov_factor must be a batch of matrices with shape "
-                             f"{event_shape[0]} x m")
+            raise ValueError(f"cov_factor must be a batch of matrices with shape {event_shape[0]} x m")
         if cov_diag.shape[-1:] != event_shape:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {event_shape}")
         batch_shape = _common_batch(loc, cov_factor, cov_diag)
@@ -95,8 +94,7 @@ class LowRankMultivariateNormal(Distribution):
     def covariance_matrix(self) -> Tensor:
         """W W^T + D."""
         factor = self._unbroadcasted_cov_factor
-        return self._as_matrix(torch.matmul(factor, factor.mT)
-                               + torch.diag_embed(self._unbroadcasted_cov_diag))
+        return self._as_matrix(torch.matmul(factor, factor.mT) + torch.diag_embed(self._unbroadcasted_cov_diag))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
@@ -112,19 +110,19 @@ class LowRankMultivariateNormal(Distribution):
         like = {"dtype": self.loc.dtype, "device": self.loc.device}
         short = _standard_normal((*shape[:-1], self.cov_factor.shape[-1]), **like)
         long = _standard_normal(shape, **like)
-        return (self.loc + _batch_mv(self._unbroadcasted_cov_factor, short)
-                + self._unbroadcasted_cov_diag.sqrt() * long)
+        return self.loc + _batch_mv(self._unbroadcasted_cov_factor, short) + self._unbroadcasted_cov_diag.sqrt() * long
 
     def _log_det(self) -> Tensor:
-        return _batch_lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
-                                     self._capacitance_tril)
+        return _batch_lowrank_logdet(
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, self._capacitance_tril
+        )
 
     @checked
     def log_prob(self, value: Tensor) -> Tensor:
         """-(n log(2 pi) + (x - loc)^T C^-1 (x - loc) + log det C) / 2."""
         distance = _batch_lowrank_mahalanobis(
-            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, value - self.loc,
-            self._capacitance_tril)
+            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, value - self.loc, self._capacitance_tril
+        )
         return -0.5 * (self._event_shape[0] * LOG_TAU + self._log_det() + distance)
 
     def entropy(self) -> Tensor:
@@ -137,5 +135,6 @@ def _common_batch(loc, cov_factor, cov_diag) -> torch.Size:
     try:
         return torch.broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
     except RuntimeError as error:
-        raise ValueError(f"Incompatible batch shapes: loc {loc.shape}, cov_factor "
-                         f"{cov_factor.shape}, cov_diag {cov_diag.shape}") from error
+        raise ValueError(
+            f"Incompatible batch shapes: loc {loc.shape}, cov_factor {cov_factor.shape}, cov_diag {cov_diag.shape}"
+        ) from error

@@ -1,4 +1,5 @@
 """Mixtures of distributions of one family."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -24,16 +25,16 @@ class MixtureSameFamily(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     has_rsample = False
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
+    ) -> None:
         _check(mixture_distribution, component_distribution)
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
         self._num_component = component_distribution.batch_shape[-1]
         event_shape = component_distribution.event_shape
         self._event_ndims = len(event_shape)
-        super().__init__(component_distribution.batch_shape[:-1], event_shape,
-                         validate_args=validate_args)
+        super().__init__(component_distribution.batch_shape[:-1], event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         """The mixture with its batch dimensions expanded."""
@@ -97,23 +98,23 @@ class MixtureSameFamily(Distribution):
             return torch.gather(drawn, dim, index).squeeze(dim)
 
     def __repr__(self):
-        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  " \
-               f"{self.component_distribution})"
+        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"
 
 
 def _check(mixture, component):
     if not isinstance(mixture, Categorical):
-        raise ValueError(" The Mixture distribution needs to be an  instance of "
-                         "torch.distributions.Categorical")
+        raise ValueError(" The Mixture distribution needs to be an  instance of torch.distributions.Categorical")
     if not isinstance(component, Distribution):
-        raise ValueError("The Component distribution needs to be an instance of "
-                         "torch.distributions.Distribution")
+        raise ValueError("The Component distribution needs to be an instance of torch.distributions.Distribution")
     ours, theirs = mixture.batch_shape, component.batch_shape[:-1]
     for a, b in zip(reversed(ours), reversed(theirs)):
         if a != 1 and b != 1 and a != b:
-            raise ValueError(f"`mixture_distribution.batch_shape` ({ours}) is not compatible with "
-                             f"`component_distribution.batch_shape`({theirs})")
+            raise ValueError(
+                f"`mixture_distribution.batch_shape` ({ours}) is not compatible with "
+                f"`component_distribution.batch_shape`({theirs})"
+            )
     n, found = mixture.logits.shape[-1], component.batch_shape[-1]
     if n != found:
-        raise ValueError(f"`mixture_distribution component` ({n}) does not equal "
-                         f"`component_distribution.batch_shape[-1]` ({found})")
+        raise ValueError(
+            f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` ({found})"
+        )

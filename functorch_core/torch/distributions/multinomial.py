@@ -1,4 +1,5 @@
 """The multinomial distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -23,15 +24,19 @@ class Multinomial(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int
 
-    def __init__(self, total_count: int = 1, probs: Tensor | None = None,
-                 logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        total_count: int = 1,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
         self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
-                         validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)
@@ -52,8 +57,7 @@ class Multinomial(Distribution):
         sample_shape = torch.Size(sample_shape)
         drawn = self._categorical.sample(torch.Size((self.total_count,)) + sample_shape)
         drawn = drawn.movedim(0, -1)
-        counts = torch.zeros(self._extended_shape(sample_shape), dtype=torch.int64,
-                             device=drawn.device)
+        counts = torch.zeros(self._extended_shape(sample_shape), dtype=torch.int64, device=drawn.device)
         return counts.scatter_add(-1, drawn, torch.ones_like(drawn)).type_as(self.probs)
 
     def entropy(self) -> Tensor:

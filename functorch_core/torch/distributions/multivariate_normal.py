@@ -1,4 +1,5 @@
 """The multivariate normal distribution."""
+
 from __future__ import annotations
 
 import math
@@ -11,8 +12,7 @@ from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
-ONE_MATRIX = ("Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-              "specified.")
+ONE_MATRIX = "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
 LOG_TAU = math.log(2 * math.pi)
 
 
@@ -27,8 +27,8 @@ def _batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     Vectors in front of the factors' batch are columns of one solution: the factors are not copied.
     """
     batch = factor.shape[:-2]
-    if x.dim() - 1 > len(batch) and x.shape[x.dim() - 1 - len(batch):-1] == batch:
-        front = x.shape[:x.dim() - 1 - len(batch)]
+    if x.dim() - 1 > len(batch) and x.shape[x.dim() - 1 - len(batch) : -1] == batch:
+        front = x.shape[: x.dim() - 1 - len(batch)]
         columns = x.reshape((-1, *batch, x.shape[-1])).movedim(0, -1)
         solved = torch.linalg.solve_triangular(factor, columns, upper=False)
         return solved.pow(2).sum(-2).movedim(-1, 0).reshape((*front, *batch))
@@ -60,23 +60,29 @@ class MultivariateNormal(Distribution):
     tensor(-1.8379)
     """
 
-    arg_constraints = {"loc": constraints.real_vector,
-                       "covariance_matrix": constraints.positive_definite,
-                       "precision_matrix": constraints.positive_definite,
-                       "scale_tril": constraints.lower_cholesky}
+    arg_constraints = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Tensor, covariance_matrix: Tensor | None = None,
-                 precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         name, matrix = given_matrix(covariance_matrix, precision_matrix, scale_tril)
         if matrix.dim() < 2:
             what = "scale_tril matrix" if name == "scale_tril" else name
-            raise ValueError(f"{what} must be at least two-dimensional, with optional leading "
-                             "batch dimensions")
+            raise ValueError(f"{what} must be at least two-dimensional, with optional leading batch dimensions")
         batch_shape = torch.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
         self.loc = loc.expand((*batch_shape, -1))
@@ -129,11 +135,9 @@ class MultivariateNormal(Distribution):
         return (0.5 * self._event_shape[0] * (1 + LOG_TAU) + half).expand(self._batch_shape)
 
 
-def given_matrix(covariance_matrix, precision_matrix, scale_tril,
-                 error=ValueError) -> tuple[str, Tensor]:
+def given_matrix(covariance_matrix, precision_matrix, scale_tril, error=ValueError) -> tuple[str, Tensor]:
     """The name and value of the only matrix that is given; an error for none and for several."""
-    matrices = {"scale_tril": scale_tril, "covariance_matrix": covariance_matrix,
-                "precision_matrix": precision_matrix}
+    matrices = {"scale_tril": scale_tril, "covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix}
     given = [(name, matrix) for name, matrix in matrices.items() if matrix is not None]
     if len(given) != 1:
         raise error(ONE_MATRIX)

@@ -1,4 +1,5 @@
 """The negative binomial distribution."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -21,26 +22,31 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     tensor(2.)
     """
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0),
-                       "probs": constraints.half_open_interval(0.0, 1.0),
-                       "logits": constraints.real}
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count: Tensor | float, probs: Tensor | None = None,
-                 logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._set_param(probs, logits, total_count=total_count)
         super().__init__(self._param.size(), validate_args=validate_args)
 
     mean = property(lambda self: self.total_count * torch.exp(self.logits))
-    mode = property(lambda self: (
-        (self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
+    mode = property(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
     variance = property(lambda self: self.mean / torch.sigmoid(-self.logits))
 
     @lazy_property
     def _gamma(self) -> Gamma:
         """The distribution of the rates of which the counts are Poisson numbers."""
-        return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits),
-                     validate_args=False)
+        return Gamma(concentration=self.total_count, rate=torch.exp(-self.logits), validate_args=False)
 
     def sample(self, sample_shape=torch.Size()) -> Tensor:
         """Poisson numbers of gamma rates."""

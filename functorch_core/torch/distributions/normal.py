@@ -1,4 +1,5 @@
 """The normal distribution."""
+
 from __future__ import annotations
 
 import math
@@ -27,8 +28,7 @@ class Normal(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(loc=loc, scale=scale)
         super().__init__(shape, validate_args=validate_args)
 

@@ -1,4 +1,5 @@
 """The Pareto distribution."""
+
 from __future__ import annotations
 
 from .._tensor_base import Tensor
@@ -19,8 +20,7 @@ class Pareto(TransformedDistribution):
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
-    def __init__(self, scale: Tensor | float, alpha: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None) -> None:
         self._broadcast(scale=scale, alpha=alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
         transforms = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]

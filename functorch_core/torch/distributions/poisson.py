@@ -1,4 +1,5 @@
 """The Poisson distribution."""
+
 from __future__ import annotations
 
 from ... import torch

@@ -1,4 +1,5 @@
 """Relaxed Bernoulli distributions, with gradients."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -24,8 +25,13 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
     support = constraints.real
     _kept = ("temperature",)
 
-    def __init__(self, temperature: Tensor, probs: Tensor | float | None = None,
-                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self.temperature = temperature
         self._set_param(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
@@ -58,8 +64,13 @@ class RelaxedBernoulli(TransformedDistribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, temperature: Tensor, probs: Tensor | float | None = None,
-                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 

@@ -1,4 +1,5 @@
 """Relaxed one-hot vectors, with gradients."""
+
 from __future__ import annotations
 
 import math
@@ -28,12 +29,16 @@ class ExpRelaxedCategorical(Distribution):
     has_rsample = True
     _kept = ("temperature",)
 
-    def __init__(self, temperature: Tensor, probs: Tensor | None = None,
-                 logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
-                         validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     param_shape = property(lambda self: self._categorical.param_shape)
     logits = property(lambda self: self._categorical.logits)
@@ -71,8 +76,13 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, temperature: Tensor, probs: Tensor | None = None,
-                 logits: Tensor | None = None, validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        temperature: Tensor,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 

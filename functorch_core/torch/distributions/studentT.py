@@ -1,4 +1,5 @@
 """Student's t distribution."""
+
 from __future__ import annotations
 
 import math
@@ -20,13 +21,17 @@ class StudentT(Distribution):
     tensor(3.)
     """
 
-    arg_constraints = {"df": constraints.positive, "loc": constraints.real,
-                       "scale": constraints.positive}
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df: Tensor | float, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0,
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        df: Tensor | float,
+        loc: Tensor | float = 0.0,
+        scale: Tensor | float = 1.0,
+        validate_args: bool | None = None,
+    ) -> None:
         shape = self._broadcast(df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
         super().__init__(shape, validate_args=validate_args)
@@ -52,8 +57,13 @@ class StudentT(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """-(df + 1) / 2 log(1 + z**2 / df) less the logarithm of the constant."""
         z, df = (value - self.loc) / self.scale, self.df
-        constant = (self.scale.log() + 0.5 * df.log() + 0.5 * math.log(math.pi)
-                    + torch.lgamma(0.5 * df) - torch.lgamma(0.5 * (df + 1.0)))
+        constant = (
+            self.scale.log()
+            + 0.5 * df.log()
+            + 0.5 * math.log(math.pi)
+            + torch.lgamma(0.5 * df)
+            - torch.lgamma(0.5 * (df + 1.0))
+        )
         return -0.5 * (df + 1.0) * torch.log1p(z**2.0 / df) - constant
 
     def entropy(self) -> Tensor:
@@ -61,5 +71,4 @@ class StudentT(Distribution):
         df / 2 to (df + 1) / 2."""
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         log_beta = torch.lgamma(half) + math.lgamma(0.5) - torch.lgamma(more)
-        return (self.scale.log() + more * (torch.digamma(more) - torch.digamma(half))
-                + 0.5 * self.df.log() + log_beta)
+        return self.scale.log() + more * (torch.digamma(more) - torch.digamma(half)) + 0.5 * self.df.log() + log_beta

@@ -1,4 +1,5 @@
 """Distributions of transformed values."""
+
 from __future__ import annotations
 
 from ... import torch
@@ -23,20 +24,23 @@ class TransformedDistribution(Distribution):
 
     arg_constraints: dict[str, constraints.Constraint] = {}
 
-    def __init__(self, base_distribution: Distribution, transforms: Transform | list[Transform],
-                 validate_args: bool | None = None) -> None:
+    def __init__(
+        self,
+        base_distribution: Distribution,
+        transforms: Transform | list[Transform],
+        validate_args: bool | None = None,
+    ) -> None:
         self.transforms = _as_list(transforms)
         shape = base_distribution.batch_shape + base_distribution.event_shape
         base_dims = len(base_distribution.event_shape)
         transform = ComposeTransform(self.transforms)
         inner, outer = transform.domain.event_dim, transform.codomain.event_dim
         if len(shape) < inner:
-            raise ValueError("base_distribution needs to have shape with size at least "
-                             f"{inner}, but got {shape}.")
+            raise ValueError(f"base_distribution needs to have shape with size at least {inner}, but got {shape}.")
         forward = transform.forward_shape(shape)
         needed = transform.inverse_shape(forward)
         if shape != needed:  # the transforms' parameters have more batch dimensions
-            base_distribution = base_distribution.expand(needed[:len(needed) - base_dims])
+            base_distribution = base_distribution.expand(needed[: len(needed) - base_dims])
         if inner > base_dims:
             base_distribution = Independent(base_distribution, inner - base_dims)
         self.base_dist = base_distribution

@@ -9,6 +9,7 @@
 >>> t(torch.tensor(0.)), t.inv(torch.tensor(1.))
 (tensor(1.), tensor(0.))
 """
+
 from __future__ import annotations
 
 import functools
@@ -23,15 +24,30 @@ from ... import torch
 from ...nn.functional import logsigmoid, pad, softplus
 from .._tensor_base import Tensor
 from . import constraints
-from .utils import (
-    _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix)
+from .utils import _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
-    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform",
-    "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
-    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
-    "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform"]
+    "AbsTransform",
+    "AffineTransform",
+    "CatTransform",
+    "ComposeTransform",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "ExpTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "TanhTransform",
+    "Transform",
+    "identity_transform",
+]
 
 
 class Transform:
@@ -97,8 +113,12 @@ class Transform:
 
     def __eq__(self, other):
         names = self._known_fields()
-        return self is other or names is not None and type(other) is type(self) and all(
-            _equal(getattr(self, name), getattr(other, name)) for name in names)
+        return (
+            self is other
+            or names is not None
+            and type(other) is type(self)
+            and all(_equal(getattr(self, name), getattr(other, name)) for name in names)
+        )
 
     def __ne__(self, other):
         return not self == other
@@ -229,7 +249,7 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Tensor, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
-        self.exponent, = broadcast_all(exponent)
+        (self.exponent,) = broadcast_all(exponent)
 
     @lazy_property
     def sign(self):
@@ -295,7 +315,7 @@ class SoftplusTransform(_Increasing):
 class TanhTransform(_Increasing):
     """y = tanh(x); its inverse loses digits near 1, which a cache spares."""
 
-    codomain = constraints.interval(-1., 1.)
+    codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x):
         return x.tanh()
@@ -331,8 +351,7 @@ class AffineTransform(Transform):
     bijective = True
     _fields = ("loc", "scale", "_event_dim")
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0,
-                 cache_size: int = 0):
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
@@ -370,8 +389,7 @@ class AffineTransform(Transform):
 
     def forward_shape(self, shape):
         """Broadcast with loc and scale."""
-        return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()),
-                                      getattr(self.scale, "shape", ()))
+        return torch.broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
 
@@ -583,14 +601,14 @@ class ReshapeTransform(Transform):
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _call(self, x):
-        return x.reshape(x.shape[:x.dim() - len(self.in_shape)] + self.out_shape)
+        return x.reshape(x.shape[: x.dim() - len(self.in_shape)] + self.out_shape)
 
     def _inverse(self, y):
-        return y.reshape(y.shape[:y.dim() - len(self.out_shape)] + self.in_shape)
+        return y.reshape(y.shape[: y.dim() - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x, y):
         """0."""
-        return x.new_zeros(x.shape[:x.dim() - len(self.in_shape)])
+        return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     def forward_shape(self, shape):
         """The event's dimensions exchanged."""
@@ -614,8 +632,7 @@ class IndependentTransform(Transform):
 
     _fields = ("base_transform", "reinterpreted_batch_ndims")
 
-    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int,
-                 cache_size: int = 0):
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size=cache_size)
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
@@ -643,8 +660,7 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         """The base's, summed over the dimensions of an event."""
-        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y),
-                              self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self):
         return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
@@ -787,8 +803,9 @@ class CatTransform(_Joined):
 
     _fields = ("transforms", "dim", "lengths")
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0,
-                 lengths: Sequence[int] | None = None, cache_size: int = 0):
+    def __init__(
+        self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0
+    ):
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
 
@@ -847,8 +864,12 @@ class StackTransform(_Joined):
 
     def log_abs_det_jacobian(self, x, y):
         """The slices', stacked."""
-        return self._join([t.log_abs_det_jacobian(before, after) for t, before, after in zip(
-            self.transforms, self._pieces(x), self._pieces(y))])
+        return self._join(
+            [
+                t.log_abs_det_jacobian(before, after)
+                for t, before, after in zip(self.transforms, self._pieces(x), self._pieces(y))
+            ]
+        )
 
     @constraints.dependent_property
     def domain(self):

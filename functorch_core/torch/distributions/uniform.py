@@ -1,4 +1,5 @@
 """The uniform distribution."""
+
 from __future__ import annotations
 
 import math
@@ -20,8 +21,7 @@ class Uniform(Distribution):
 
     has_rsample = True
 
-    def __init__(self, low: Tensor | float, high: Tensor | float,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         shape = self._broadcast(low=low, high=high)
         super().__init__(shape, validate_args=validate_args)
 

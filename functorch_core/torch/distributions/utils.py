@@ -1,4 +1,5 @@
 """What distributions share: parameters of one shape, probabilities and logits, lazy properties."""
+
 from __future__ import annotations
 
 import functools
@@ -12,15 +13,21 @@ from ... import torch
 from .._ops.data import finish
 from .._tensor_base import Tensor
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
-           "tril_matrix_to_vec", "vec_to_tril_matrix"]
+__all__ = [
+    "broadcast_all",
+    "clamp_probs",
+    "lazy_property",
+    "logits_to_probs",
+    "probs_to_logits",
+    "tril_matrix_to_vec",
+    "vec_to_tril_matrix",
+]
 
 euler_constant = 0.57721566490153286060
 
 # ---- parameters ----------------------------------------------------------------------------------
 
-NO_OPERAND = ("Input arguments must all be instances of Number, torch.Tensor or objects "
-              "implementing __torch_function__.")
+NO_OPERAND = "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
 
 
 def is_tensor_like(x) -> bool:
@@ -37,8 +44,7 @@ def broadcast_all(*values) -> tuple[Tensor, ...]:
     if not all(isinstance(v, Number) or is_tensor_like(v) for v in values):
         raise ValueError(NO_OPERAND)
     tensors = [v for v in values if isinstance(v, Tensor)]
-    like = {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {
-        "dtype": torch.get_default_dtype()}
+    like = {"dtype": tensors[0].dtype, "device": tensors[0].device} if tensors else {"dtype": torch.get_default_dtype()}
     shape = tensors[0].shape if tensors else ()
     made = [v if is_tensor_like(v) else _filled(shape, v, **like) for v in values]
     if all(isinstance(v, Tensor) and v.shape == shape for v in made):
@@ -123,8 +129,9 @@ class _lazy_property_and_property(lazy_property, property):
 # ---- triangular matrices as vectors --------------------------------------------------------------
 
 OUTSIDE = "diag ({diag}) provided is outside [{low}, {high}]."
-NO_TRIANGLE = ("The size of last dimension is {n} which cannot be expressed as the lower "
-               "triangular part of a square D x D matrix.")
+NO_TRIANGLE = (
+    "The size of last dimension is {n} which cannot be expressed as the lower triangular part of a square D x D matrix."
+)
 
 
 def _lower_mask(n: int, diag: int, device) -> Tensor:

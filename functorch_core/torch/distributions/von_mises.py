@@ -1,4 +1,5 @@
 """The von Mises distribution."""
+
 from __future__ import annotations
 
 import math
@@ -34,8 +35,7 @@ class VonMises(Distribution):
     support = constraints.real
     has_rsample = False
 
-    def __init__(self, loc: Tensor, concentration: Tensor,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, concentration: Tensor, validate_args: bool | None = None) -> None:
         shape = self._broadcast(loc=loc, concentration=concentration)
         super().__init__(shape, torch.Size(), validate_args=validate_args)
 

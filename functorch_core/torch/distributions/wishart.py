@@ -1,4 +1,5 @@
 """The Wishart distribution."""
+
 from __future__ import annotations
 
 import math
@@ -15,8 +16,7 @@ from .utils import lazy_property
 
 __all__ = ["Wishart"]
 
-LOW_DF = ("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < "
-          "ndim.")
+LOW_DF = "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim."
 TRIES = 10
 
 
@@ -39,14 +39,17 @@ class Wishart(ExponentialFamily):
     has_rsample = True
     _mean_carrier_measure = 0
 
-    def __init__(self, df: Tensor | float, covariance_matrix: Tensor | None = None,
-                 precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None,
-                 validate_args: bool | None = None) -> None:
-        name, matrix = given_matrix(covariance_matrix, precision_matrix, scale_tril,
-                                    error=AssertionError)
+    def __init__(
+        self,
+        df: Tensor | float,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        name, matrix = given_matrix(covariance_matrix, precision_matrix, scale_tril, error=AssertionError)
         if matrix.dim() < 2:
-            raise ValueError("scale_tril must be at least two-dimensional, with optional leading "
-                             "batch dimensions")
+            raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         df = torch.as_tensor(df, dtype=matrix.dtype, device=matrix.device)
         batch_shape = torch.broadcast_shapes(matrix.shape[:-2], df.shape)
         event_shape = matrix.shape[-2:]
@@ -67,10 +70,12 @@ class Wishart(ExponentialFamily):
     @property
     def arg_constraints(self):
         """df above n - 1."""
-        return {"covariance_matrix": constraints.positive_definite,
-                "precision_matrix": constraints.positive_definite,
-                "scale_tril": constraints.lower_cholesky,
-                "df": constraints.greater_than(self._event_shape[-1] - 1)}
+        return {
+            "covariance_matrix": constraints.positive_definite,
+            "precision_matrix": constraints.positive_definite,
+            "scale_tril": constraints.lower_cholesky,
+            "df": constraints.greater_than(self._event_shape[-1] - 1),
+        }
 
     def _expanded_matrix(self, matrix) -> Tensor:
         return matrix.expand((*self._batch_shape, *self._event_shape))
@@ -108,8 +113,7 @@ class Wishart(ExponentialFamily):
         """df (C_ij**2 + C_ii C_jj)."""
         diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
         outer = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
-        return self.df.reshape((*self._batch_shape, 1, 1)) * (
-            self.covariance_matrix.pow(2) + outer)
+        return self.df.reshape((*self._batch_shape, 1, 1)) * (self.covariance_matrix.pow(2) + outer)
 
     def _bartlett_sampling(self, sample_shape=torch.Size()) -> Tensor:
         """(L A) (L A)^T, A lower triangular: chi numbers on the diagonal, normal ones below."""
@@ -148,15 +152,23 @@ class Wishart(ExponentialFamily):
         solved = torch.cholesky_solve(value, self._unbroadcasted_scale_tril)
         trace = solved.diagonal(dim1=-2, dim2=-1).sum(-1)
         half = half_log_det(self._unbroadcasted_scale_tril)
-        return (-df * (n * math.log(2) / 2 + half) - torch.mvlgamma(df / 2, p=n)
-                + (df - n - 1) / 2 * torch.linalg.slogdet(value).logabsdet - trace / 2)
+        return (
+            -df * (n * math.log(2) / 2 + half)
+            - torch.mvlgamma(df / 2, p=n)
+            + (df - n - 1) / 2 * torch.linalg.slogdet(value).logabsdet
+            - trace / 2
+        )
 
     def entropy(self) -> Tensor:
         """-log density, of the means of log det x and tr(C^-1 x) = df n."""
         n, df = self._event_shape[-1], self.df
         half = half_log_det(self._unbroadcasted_scale_tril)
-        return ((n + 1) * (n * math.log(2) / 2 + half) + torch.mvlgamma(df / 2, p=n)
-                - (df - n - 1) / 2 * _mvdigamma(df / 2, p=n) + df * n / 2)
+        return (
+            (n + 1) * (n * math.log(2) / 2 + half)
+            + torch.mvlgamma(df / 2, p=n)
+            - (df - n - 1) / 2 * _mvdigamma(df / 2, p=n)
+            + df * n / 2
+        )
 
     @property
     def _natural_params(self) -> tuple[Tensor, Tensor]:

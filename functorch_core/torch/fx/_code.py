@@ -1,4 +1,5 @@
 """The Python code of a graph."""
+
 from __future__ import annotations
 
 import typing
@@ -8,8 +9,7 @@ import functorch_core.torch as torch
 from .node import INPLACE, MAGIC, Node, _get_qualified_name, _type_repr, map_arg
 
 NOTHING = object()
-GENERICS = {list: typing.List, dict: typing.Dict, set: typing.Set, tuple: typing.Tuple,
-            frozenset: typing.FrozenSet}
+GENERICS = {list: typing.List, dict: typing.Dict, set: typing.Set, tuple: typing.Tuple, frozenset: typing.FrozenSet}
 
 
 def source(graph, root: str) -> tuple[str, dict]:
@@ -29,6 +29,7 @@ class _Writer:
 
     def __init__(self, graph, root: str):
         from .graph import BUILTINS, _Namespace
+
         self.graph, self.root, self.globals, self.builtins = graph, root, {}, BUILTINS
         self.namespace = _Namespace()
         for node in graph.nodes:  # names of globals differ from those of nodes
@@ -40,10 +41,12 @@ class _Writer:
         seen: set[Node] = set()
         found: dict[Node, list[Node]] = {}
         for node in reversed(self.graph.nodes):
+
             def use(n, user=node):
                 if n not in seen:
                     seen.add(n)
                     found.setdefault(user, []).append(n)
+
             map_arg(node.args, use)
             map_arg(node.kwargs, use)
         return found
@@ -142,8 +145,7 @@ class _Writer:
             return f"{self._global(origin, name)}[{inside}]"
         if isinstance(kind, type):
             return self._global(kind, _type_repr(kind))
-        return self._known(repr(kind)) if not repr(kind).startswith("typing.") else (
-            self._global(kind, repr(kind)))
+        return self._known(repr(kind)) if not repr(kind).startswith("typing.") else (self._global(kind, repr(kind)))
 
     def _global(self, thing, name: str | None = None) -> str:
         """The name by which the code calls a function or class."""

@@ -1,4 +1,5 @@
 """torch.fx symbolic tracing: a module called once with proxies, written down as a graph."""
+
 from __future__ import annotations
 
 import builtins
@@ -37,8 +38,7 @@ def wrap(fn_or_name):
     To be called where the module is executed, with the function or its name.
     """
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or "
-                           "string name")
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = inspect.currentframe().f_back
     if frame.f_code.co_name != "<module>":
@@ -57,10 +57,12 @@ class Tracer(TracerBase):
 
     __module__ = "torch.fx._symbolic_trace"
 
-    def __init__(self, autowrap_modules: tuple = (math,), autowrap_functions: tuple = (),
-                 param_shapes_constant: bool = False):
-        self._autowrap_functions = [f for module in autowrap_modules for f in vars(module).values()
-                                    if callable(f) and not isinstance(f, type)]
+    def __init__(
+        self, autowrap_modules: tuple = (math,), autowrap_functions: tuple = (), param_shapes_constant: bool = False
+    ):
+        self._autowrap_functions = [
+            f for module in autowrap_modules for f in vars(module).values() if callable(f) and not isinstance(f, type)
+        ]
         self._autowrap_functions += autowrap_functions
         self.param_shapes_constant = param_shapes_constant
         self.root: Module = Module()
@@ -95,10 +97,12 @@ class Tracer(TracerBase):
         for name, parameter in self.root.named_parameters():
             if parameter is attr_val:
                 if name not in parameter_proxy_cache:
-                    factory = None if not self.param_shapes_constant else (
-                        lambda node: ParameterProxy(self, node, name, attr_val))
-                    parameter_proxy_cache[name] = self.create_proxy(
-                        "get_attr", name, (), {}, proxy_factory_fn=factory)
+                    factory = (
+                        None
+                        if not self.param_shapes_constant
+                        else (lambda node: ParameterProxy(self, node, name, attr_val))
+                    )
+                    parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
                 return parameter_proxy_cache[name]
         return attr_val
 
@@ -142,8 +146,9 @@ class Tracer(TracerBase):
         try:
             with self._patched(function):
                 result = function(*args, **kwargs)
-                self.create_node("output", "output", (self.create_arg(result),), {},
-                                 type_expr=function.__annotations__.get("return"))
+                self.create_node(
+                    "output", "output", (self.create_arg(result),), {}, type_expr=function.__annotations__.get("return")
+                )
         finally:
             _tracing -= 1
         self.submodule_paths = None
@@ -159,8 +164,7 @@ class Tracer(TracerBase):
             if name in concrete:
                 value = concrete[name]
                 if not (value is None or isinstance(value, base_types)):
-                    raise NotImplementedError(MESSAGE.format(
-                        name="torch.fx: concrete_args of other than plain values"))
+                    raise NotImplementedError(MESSAGE.format(name="torch.fx: concrete_args of other than plain values"))
                 self._placeholder(parameter)  # stays an argument, whose value is not looked at
             else:
                 value = self._placeholder(parameter)
@@ -178,8 +182,13 @@ class Tracer(TracerBase):
         stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
         default = () if parameter.default is parameter.empty else (parameter.default,)
         kind = None if parameter.annotation is parameter.empty else parameter.annotation
-        return self.create_proxy("placeholder", stars.get(parameter.kind, "") + parameter.name,
-                                 default, {}, type_expr=kind if not isinstance(kind, str) else None)
+        return self.create_proxy(
+            "placeholder",
+            stars.get(parameter.kind, "") + parameter.name,
+            default,
+            {},
+            type_expr=kind if not isinstance(kind, str) else None,
+        )
 
     @contextlib.contextmanager
     def _patched(self, function: Callable):
@@ -194,6 +203,7 @@ class Tracer(TracerBase):
         @functools.wraps(get)
         def traced_get(module, name):
             return self.getattr(name, get(module, name), parameters)
+
         changes = _wrapped_functions(self._autowrap_functions, function)
         Module.__call__, Module.__getattr__ = traced_call, traced_get
         for names, name, original in changes:
@@ -225,8 +235,7 @@ def _wrapped_functions(functions: list, traced: Callable) -> list[tuple[dict, st
             changes.append((names, name, original))
     identities = {id(f) for f in functions}
     names = getattr(inspect.unwrap(traced), "__globals__", {})
-    changes += [(names, name, value) for name, value in list(names.items())
-                if id(value) in identities]
+    changes += [(names, name, value) for name, value in list(names.items()) if id(value) in identities]
     for f in functions:  # math.sqrt
         home = vars(sys.modules.get(getattr(f, "__module__", None), types.SimpleNamespace()))
         if isinstance(f, types.BuiltinFunctionType) and home.get(f.__name__) is f:
@@ -236,20 +245,21 @@ def _wrapped_functions(functions: list, traced: Callable) -> list[tuple[dict, st
 
 def _recording(original: Callable) -> Callable:
     """The function; a node of the call where an argument is a proxy."""
+
     @functools.wraps(original)
     def recording(*args, **kwargs):
         proxy = _find_proxy((args, kwargs))
         if proxy is None:
             return original(*args, **kwargs)
         return proxy.tracer.create_proxy("call_function", original, args, kwargs)
+
     return recording
 
 
 def _find_proxy(tree) -> Proxy | None:
     if isinstance(tree, Proxy):
         return tree
-    parts = tree if isinstance(tree, (tuple, list)) else (
-        tree.values() if isinstance(tree, dict) else ())
+    parts = tree if isinstance(tree, (tuple, list)) else (tree.values() if isinstance(tree, dict) else ())
     return next((p for p in map(_find_proxy, parts) if p is not None), None)
 
 

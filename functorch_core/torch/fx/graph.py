@@ -1,4 +1,5 @@
 """torch.fx.graph: a list of nodes, and the Python code that it stands for."""
+
 from __future__ import annotations
 
 import builtins
@@ -18,8 +19,7 @@ from .node import Node, Target, map_arg
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
 _NUMBERED = re.compile(r"(.*)_(\d+)$")
 # What code names without a module.
-BUILTINS = {"inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch,
-            "device": torch.device}
+BUILTINS = {"inf": math.inf, "nan": math.nan, "NoneType": type(None), "torch": torch, "device": torch.device}
 
 
 class PythonCode(NamedTuple):
@@ -45,8 +45,7 @@ class _Namespace:
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
         numbered = _NUMBERED.match(candidate)
-        base, number = (candidate, None) if numbered is None else (
-            numbered.group(1), int(numbered.group(2)))
+        base, number = (candidate, None) if numbered is None else (numbered.group(1), int(numbered.group(2)))
         if candidate in self._used_names or self._is_illegal(candidate, obj):
             number = number or self._counts[base]
             while candidate in self._used_names or self._is_illegal(candidate, obj):
@@ -138,12 +137,20 @@ class Graph:
 
     # ---- making nodes
 
-    def create_node(self, op: str, target: Target, args: tuple | None = None,
-                    kwargs: dict | None = None, name: str | None = None, type_expr=None) -> Node:
+    def create_node(
+        self,
+        op: str,
+        target: Target,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        name: str | None = None,
+        type_expr=None,
+    ) -> Node:
         """A new node at the place of insertion."""
         candidate = name if name is not None else self._target_to_str(target)
-        node = Node(self, self._graph_namespace.create_name(candidate, None), op, target,
-                    args or (), kwargs or {}, type_expr)
+        node = Node(
+            self, self._graph_namespace.create_name(candidate, None), op, target, args or (), kwargs or {}, type_expr
+        )
         self._graph_namespace._obj_to_name[node] = node.name
         self._insert(node)
         self._len += 1
@@ -158,18 +165,26 @@ class Graph:
         """An attribute of the module, 'layer.weight'."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
-    def call_function(self, the_function: Callable, args: tuple | None = None,
-                      kwargs: dict | None = None, type_expr=None, name: str | None = None) -> Node:
+    def call_function(
+        self,
+        the_function: Callable,
+        args: tuple | None = None,
+        kwargs: dict | None = None,
+        type_expr=None,
+        name: str | None = None,
+    ) -> Node:
         """The call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
-    def call_method(self, method_name: str, args: tuple | None = None, kwargs: dict | None = None,
-                    type_expr=None) -> Node:
+    def call_method(
+        self, method_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr=None
+    ) -> Node:
         """The call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
-    def call_module(self, module_name: str, args: tuple | None = None, kwargs: dict | None = None,
-                    type_expr=None) -> Node:
+    def call_module(
+        self, module_name: str, args: tuple | None = None, kwargs: dict | None = None, type_expr=None
+    ) -> Node:
         """The call of a submodule."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
@@ -228,8 +243,10 @@ class Graph:
     def erase_node(self, to_erase: Node):
         """Take a node that nobody uses out of the graph."""
         if to_erase.users:
-            raise RuntimeError(f"Tried to erase Node {to_erase} but it still had "
-                               f"{len(to_erase.users)} users in the graph: {to_erase.users}!")
+            raise RuntimeError(
+                f"Tried to erase Node {to_erase} but it still had "
+                f"{len(to_erase.users)} users in the graph: {to_erase.users}!"
+            )
         if to_erase.graph is not self:
             raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
         to_erase._remove_from_list()
@@ -277,9 +294,11 @@ class Graph:
                 raise RuntimeError(f"Node '{node}' does not belong to this Graph")
             for used in node.all_input_nodes:
                 if used not in seen:
-                    raise RuntimeError(f"Argument '{used}' of Node '{node}' was used before it has "
-                                       "been defined! Please check that Nodes in the graph are "
-                                       f"topologically ordered\n{self}")
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' was used before it has "
+                        "been defined! Please check that Nodes in the graph are "
+                        f"topologically ordered\n{self}"
+                    )
             if node.name in names:
                 raise RuntimeError(f"Node redefined name {node.name}!")
             seen.add(node)
@@ -292,9 +311,11 @@ class Graph:
                 found = self.owning_module
                 for part in node.target.split("."):
                     if not hasattr(found, part):
-                        raise RuntimeError(f"Node {node} target {node.target} references "
-                                           f"nonexistent attribute {part} of "
-                                           f"{type(found).__name__}")
+                        raise RuntimeError(
+                            f"Node {node} target {node.target} references "
+                            f"nonexistent attribute {part} of "
+                            f"{type(found).__name__}"
+                        )
                     found = getattr(found, part)
 
     # ---- text
@@ -313,10 +334,10 @@ class Graph:
         try:
             from tabulate import tabulate
         except ImportError:
-            print("`print_tabular` relies on the library `tabulate`, which could not be found on "
-                  "this machine. Run `pip install tabulate` to install the library.")
+            print(
+                "`print_tabular` relies on the library `tabulate`, which could not be found on "
+                "this machine. Run `pip install tabulate` to install the library."
+            )
             raise
         rows = [[n.op, n.name, n.target, n.args, n.kwargs] for n in self.nodes]
         print(tabulate(rows, headers=["opcode", "name", "target", "args", "kwargs"]))
-
-

@@ -1,4 +1,5 @@
 """torch.fx.graph_module: a module whose forward is made from a graph."""
+
 from __future__ import annotations
 
 import copy
@@ -41,8 +42,7 @@ class GraphModule(Module):
             if base.__qualname__.partition(".")[2] != "GraphModuleImpl":
                 cls = base
                 break
-        return super().__new__(type("GraphModuleImpl", (cls,), {
-            "__qualname__": f"{cls.__name__}.GraphModuleImpl"}))
+        return super().__new__(type("GraphModuleImpl", (cls,), {"__qualname__": f"{cls.__name__}.GraphModuleImpl"}))
 
     def __init__(self, root, graph: Graph, class_name: str = "GraphModule"):
         super().__init__()
@@ -64,8 +64,9 @@ class GraphModule(Module):
         """Attributes from a dict of qualified names."""
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module") and node.target not in root:
-                raise RuntimeError(f"Node {node} referenced target {node.target} but that target "
-                                   "was not provided in ``root``!")
+                raise RuntimeError(
+                    f"Node {node} referenced target {node.target} but that target was not provided in ``root``!"
+                )
         used = {n.target for n in graph.nodes if n.op in ("get_attr", "call_module")}
         for target in sorted(used, key=lambda t: t.count(".")):
             _assign_attribute(root[target], self, target)
@@ -146,9 +147,11 @@ class GraphModule(Module):
 
     def __deepcopy__(self, memo):
         made = self.__class__.__new__(self.__class__)
-        made.__init__(_Attributes({k: copy.deepcopy(v, memo) for k, v in vars(self).items()
-                                   if k != "_graph"}), copy.deepcopy(self._graph, memo),
-                      self.__class__.__name__)
+        made.__init__(
+            _Attributes({k: copy.deepcopy(v, memo) for k, v in vars(self).items() if k != "_graph"}),
+            copy.deepcopy(self._graph, memo),
+            self.__class__.__name__,
+        )
         made.training = self.training
         made.meta = dict(self.meta)
         return made
@@ -162,13 +165,11 @@ class GraphModule(Module):
 
     def to_folder(self, folder, module_name: str = "FxModule"):
         """NotImplementedError: no file is written; `code` is the text."""
-        raise NotImplementedError(MESSAGE.format(name="torch.fx.GraphModule.to_folder") +
-                                  f" (for {Path(folder)})")
+        raise NotImplementedError(MESSAGE.format(name="torch.fx.GraphModule.to_folder") + f" (for {Path(folder)})")
 
     def print_readable(self, print_output: bool = True, **options) -> str:
         """Print the code as that of a class; the text."""
-        code = "\n".join(f"    {line}" if line.strip() else line
-                         for line in self._code.strip("\n").splitlines())
+        code = "\n".join(f"    {line}" if line.strip() else line for line in self._code.strip("\n").splitlines())
         text = f"class {self.__class__.__name__}(torch.nn.Module):\n{code}\n"
         if print_output:
             print(text)
@@ -193,9 +194,9 @@ def _from_code(state: dict, code: str, name: str) -> GraphModule:
     class Leaves(Tracer):
         def is_leaf_module(self, m, module_qualified_name):
             return True
+
     root = _Attributes(state)
-    names = {"torch": torch, "device": torch.device, "inf": float("inf"), "nan": float("nan"),
-             "NoneType": type(None)}
+    names = {"torch": torch, "device": torch.device, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
     exec(compile(code, "<pickled graph module>", "exec"), names)
     with warnings.catch_warnings():
         type(root).forward, before = names["forward"], type(root).forward

@@ -1,11 +1,14 @@
 """torch.fx.immutable_collections: the lists and dicts among a node's arguments."""
+
 from __future__ import annotations
 
 from ..utils._pytree import register_pytree_node
 
-NO_CHANGE = ("'{}' object does not support mutation. If you are attempting to modify the kwargs or "
-             "args of a torch.fx.Node object, instead create a new copy of it and assign the copy "
-             "to the node: new_args = ...; node.args = new_args")
+NO_CHANGE = (
+    "'{}' object does not support mutation. If you are attempting to modify the kwargs or "
+    "args of a torch.fx.Node object, instead create a new copy of it and assign the copy "
+    "to the node: new_args = ...; node.args = new_args"
+)
 
 
 def _refusing(self, *args, **kwargs):
@@ -38,5 +41,4 @@ class immutable_dict(dict):
 
 
 register_pytree_node(immutable_list, lambda x: (list(x), None), lambda c, _: immutable_list(c))
-register_pytree_node(immutable_dict, lambda x: (list(x.values()), list(x)),
-                     lambda c, k: immutable_dict(zip(k, c)))
+register_pytree_node(immutable_dict, lambda x: (list(x.values()), list(x)), lambda c, k: immutable_dict(zip(k, c)))

@@ -1,4 +1,5 @@
 """torch.fx.interpreter: running a graph node by node, and making another from it."""
+
 from __future__ import annotations
 
 from functorch_core.nn import Module
@@ -20,8 +21,7 @@ class Interpreter:
 
     __module__ = "torch.fx.interpreter"
 
-    def __init__(self, module: Module, garbage_collect_values: bool = True,
-                 graph: Graph | None = None):
+    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
         self.module, self.submodules = module, dict(module.named_modules())
         self.graph = module.graph if graph is None else graph
         self.env: dict[Node, object] = {}
@@ -80,8 +80,9 @@ class Interpreter:
         except StopIteration:
             if args:
                 return args[0]
-            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was "
-                               "not passed in!") from None
+            raise RuntimeError(
+                f"Expected positional argument for parameter {target}, but one was not passed in!"
+            ) from None
 
     def get_attr(self, target, args: tuple, kwargs: dict):
         """An attribute of the module."""
@@ -111,7 +112,7 @@ class Interpreter:
         parts = target.split(".")
         for i, part in enumerate(parts):
             if not hasattr(found, part):
-                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[:i + 1])}")
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
             found = getattr(found, part)
         return found
 
@@ -121,11 +122,14 @@ class Interpreter:
 
     def map_nodes_to_values(self, args, n: Node):
         """Values for the nodes among arguments."""
+
         def load(used):
             if used not in self.env:
-                raise RuntimeError(f"Node {n} referenced nonexistent value {used}! Run "
-                                   "Graph.lint() to diagnose such issues")
+                raise RuntimeError(
+                    f"Node {n} referenced nonexistent value {used}! Run Graph.lint() to diagnose such issues"
+                )
             return self.env[used]
+
         return map_arg(args, load)
 
 
@@ -146,6 +150,7 @@ class Transformer(Interpreter):
 
             def is_leaf_module(self, m, module_qualified_name):
                 return True
+
         self.tracer = TransformerTracer()
 
     def placeholder(self, target, args: tuple, kwargs: dict) -> Proxy:
@@ -176,4 +181,5 @@ class Transformer(Interpreter):
 def map_result(result):
     """The result of proxies as one of nodes."""
     from .node import map_aggregate
+
     return map_aggregate(result, lambda x: x.node if isinstance(x, Proxy) else x)

@@ -1,4 +1,5 @@
 """torch.fx.node: one call in a graph."""
+
 from __future__ import annotations
 
 import builtins
@@ -15,10 +16,19 @@ from .immutable_collections import immutable_dict, immutable_list
 
 Argument = Any
 Target = Callable | str
-base_types = (str, int, float, bool, complex, torch.dtype, torch.Tensor, torch.device,
-              torch.memory_format, torch.layout)
-OPS = frozenset({"placeholder", "get_attr", "call_function", "call_method", "call_module", "output",
-                 "root"})
+base_types = (
+    str,
+    int,
+    float,
+    bool,
+    complex,
+    torch.dtype,
+    torch.Tensor,
+    torch.device,
+    torch.memory_format,
+    torch.layout,
+)
+OPS = frozenset({"placeholder", "get_attr", "call_function", "call_method", "call_module", "output", "root"})
 # Functions whose calls stay although nobody uses the result.
 _side_effectful_functions: set[Callable] = {torch._assert}
 
@@ -77,6 +87,7 @@ def _get_qualified_name(function: Callable) -> str:
         return f"torch.Tensor.{name}"
     if name == "<lambda>":
         import inspect
+
         name = inspect.getsource(function).split("=")[0].strip()
     return f"{_find_module_of_method(function).replace('_operator', 'operator')}.{name}"
 
@@ -100,16 +111,18 @@ class Node:
     _args: tuple
     _kwargs: dict
 
-    def __init__(self, graph, name: str, op: str, target: Target, args: tuple, kwargs: dict,
-                 return_type=None):
+    def __init__(self, graph, name: str, op: str, target: Target, args: tuple, kwargs: dict, return_type=None):
         if op not in OPS:
             raise AssertionError(f"Node.__init__: {op} is no opcode")
         if op == "call_function" and not callable(target):
-            raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type "
-                             f"{type(target)} but a Callable is expected")
+            raise ValueError(
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type "
+                f"{type(target)} but a Callable is expected"
+            )
         if op != "call_function" and not isinstance(target, str):
-            raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type "
-                             f"{type(target)} but a str is expected")
+            raise ValueError(
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} but a str is expected"
+            )
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
         self.users: dict[Node, None] = {}
         self._input_nodes: dict[Node, None] = {}
@@ -195,6 +208,7 @@ class Node:
                 self._input_nodes.setdefault(x)
                 x.users.setdefault(self)
             return x
+
         self._args = map_aggregate(tuple(args), use)
         self._kwargs = map_aggregate(dict(kwargs), use)
 
@@ -206,7 +220,7 @@ class Node:
 
     def update_arg(self, idx: int, arg: Argument):
         """Replace an argument by position."""
-        self.args = (*self.args[:idx], arg, *self.args[idx + 1:])
+        self.args = (*self.args[:idx], arg, *self.args[idx + 1 :])
 
     def update_kwarg(self, key: str, arg: Argument):
         """Replace an argument by name."""
@@ -214,12 +228,15 @@ class Node:
 
     def replace_input_with(self, old_input: Node, new_input: Node):
         """Use another node wherever `old_input` is among the arguments."""
+
         def swap(x):
             return new_input if x is old_input else x
+
         self._set_arguments(map_arg(self.args, swap), map_arg(self.kwargs, swap))
 
-    def replace_all_uses_with(self, replace_with: Node, delete_user_cb=lambda user: True, *,
-                              propagate_meta: bool = False) -> list[Node]:
+    def replace_all_uses_with(
+        self, replace_with: Node, delete_user_cb=lambda user: True, *, propagate_meta: bool = False
+    ) -> list[Node]:
         """Let the users of this node use another one; those that were changed."""
         if propagate_meta:
             replace_with.meta.update(self.meta)
@@ -261,15 +278,17 @@ class Node:
     def format_node(self, placeholder_names: list | None = None, maybe_return_typename=None) -> str:
         """'%x : [num_users=1] = placeholder[target=x]'."""
         kind = f"{_type_repr(self.type)} " if self.type else ""
-        head = (f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}"
-                f"[target={self._pretty_print_target(self.target)}]")
+        head = (
+            f"%{self.name} : {kind}[num_users={len(self.users)}] = {self.op}"
+            f"[target={self._pretty_print_target(self.target)}]"
+        )
         if self.op == "placeholder":
             return f"{head}(default={self.args[0]})" if self.args else head
         if self.op == "get_attr":
             return head
         if self.op == "output":
             return f"return {self.args[0]}"
-        return (f"{head}(args = {_format_arg(self.args)}, kwargs = {_format_arg(self.kwargs)})")
+        return f"{head}(args = {_format_arg(self.args)}, kwargs = {_format_arg(self.kwargs)})"
 
 
 def _format_arg(arg) -> str:
@@ -288,12 +307,26 @@ def _format_arg(arg) -> str:
 # ---- operators that code shows as such -----------------------------------------------------------
 
 
-_BINARY = {"add": "+", "floordiv": "//", "mul": "*", "mod": "%", "sub": "-", "truediv": "/",
-           "and_": "&", "xor": "^", "or_": "|", "lshift": "<<", "rshift": ">>", "matmul": "@",
-           "pow": "**"}
+_BINARY = {
+    "add": "+",
+    "floordiv": "//",
+    "mul": "*",
+    "mod": "%",
+    "sub": "-",
+    "truediv": "/",
+    "and_": "&",
+    "xor": "^",
+    "or_": "|",
+    "lshift": "<<",
+    "rshift": ">>",
+    "matmul": "@",
+    "pow": "**",
+}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "gt": ">", "le": "<=", "ge": ">="}
 _UNARY = {"pos": "+", "neg": "-", "invert": "~"}
-MAGIC = {**{getattr(operator, n): f"{{}} {s} {{}}" for n, s in {**_BINARY, **_COMPARISONS}.items()},
-         **{getattr(operator, n): f"{s}{{}}" for n, s in _UNARY.items()},
-         operator.getitem: "{}[{}]"}
+MAGIC = {
+    **{getattr(operator, n): f"{{}} {s} {{}}" for n, s in {**_BINARY, **_COMPARISONS}.items()},
+    **{getattr(operator, n): f"{s}{{}}" for n, s in _UNARY.items()},
+    operator.getitem: "{}[{}]",
+}
 INPLACE = {getattr(operator, f"i{n.rstrip('_')}"): f"{{}} {s}= {{}}" for n, s in _BINARY.items()}

@@ -1,4 +1,5 @@
 """torch.fx.proxy: values that write down what is done with them."""
+
 from __future__ import annotations
 
 import dis
@@ -16,12 +17,16 @@ from .node import Argument, Node, Target, base_types
 from .immutable_collections import immutable_dict, immutable_list
 
 TRUTH = "symbolically traced variables cannot be used as inputs to control flow"
-ITERATED = ("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop "
-            "or as a *args or **kwargs function argument. See the torch.fx docs on pytorch.org for "
-            "a more detailed explanation of what types of control flow can be traced, and check "
-            "out the Proxy docstring for help troubleshooting Proxy iteration errors")
-UNSUPPORTED = ("'{0}' is not supported in symbolic tracing by default. If you want this call to be "
-               "recorded, please call torch.fx.wrap('{0}') at module scope")
+ITERATED = (
+    "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop "
+    "or as a *args or **kwargs function argument. See the torch.fx docs on pytorch.org for "
+    "a more detailed explanation of what types of control flow can be traced, and check "
+    "out the Proxy docstring for help troubleshooting Proxy iteration errors"
+)
+UNSUPPORTED = (
+    "'{0}' is not supported in symbolic tracing by default. If you want this call to be "
+    "recorded, please call torch.fx.wrap('{0}') at module scope"
+)
 
 
 class TraceError(ValueError):
@@ -40,8 +45,9 @@ class TracerBase:
     trace_asserts = False
     proxy_buffer_attributes = False
 
-    def create_node(self, kind: str, target: Target, args: tuple, kwargs: dict,
-                    name: str | None = None, type_expr=None) -> Node:
+    def create_node(
+        self, kind: str, target: Target, args: tuple, kwargs: dict, name: str | None = None, type_expr=None
+    ) -> Node:
         """A node in the graph."""
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
@@ -49,11 +55,18 @@ class TracerBase:
         """The value of a node."""
         return Proxy(node, self)
 
-    def create_proxy(self, kind: str, target: Target, args: tuple, kwargs: dict,
-                     name: str | None = None, type_expr=None, proxy_factory_fn=None) -> Proxy:
+    def create_proxy(
+        self,
+        kind: str,
+        target: Target,
+        args: tuple,
+        kwargs: dict,
+        name: str | None = None,
+        type_expr=None,
+        proxy_factory_fn=None,
+    ) -> Proxy:
         """A node of arguments among which there are proxies, and its value."""
-        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name,
-                                type_expr)
+        node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
         return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
     def create_arg(self, a) -> Argument:
@@ -67,8 +80,7 @@ class TracerBase:
             return immutable_list([self.create_arg(x) for x in a])
         if isinstance(a, dict):
             if any(isinstance(k, Proxy) for k in a):
-                raise RuntimeError("Keys for dictionaries used as an argument cannot contain a "
-                                   "Node")
+                raise RuntimeError("Keys for dictionaries used as an argument cannot contain a Node")
             return immutable_dict({k: self.create_arg(v) for k, v in a.items()})
         if isinstance(a, slice):
             return slice(*[self.create_arg(x) for x in (a.start, a.stop, a.step)])
@@ -164,8 +176,9 @@ class Proxy:
         found: list[TracerBase] = []
         _find_tracers((args, kwargs or {}), found)
         if not found or any(tracer is not found[0] for tracer in found):
-            raise RuntimeError(f"Found multiple different tracers {found} while trying to trace "
-                               f"operations {orig_method}")
+            raise RuntimeError(
+                f"Found multiple different tracers {found} while trying to trace operations {orig_method}"
+            )
         kwargs = kwargs or {}
         if is_tensor_method_or_property(orig_method):
             return found[0].create_proxy("call_method", orig_method.__name__, args, kwargs)
@@ -189,7 +202,8 @@ def _as_python_asks(function: Callable, args: tuple, kwargs: dict) -> tuple[tupl
     bound.apply_defaults()
     given = bound.arguments
     return tuple([given[p.name] for p in parameters if p.default is p.empty]), {
-        p.name: given[p.name] for p in parameters if p.default is not p.empty}
+        p.name: given[p.name] for p in parameters if p.default is not p.empty
+    }
 
 
 def _find_tracers(tree, found: list):
@@ -215,8 +229,7 @@ class Attribute(Proxy):
     def node(self) -> Node:
         """The node of the attribute, made when it is asked for."""
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr),
-                                                  {}).node
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node
 
     def __call__(self, *args, **kwargs):
@@ -261,8 +274,9 @@ class ParameterProxy(Proxy):
 # ---- operators -----------------------------------------------------------------------------------
 
 
-_OPERATORS = ("add and eq floordiv ge getitem gt invert le lshift lt matmul mod mul ne neg or pos "
-              "pow rshift sub truediv xor")
+_OPERATORS = (
+    "add and eq floordiv ge getitem gt invert le lshift lt matmul mod mul ne neg or pos pow rshift sub truediv xor"
+)
 _REFLECTED = "add and floordiv lshift matmul mod mul or pow rshift sub truediv xor"
 
 
@@ -276,6 +290,7 @@ def _operator(function: Callable, reflected: bool) -> Callable:
             return self.tracer.create_proxy("call_function", function, (*args, self), {})
         tracer = self.tracer
         return tracer.create_proxy("call_function", function, (self, *args), {})
+
     return method
 
 

@@ -1,4 +1,5 @@
 """torch.fx.subgraph_rewriter: replacing parts of a graph by others."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,8 +20,9 @@ class Match(NamedTuple):
     nodes_map: dict[Node, Node]
 
 
-def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule,
-                    replacement: Callable | GraphModule) -> list[Match]:
+def replace_pattern(
+    gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
+) -> list[Match]:
     """Replace each occurrence of a program in a module's graph by another; the places.
 
     >>> module = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
@@ -32,18 +34,15 @@ def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule,
     old, new = _graph_of(pattern), _graph_of(replacement)
     inputs = [n for n in old.nodes if n.op == "placeholder"]
     if len(inputs) != sum(n.op == "placeholder" for n in new.nodes):
-        raise AssertionError("replace_pattern: pattern and replacement have different numbers of "
-                             "inputs")
+        raise AssertionError("replace_pattern: pattern and replacement have different numbers of inputs")
     found: list[Match] = []
     taken: set[Node] = set()
     anchor = old.output_node().args[0]
     if not isinstance(anchor, Node):
-        raise NotImplementedError("torch.fx.replace_pattern of a pattern with several outputs is "
-                                  "not implemented")
+        raise NotImplementedError("torch.fx.replace_pattern of a pattern with several outputs is not implemented")
     for node in gm.graph.nodes:
         nodes: dict[Node, Node] = {}
-        if _matches(anchor, node, nodes, gm, pattern) and _is_closed(nodes, anchor) and not (
-                taken & _inner(nodes)):
+        if _matches(anchor, node, nodes, gm, pattern) and _is_closed(nodes, anchor) and not (taken & _inner(nodes)):
             found.append(Match(node, nodes))
             taken |= _inner(nodes)
     replaced: dict[Node, Node] = {}
@@ -84,11 +83,15 @@ def _matches(pattern: Node, node: Node, nodes: dict, gm, owner) -> bool:
         return False
     nodes[pattern] = node
     mine, others = [], []  # the nodes are compared one by one, the rest at once
-    rest = [(map_arg(n.args, lambda x, into=into: into.append(x)),
-             map_arg(n.kwargs, lambda x, into=into: into.append(x)))
-            for n, into in ((pattern, mine), (node, others))]
-    return rest[0] == rest[1] and len(mine) == len(others) and all(
-        _matches(p, n, nodes, gm, owner) for p, n in zip(mine, others))
+    rest = [
+        (map_arg(n.args, lambda x, into=into: into.append(x)), map_arg(n.kwargs, lambda x, into=into: into.append(x)))
+        for n, into in ((pattern, mine), (node, others))
+    ]
+    return (
+        rest[0] == rest[1]
+        and len(mine) == len(others)
+        and all(_matches(p, n, nodes, gm, owner) for p, n in zip(mine, others))
+    )
 
 
 def _is_same_call(pattern: Node, node: Node, gm, owner) -> bool:
@@ -102,8 +105,7 @@ def _is_same_call(pattern: Node, node: Node, gm, owner) -> bool:
 def _is_closed(nodes: dict[Node, Node], anchor: Node) -> bool:
     """Whether nobody outside uses what is inside, but for the result."""
     inner = _inner(nodes)
-    return all(set(n.users) <= inner for p, n in nodes.items()
-               if p.op != "placeholder" and p is not anchor)
+    return all(set(n.users) <= inner for p, n in nodes.items() if p.op != "placeholder" and p is not anchor)
 
 
 def _replace(gm: GraphModule, match: Match, inputs: list[Node], new: Graph, replaced: dict):

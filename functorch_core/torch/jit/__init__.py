@@ -3,6 +3,7 @@
 The engine records operations and compiles them whether or not a program is scripted, so `script`
 and `trace` have nothing to add. Saving TorchScript archives is not implemented.
 """
+
 from __future__ import annotations
 
 import contextlib as _contextlib
@@ -10,15 +11,36 @@ import contextlib as _contextlib
 from .. import _missing
 
 __getattr__ = _missing.getter(__name__)
-__all__ = ["Attribute", "annotate", "export", "fork", "freeze", "ignore", "interface",
-           "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference",
-           "optimized_execution", "save", "script", "script_if_tracing", "set_fusion_strategy",
-           "strict_fusion", "trace", "trace_module", "unused", "wait"]
+__all__ = [
+    "Attribute",
+    "annotate",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "is_tracing",
+    "isinstance",
+    "load",
+    "optimize_for_inference",
+    "optimized_execution",
+    "save",
+    "script",
+    "script_if_tracing",
+    "set_fusion_strategy",
+    "strict_fusion",
+    "trace",
+    "trace_module",
+    "unused",
+    "wait",
+]
 
 _isinstance = isinstance
 load = _missing.missing("torch.jit.load", "there is no reader of TorchScript archives")
-save = _missing.missing("torch.jit.save", "there is no writer of TorchScript archives; save the "
-                        "state dict with torch.save")
+save = _missing.missing(
+    "torch.jit.save", "there is no writer of TorchScript archives; save the state dict with torch.save"
+)
 TracerWarning = type("TracerWarning", (Warning,), {"__module__": "torch.jit"})
 Final = __import__("typing").Final
 
@@ -36,6 +58,7 @@ _MARK = "_is_scripted"
 def _marked(thing):
     """The module, from now on a ScriptModule to isinstance; anything else as it is."""
     from ...nn import Module
+
     if _isinstance(thing, Module):
         vars(thing)[_MARK] = True
     return thing
@@ -47,8 +70,10 @@ class ScriptModule(metaclass=_ScriptMeta):
     __module__ = "torch.jit"
 
     def __new__(cls, *args, **kwargs):
-        raise NotImplementedError("torch.jit.ScriptModule is not implemented: derive from "
-                                  "torch.nn.Module; torch.jit.script returns what it is given")
+        raise NotImplementedError(
+            "torch.jit.ScriptModule is not implemented: derive from "
+            "torch.nn.Module; torch.jit.script returns what it is given"
+        )
 
 
 class ScriptFunction(ScriptModule):
@@ -63,9 +88,20 @@ def script(obj=None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None
     return script if obj is None else _marked(obj)
 
 
-def trace(func, example_inputs=None, optimize=None, check_trace=True, check_inputs=None,
-          check_tolerance=1e-5, strict=True, _force_outplace=False, _module_class=None,
-          _compilation_unit=None, example_kwarg_inputs=None, _store_inputs=True):
+def trace(
+    func,
+    example_inputs=None,
+    optimize=None,
+    check_trace=True,
+    check_inputs=None,
+    check_tolerance=1e-5,
+    strict=True,
+    _force_outplace=False,
+    _module_class=None,
+    _compilation_unit=None,
+    example_kwarg_inputs=None,
+    _store_inputs=True,
+):
     """The function or module itself, called once with the example inputs."""
     if example_inputs is not None:
         inputs = example_inputs if _isinstance(example_inputs, (tuple, list)) else (example_inputs,)
@@ -88,8 +124,10 @@ def script_if_tracing(fn):
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
     """The module itself, which has to be in eval mode."""
     if mod.training:
-        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. "
-                           "Please call .eval() on your module before freezing.")
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. "
+            "Please call .eval() on your module before freezing."
+        )
     return mod
 
 
@@ -129,6 +167,7 @@ def Attribute(value, type):
 def isinstance(obj, target_type) -> bool:
     """isinstance, also of List[int] and its kin by their containers."""
     import typing
+
     targets = target_type if _isinstance(target_type, tuple) else (target_type,)
     return _isinstance(obj, tuple(typing.get_origin(t) or t for t in targets))
 
@@ -178,6 +217,7 @@ def strict_fusion():
 def fork(func, *args, **kwargs):
     """A future of func(*args, **kwargs), which is called at once."""
     from ..futures import Future
+
     future = Future()
     future.set_result(func(*args, **kwargs))
     return future

@@ -1,2 +1,3 @@
 """torch.jit.annotations: the types that annotations of scripted code name."""
+
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401

@@ -1,4 +1,5 @@
 """The functions of torch.masked: what a mask leaves out becomes the identity of the reduction."""
+
 from __future__ import annotations
 
 import math
@@ -14,8 +15,9 @@ def _input_mask(input, *args, mask):
     """The mask in the shape of the input and of bools."""
     if mask.shape != input.shape:
         if mask.ndim > input.ndim:
-            raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality "
-                             "higher than of the input)")
+            raise IndexError(
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)"
+            )
         mask = torch.broadcast_to(mask, input.shape)
     return mask.to(torch.bool)
 
@@ -72,8 +74,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> torch.masked.sum(torch.tensor([1, 2, 3]), mask=torch.tensor([True, False, True]))
     tensor(4)
     """
-    return torch.sum(_masked(input, mask, "sum"), _dims(dim, input.ndim), bool(keepdim),
-                     dtype=_sum_dtype(input, dtype))
+    return torch.sum(_masked(input, mask, "sum"), _dims(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -103,21 +104,21 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     """The lower median of the kept elements along a dimension; NaN of none."""
     dtype, floating = input.dtype if dtype is None else dtype, input.is_floating_point()
     x = input if floating else input.to(torch.float)
-    found = torch.nanmedian(_masked(x, mask, "median"), _dims(dim, input.ndim)[0] if input.ndim
-                            else 0, bool(keepdim)).values
+    found = torch.nanmedian(
+        _masked(x, mask, "median"), _dims(dim, input.ndim)[0] if input.ndim else 0, bool(keepdim)
+    ).values
     if floating:
         return found
     if torch.isnan(found).any():
-        raise ValueError("masked median expects no fully masked out rows if dtype is not floating "
-                         "point")
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
     return found.to(dtype)
 
 
 def _extreme(name: str, doc: str):
     def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-        found = getattr(torch, name)(_masked(input, mask, name), _dims(dim, input.ndim),
-                                     bool(keepdim))
+        found = getattr(torch, name)(_masked(input, mask, name), _dims(dim, input.ndim), bool(keepdim))
         return found if dtype is None else found.to(dtype)
+
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return fun
@@ -131,6 +132,7 @@ def _place(name: str, identity: str, doc: str):
     def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
         found = getattr(torch, name)(_masked(input, mask, identity), dim, bool(keepdim))
         return found.to(input.dtype if dtype is None else dtype)
+
     fun.__name__ = fun.__qualname__ = name
     fun.__doc__ = doc
     return fun
@@ -143,8 +145,9 @@ argmin = _place("argmin", "amin", "The index of the least kept element along a d
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The norm of the kept elements over dimensions; 0 of none (infinity for ord=-inf)."""
     x = _masked(input, mask, "amin" if ord == -math.inf else "sum")
-    return torch.linalg.vector_norm(x, ord, _dims(dim, input.ndim), bool(keepdim),
-                                    dtype=input.dtype if dtype is None else dtype)
+    return torch.linalg.vector_norm(
+        x, ord, _dims(dim, input.ndim), bool(keepdim), dtype=input.dtype if dtype is None else dtype
+    )
 
 
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -167,13 +170,12 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:
-        correction = 1. if unbiased is None or unbiased else 0.
+        correction = 1.0 if unbiased is None or unbiased else 0.0
     if dtype is None:
         dtype = input.dtype
         dtype = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
     wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
-    kept = torch.ones_like(input, dtype=torch.bool) if mask is None else (
-        _input_mask(input, mask=mask))
+    kept = torch.ones_like(input, dtype=torch.bool) if mask is None else (_input_mask(input, mask=mask))
     dims = _dims(dim, input.ndim)
     count = kept.sum(dim=dims, keepdim=True)
     apart = input - sum(input, dims, keepdim=True, dtype=dtype, mask=kept) / count
@@ -187,8 +189,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The standard deviation of the kept elements over dimensions; NaN of none."""
-    return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype,
-                          mask=mask))
+    return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
 
 
 # ---- of the input's shape ------------------------------------------------------------------------
@@ -196,14 +197,12 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """The sum of the kept elements so far along a dimension."""
-    return torch.cumsum(_masked(input, mask, "sum"), dim,
-                        dtype=input.dtype if dtype is None else dtype)
+    return torch.cumsum(_masked(input, mask, "sum"), dim, dtype=input.dtype if dtype is None else dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """The product of the kept elements so far along a dimension."""
-    return torch.cumprod(_masked(input, mask, "prod"), dim,
-                         dtype=input.dtype if dtype is None else dtype)
+    return torch.cumprod(_masked(input, mask, "prod"), dim, dtype=input.dtype if dtype is None else dtype)
 
 
 def softmax(input, dim, *, dtype=None, mask=None):

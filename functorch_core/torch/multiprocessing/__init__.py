@@ -1,4 +1,5 @@
 """torch.multiprocessing: Python's multiprocessing. Tensors that are sent are copied."""
+
 from __future__ import annotations
 
 import multiprocessing as _python
@@ -9,8 +10,7 @@ from .spawn import ProcessContext, ProcessExitedException, ProcessRaisedExceptio
 from .spawn import spawn, start_processes
 
 globals().update({name: getattr(_python, name) for name in _python.__all__})
-__all__ = [*_python.__all__, "get_all_sharing_strategies", "get_sharing_strategy",
-           "set_sharing_strategy"]
+__all__ = [*_python.__all__, "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
 __getattr__ = _missing.getter(__name__, ("pool", "queue", "reductions", "spawn"))
 _init_reductions()
 
@@ -38,4 +38,5 @@ def set_thread_name(name: str):
 def get_thread_name() -> str:
     """The name of the current thread."""
     import threading
+
     return threading.current_thread().name

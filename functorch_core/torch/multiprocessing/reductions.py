@@ -1,4 +1,5 @@
 """How tensors travel between processes: as arrays, quicker than as checkpoints."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -21,18 +22,25 @@ def reduce_for_sending(tensor: Tensor):
     """(function, arguments) that make the tensor in another process; RuntimeError for a non-leaf
     that requires grad."""
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, "
-                           "since autograd does not support crossing process boundaries.  If you "
-                           "just want to transfer the data, call detach() on the tensor before "
-                           "serializing (e.g., putting it on the queue).")
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+            "since autograd does not support crossing process boundaries.  If you "
+            "just want to transfer the data, call detach() on the tensor before "
+            "serializing (e.g., putting it on the queue)."
+        )
     if not tensor.is_contiguous():
         return reduce_tensor(tensor)
-    return _received, (type(tensor) is Parameter, np.asarray(tensor._array()), tensor.requires_grad,
-                       attributes_of(tensor))
+    return _received, (
+        type(tensor) is Parameter,
+        np.asarray(tensor._array()),
+        tensor.requires_grad,
+        attributes_of(tensor),
+    )
 
 
 def init_reductions():
     """Register with Python's multiprocessing."""
     from multiprocessing.reduction import ForkingPickler
+
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_for_sending)

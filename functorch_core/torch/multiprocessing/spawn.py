@@ -1,4 +1,5 @@
 """torch.multiprocessing.spawn: the same function in several new processes."""
+
 from __future__ import annotations
 
 import multiprocessing
@@ -79,7 +80,7 @@ class ProcessContext:
             how = f"terminated with signal {name}" if name else f"terminated with exit code {code}"
             raise ProcessExitedException(f"process {i} {how}", i, process.pid, code, name)
         text = self.error_queues[i].get()
-        message = (f"\n\n-- Process {i} terminated with the following error:\n{text}")
+        message = f"\n\n-- Process {i} terminated with the following error:\n{text}"
         raise ProcessRaisedException(message, i, process.pid)
 
 

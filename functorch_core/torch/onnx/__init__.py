@@ -1,4 +1,5 @@
 """torch.onnx: there is no export; the questions whether one is going on are answered with no."""
+
 from __future__ import annotations
 
 import enum

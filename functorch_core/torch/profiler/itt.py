@@ -1,4 +1,5 @@
 """torch.profiler.itt: marks for Intel's profiler, which are not written here."""
+
 import contextlib as _contextlib
 
 

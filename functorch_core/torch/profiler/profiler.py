@@ -1,4 +1,5 @@
 """Profiles of what record_function marks, in all steps or in those of a schedule."""
+
 from __future__ import annotations
 
 import enum
@@ -27,9 +28,11 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
-             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
     """A function from a step's number to what to do in it."""
+
     def action(step: int) -> ProfilerAction:
         step -= skip_first
         if step < 0:
@@ -44,15 +47,18 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
         if place < waiting + warmup:
             return ProfilerAction.WARMUP
         return ProfilerAction.RECORD_AND_SAVE if place == cycle - 1 else ProfilerAction.RECORD
+
     return action
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = False) -> Callable:
     """An on_trace_ready that writes Chrome traces to a folder."""
+
     def write(profiler):
         os.makedirs(dir_name, exist_ok=True)
         name = f"{worker_name or os.getpid()}.{time.time_ns()}.pt.trace.json"
         profiler.export_chrome_trace(os.path.join(dir_name, name))
+
     return write
 
 
@@ -66,8 +72,17 @@ def _default_schedule_fn(_: int) -> ProfilerAction:
 class _KinetoProfile:
     """A profile without a schedule: the ranges of record_function between start() and stop()."""
 
-    def __init__(self, *, activities=None, record_shapes=False, profile_memory=False,
-                 with_stack=False, with_flops=False, with_modules=False, **_):
+    def __init__(
+        self,
+        *,
+        activities=None,
+        record_shapes=False,
+        profile_memory=False,
+        with_stack=False,
+        with_flops=False,
+        with_modules=False,
+        **_,
+    ):
         self._running: _RangeProfile | None = None
         self._finished: _RangeProfile | None = None
         self._metadata: dict = {}
@@ -134,10 +149,23 @@ class _KinetoProfile:
 class profile(_KinetoProfile):
     """Context that measures; with a schedule, in some of the steps that step() counts."""
 
-    def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, record_shapes=False,
-                 profile_memory=False, with_stack=False, with_flops=False, with_modules=False,
-                 experimental_config=None, execution_trace_observer=None, acc_events=False,
-                 use_cuda=None, custom_trace_id_callback=None):
+    def __init__(
+        self,
+        *,
+        activities=None,
+        schedule=None,
+        on_trace_ready=None,
+        record_shapes=False,
+        profile_memory=False,
+        with_stack=False,
+        with_flops=False,
+        with_modules=False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events=False,
+        use_cuda=None,
+        custom_trace_id_callback=None,
+    ):
         super().__init__()
         self.schedule = schedule or _default_schedule_fn
         self.on_trace_ready, self.step_num = on_trace_ready, 0

@@ -1,4 +1,5 @@
 """torch.signal: window functions."""
+
 from . import windows
 
 __all__ = ["windows"]

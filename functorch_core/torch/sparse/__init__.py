@@ -2,10 +2,10 @@
 
 Imported when the first sparse tensor is made: from then on ops look whether an operand is one.
 """
+
 from .._missing import getter as _getter
 from ._legacy import legacy_types as _legacy_types
-from ._public import (
-    addmm, check_sparse_tensor_invariants, log_softmax, mm, softmax, spdiags, sum)
+from ._public import addmm, check_sparse_tensor_invariants, log_softmax, mm, softmax, spdiags, sum
 
 globals().update(_legacy_types)
 __getattr__ = _getter(__name__)

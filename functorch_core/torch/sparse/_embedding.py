@@ -1,4 +1,5 @@
 """Lookups in a table whose gradient is sparse: only the rows that were used."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -40,8 +41,7 @@ class EmbeddingBackward0(Node):
         return (SparseTensor(from_array(index.reshape(1, -1)), rows, self.shape, False),)
 
 
-def sparse_embedding(weight: Tensor, indices: Tensor, padding_idx: int,
-                     scale_grad_by_freq: bool = False) -> Tensor:
+def sparse_embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool = False) -> Tensor:
     """weight[indices], whose gradient by the weight is sparse."""
     rows = torch_embedding(weight.detach(), indices, padding_idx)
     if not (weight.requires_grad and state.enabled):

@@ -3,6 +3,7 @@
 Gradients come from there. Indices are small integers of the host; which of them are equal decides
 shapes, so that they are looked at when an op is called.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -19,11 +20,18 @@ from .._tensor import from_array, wrap_dim
 from .._tensor_base import Tensor
 from .._views import assign, check_writable
 from ._tensor import (
-    UNSUPPORTED, SparseTensor, coalesce, empty_sparse, row_numbers, rows_of, with_rows_added,
-    with_values)
+    UNSUPPORTED,
+    SparseTensor,
+    coalesce,
+    empty_sparse,
+    row_numbers,
+    rows_of,
+    with_rows_added,
+    with_values,
+)
 
 TABLE: dict[str, Callable] = {}
-ON_SUMS: set[Callable] = set()   # functions whose in-place form wants a coalesced tensor
+ON_SUMS: set[Callable] = set()  # functions whose in-place form wants a coalesced tensor
 
 
 def dispatch(func, args, kwargs):
@@ -55,9 +63,11 @@ def _inplace(function, self, *args, **kwargs):
 
 def sparse_op(*names: str):
     """Declare what an op, or several, do with sparse tensors."""
+
     def declare(function):
         TABLE.update(dict.fromkeys(names or (function.__name__,), function))
         return function
+
     return declare
 
 
@@ -71,28 +81,30 @@ def _is_sparse(x) -> bool:
 def to_sparse(x, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """Itself."""
     if layout not in (None, _types.sparse_coo):
-        raise NotImplementedError(f"Tensor.to_sparse: layout {layout} is not implemented by "
-                                  "functorch-core; torch.sparse_coo is")
+        raise NotImplementedError(
+            f"Tensor.to_sparse: layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
+        )
     if not _is_sparse(x):
         return dense_to_sparse(x, x.ndim if sparse_dim is None else sparse_dim)
     if sparse_dim not in (None, x.sparse_dim()):
-        raise RuntimeError("to_sparse: conversion from Sparse to Sparse with sparse_dim argument "
-                           "!=self.sparse_dim() is not supported")
+        raise RuntimeError(
+            "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+        )
     return x
 
 
 def dense_to_sparse(x: Tensor, sparse_dim: int) -> SparseTensor:
     """The elements (rows of the dimensions after the first sparse_dim) that are not zero."""
     if not 0 <= sparse_dim <= x.ndim or (not sparse_dim and x.ndim):
-        raise RuntimeError(f"sparse_dim {sparse_dim} of a tensor of {x.ndim} dimensions must be "
-                           f"from 1 to {x.ndim}")
+        raise RuntimeError(f"sparse_dim {sparse_dim} of a tensor of {x.ndim} dimensions must be from 1 to {x.ndim}")
     array = x.detach()._array()
     hit = array.astype(bool) if array.dtype.kind == "V" else array != 0
     indices = np.argwhere(hit.any(tuple(range(sparse_dim, x.ndim)))).T.astype(np.int64)
     if not sparse_dim:
         indices = np.zeros((0, int(hit.any())), np.int64)
-    pattern = SparseTensor(from_array(indices), x.detach().new_zeros(
-        (indices.shape[1], *x.shape[sparse_dim:])), x.shape, True)
+    pattern = SparseTensor(
+        from_array(indices), x.detach().new_zeros((indices.shape[1], *x.shape[sparse_dim:])), x.shape, True
+    )
     return with_values(pattern, rows_of(x, pattern))
 
 
@@ -101,8 +113,10 @@ def sparse_mask(x, mask):
     if not _is_sparse(mask):
         raise RuntimeError("sparse_mask: expected mask to have sparse layout")
     if x.shape != mask.shape:
-        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size "
-                           f"{list(x.shape)} but mask has size {list(mask.shape)}")
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size "
+            f"{list(x.shape)} but mask has size {list(mask.shape)}"
+        )
     return with_values(mask, rows_of(x.to_dense(), mask))
 
 
@@ -116,21 +130,24 @@ def to(x, *args, **kwargs):
 
 def _by_values(name: str, zeros_stay: bool):
     """An op that acts on each value; on the sums of equal indices, unless it is linear."""
+
     def function(x, *args, **kwargs):
         x = coalesce(x) if zeros_stay else x
         return with_values(x, getattr(x._what, name)(*args, **kwargs))
+
     function.__name__ = name
     TABLE[name] = function
     if zeros_stay:
         ON_SUMS.add(function)
 
 
-for _name in ("abs asin asinh atan atanh ceil erf erfinv expm1 floor isinf isnan isneginf isposinf "
-              "log1p round sgn sign signbit sin sinh sqrt tan tanh trunc relu square deg2rad "
-              "rad2deg bool").split():
+for _name in (
+    "abs asin asinh atan atanh ceil erf erfinv expm1 floor isinf isnan isneginf isposinf "
+    "log1p round sgn sign signbit sin sinh sqrt tan tanh trunc relu square deg2rad "
+    "rad2deg bool"
+).split():
     _by_values(_name, True)
-for _name in ("neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu "
-              "cuda conj").split():
+for _name in ("neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu cuda conj").split():
     _by_values(_name, False)
 
 
@@ -160,18 +177,19 @@ def new_zeros(x, *size, dtype=None, device=None, **kwargs):
 def copy_(x, other, non_blocking=False):
     """Take another sparse tensor's contents, in this one's dtype."""
     if not (_is_sparse(x) and _is_sparse(other)):
-        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found "
-                           f"self type = {x.type()} and src type = {other.type()}")
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found "
+            f"self type = {x.type()} and src type = {other.type()}"
+        )
     if x.shape != other.shape:
-        raise RuntimeError("copy_: the sizes of the sparse tensors differ: "
-                           f"{list(x.shape)} and {list(other.shape)}")
+        raise RuntimeError(f"copy_: the sizes of the sparse tensors differ: {list(x.shape)} and {list(other.shape)}")
     return x.become(with_values(other, other._what.to(x.dtype)))
 
 
 # ---- sums ----------------------------------------------------------------------------------------
 
 SPARSE_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
-SIZES = ("{name}: expected sizes of 'self' and 'other' to match, but {a} != {b}")
+SIZES = "{name}: expected sizes of 'self' and 'other' to match, but {a} != {b}"
 
 
 @sparse_op()
@@ -186,15 +204,16 @@ def add(x, other, *, alpha=1):
         dtype = ops.result_type(x, values)
         return with_rows_added(x.to(dtype), other, values.to(dtype))
     if x.sparse_dim() != other.sparse_dim():
-        raise RuntimeError("add: expected 'self' and 'other' to have same number of sparse "
-                           f"dimensions, but got {x.sparse_dim()} and {other.sparse_dim()}")
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same number of sparse "
+            f"dimensions, but got {x.sparse_dim()} and {other.sparse_dim()}"
+        )
     dtype = ops.promote_types(x.dtype, values.dtype)
     mine, its = x._what.to(dtype), values.to(dtype)
     coalesced = x._coalesced and other._coalesced
     if np.array_equal(x._where._array(), other._where._array()):
         return SparseTensor(x._where, mine + its, x.shape, coalesced)
-    joined = SparseTensor(ops.cat([x._where, other._where], 1), ops.cat([mine, its], 0), x.shape,
-                          False)
+    joined = SparseTensor(ops.cat([x._where, other._where], 1), ops.cat([mine, its], 0), x.shape, False)
     return coalesce(joined) if coalesced else joined
 
 
@@ -237,8 +256,10 @@ def div(x, other, *, rounding_mode=None):
     """The values divided by a number."""
     factor = _scalar(other)
     if factor is None:
-        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor "
-                           f"(got shape {list(other.shape)} for divisor)")
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor "
+            f"(got shape {list(other.shape)} for divisor)"
+        )
     x = x if rounding_mode is None else coalesce(x)
     return with_values(x, ops.div(x._what, factor, rounding_mode=rounding_mode))
 
@@ -249,7 +270,7 @@ def pow(x, exponent):
     if not is_number(exponent) or exponent == 0:
         raise RuntimeError("pow(): exponent of a sparse tensor must be a number other than zero")
     x = coalesce(x)
-    return with_values(x, x._what ** exponent)
+    return with_values(x, x._what**exponent)
 
 
 # ---- products of matrices ------------------------------------------------------------------------
@@ -267,8 +288,9 @@ def matmul(a, b):
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"matmul of sparse tensors needs matrices, got {a.ndim}D and {b.ndim}D")
     if a.shape[1] != b.shape[0]:
-        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
-                           f"({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
     if not _is_sparse(a):
         return matmul(transpose(b, 0, 1), a.t()).t()
     if a.dense_dim():
@@ -304,8 +326,7 @@ def bmm(a, b):
     if b.ndim != 3 or b.shape[0] != n or b.shape[1] != width:
         raise RuntimeError(f"bmm: sizes {list(a.shape)} and {list(b.shape)} do not fit")
     batch, i, k = a._where.unbind(0)
-    flat = SparseTensor(ops.stack([batch * height + i, batch * width + k]), a._what,
-                        (n * height, n * width), False)
+    flat = SparseTensor(ops.stack([batch * height + i, batch * width + k]), a._what, (n * height, n * width), False)
     return _sparse_dense(flat, b.reshape(n * width, -1)).reshape(n, height, b.shape[2])
 
 
@@ -376,8 +397,11 @@ def _softmax(x, dim: int, dtype, log: bool):
     count = int(groups.max()) + 1 if groups.size else 0
     index = from_array(groups.reshape(-1).astype(np.int64))
     spread = index.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
-    top = values.detach().new_full((count, *values.shape[1:]), -math.inf).scatter_reduce(
-        0, spread, values.detach(), "amax")
+    top = (
+        values.detach()
+        .new_full((count, *values.shape[1:]), -math.inf)
+        .scatter_reduce(0, spread, values.detach(), "amax")
+    )
     shifted = values - top.index_select(0, index)
     total = shifted.new_zeros((count, *values.shape[1:])).index_add(0, index, shifted.exp())
     total = total.index_select(0, index)
@@ -420,16 +444,17 @@ def permute(x, *dims):
     dims = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
     dims, n = [wrap_dim(d, x.ndim) for d in dims], x.sparse_dim()
     if sorted(dims) != list(range(x.ndim)):
-        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
-                           "match the length of the desired ordering of dimensions")
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not "
+            "match the length of the desired ordering of dimensions"
+        )
     if {*dims[:n]} != {*range(n)}:
         raise RuntimeError("transpose: can't transpose sparse and dense dimensions")
     if dims == list(range(x.ndim)):
         return x
     values = x._what.permute(0, *[d - n + 1 for d in dims[n:]]) if x.dense_dim() else x._what
     indices = x._where.index_select(0, from_array(np.array(dims[:n], np.int64)))
-    return SparseTensor(indices, values, [x.shape[d] for d in dims],
-                        x._coalesced and dims[:n] == list(range(n)))
+    return SparseTensor(indices, values, [x.shape[d] for d in dims], x._coalesced and dims[:n] == list(range(n)))
 
 
 @sparse_op()
@@ -493,9 +518,8 @@ def select(x, dim, index):
     """One slice; dense if no sparse dimension is left."""
     n, dim = x.sparse_dim(), wrap_dim(dim, x.ndim)
     if not -x.shape[dim] <= index < x.shape[dim]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size "
-                         f"{list(x.shape)} at dimension {dim}")
-    size = [*x.shape[:dim], *x.shape[dim + 1:]]
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}")
+    size = [*x.shape[:dim], *x.shape[dim + 1 :]]
     if dim >= n:
         return SparseTensor(x._where, x._what.select(dim - n + 1, index), size, x._coalesced)
     where = x._where._array()

@@ -1,4 +1,5 @@
 """What torch.sparse offers to users."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,8 +13,7 @@ from ._tensor import SparseTensor
 def _need_sparse(name: str, x):
     if not isinstance(x, SparseTensor):
         layout = getattr(x, "layout", type(x).__name__)
-        raise RuntimeError(f"torch.sparse.{name}: expected a tensor of layout torch.sparse_coo, "
-                           f"got {layout}")
+        raise RuntimeError(f"torch.sparse.{name}: expected a tensor of layout torch.sparse_coo, got {layout}")
 
 
 def mm(sparse, mat, reduce=None):
@@ -24,17 +24,19 @@ def mm(sparse, mat, reduce=None):
             [1.]])
     """
     if reduce not in (None, "sum"):
-        raise NotImplementedError(f"torch.sparse.mm with reduce={reduce!r} is for layout "
-                                  "torch.sparse_csr, which functorch-core does not have")
+        raise NotImplementedError(
+            f"torch.sparse.mm with reduce={reduce!r} is for layout torch.sparse_csr, which functorch-core does not have"
+        )
     if sparse.ndim != 2 or mat.ndim != 2:
-        raise RuntimeError("torch.sparse.mm: expected two matrices, got tensors of "
-                           f"{sparse.ndim} and {mat.ndim} dimensions")
+        raise RuntimeError(
+            f"torch.sparse.mm: expected two matrices, got tensors of {sparse.ndim} and {mat.ndim} dimensions"
+        )
     if not isinstance(sparse, SparseTensor):
         _need_sparse("mm", mat)
     return _functions.matmul(sparse, mat)
 
 
-def addmm(mat, mat1, mat2, *, beta=1., alpha=1.):
+def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
     """beta * mat + alpha * mat1 @ mat2 for a sparse mat1."""
     _need_sparse("addmm", mat1)
     return _functions.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
@@ -71,8 +73,9 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None):
             [0., 0.]])
     """
     if layout is not None and layout is not _functions._types.sparse_coo:
-        raise NotImplementedError(f"torch.sparse.spdiags: layout {layout} is not implemented by "
-                                  "functorch-core; torch.sparse_coo is")
+        raise NotImplementedError(
+            f"torch.sparse.spdiags: layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
+        )
     diagonals = diagonals.reshape(1, -1) if diagonals.ndim < 2 else diagonals
     starts = offsets._array().reshape(-1)
     if len(starts) != diagonals.shape[0]:
@@ -125,4 +128,5 @@ class check_sparse_tensor_invariants:
         def checked(*args, **kwargs):
             with type(self)(self.state):
                 return function(*args, **kwargs)
+
         return checked

@@ -5,6 +5,7 @@ ordinary tensors, and the gradient of a sparse tensor is that of its values. Ops
 `__torch_function__` and the table in `_functions`; an op that is not in that table finds no value
 to work on, and raises NotImplementedError.
 """
+
 from __future__ import annotations
 
 import math
@@ -18,8 +19,9 @@ from .._tensor_base import Tensor
 from .._views import LEAF_INPLACE
 from ..autograd.modes import state as modes
 
-UNSUPPORTED = ("{what} is not implemented for sparse tensors (layout torch.sparse_coo); convert "
-               "the tensor with to_dense() first")
+UNSUPPORTED = (
+    "{what} is not implemented for sparse tensors (layout torch.sparse_coo); convert the tensor with to_dense() first"
+)
 UNCOALESCED = "Cannot get {what} on an uncoalesced tensor, please call .coalesce() first"
 NO_NUMPY = "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
@@ -40,6 +42,7 @@ class _Nowhere:
 def _refusing(what: str):
     def refuse(self, *args, **kwargs):
         raise NotImplementedError(UNSUPPORTED.format(what=what))
+
     return refuse
 
 
@@ -63,6 +66,7 @@ class SparseTensor(Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         from ._functions import dispatch
+
         return dispatch(func, args, kwargs or {})
 
     def become(self, other: SparseTensor) -> SparseTensor:
@@ -139,8 +143,7 @@ class SparseTensor(Tensor):
 
     def _edge(self):
         if self.requires_grad:
-            raise NotImplementedError(UNSUPPORTED.format(
-                what="torch.autograd.grad by a sparse tensor"))
+            raise NotImplementedError(UNSUPPORTED.format(what="torch.autograd.grad by a sparse tensor"))
 
     register_hook = retain_grad = _refusing("Tensor.register_hook")
 
@@ -160,8 +163,7 @@ class SparseTensor(Tensor):
     def grad(self):
         """The accumulated gradient: sparse, at the places where this tensor has values."""
         found = self._what.grad
-        return None if found is None else SparseTensor(self._where, found, self.shape,
-                                                       self._coalesced)
+        return None if found is None else SparseTensor(self._where, found, self.shape, self._coalesced)
 
     @grad.setter
     def grad(self, grad):
@@ -256,6 +258,7 @@ class SparseTensor(Tensor):
 
     def __getitem__(self, index):
         from ._functions import get_item
+
         return get_item(self, index)
 
     __setitem__ = _refusing("x[i] = y")
@@ -285,15 +288,21 @@ class SparseTensor(Tensor):
 
     def __reduce_ex__(self, protocol):
         from .._utils import _rebuild_sparse_tensor
+
         parts = self._where, self._values(), self.shape, self._coalesced
         return _rebuild_sparse_tensor, (self.layout, parts)
 
     def __repr__(self, *, tensor_contents=None) -> str:
         node = None if self.is_leaf else self.grad_fn
         return _printing.format_sparse(
-            self._where._array(), self._what._array(), size=tuple(self.shape),
-            dtype_name=repr(self.dtype), default_dtype_name=repr(_types.defaults.dtype),
-            requires_grad=self.requires_grad, grad_fn_name=None if node is None else node.name())
+            self._where._array(),
+            self._what._array(),
+            size=tuple(self.shape),
+            dtype_name=repr(self.dtype),
+            default_dtype_name=repr(_types.defaults.dtype),
+            requires_grad=self.requires_grad,
+            grad_fn_name=None if node is None else node.name(),
+        )
 
     __str__ = __repr__
 
@@ -306,15 +315,23 @@ SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"  # type(x) prints a
 
 # ---- making them ---------------------------------------------------------------------------------
 
-NNZ = ("indices and values must have same nnz, but got nnz from indices: {}, nnz from values: {}")
-DIMS = ("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, "
-        "dense_dim = {}")
+NNZ = "indices and values must have same nnz, but got nnz from indices: {}, nnz from values: {}"
+DIMS = "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}"
 OUTSIDE = "size is inconsistent with indices: for dim {}, size is {} but found index {}"
 
 
-def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None,
-                      pin_memory=False, requires_grad=False, check_invariants=None,
-                      is_coalesced=None):
+def sparse_coo_tensor(
+    indices=None,
+    values=None,
+    size=None,
+    *,
+    dtype=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
+    check_invariants=None,
+    is_coalesced=None,
+):
     """A sparse tensor of `values` (nnz, ...) at `indices` (sparse_dim, nnz); zero elsewhere.
 
     Values at equal indices are summed. `size` is by default the smallest that holds all. With
@@ -325,6 +342,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
             [4., 0., 0.]])
     """
     from .. import as_tensor, empty, int64
+
     if values is None:
         size = indices if size is None else size
         indices = from_array(np.zeros((len(size), 0), np.int64))
@@ -333,8 +351,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     indices = as_tensor(indices, device=device).to(int64)
     values = as_tensor(values, dtype=dtype, device=device)
     if indices.ndim != 2:
-        raise RuntimeError("indices must be sparse_dim x nnz, but got: "
-                           f"{list(indices.shape)}")
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
     if not values.ndim:
         values = values.reshape(1)
     size = _checked_size(indices, values, size)
@@ -362,8 +379,7 @@ def _checked_size(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
         if largest[d] >= size[d]:
             raise RuntimeError(OUTSIDE.format(d, size[d], int(largest[d])))
     if tuple(values.shape[1:]) != size[n:]:
-        raise RuntimeError(f"values has incorrect size, expected {[nnz, *size[n:]]}, got "
-                           f"{list(values.shape)}")
+        raise RuntimeError(f"values has incorrect size, expected {[nnz, *size[n:]]}, got {list(values.shape)}")
     return size
 
 
@@ -384,7 +400,7 @@ def empty_sparse(size, n_sparse: int, like: Tensor) -> SparseTensor:
 
 def row_numbers(x: SparseTensor) -> np.ndarray:
     """For each value the row-major position of its index in the sparse dimensions."""
-    sizes = x.shape[:x.sparse_dim()]
+    sizes = x.shape[: x.sparse_dim()]
     numbers = np.zeros(x._nnz(), np.int64)
     for index, size in zip(x._where._array(), sizes):
         numbers = numbers * size + index
@@ -416,7 +432,8 @@ def coalesce(x: SparseTensor) -> SparseTensor:
         return with_values(x, x._what, True)
     unique, places = np.unique(numbers, return_inverse=True)
     values = x._what.new_zeros((len(unique), *x._what.shape[1:])).index_add(
-        0, from_array(places.reshape(-1).astype(np.int64)), x._what)
-    indices = np.unravel_index(unique, x.shape[:x.sparse_dim()] or (1,))
-    indices = np.stack(indices)[:x.sparse_dim()].astype(np.int64)
+        0, from_array(places.reshape(-1).astype(np.int64)), x._what
+    )
+    indices = np.unravel_index(unique, x.shape[: x.sparse_dim()] or (1,))
+    indices = np.stack(indices)[: x.sparse_dim()].astype(np.int64)
     return SparseTensor(from_array(indices), values, x.shape, True)

@@ -1,4 +1,5 @@
 """torch.testing: comparing tensors, and making some to test with."""
+
 from .. import _missing
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor

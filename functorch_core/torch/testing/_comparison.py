@@ -1,4 +1,5 @@
 """torch.testing.assert_close."""
+
 from __future__ import annotations
 
 import collections.abc
@@ -9,17 +10,33 @@ import numpy as np
 from .. import _types
 from .._tensor_base import Tensor
 
-TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5),
-              "float64": (1e-7, 1e-7), "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5),
-              "complex128": (1e-7, 1e-7)}
+TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
 NUMBERS = (bool, int, float, complex)
-BOTH_TOLERANCES = ("Both 'rtol' and 'atol' must be either specified or unspecified, but got no "
-                   "{missing} and {found}.")
+BOTH_TOLERANCES = "Both 'rtol' and 'atol' must be either specified or unspecified, but got no {missing} and {found}."
 
 
-def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False,
-                 check_device=True, check_dtype=True, check_layout=True, check_stride=False,
-                 msg=None):
+def assert_close(
+    actual,
+    expected,
+    *,
+    allow_subclasses=True,
+    rtol=None,
+    atol=None,
+    equal_nan=False,
+    check_device=True,
+    check_dtype=True,
+    check_layout=True,
+    check_stride=False,
+    msg=None,
+):
     """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere.
 
     Takes tensors, numbers and what torch.as_tensor takes, in sequences and mappings of any depth.
@@ -30,23 +47,43 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     if (rtol is None) != (atol is None):
         missing, found = ("rtol", f"atol={atol}") if rtol is None else ("atol", f"rtol={rtol}")
         raise ValueError(BOTH_TOLERANCES.format(missing=missing, found=found))
-    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "msg": msg,
-               "allow_subclasses": allow_subclasses, "check_device": check_device,
-               "check_dtype": check_dtype, "check_stride": check_stride}
+    options = {
+        "rtol": rtol,
+        "atol": atol,
+        "equal_nan": equal_nan,
+        "msg": msg,
+        "allow_subclasses": allow_subclasses,
+        "check_device": check_device,
+        "check_dtype": check_dtype,
+        "check_stride": check_stride,
+    }
     _compare(actual, expected, (), options)
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
     """Deprecated: assert_close without checks of dtype and device."""
-    warnings.warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
-                  "in a future release. Please use `torch.testing.assert_close()` instead.",
-                  FutureWarning, stacklevel=2)
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed "
+        "in a future release. Please use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
     if rtol is None and atol is None:
-        pairs = [TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (actual, expected)
-                 if isinstance(x, Tensor)] or [(1.3e-6, 1e-5)]
+        pairs = [TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (actual, expected) if isinstance(x, Tensor)] or [
+            (1.3e-6, 1e-5)
+        ]
         rtol, atol = (max(column) for column in zip(*pairs))
-    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
-                 check_dtype=False, check_stride=False, msg=msg or None)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=True,
+        check_dtype=False,
+        check_stride=False,
+        msg=msg or None,
+    )
 
 
 # ---- structures ----------------------------------------------------------------------------------
@@ -66,8 +103,7 @@ def _is_sequence(x) -> bool:
 def _compare(actual, expected, path: tuple, options: dict):
     if _is_sequence(actual) and _is_sequence(expected):
         _compare_sequences(actual, expected, path, options)
-    elif isinstance(actual, collections.abc.Mapping) and isinstance(
-            expected, collections.abc.Mapping):
+    elif isinstance(actual, collections.abc.Mapping) and isinstance(expected, collections.abc.Mapping):
         _compare_mappings(actual, expected, path, options)
     elif actual is None or expected is None:
         if actual is not expected:
@@ -75,12 +111,14 @@ def _compare(actual, expected, path: tuple, options: dict):
     elif isinstance(actual, NUMBERS) and isinstance(expected, NUMBERS):
         _compare_numbers(actual, expected, path, options)
     else:
-        _compare_tensors(_as_tensor(actual, expected, path, options),
-                         _as_tensor(expected, actual, path, options), path, options)
+        _compare_tensors(
+            _as_tensor(actual, expected, path, options), _as_tensor(expected, actual, path, options), path, options
+        )
 
 
 def _as_tensor(x, other, path, options) -> Tensor:
     from .. import as_tensor
+
     if isinstance(x, Tensor):
         if not options["allow_subclasses"] and type(x) is not type(other):
             _unsupported(x, other, path, options)
@@ -92,14 +130,14 @@ def _as_tensor(x, other, path, options) -> Tensor:
 
 
 def _unsupported(x, other, path, options):
-    _fail(f"No comparison pair was able to handle inputs of type {type(x)} and {type(other)}.",
-          path, options, TypeError)
+    _fail(
+        f"No comparison pair was able to handle inputs of type {type(x)} and {type(other)}.", path, options, TypeError
+    )
 
 
 def _compare_sequences(actual, expected, path, options):
     if len(actual) != len(expected):
-        _fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path,
-              options)
+        _fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path, options)
     for i, (a, e) in enumerate(zip(actual, expected)):
         _compare(a, e, (*path, i), options)
 
@@ -107,9 +145,13 @@ def _compare_sequences(actual, expected, path, options):
 def _compare_mappings(actual, expected, path, options):
     if set(actual) != set(expected):
         missing, extra = sorted(set(expected) - set(actual)), sorted(set(actual) - set(expected))
-        _fail("The keys of the mappings do not match:\n"
-              f"Missing keys in the actual mapping: {missing}\n"
-              f"Additional keys in the actual mapping: {extra}", path, options)
+        _fail(
+            "The keys of the mappings do not match:\n"
+            f"Missing keys in the actual mapping: {missing}\n"
+            f"Additional keys in the actual mapping: {extra}",
+            path,
+            options,
+        )
     for key in actual:
         _compare(actual[key], expected[key], (*path, key), options)
 
@@ -130,11 +172,19 @@ def _compare_numbers(actual, expected, path, options):
     difference = abs(actual - expected)
     relative = difference / abs(expected) if expected else float("inf")
     if rtol == atol == 0:
-        _fail(f"Scalars are not equal!\n\nExpected {expected} but got {actual}.\n"
-              f"Absolute difference: {difference}\nRelative difference: {relative}", path, options)
-    _fail(f"Scalars are not close!\n\nExpected {expected} but got {actual}.\n"
-          f"Absolute difference: {difference} (up to {atol} allowed)\n"
-          f"Relative difference: {relative} (up to {rtol} allowed)", path, options)
+        _fail(
+            f"Scalars are not equal!\n\nExpected {expected} but got {actual}.\n"
+            f"Absolute difference: {difference}\nRelative difference: {relative}",
+            path,
+            options,
+        )
+    _fail(
+        f"Scalars are not close!\n\nExpected {expected} but got {actual}.\n"
+        f"Absolute difference: {difference} (up to {atol} allowed)\n"
+        f"Relative difference: {relative} (up to {rtol} allowed)",
+        path,
+        options,
+    )
 
 
 # ---- tensors -------------------------------------------------------------------------------------
@@ -161,6 +211,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, path, options):
 def _common(actual: Tensor, expected: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """Both in the dtype that differences are shown in: int64, or the wider of the two."""
     from .._promotion import promote_dtypes
+
     a, e = actual.detach()._array(), expected.detach()._array()
     dtype = promote_dtypes(a.dtype, e.dtype)
     dtype = np.dtype(np.int64) if dtype.kind in "biu" else dtype
@@ -171,6 +222,7 @@ def _check_attributes(actual: Tensor, expected: Tensor, path, options):
     def check(what: str, a, e):
         if a != e:
             _fail(f"The values for attribute '{what}' do not match: {a} != {e}.", path, options)
+
     check("shape", actual.shape, expected.shape)
     if options["check_device"]:
         check("device", actual.device, expected.device)
@@ -199,12 +251,12 @@ def _mismatch(a: np.ndarray, e: np.ndarray, wrong: np.ndarray, rtol: float, atol
     with np.errstate(all="ignore"):
         absolute = np.abs(a - e)
         # PyTorch divides integers as float32.
-        relative = (absolute.astype(np.float32) / np.abs(e).astype(np.float32)
-                    if a.dtype.kind == "i" else absolute / np.abs(e))
+        relative = (
+            absolute.astype(np.float32) / np.abs(e).astype(np.float32) if a.dtype.kind == "i" else absolute / np.abs(e)
+        )
     exact = rtol == atol == 0
     count, total = int(wrong.sum()), wrong.size
-    parts = [f"{'Tensor-likes' if wrong.ndim else 'Scalars'} are not "
-             f"{'equal' if exact else 'close'}!\n"]
+    parts = [f"{'Tensor-likes' if wrong.ndim else 'Scalars'} are not {'equal' if exact else 'close'}!\n"]
     if not wrong.ndim:
         parts.append(f"Expected {e.item()} but got {a.item()}.")
     else:
@@ -222,4 +274,4 @@ def _greatest(name: str, values: np.ndarray, wrong: np.ndarray, allowed) -> str:
     nan = candidates != candidates
     at = int(nan.argmax() if nan.any() else candidates.argmax())
     index = tuple(int(i) for i in np.unravel_index(at, wrong.shape))
-    return (f"Greatest {name} difference: {candidates.flat[at].item()} at index {index}{within}")
+    return f"Greatest {name} difference: {candidates.flat[at].item()} at index {index}{within}"

@@ -1,4 +1,5 @@
 """torch.testing.make_tensor."""
+
 from __future__ import annotations
 
 import math
@@ -7,22 +8,35 @@ from .. import _types
 from ...core import dtypes as dt
 
 
-def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=False,
-                noncontiguous=False, exclude_zero=False, memory_format=None):
+def make_tensor(
+    *shape,
+    dtype,
+    device="cpu",
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
     """A tensor of random numbers, by default in [-9, 9] (0 to 9 for unsigned integers).
 
     The numbers are PyTorch's for the same seed.
     """
     import functorch_core.torch as torch
+
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     if noncontiguous and memory_format is not None:
-        raise ValueError(f"The parameters `noncontiguous` and `memory_format` are mutually "
-                         f"exclusive, but got noncontiguous={noncontiguous} and "
-                         f"memory_format={memory_format}")
+        raise ValueError(
+            f"The parameters `noncontiguous` and `memory_format` are mutually "
+            f"exclusive, but got noncontiguous={noncontiguous} and "
+            f"memory_format={memory_format}"
+        )
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ValueError("`requires_grad=True` is not supported for boolean and integral dtypes, "
-                         f"but got dtype={dtype}")
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
+        )
     drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
     result = _draw(torch, drawn, dtype, low, high).to(device)
     if exclude_zero:

@@ -1,16 +1,31 @@
 """torch.utils."""
+
 from .. import _missing
 from .._tensor_base import swap_attributes
 
-_LAZY = ("_pytree", "backcompat", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data",
-         "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker",
-         "tensorboard")
+_LAZY = (
+    "_pytree",
+    "backcompat",
+    "benchmark",
+    "checkpoint",
+    "collect_env",
+    "cpp_extension",
+    "data",
+    "deterministic",
+    "dlpack",
+    "flop_counter",
+    "hooks",
+    "model_zoo",
+    "module_tracker",
+    "tensorboard",
+)
 _find = _missing.getter(__name__, _LAZY)
 
 
 def __getattr__(name: str):
     if name == "data":
-        from ...  import data
+        from ... import data
+
         return data
     return _find(name)
 
@@ -24,8 +39,7 @@ def set_module(obj, mod: str):
 
 def swap_tensors(t1, t2):
     """Exchange two tensors: each becomes the other, for everybody who holds them."""
-    if t1._view is not None and t1._view.base is not None or (
-            t2._view is not None and t2._view.base is not None):
+    if t1._view is not None and t1._view.base is not None or (t2._view is not None and t2._view.base is not None):
         raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     swap_attributes(t1, t2)

@@ -1,4 +1,5 @@
 """torch.utils._pytree: nested lists, tuples and dicts as flat lists of leaves."""
+
 from __future__ import annotations
 
 import functools
@@ -97,8 +98,8 @@ class TreeSpec:
         if self.type in _DICTS:
             mine, theirs = _keys(self), _keys(other)
             return set(mine) == set(theirs) and all(
-                c == other.children_specs[theirs.index(k)]
-                for k, c in zip(mine, self.children_specs))
+                c == other.children_specs[theirs.index(k)] for k, c in zip(mine, self.children_specs)
+            )
         return self.context == other.context and self.children_specs == other.children_specs
 
     def __hash__(self):
@@ -120,9 +121,11 @@ class TreeSpec:
         """The tree of these leaves."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
-            raise ValueError(f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but "
-                             f"the spec refers to a pytree that holds {self.num_leaves} items "
-                             f"({self}).")
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but "
+                f"the spec refers to a pytree that holds {self.num_leaves} items "
+                f"({self})."
+            )
         return self._build(iter(leaves))
 
     def _build(self, leaves):
@@ -146,8 +149,7 @@ class TreeSpec:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
         children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
         if len(children) != self.num_children:
-            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got "
-                             f"{len(children)}.")
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(children)}.")
         if self.type in _DICTS:
             children = [tree[k] for k in _keys(self)]
         elif context != self.context:
@@ -176,9 +178,16 @@ def treespec_leaf() -> LeafSpec:
 # ---- kinds of containers -------------------------------------------------------------------------
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None,
-                         to_dumpable_context=None, from_dumpable_context=None,
-                         flatten_with_keys_fn=None):
+def register_pytree_node(
+    cls,
+    flatten_fn,
+    unflatten_fn,
+    *,
+    serialized_type_name=None,
+    to_dumpable_context=None,
+    from_dumpable_context=None,
+    flatten_with_keys_fn=None,
+):
     """Treat instances of `cls` as containers: flatten_fn(x) -> (children, context),
     unflatten_fn(children, context) -> x. ValueError if it is registered."""
     if cls in SUPPORTED_NODES:
@@ -194,12 +203,15 @@ _register_pytree_node = register_pytree_node
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, **names):
     """Treat instances of a dataclass as containers of their fields."""
     import dataclasses
-    fields = field_names or [f.name for f in dataclasses.fields(cls)
-                             if f.name not in (drop_field_names or ())]
-    register_pytree_node(cls, lambda x: ([getattr(x, f) for f in fields], fields),
-                         lambda children, _: cls(**dict(zip(fields, children))),
-                         flatten_with_keys_fn=lambda x: (
-                             [(GetAttrKey(f), getattr(x, f)) for f in fields], fields), **names)
+
+    fields = field_names or [f.name for f in dataclasses.fields(cls) if f.name not in (drop_field_names or ())]
+    register_pytree_node(
+        cls,
+        lambda x: ([getattr(x, f) for f in fields], fields),
+        lambda children, _: cls(**dict(zip(fields, children))),
+        flatten_with_keys_fn=lambda x: ([(GetAttrKey(f), getattr(x, f)) for f in fields], fields),
+        **names,
+    )
 
 
 def register_constant(cls):
@@ -216,21 +228,25 @@ _DICTS = (dict, OrderedDict, defaultdict)
 
 def _sequence(cls):
     """How lists and tuples are taken apart, with steps too, and put together."""
+
     def flatten(x):
         return list(x), None
 
     def flatten_with_keys(x):
         return [(SequenceKey(i), child) for i, child in enumerate(x)], None
+
     return flatten, lambda children, _: cls(children), flatten_with_keys
 
 
 def _mapping(cls):
     """The same of dicts; the context is the list of keys."""
+
     def flatten(x):
         return list(x.values()), list(x)
 
     def flatten_with_keys(x):
         return [(MappingKey(k), child) for k, child in x.items()], list(x)
+
     return flatten, lambda children, keys: cls(zip(keys, children)), flatten_with_keys
 
 
@@ -276,20 +292,19 @@ _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = _sequence(tuple)
 _dict_flatten, _dict_unflatten, _dict_flatten_with_keys = _mapping(dict)
 _ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys = _mapping(OrderedDict)
 
-register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten,
-                     flatten_with_keys_fn=_tuple_flatten_with_keys)
-register_pytree_node(list, _list_flatten, _list_unflatten,
-                     flatten_with_keys_fn=_list_flatten_with_keys)
-register_pytree_node(dict, _dict_flatten, _dict_unflatten,
-                     flatten_with_keys_fn=_dict_flatten_with_keys)
-register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten,
-                     flatten_with_keys_fn=_namedtuple_flatten_with_keys)
-register_pytree_node(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten,
-                     flatten_with_keys_fn=_ordereddict_flatten_with_keys)
-register_pytree_node(defaultdict, _defaultdict_flatten, _defaultdict_unflatten,
-                     flatten_with_keys_fn=_defaultdict_flatten_with_keys)
-register_pytree_node(deque, _deque_flatten, _deque_unflatten,
-                     flatten_with_keys_fn=_deque_flatten_with_keys)
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten, flatten_with_keys_fn=_tuple_flatten_with_keys)
+register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
+register_pytree_node(
+    namedtuple, _namedtuple_flatten, _namedtuple_unflatten, flatten_with_keys_fn=_namedtuple_flatten_with_keys
+)
+register_pytree_node(
+    OrderedDict, _ordereddict_flatten, _ordereddict_unflatten, flatten_with_keys_fn=_ordereddict_flatten_with_keys
+)
+register_pytree_node(
+    defaultdict, _defaultdict_flatten, _defaultdict_unflatten, flatten_with_keys_fn=_defaultdict_flatten_with_keys
+)
+register_pytree_node(deque, _deque_flatten, _deque_unflatten, flatten_with_keys_fn=_deque_flatten_with_keys)
 
 
 def is_namedtuple_instance(x) -> bool:
@@ -340,8 +355,10 @@ def _flatten(tree, leaves: list, is_leaf) -> TreeSpec:
 def tree_unflatten(leaves, treespec: TreeSpec):
     """The tree of a structure with these leaves."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of "
-                        f"TreeSpec but got item of type {type(treespec)}.")
+        raise TypeError(
+            f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of "
+            f"TreeSpec but got item of type {type(treespec)}."
+        )
     return treespec.unflatten(leaves)
 
 
@@ -378,11 +395,15 @@ def map_only(type_or_types, /, func=None):
     """Decorator: a function applied to leaves of these types only (types or a predicate)."""
     if func is None:
         return functools.partial(map_only, type_or_types)
-    applies = type_or_types if callable(type_or_types) and not isinstance(type_or_types, type) \
+    applies = (
+        type_or_types
+        if callable(type_or_types) and not isinstance(type_or_types, type)
         else (lambda x: isinstance(x, type_or_types))
+    )
 
     def mapped(x):
         return func(x) if applies(x) else x
+
     return mapped
 
 
@@ -432,11 +453,14 @@ def _flatten_with_path(tree, path, found: list, is_leaf) -> TreeSpec:
         return _LEAF
     flatten = SUPPORTED_NODES[kind].flatten_with_keys_fn
     if flatten is None:
-        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
-                         "flatten_with_keys_fn argument to register_pytree_node.")
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
+            "flatten_with_keys_fn argument to register_pytree_node."
+        )
     children, context = flatten(tree)
-    return TreeSpec(kind, context, [_flatten_with_path(child, (*path, step), found, is_leaf)
-                                    for step, child in children])
+    return TreeSpec(
+        kind, context, [_flatten_with_path(child, (*path, step), found, is_leaf) for step, child in children]
+    )
 
 
 def tree_leaves_with_path(tree, is_leaf=None) -> list:

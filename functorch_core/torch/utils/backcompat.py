@@ -1,4 +1,5 @@
 """torch.utils.backcompat."""
+
 from types import SimpleNamespace as _SimpleNamespace
 
 broadcast_warning = _SimpleNamespace(enabled=False)

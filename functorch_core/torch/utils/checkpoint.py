@@ -1,4 +1,5 @@
 """torch.utils.checkpoint: compute again in backward instead of keeping."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,19 +13,27 @@ from ..autograd.modes import enable_grad, grad_mode, is_grad_enabled
 from ..autograd.saved import saved_tensors_hooks
 
 NO_GRAD_INPUT = "None of the inputs have requires_grad=True. Gradients will be None"
-USE_REENTRANT = ("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-                 "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
-                 "exception. use_reentrant=False is recommended, but if you need to preserve the "
-                 "current default behavior, you can pass use_reentrant=True. Refer to docs for "
-                 "more details on the differences between the two variants.")
-UNPACK_TWICE = ("torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
-                "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
-                "so only once. Otherwise please open an issue with details on your use case.")
-DIFFERENT = ("torch.utils.checkpoint: A different number of tensors was saved during the original "
-             "forward and recomputation.\nNumber of tensors saved during forward: {forward}\n"
-             "Number of tensors saved during recomputation: {again}.{hint}")
-METADATA = ("torch.utils.checkpoint: Recomputed values for the following tensors have different "
-            "metadata than during the forward pass.\n{details}")
+USE_REENTRANT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+    "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
+    "exception. use_reentrant=False is recommended, but if you need to preserve the "
+    "current default behavior, you can pass use_reentrant=True. Refer to docs for "
+    "more details on the differences between the two variants."
+)
+UNPACK_TWICE = (
+    "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
+    "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+    "so only once. Otherwise please open an issue with details on your use case."
+)
+DIFFERENT = (
+    "torch.utils.checkpoint: A different number of tensors was saved during the original "
+    "forward and recomputation.\nNumber of tensors saved during forward: {forward}\n"
+    "Number of tensors saved during recomputation: {again}.{hint}"
+)
+METADATA = (
+    "torch.utils.checkpoint: Recomputed values for the following tensors have different "
+    "metadata than during the forward pass.\n{details}"
+)
 
 _settings = {"debug": None, "early_stop": True}
 
@@ -38,10 +47,17 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def checkpoint(function: Callable, *args, use_reentrant: bool | None = None,
-               context_fn: Callable = noop_context_fn, determinism_check: str = "default",
-               debug: bool = False, early_stop: bool = True, preserve_rng_state: bool = True,
-               **kwargs):
+def checkpoint(
+    function: Callable,
+    *args,
+    use_reentrant: bool | None = None,
+    context_fn: Callable = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs,
+):
     """function(*args, **kwargs), of which backward keeps nothing but the arguments: what it needs
     is computed again then (with the same random numbers if `preserve_rng_state`).
 
@@ -55,11 +71,9 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None,
         warnings.warn(USE_REENTRANT, stacklevel=2)
         use_reentrant = True
     if not use_reentrant:
-        return _saving_nothing(function, args, kwargs, preserve_rng_state, context_fn,
-                               determinism_check, early_stop)
+        return _saving_nothing(function, args, kwargs, preserve_rng_state, context_fn, determinism_check, early_stop)
     if context_fn is not noop_context_fn or debug:
-        raise ValueError("Passing `context_fn` or `debug` is only supported when "
-                         "use_reentrant=False.")
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     return CheckpointFunction.apply(function, preserve_rng_state, *args)
@@ -87,11 +101,13 @@ class Randomness:
 
 def _rng_state():
     from .. import get_rng_state
+
     return get_rng_state()
 
 
 def _set_rng_state(saved):
     from .. import set_rng_state
+
     set_rng_state(saved)
 
 
@@ -107,10 +123,8 @@ def check_backward_validity(inputs: Sequence):
 def detach_variable(inputs: tuple) -> tuple:
     """The inputs as leaves."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: "
-                           f"{type(inputs).__name__}")
-    return tuple([x.detach().requires_grad_(x.requires_grad) if hasattr(x, "_edge") else x
-                  for x in inputs])
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple([x.detach().requires_grad_(x.requires_grad) if hasattr(x, "_edge") else x for x in inputs])
 
 
 class CheckpointFunction(Function):
@@ -130,11 +144,14 @@ class CheckpointFunction(Function):
     def backward(ctx, *grads):
         """Call it again, recording, and run a backward pass over that."""
         from ..autograd.passes import current_pass
+
         if current_pass().wanted is not None:
-            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible "
-                               "with .grad() or passing an `inputs` parameter to .backward(). To "
-                               "resolve this error, you can either set use_reentrant=False, or "
-                               "call .backward() without passing the `inputs` argument.")
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible "
+                "with .grad() or passing an `inputs` parameter to .backward(). To "
+                "resolve this error, you can either set use_reentrant=False, or "
+                "call .backward() without passing the `inputs` argument."
+            )
         inputs = list(ctx.others)
         for i, x in zip(ctx.places, ctx.saved_tensors):
             inputs[i] = x
@@ -144,8 +161,7 @@ class CheckpointFunction(Function):
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(y, g) for y, g in zip(outputs, grads) if getattr(y, "requires_grad", False)]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not "
-                               "necessary")
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([y for y, _ in pairs], [g for _, g in pairs])
         return (None, None, *[x._grad if hasattr(x, "_edge") else None for x in inputs])
 
@@ -205,28 +221,31 @@ class Region:
                 raise _Stop
             return tensor
 
-        with saved_tensors_hooks(pack, lambda tensor: tensor), grad_mode(True), \
-                contextlib.suppress(_Stop):
+        with saved_tensors_hooks(pack, lambda tensor: tensor), grad_mode(True), contextlib.suppress(_Stop):
             self.run()
         if again < len(self.notes) or (again > len(self.notes) and not self.early_stop):
             raise CheckpointError(DIFFERENT.format(forward=len(self.notes), again=again, hint=""))
 
     def _fill(self, i: int, tensor):
         if self.check == "default" and tensor._aval is not self.avals[i]:
-            raise CheckpointError(METADATA.format(details=(
-                f"tensor at position {i}:\nsaved metadata: {self.avals[i]}\n"
-                f"recomputed metadata: {tensor._aval}")))
+            raise CheckpointError(
+                METADATA.format(
+                    details=(
+                        f"tensor at position {i}:\nsaved metadata: {self.avals[i]}\nrecomputed metadata: {tensor._aval}"
+                    )
+                )
+            )
         self.notes[i].value = tensor
 
 
 def _retained() -> bool:
     from ..autograd.passes import current_pass
+
     running = current_pass()
     return running is not None and running.retain_graph
 
 
-def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: str,
-                    early_stop: bool):
+def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: str, early_stop: bool):
     if check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {check}")
     forward_context, again_context = context_fn()
@@ -240,6 +259,7 @@ def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: s
     def run_again():
         with randomness.again(), casts(), again_context:
             function(*args, **kwargs)
+
     region = Region(run_again, stop, check)
     with saved_tensors_hooks(region.pack, region.unpack), forward_context:
         return function(*args, **kwargs)
@@ -248,6 +268,7 @@ def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: s
 def _autocast_again():
     """A maker of contexts in which autocast is as it is now."""
     from .. import _op
+
     now = _op.autocast
 
     @contextlib.contextmanager
@@ -257,14 +278,14 @@ def _autocast_again():
             yield
         finally:
             _op.autocast = before
+
     return again
 
 
 # ---- several at once, and settings ---------------------------------------------------------------
 
 
-def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None,
-                          **kwargs):
+def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
     """Apply functions (or a Sequential) one after the other, in `segments` checkpoints; the last
     segment is not one."""
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -280,12 +301,15 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool |
             for f in part:
                 x = f(x)
             return x
+
         return run
+
     size = len(functions) // segments
     for k in range(segments - 1):
-        input = checkpoint(chain(functions[k * size:(k + 1) * size]), input,
-                           use_reentrant=use_reentrant, preserve_rng_state=preserve)
-    return chain(functions[(segments - 1) * size:])(input)
+        input = checkpoint(
+            chain(functions[k * size : (k + 1) * size]), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
+    return chain(functions[(segments - 1) * size :])(input)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """torch.utils.collect_env: versions for bug reports. `python -m functorch_core -m
 torch.utils.collect_env` prints them."""
+
 import os as _os
 import platform as _platform
 import sys as _sys
@@ -12,10 +13,16 @@ def get_pretty_env_info() -> str:
 
     from .. import cuda
     from ..version import __version__
-    rows = {"functorch-core, as PyTorch": __version__, "jaxlib": version("jaxlib"),
-            "NumPy": numpy.__version__, "Python": _sys.version.split()[0],
-            "OS": _platform.platform(), "CPUs": _os.cpu_count(),
-            "CUDA available": cuda.is_available()}
+
+    rows = {
+        "functorch-core, as PyTorch": __version__,
+        "jaxlib": version("jaxlib"),
+        "NumPy": numpy.__version__,
+        "Python": _sys.version.split()[0],
+        "OS": _platform.platform(),
+        "CPUs": _os.cpu_count(),
+        "CUDA available": cuda.is_available(),
+    }
     return "\n".join(f"{name}: {value}" for name, value in rows.items())
 
 

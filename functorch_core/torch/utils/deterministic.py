@@ -1,2 +1,3 @@
 """torch.utils.deterministic."""
+
 fill_uninitialized_memory = True  # torch.empty is zeros here in any case

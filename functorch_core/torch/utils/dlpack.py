@@ -1,4 +1,5 @@
 """torch.utils.dlpack: tensors of other libraries."""
+
 import enum as _enum
 
 
@@ -13,6 +14,7 @@ class DLDeviceType(_enum.IntEnum):
 def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor of the data of an object with `__dlpack__`, or of a DLPack capsule."""
     from ... import torch
+
     return torch.from_dlpack(ext_tensor, device=device, copy=copy)
 
 

@@ -5,6 +5,7 @@ convolutions in the graphs of ops, those of backward passes among them. So they 
 op they are part of, where PyTorch knows some ops of its own; operations on vectors and elementwise
 ones do not count, as in PyTorch.
 """
+
 from __future__ import annotations
 
 import math
@@ -36,8 +37,9 @@ class FlopCounterMode:
 
     def __init__(self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None):
         if custom_mapping:
-            raise NotImplementedError("torch.utils.flop_counter.FlopCounterMode with a "
-                                      "custom_mapping is not implemented by functorch-core")
+            raise NotImplementedError(
+                "torch.utils.flop_counter.FlopCounterMode with a custom_mapping is not implemented by functorch-core"
+            )
         self.depth, self.display = depth, display
         self.mod_tracker = _Tracker()
         self.flop_counts = defaultdict(lambda: defaultdict(int))
@@ -63,6 +65,7 @@ class FlopCounterMode:
             for unit, _ in recording.calls():
                 self._count(unit.graph, unit.name, unit.n_inputs, 1)
             return compute(recording, why, tier)
+
         return counted
 
     def _count(self, graph: Graph, name: str, n_inputs: int, times: int):
@@ -87,8 +90,7 @@ class FlopCounterMode:
         """A table with a row for each module up to a depth, and one for each operation in it."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
-        names = sorted(name for name in self.flop_counts
-                       if name != "Global" and name.count(".") < depth)
+        names = sorted(name for name in self.flop_counts if name != "Global" and name.count(".") < depth)
         if not any(sum(self.flop_counts[name].values()) >= total for name in names):
             names.insert(0, "Global")
         rows = [row for name in names for row in self._rows(name, total)]
@@ -105,6 +107,7 @@ class FlopCounterMode:
 
 def _packet(kind: str):
     from .. import ops
+
     return getattr(ops.aten, kind)
 
 
@@ -141,13 +144,12 @@ FLOPS = {"dot_general": _of_dot, "conv": _of_conv}
 
 def _described(flops: int, total: int) -> tuple[str, str]:
     i = max(0, min(len(SUFFIXES) - 1, (len(str(total)) - 1) // 3))
-    return f"{flops / 1000 ** i:.3f}{SUFFIXES[i]}", f"{flops / max(total, 1):.2%}"
+    return f"{flops / 1000**i:.3f}{SUFFIXES[i]}", f"{flops / max(total, 1):.2%}"
 
 
 def _aligned(rows: list[tuple[str, str, str]]) -> str:
     # A column is at least two wider than its title, as the package tabulate has it.
     widths = [max(len(column[0]) + 2, *map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join([row[0].ljust(widths[0]), row[1].rjust(widths[1]), row[2].rjust(widths[2])])
-             for row in rows]
+    lines = ["  ".join([row[0].ljust(widths[0]), row[1].rjust(widths[1]), row[2].rjust(widths[2])]) for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)

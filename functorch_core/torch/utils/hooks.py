@@ -1,4 +1,5 @@
 """torch.utils.hooks: handles of hooks, and how a module's backward hooks get at its gradients."""
+
 from __future__ import annotations
 
 import warnings
@@ -21,8 +22,7 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
-        extra = [] if extra_dict is None else (
-            extra_dict if isinstance(extra_dict, list) else [extra_dict])
+        extra = [] if extra_dict is None else (extra_dict if isinstance(extra_dict, list) else [extra_dict])
         self.extra_dict_ref = tuple([weakref.ref(d) for d in extra])
 
     def remove(self):
@@ -72,16 +72,17 @@ class BackwardHookFunction(Function):
         return grads
 
 
-WRONG_INPUTS = ("Backward hook returned an invalid number of grad_input, got {got}, but expected "
-                "{expected}")
-WRONG_OUTPUTS = ("Backward pre hook returned an invalid number of grad_output, got {got}, but "
-                 "expected {expected}")
-NO_INPUT_GRAD = ("Full backward hook is firing when gradients are computed with respect to module "
-                 "outputs since no inputs require gradients. See "
-                 "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
-                 "#torch.nn.Module.register_full_backward_hook for more details.")
-MUST_BE_NONE = ("Backward hook for Modules where no input requires gradient should always return "
-                "None or None for all gradients.")
+WRONG_INPUTS = "Backward hook returned an invalid number of grad_input, got {got}, but expected {expected}"
+WRONG_OUTPUTS = "Backward pre hook returned an invalid number of grad_output, got {got}, but expected {expected}"
+NO_INPUT_GRAD = (
+    "Full backward hook is firing when gradients are computed with respect to module "
+    "outputs since no inputs require gradients. See "
+    "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+    "#torch.nn.Module.register_full_backward_hook for more details."
+)
+MUST_BE_NONE = (
+    "Backward hook for Modules where no input requires gradient should always return None or None for all gradients."
+)
 
 
 class BackwardHook:

@@ -1,4 +1,5 @@
 """torch.utils.module_tracker: in which modules a program is."""
+
 from __future__ import annotations
 
 import weakref
@@ -29,10 +30,9 @@ class ModuleTracker:
         return self._backward
 
     def __enter__(self):
-        from ...nn.modules.module import (
-            register_module_forward_hook, register_module_forward_pre_hook)
-        self._handles = [register_module_forward_pre_hook(self._enters),
-                         register_module_forward_hook(self._leaves)]
+        from ...nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+        self._handles = [register_module_forward_pre_hook(self._enters), register_module_forward_hook(self._leaves)]
         return self
 
     def __exit__(self, *exc):
@@ -72,7 +72,7 @@ class ModuleTracker:
         from ..autograd.graph import register_multi_grad_hook
         from .._tensor_base import Tensor
         from ._pytree import tree_leaves
+
         tensors = [x for x in tree_leaves(tree) if isinstance(x, Tensor) and x.requires_grad]
         if tensors:
-            self._handles.append(register_multi_grad_hook(
-                tensors, lambda grads: self._set(name, inside, True)))
+            self._handles.append(register_multi_grad_hook(tensors, lambda grads: self._set(name, inside, True)))

@@ -1,4 +1,5 @@
 """torch.utils.tensorboard: scalars, histograms and text for TensorBoard, if it is installed."""
+
 from __future__ import annotations
 
 try:
@@ -6,8 +7,9 @@ try:
     from tensorboard.compat.proto.summary_pb2 import Summary as _Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter as _EventFileWriter
 except ImportError as _error:
-    raise ModuleNotFoundError("torch.utils.tensorboard needs the package tensorboard: "
-                              "pip install tensorboard", name="tensorboard") from _error
+    raise ModuleNotFoundError(
+        "torch.utils.tensorboard needs the package tensorboard: pip install tensorboard", name="tensorboard"
+    ) from _error
 
 import os as _os
 import time as _time
@@ -16,18 +18,15 @@ import time as _time
 class SummaryWriter:
     """Writes scalars to an event file."""
 
-    def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120,
-                 filename_suffix=""):
+    def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
         stamp = _time.strftime("%b%d_%H-%M-%S")
         self.log_dir = log_dir or _os.path.join("runs", stamp + comment)
         self._writer = _EventFileWriter(str(self.log_dir), max_queue, flush_secs, filename_suffix)
 
-    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False,
-                   double_precision=False):
+    def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
         """One number at a step."""
         value = float(scalar_value)
-        self._add(_Summary(value=[_Summary.Value(tag=tag, simple_value=value)]), global_step,
-                  walltime)
+        self._add(_Summary(value=[_Summary.Value(tag=tag, simple_value=value)]), global_step, walltime)
 
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
         """Several numbers at a step, as main_tag/name."""
@@ -42,8 +41,9 @@ class SummaryWriter:
 
     def __getattr__(self, name):
         if name.startswith("add_"):
-            raise NotImplementedError(f"torch.utils.tensorboard.SummaryWriter.{name} is not "
-                                      "implemented; add_scalar and add_scalars are")
+            raise NotImplementedError(
+                f"torch.utils.tensorboard.SummaryWriter.{name} is not implemented; add_scalar and add_scalars are"
+            )
         raise AttributeError(name)
 
     def flush(self):

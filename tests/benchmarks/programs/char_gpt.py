@@ -1,4 +1,5 @@
 """The character GPT of the examples: 4 layers, 128 wide, context 64, batch 12, AdamW."""
+
 import torch
 
 from examples.char_gpt import GPT
@@ -15,12 +16,13 @@ def start():
 
     def step():
         places = torch.randint(len(data) - CONTEXT, (BATCH,)).tolist()
-        x = torch.stack([data[i:i + CONTEXT] for i in places])
-        y = torch.stack([data[i + 1:i + 1 + CONTEXT] for i in places])
+        x = torch.stack([data[i : i + CONTEXT] for i in places])
+        y = torch.stack([data[i + 1 : i + 1 + CONTEXT] for i in places])
         _, loss = model(x, y)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         return loss
+
     return step

@@ -1,4 +1,5 @@
 """Training that waits for its data: 2 workers, images augmented by NumPy, a small model."""
+
 import numpy as np
 import torch
 from torch import nn
@@ -20,7 +21,7 @@ class Images(Dataset):
 
     def __getitem__(self, i):
         y, x = i % 8, i // 8 % 8
-        image = self.images[i, :, y:y + 32, x:x + 32]
+        image = self.images[i, :, y : y + 32, x : x + 32]
         if i % 2:
             image = image[:, :, ::-1]
         return (image.astype(np.float32) - 127) / 64, self.labels[i]
@@ -36,6 +37,7 @@ def start():
     def endless():
         while True:
             yield from loader
+
     batches = endless()
 
     def step():
@@ -45,4 +47,5 @@ def start():
         loss.backward()
         optimizer.step()
         return loss
+
     return step

@@ -1,4 +1,5 @@
 """The ResNet-18 of the examples on 32 x 32 images, SGD, batch 32."""
+
 import torch
 
 from examples.resnet import ResNet

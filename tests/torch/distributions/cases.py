@@ -1,4 +1,5 @@
 """Distributions of every family, made with either library from the same numbers."""
+
 from __future__ import annotations
 
 import math
@@ -65,15 +66,13 @@ FAMILIES = {
     "Cauchy": lambda m: m.d.Cauchy(m.location(), m("scale")),
     "Chi2": lambda m: m.d.Chi2(m("df")),
     "ContinuousBernoulli": lambda m: m.d.ContinuousBernoulli(m.chance()),
-    "ContinuousBernoulli middle": lambda m: m.d.ContinuousBernoulli(
-        m("p", low=0.4995, high=0.5005)),
+    "ContinuousBernoulli middle": lambda m: m.d.ContinuousBernoulli(m("p", low=0.4995, high=0.5005)),
     "ContinuousBernoulli logits": lambda m: m.d.ContinuousBernoulli(logits=m.location()),
     "Dirichlet": lambda m: m.d.Dirichlet(m("a", 4)),
     "Exponential": lambda m: m.d.Exponential(m("rate")),
     "FisherSnedecor": lambda m: m.d.FisherSnedecor(m("a", high=6.0), m("b", low=1.0, high=9.0)),
     "Gamma": lambda m: m.d.Gamma(m("a"), m("b")),
-    "GeneralizedPareto": lambda m: m.d.GeneralizedPareto(
-        m.location(), m("scale"), m("c", low=-0.4, high=1.3)),
+    "GeneralizedPareto": lambda m: m.d.GeneralizedPareto(m.location(), m("scale"), m("c", low=-0.4, high=1.3)),
     "GeneralizedPareto 0": lambda m: m.d.GeneralizedPareto(m.location(), m("scale"), 0.0),
     "Geometric": lambda m: m.d.Geometric(m.chance()),
     "Geometric logits": lambda m: m.d.Geometric(logits=m.location()),
@@ -88,22 +87,22 @@ FAMILIES = {
     "LogNormal": lambda m: m.d.LogNormal(m.location(), m("scale", high=1.0)),
     "LogisticNormal": lambda m: m.d.LogisticNormal(m.location(3), m("scale", 3)),
     "LowRankMultivariateNormal": lambda m: m.d.LowRankMultivariateNormal(
-        m.location(3), m("factor", 3, 2), m("diagonal", 3)),
+        m.location(3), m("factor", 3, 2), m("diagonal", 3)
+    ),
     "MixtureSameFamily": lambda m: m.d.MixtureSameFamily(
-        m.d.Categorical(m("p", 4)), m.d.Normal(m.location(4), m("scale", 4))),
+        m.d.Categorical(m("p", 4)), m.d.Normal(m.location(4), m("scale", 4))
+    ),
     "MixtureSameFamily vectors": lambda m: m.d.MixtureSameFamily(
-        m.d.Categorical(m("p", 3)),
-        m.d.Independent(m.d.Normal(m.location(3, 2), m("scale", 3, 2)), 1)),
+        m.d.Categorical(m("p", 3)), m.d.Independent(m.d.Normal(m.location(3, 2), m("scale", 3, 2)), 1)
+    ),
     "Multinomial": lambda m: m.d.Multinomial(5, m("p", 4)),
-    "MultivariateNormal": lambda m: m.d.MultivariateNormal(
-        m.location(3), m.positive_definite("matrix")),
+    "MultivariateNormal": lambda m: m.d.MultivariateNormal(m.location(3), m.positive_definite("matrix")),
     "MultivariateNormal precision": lambda m: m.d.MultivariateNormal(
-        m.location(3), precision_matrix=m.positive_definite("matrix")),
-    "MultivariateNormal factor": lambda m: m.d.MultivariateNormal(
-        m.location(3), scale_tril=_factor(m)),
+        m.location(3), precision_matrix=m.positive_definite("matrix")
+    ),
+    "MultivariateNormal factor": lambda m: m.d.MultivariateNormal(m.location(3), scale_tril=_factor(m)),
     "NegativeBinomial": lambda m: m.d.NegativeBinomial(m("n"), m.chance()),
-    "NegativeBinomial logits": lambda m: m.d.NegativeBinomial(m("n", high=8.0),
-                                                              logits=m.location()),
+    "NegativeBinomial logits": lambda m: m.d.NegativeBinomial(m("n", high=8.0), logits=m.location()),
     "Normal": lambda m: m.d.Normal(m.location(), m("scale")),
     "Normal number": lambda m: m.d.Normal(m.location(), 2.0),
     "OneHotCategorical": lambda m: m.d.OneHotCategorical(m("p", 4)),
@@ -112,21 +111,23 @@ FAMILIES = {
     "Poisson": lambda m: m.d.Poisson(m("rate", high=20.0)),
     "RelaxedBernoulli": lambda m: m.d.RelaxedBernoulli(m.torch.tensor(0.5), m.chance()),
     "LogitRelaxedBernoulli": lambda m: m.d.relaxed_bernoulli.LogitRelaxedBernoulli(
-        m.torch.tensor(0.5), logits=m.location()),
-    "RelaxedOneHotCategorical": lambda m: m.d.RelaxedOneHotCategorical(
-        m.torch.tensor(0.7), m("p", 4)),
+        m.torch.tensor(0.5), logits=m.location()
+    ),
+    "RelaxedOneHotCategorical": lambda m: m.d.RelaxedOneHotCategorical(m.torch.tensor(0.7), m("p", 4)),
     "ExpRelaxedCategorical": lambda m: m.d.relaxed_categorical.ExpRelaxedCategorical(
-        m.torch.tensor(0.7), logits=m.location(4)),
+        m.torch.tensor(0.7), logits=m.location(4)
+    ),
     "StudentT": lambda m: m.d.StudentT(m("df"), m.location(), m("scale")),
     "TransformedDistribution": lambda m: m.d.TransformedDistribution(
-        m.d.Normal(m.location(), m("scale")),
-        [m.d.SigmoidTransform(), m.d.AffineTransform(1.0, -2.0)]),
+        m.d.Normal(m.location(), m("scale")), [m.d.SigmoidTransform(), m.d.AffineTransform(1.0, -2.0)]
+    ),
     "Uniform": lambda m: m.d.Uniform(m.location(), m("high", low=1.5)),
     "VonMises": lambda m: m.d.VonMises(m("loc", low=-math.pi, high=math.pi), m("c")),
     "Weibull": lambda m: m.d.Weibull(m("scale"), m("c")),
     "Wishart": lambda m: m.d.Wishart(m("df", low=3.0, high=8.0), m.positive_definite("matrix")),
     "Wishart precision": lambda m: m.d.Wishart(
-        m("df", low=3.0, high=8.0), precision_matrix=m.positive_definite("matrix")),
+        m("df", low=3.0, high=8.0), precision_matrix=m.positive_definite("matrix")
+    ),
 }
 
 

@@ -1,4 +1,5 @@
 """Both libraries validate in these tests: PyTorch's own test tools turn it off when imported."""
+
 from __future__ import annotations
 
 import pytest

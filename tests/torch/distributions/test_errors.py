@@ -1,4 +1,5 @@
 """What is wrong is refused with PyTorch's words."""
+
 from __future__ import annotations
 
 import re
@@ -184,8 +185,15 @@ d.Distribution.set_default_validate_args(3)
 
 
 def refusal(t, program: str) -> tuple[str, str]:
-    names = {"t": t, "d": t.distributions, "T": t.tensor, "ONES": t.ones(2), "ZEROS": t.zeros(2),
-             "EYE": t.eye(2), "float": float}
+    names = {
+        "t": t,
+        "d": t.distributions,
+        "T": t.tensor,
+        "ONES": t.ones(2),
+        "ZEROS": t.zeros(2),
+        "EYE": t.eye(2),
+        "float": float,
+    }
     with warnings.catch_warnings(), pytest.raises(Exception) as caught:
         warnings.simplefilter("ignore")
         eval(program, names)
@@ -201,25 +209,30 @@ def test_refused_alike(program):
 
 def test_subclasses():
     for t in BOTH:
+
         class Shifted(t.distributions.Normal):
             def __init__(self, loc):
                 super().__init__(loc, 1.0)
 
         class Renamed(t.distributions.Normal):
             pass
-        with pytest.raises(NotImplementedError, match="Subclass Shifted of Normal that defines a "
-                           "custom __init__ method must also define a custom .expand"):
+
+        with pytest.raises(
+            NotImplementedError,
+            match="Subclass Shifted of Normal that defines a custom __init__ method must also define a custom .expand",
+        ):
             Shifted(0.0).expand((2,))
-        assert repr(Renamed(0.0, 1.0).expand((2,))) == \
-            "Renamed(loc: torch.Size([2]), scale: torch.Size([2]))"
+        assert repr(Renamed(0.0, 1.0).expand((2,))) == "Renamed(loc: torch.Size([2]), scale: torch.Size([2]))"
 
 
 def test_a_distribution_without_constraints_warns():
     for t in BOTH:
+
         class Bare(t.distributions.Distribution):
             def log_prob(self, value):
                 self._validate_sample(value)
                 return value
+
         with pytest.warns(UserWarning, match="does not define `arg_constraints`"):
             bare = Bare()
         with pytest.warns(UserWarning, match="does not define `support`"):

@@ -1,4 +1,5 @@
 """The examples in the docstrings, and how the package is imported."""
+
 from __future__ import annotations
 
 import doctest
@@ -15,8 +16,7 @@ from ..agree import reference
 
 package = importlib.import_module("functorch_core.torch.distributions")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-MODULES = [package.__name__, *[m.name for m in pkgutil.iter_modules(
-    package.__path__, package.__name__ + ".")]]
+MODULES = [package.__name__, *[m.name for m in pkgutil.iter_modules(package.__path__, package.__name__ + ".")]]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -38,24 +38,28 @@ def test_every_class_has_an_example():
 
 
 def test_torch_does_not_import_it():
-    code = ("import sys, functorch_core.torch as t\n"
-            "assert 'functorch_core.torch.distributions' not in sys.modules\n"
-            "t.distributions.Normal\n"
-            "assert 'functorch_core.torch.distributions.kl' in sys.modules")
+    code = (
+        "import sys, functorch_core.torch as t\n"
+        "assert 'functorch_core.torch.distributions' not in sys.modules\n"
+        "t.distributions.Normal\n"
+        "assert 'functorch_core.torch.distributions.kl' in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_under_the_shim():
-    code = ("import functorch_core.shim; functorch_core.shim.install()\n"
-            "import pickle, torch, torch.distributions as d\n"
-            "from torch.distributions.normal import Normal\n"
-            "from torch.distributions import constraints, kl, transforms, utils\n"
-            "from torch.distributions.utils import broadcast_all, lazy_property\n"
-            "assert Normal is d.Normal and Normal.__module__ == 'torch.distributions.normal'\n"
-            "x = d.Normal(torch.zeros(2), 1.)\n"
-            "assert b'torch.distributions.normal' in pickle.dumps(x)\n"
-            "assert repr(pickle.loads(pickle.dumps(x))) == repr(x)\n"
-            "assert 'torch.distributions.chi2' in str(d.Chi2)\n")
+    code = (
+        "import functorch_core.shim; functorch_core.shim.install()\n"
+        "import pickle, torch, torch.distributions as d\n"
+        "from torch.distributions.normal import Normal\n"
+        "from torch.distributions import constraints, kl, transforms, utils\n"
+        "from torch.distributions.utils import broadcast_all, lazy_property\n"
+        "assert Normal is d.Normal and Normal.__module__ == 'torch.distributions.normal'\n"
+        "x = d.Normal(torch.zeros(2), 1.)\n"
+        "assert b'torch.distributions.normal' in pickle.dumps(x)\n"
+        "assert repr(pickle.loads(pickle.dumps(x))) == repr(x)\n"
+        "assert 'torch.distributions.chi2' in str(d.Chi2)\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -1,4 +1,5 @@
 """Every divergence that PyTorch registers, against it, and against a mean over samples."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,9 +23,9 @@ ALSO = {
     "Independent": lambda m: m.d.Independent(m.d.Normal(m.location(3), m("other", 3)), 1),
     "Laplace": lambda m: m.d.Laplace(m.location() + 1, m("other")),
     "LowRankMultivariateNormal": lambda m: m.d.LowRankMultivariateNormal(
-        m.location(3) + 1, m("other", 3, 2), m("more", 3)),
-    "MultivariateNormal": lambda m: m.d.MultivariateNormal(
-        m.location(3) + 1, m.positive_definite("other")),
+        m.location(3) + 1, m("other", 3, 2), m("more", 3)
+    ),
+    "MultivariateNormal": lambda m: m.d.MultivariateNormal(m.location(3) + 1, m.positive_definite("other")),
     "Normal": lambda m: m.d.Normal(m.location() + 1, m("other")),
     "OneHotCategorical": lambda m: m.d.OneHotCategorical(m("q", 4)),
     "Pareto": lambda m: m.d.Pareto(m("scale") / 2, m("other")),
@@ -32,8 +33,7 @@ ALSO = {
     "Uniform": lambda m: m.d.Uniform(m.location() - 1, m("other", low=2.0, high=3.0)),
 }
 # On the other side of what is bounded, they are bounded, too.
-BOUNDED = {"Uniform": lambda m: m.d.Uniform(m("inner", low=0.05, high=0.3),
-                                            m("outer", low=0.5, high=0.9))}
+BOUNDED = {"Uniform": lambda m: m.d.Uniform(m("inner", low=0.05, high=0.3), m("outer", low=0.5, high=0.9))}
 SIZED = {"TransformedDistribution": lambda m: m.d.LogNormal(m.location(), m("scale"))}
 
 
@@ -48,8 +48,7 @@ def pair(t, p: str, q: str, shapes=((2,), (2,))):
 @pytest.mark.parametrize("p, q", PAIRS)
 @pytest.mark.parametrize("shapes", [((2,), (2,)), ((), ()), ((2, 1), (2, 1))], ids=str)
 def test_divergence(p, q, shapes):
-    expected, found = (outcome(lambda: t.distributions.kl_divergence(*pair(t, p, q, shapes)))
-                       for t in BOTH)
+    expected, found = (outcome(lambda: t.distributions.kl_divergence(*pair(t, p, q, shapes))) for t in BOTH)
     same(found, expected, (p, q))
 
 
@@ -87,17 +86,25 @@ def test_the_same_pairs_are_registered():
 
 
 def test_gradients_of_divergences():
-    for p, q in [("Normal", "Normal"), ("Gamma", "Gamma"), ("Beta", "Beta"),
-                 ("Dirichlet", "Dirichlet"), ("Categorical", "Categorical"), ("Uniform", "Normal"),
-                 ("MultivariateNormal", "LowRankMultivariateNormal"), ("Normal", "Gumbel"),
-                 ("Gamma", "Gumbel"), ("Normal", "Laplace"), ("Beta", "ContinuousBernoulli")]:
+    for p, q in [
+        ("Normal", "Normal"),
+        ("Gamma", "Gamma"),
+        ("Beta", "Beta"),
+        ("Dirichlet", "Dirichlet"),
+        ("Categorical", "Categorical"),
+        ("Uniform", "Normal"),
+        ("MultivariateNormal", "LowRankMultivariateNormal"),
+        ("Normal", "Gumbel"),
+        ("Gamma", "Gumbel"),
+        ("Normal", "Laplace"),
+        ("Beta", "ContinuousBernoulli"),
+    ]:
         grads = []
         for t in BOTH:
             left, right = Maker(t, (2,), requires_grad=True), Maker(t, (2,), requires_grad=True)
             d = (BOUNDED.get(p) or FAMILIES[p])(left), (ALSO.get(q) or FAMILIES[q])(right)
             t.distributions.kl_divergence(*d).sum().backward()
-            grads.append([plain(x.grad) for x in (*left.made, *right.made)
-                          if x.grad is not None])
+            grads.append([plain(x.grad) for x in (*left.made, *right.made) if x.grad is not None])
         assert len(grads[0]) == len(grads[1])
         for found, expected in zip(grads[1], grads[0]):
             np.testing.assert_allclose(found, expected, 2e-4, 1e-5, err_msg=f"{p} {q}")
@@ -127,6 +134,7 @@ def test_registering(t):
     @d.register_kl(Left, Base)
     def of_left(p, q):
         return "left"
+
     try:
         assert d.kl_divergence(Left(), Right()) == "left"
         assert d.kl_divergence(Right(), Left()) == "any"

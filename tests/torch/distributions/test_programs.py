@@ -1,4 +1,5 @@
 """Training loops as people write them: losses equal PyTorch's; validation costs no recording."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -47,8 +48,7 @@ def variational_autoencoder(torch):
         posterior = d.Normal(mean, nn.functional.softplus(spread))
         bits = d.Bernoulli(logits=decoder(posterior.rsample()))
         prior = d.Normal(torch.zeros_like(mean), torch.ones_like(mean))
-        yield optimizer, (d.kl_divergence(posterior, prior).sum(-1)
-                          - bits.log_prob(x).sum(-1)).mean()
+        yield optimizer, (d.kl_divergence(posterior, prior).sum(-1) - bits.log_prob(x).sum(-1)).mean()
 
 
 def dirichlet_regression(torch):
@@ -74,8 +74,7 @@ def losses(torch, program) -> list[float]:
     return found
 
 
-@pytest.mark.parametrize("program", [policy_gradient, squashed_gaussian, variational_autoencoder,
-                                     dirichlet_regression])
+@pytest.mark.parametrize("program", [policy_gradient, squashed_gaussian, variational_autoencoder, dirichlet_regression])
 def test_losses(program):
     expected, found = (losses(t, program) for t in BOTH)
     rtol = 1e-3 if program is dirichlet_regression else 1e-4
@@ -89,7 +88,7 @@ def step(net, x):
     d = ours.distributions
     y = net(x)
     normal = d.Normal(y, y.exp())
-    return normal.log_prob(normal.rsample()).sum() + d.kl_divergence(normal, d.Normal(0., 1.)).sum()
+    return normal.log_prob(normal.rsample()).sum() + d.kl_divergence(normal, d.Normal(0.0, 1.0)).sum()
 
 
 def test_a_step_is_one_recording():
@@ -109,8 +108,11 @@ def test_a_step_is_one_recording():
 def test_an_error_in_a_step_comes_when_it_is_read():
     net, x = ours.nn.Linear(3, 3), ours.randn(4, 3)
     normal = ours.distributions.Normal(net(x), net(x) - 100)
-    with pytest.raises(ValueError, match=r"Expected parameter scale \(Tensor of shape \(4, 3\)\) of "
-                       r"distribution Normal\(loc: torch.Size\(\[4, 3\]\)") as caught:
+    with pytest.raises(
+        ValueError,
+        match=r"Expected parameter scale \(Tensor of shape \(4, 3\)\) of "
+        r"distribution Normal\(loc: torch.Size\(\[4, 3\]\)",
+    ) as caught:
         normal.log_prob(x).sum().item()
     assert "found in what Normal was given" in caught.value.__notes__[0]
     assert float(x.sum()) == float(x.sum())  # what comes after is read as before

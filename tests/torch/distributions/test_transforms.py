@@ -1,4 +1,5 @@
 """Transforms, constraints, and the registry between them, against PyTorch's."""
+
 from __future__ import annotations
 
 import copy
@@ -19,34 +20,34 @@ SQUARE = RNG.uniform(-1, 1, (2, 3, 3)).astype(np.float32)
 TRANSFORMS = {
     "abs": (lambda d, t: d.AbsTransform(), NUMBERS),
     "affine": (lambda d, t: d.AffineTransform(1.0, -2.0), NUMBERS),
-    "affine tensors": (lambda d, t: d.AffineTransform(t.zeros(4), t.tensor([1., 2., -3., .5])),
-                       NUMBERS),
+    "affine tensors": (lambda d, t: d.AffineTransform(t.zeros(4), t.tensor([1.0, 2.0, -3.0, 0.5])), NUMBERS),
     "affine event": (lambda d, t: d.AffineTransform(t.zeros(4), 2.0, event_dim=1), NUMBERS),
-    "cat": (lambda d, t: d.CatTransform([d.ExpTransform(), d.TanhTransform()], -1, [1, 3]),
-            NUMBERS),
-    "cat events": (lambda d, t: d.CatTransform(
-        [d.AffineTransform(0., 2., event_dim=1), d.ExpTransform()], -1, [3, 1]), NUMBERS),
-    "compose": (lambda d, t: d.ComposeTransform([d.AffineTransform(0., 2.), d.TanhTransform()]),
-                NUMBERS),
-    "compose events": (lambda d, t: d.ComposeTransform(
-        [d.ExpTransform(), d.ReshapeTransform((4,), (2, 2)), d.SigmoidTransform()]), NUMBERS),
+    "cat": (lambda d, t: d.CatTransform([d.ExpTransform(), d.TanhTransform()], -1, [1, 3]), NUMBERS),
+    "cat events": (
+        lambda d, t: d.CatTransform([d.AffineTransform(0.0, 2.0, event_dim=1), d.ExpTransform()], -1, [3, 1]),
+        NUMBERS,
+    ),
+    "compose": (lambda d, t: d.ComposeTransform([d.AffineTransform(0.0, 2.0), d.TanhTransform()]), NUMBERS),
+    "compose events": (
+        lambda d, t: d.ComposeTransform([d.ExpTransform(), d.ReshapeTransform((4,), (2, 2)), d.SigmoidTransform()]),
+        NUMBERS,
+    ),
     "compose nothing": (lambda d, t: d.ComposeTransform([]), NUMBERS),
     "corr cholesky": (lambda d, t: d.CorrCholeskyTransform(), NUMBERS[:, :3]),
-    "cdf": (lambda d, t: d.CumulativeDistributionTransform(d.Normal(0., 2.)), NUMBERS),
+    "cdf": (lambda d, t: d.CumulativeDistributionTransform(d.Normal(0.0, 2.0)), NUMBERS),
     "exp": (lambda d, t: d.ExpTransform(), NUMBERS),
     "exp inverse": (lambda d, t: d.ExpTransform().inv, NUMBERS + 2),
     "independent": (lambda d, t: d.IndependentTransform(d.ExpTransform(), 1), NUMBERS),
     "lower cholesky": (lambda d, t: d.LowerCholeskyTransform(), SQUARE),
     "positive definite": (lambda d, t: d.PositiveDefiniteTransform(), SQUARE),
     "power": (lambda d, t: d.PowerTransform(t.tensor(2.5)), NUMBERS + 2),
-    "power negative": (lambda d, t: d.PowerTransform(t.tensor([-1., 2., .5, 3.])), NUMBERS + 2),
+    "power negative": (lambda d, t: d.PowerTransform(t.tensor([-1.0, 2.0, 0.5, 3.0])), NUMBERS + 2),
     "reshape": (lambda d, t: d.ReshapeTransform((4,), (2, 2)), NUMBERS),
     "sigmoid": (lambda d, t: d.SigmoidTransform(), NUMBERS),
     "sigmoid far": (lambda d, t: d.SigmoidTransform(), NUMBERS * 100),
     "softmax": (lambda d, t: d.SoftmaxTransform(), NUMBERS),
     "softplus": (lambda d, t: d.SoftplusTransform(), NUMBERS),
-    "stack": (lambda d, t: d.StackTransform([d.ExpTransform(), d.TanhTransform(),
-                                             d.SigmoidTransform()], 0), NUMBERS),
+    "stack": (lambda d, t: d.StackTransform([d.ExpTransform(), d.TanhTransform(), d.SigmoidTransform()], 0), NUMBERS),
     "stick breaking": (lambda d, t: d.StickBreakingTransform(), NUMBERS),
     "tanh": (lambda d, t: d.TanhTransform(), NUMBERS),
 }
@@ -56,22 +57,36 @@ def answers(t, name: str) -> dict:
     make, x = TRANSFORMS[name]
     made, x = make(t.distributions, t), t.tensor(x)
     y = made(x)
-    probes = {"y": lambda: y, "x": lambda: made.inv(y),
-              "log_abs_det": lambda: made.log_abs_det_jacobian(x, y),
-              "inverse log_abs_det": lambda: made.inv.log_abs_det_jacobian(y, x),
-              "sign": lambda: made.sign, "bijective": lambda: made.bijective,
-              "domain": lambda: repr(made.domain), "codomain": lambda: repr(made.codomain),
-              "event_dim": lambda: made.event_dim, "repr": lambda: repr(made),
-              "inside": lambda: made.codomain.check(y),
-              "forward_shape": lambda: tuple(made.forward_shape(x.shape)),
-              "inverse_shape": lambda: tuple(made.inverse_shape(y.shape)),
-              "equal": lambda: made == make(t.distributions, t),
-              "cached": lambda: made.with_cache()._cache_size}
+    probes = {
+        "y": lambda: y,
+        "x": lambda: made.inv(y),
+        "log_abs_det": lambda: made.log_abs_det_jacobian(x, y),
+        "inverse log_abs_det": lambda: made.inv.log_abs_det_jacobian(y, x),
+        "sign": lambda: made.sign,
+        "bijective": lambda: made.bijective,
+        "domain": lambda: repr(made.domain),
+        "codomain": lambda: repr(made.codomain),
+        "event_dim": lambda: made.event_dim,
+        "repr": lambda: repr(made),
+        "inside": lambda: made.codomain.check(y),
+        "forward_shape": lambda: tuple(made.forward_shape(x.shape)),
+        "inverse_shape": lambda: tuple(made.inverse_shape(y.shape)),
+        "equal": lambda: made == make(t.distributions, t),
+        "cached": lambda: made.with_cache()._cache_size,
+    }
     return {what: outcome(probe) for what, probe in probes.items()}
 
 
-MORE_EQUAL = {"cat", "cat events", "stack", "reshape", "independent", "cdf", "corr cholesky",
-              "compose events"}  # PyTorch compares these by identity
+MORE_EQUAL = {
+    "cat",
+    "cat events",
+    "stack",
+    "reshape",
+    "independent",
+    "cdf",
+    "corr cholesky",
+    "compose events",
+}  # PyTorch compares these by identity
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
@@ -88,13 +103,19 @@ def test_log_determinant_is_that_of_the_jacobian(name):
     make, x = TRANSFORMS[name]
     made = make(ours.distributions, ours)
     x = ours.tensor(x[0].astype(np.float64) if name not in ("stack",) else x.astype(np.float64))
-    if name in ("lower cholesky", "positive definite", "softmax", "abs", "sigmoid far",
-                "affine tensors", "power negative"):
+    if name in (
+        "lower cholesky",
+        "positive definite",
+        "softmax",
+        "abs",
+        "sigmoid far",
+        "affine tensors",
+        "power negative",
+    ):
         return
     n = made.domain.event_dim
     flat = x.flatten()
-    jacobian = ours.autograd.functional.jacobian(
-        lambda v: free(made(v.reshape(x.shape)), name), flat)
+    jacobian = ours.autograd.functional.jacobian(lambda v: free(made(v.reshape(x.shape)), name), flat)
     total = made.log_abs_det_jacobian(x, made(x)).sum()
     assert n <= 1
     np.testing.assert_allclose(total, ours.linalg.slogdet(jacobian).logabsdet, 1e-5)
@@ -128,6 +149,7 @@ def test_caches_pickles_and_gradients(name):
 
 def test_a_transform_of_ones_own():
     for t in BOTH:
+
         class Doubled(t.distributions.Transform):
             domain = codomain = t.distributions.constraints.real
             bijective, sign = True, +1
@@ -145,9 +167,10 @@ def test_a_transform_of_ones_own():
             def __init__(self, by):
                 super().__init__()
                 self.by = by
-        d = t.distributions.TransformedDistribution(t.distributions.Normal(0., 1.), Doubled())
-        wide = t.distributions.Normal(0., 2.)
-        assert abs(d.log_prob(t.tensor(1.)) - wide.log_prob(t.tensor(1.))) < 1e-6
+
+        d = t.distributions.TransformedDistribution(t.distributions.Normal(0.0, 1.0), Doubled())
+        wide = t.distributions.Normal(0.0, 2.0)
+        assert abs(d.log_prob(t.tensor(1.0)) - wide.log_prob(t.tensor(1.0))) < 1e-6
         assert Doubled().with_cache()._cache_size == 1 and Doubled().event_dim == 0
         with pytest.raises(NotImplementedError, match="with_cache is not implemented"):
             Scaled(3).with_cache()
@@ -162,10 +185,19 @@ CONSTRAINTS = """boolean one_hot nonnegative_integer positive_integer real real_
     independent(c.positive,1) cat([c.real,c.positive],-1,[1,1]) stack([c.real,c.positive],-1)
     multinomial(3) MixtureSameFamilyConstraint(c.positive) dependent""".split()
 VALUES = [
-    [[1., 0.], [0., 1.]], [[1., 5e-7], [0., 1.]], [[1., 0.], [0.6, 0.8]], [[1., 0.], [0.6, 0.9]],
-    [[1., 0.], [0., 0.]], [[1., 0.], [0., -1.]], [[2., 1.], [1., 2.]], [[1., 2.], [2., 1.]],
-    [[0.5, 0.5], [0.3, 0.7]], [[0.5, 0.5000005], [0.3, 0.71]], [[np.nan, 1.], [np.inf, 2.]],
-    [[-0.5, 3.], [1., 1.5]], [[0., 1.], [2., 1.]],
+    [[1.0, 0.0], [0.0, 1.0]],
+    [[1.0, 5e-7], [0.0, 1.0]],
+    [[1.0, 0.0], [0.6, 0.8]],
+    [[1.0, 0.0], [0.6, 0.9]],
+    [[1.0, 0.0], [0.0, 0.0]],
+    [[1.0, 0.0], [0.0, -1.0]],
+    [[2.0, 1.0], [1.0, 2.0]],
+    [[1.0, 2.0], [2.0, 1.0]],
+    [[0.5, 0.5], [0.3, 0.7]],
+    [[0.5, 0.5000005], [0.3, 0.71]],
+    [[np.nan, 1.0], [np.inf, 2.0]],
+    [[-0.5, 3.0], [1.0, 1.5]],
+    [[0.0, 1.0], [2.0, 1.0]],
 ]
 
 
@@ -174,10 +206,10 @@ def test_constraint(name):
     def tell(t):
         c = t.distributions.constraints
         made = eval(f"c.{name}", {"c": c, "t": t})
-        probes = [lambda: repr(made), lambda: made.is_discrete, lambda: made.event_dim,
-                  lambda: c.is_dependent(made)]
-        values = [lambda v=v: made.check(t.tensor(v)) for v in [*VALUES, [[1., 2., 0.]] * 2]]
+        probes = [lambda: repr(made), lambda: made.is_discrete, lambda: made.event_dim, lambda: c.is_dependent(made)]
+        values = [lambda v=v: made.check(t.tensor(v)) for v in [*VALUES, [[1.0, 2.0, 0.0]] * 2]]
         return [outcome(probe) for probe in [*probes, *values]]
+
     for i, (found, expected) in enumerate(zip(tell(ours), tell(reference))):
         same(found, expected, (name, i))
 
@@ -194,7 +226,9 @@ def test_registry(name, registry):
             transform = getattr(t.distributions, registry)(made)
             y = transform(x)
             return y, repr(transform), bool(made.check(y).all())
+
         return outcome(transformed)
+
     found, expected = tell(ours), tell(reference)
     assert found[1:] == expected[1:]
     if isinstance(expected, tuple):
@@ -206,11 +240,13 @@ def test_registering_a_constraint():
 
     class Above(d.constraints.Constraint):
         pass
+
     registry = d.constraint_registry.ConstraintRegistry()
 
     @registry.register(Above)
     def factory(constraint):
         return d.ExpTransform()
+
     assert registry(Above()) == d.ExpTransform()
     registry.register(Above(), lambda c: d.TanhTransform())
     assert registry(Above()) == d.TanhTransform()
@@ -222,15 +258,26 @@ def test_registering_a_constraint():
 def test_utilities():
     def tell(t):
         u = t.distributions.utils
-        x = t.tensor([[0., .5, 1.], [.2, .3, .5]])
-        return [*u.broadcast_all(1, t.ones(2, dtype=t.float64)), *u.broadcast_all(1, 2.5),
-                *u.broadcast_all(True, t.arange(2)), u.clamp_probs(x), u.probs_to_logits(x),
-                u.probs_to_logits(x, is_binary=True), u.logits_to_probs(x),
-                u.logits_to_probs(x, True), u.tril_matrix_to_vec(t.arange(9.).view(3, 3)),
-                u.tril_matrix_to_vec(t.arange(9.).view(3, 3), -1),
-                u.vec_to_tril_matrix(t.arange(6.)), u.vec_to_tril_matrix(t.arange(3.), -1),
-                u.vec_to_tril_matrix(t.arange(8.), 1), u.vec_to_tril_matrix(t.ones(2, 3)),
-                u._sum_rightmost(t.ones(2, 3, 4), 2), u._sum_rightmost(t.ones(2, 3), 0)]
+        x = t.tensor([[0.0, 0.5, 1.0], [0.2, 0.3, 0.5]])
+        return [
+            *u.broadcast_all(1, t.ones(2, dtype=t.float64)),
+            *u.broadcast_all(1, 2.5),
+            *u.broadcast_all(True, t.arange(2)),
+            u.clamp_probs(x),
+            u.probs_to_logits(x),
+            u.probs_to_logits(x, is_binary=True),
+            u.logits_to_probs(x),
+            u.logits_to_probs(x, True),
+            u.tril_matrix_to_vec(t.arange(9.0).view(3, 3)),
+            u.tril_matrix_to_vec(t.arange(9.0).view(3, 3), -1),
+            u.vec_to_tril_matrix(t.arange(6.0)),
+            u.vec_to_tril_matrix(t.arange(3.0), -1),
+            u.vec_to_tril_matrix(t.arange(8.0), 1),
+            u.vec_to_tril_matrix(t.ones(2, 3)),
+            u._sum_rightmost(t.ones(2, 3, 4), 2),
+            u._sum_rightmost(t.ones(2, 3), 0),
+        ]
+
     for i, (found, expected) in enumerate(zip(tell(ours), tell(reference))):
         same(plain(found), plain(expected), i)
 
@@ -248,6 +295,7 @@ def test_lazy_property(t):
             self.count += 1
             assert t.is_grad_enabled()
             return t.ones(1)
+
     thing = Thing()
     with t.no_grad():
         assert thing.value is thing.value and thing.count == 1

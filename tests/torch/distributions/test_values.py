@@ -1,4 +1,5 @@
 """Samples, densities and moments of every family, against PyTorch's."""
+
 from __future__ import annotations
 
 import copy
@@ -64,13 +65,17 @@ PROPERTIES = """mean mode variance stddev probs logits loc scale df covariance_m
 def test_what_a_distribution_tells(name, shape):
     probes = {p: lambda t, d, p=p: getattr(d, p, None) for p in PROPERTIES[4:]}
     probes |= {p: lambda t, d, p=p: getattr(d, p) for p in PROPERTIES[:4]}
-    probes |= {"repr": lambda t, d: repr(d), "support": lambda t, d: repr(d.support),
-               "constraints": lambda t, d: repr(d.arg_constraints),
-               "shapes": lambda t, d: (tuple(d.batch_shape), tuple(d.event_shape)),
-               "flags": lambda t, d: (d.has_rsample, d.has_enumerate_support),
-               "entropy": lambda t, d: d.entropy(), "perplexity": lambda t, d: d.perplexity(),
-               "values": lambda t, d: d.enumerate_support(),
-               "plain values": lambda t, d: d.enumerate_support(expand=False)}
+    probes |= {
+        "repr": lambda t, d: repr(d),
+        "support": lambda t, d: repr(d.support),
+        "constraints": lambda t, d: repr(d.arg_constraints),
+        "shapes": lambda t, d: (tuple(d.batch_shape), tuple(d.event_shape)),
+        "flags": lambda t, d: (d.has_rsample, d.has_enumerate_support),
+        "entropy": lambda t, d: d.entropy(),
+        "perplexity": lambda t, d: d.perplexity(),
+        "values": lambda t, d: d.enumerate_support(),
+        "plain values": lambda t, d: d.enumerate_support(expand=False),
+    }
     compare(name, shape, probes)
 
 
@@ -79,8 +84,10 @@ def test_what_a_distribution_tells(name, shape):
 def test_samples_and_probabilities(name, shape):
     probes = {}
     for n in [(), (3,), (2, 3)]:
+
         def drawn(t, d, n=n):
             return seeded(t, lambda: d.sample(n))
+
         probes["sample", n] = drawn
         probes["rsample", n] = lambda t, d, n=n: seeded(t, lambda: d.rsample(n))
         probes["log_prob", n] = lambda t, d, drawn=drawn: d.log_prob(drawn(t, d))
@@ -94,13 +101,19 @@ def test_samples_and_probabilities(name, shape):
 def test_expanded_distributions(name):
     def expanded(d):
         return d.expand((3, *d.batch_shape))
-    compare(name, (2,), {
-        "expanded": lambda t, d: (repr(expanded(d)), tuple(expanded(d).event_shape)),
-        "expanded sample": lambda t, d: seeded(t, lambda: expanded(d).sample((2,))),
-        "expanded log_prob": lambda t, d: expanded(d).log_prob(seeded(t, d.sample)),
-        "expanded variance": lambda t, d: expanded(d).variance,
-        "expanded entropy": lambda t, d: expanded(d).entropy(),
-        "twice": lambda t, d: tuple(expanded(expanded(d)).batch_shape)})
+
+    compare(
+        name,
+        (2,),
+        {
+            "expanded": lambda t, d: (repr(expanded(d)), tuple(expanded(d).event_shape)),
+            "expanded sample": lambda t, d: seeded(t, lambda: expanded(d).sample((2,))),
+            "expanded log_prob": lambda t, d: expanded(d).log_prob(seeded(t, d.sample)),
+            "expanded variance": lambda t, d: expanded(d).variance,
+            "expanded entropy": lambda t, d: expanded(d).entropy(),
+            "twice": lambda t, d: tuple(expanded(expanded(d)).batch_shape),
+        },
+    )
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -114,8 +127,20 @@ def test_copies(name):
         np.testing.assert_allclose(other.log_prob(x), d.log_prob(x), 1e-5, 1e-6)
 
 
-FLOAT64 = ["Normal", "Gamma", "Beta", "Dirichlet", "StudentT", "MultivariateNormal", "Bernoulli",
-           "Categorical", "VonMises", "Uniform", "Poisson", "ContinuousBernoulli"]
+FLOAT64 = [
+    "Normal",
+    "Gamma",
+    "Beta",
+    "Dirichlet",
+    "StudentT",
+    "MultivariateNormal",
+    "Bernoulli",
+    "Categorical",
+    "VonMises",
+    "Uniform",
+    "Poisson",
+    "ContinuousBernoulli",
+]
 
 
 @pytest.mark.parametrize("name", FLOAT64)
@@ -137,17 +162,21 @@ def test_module_names():
 
 def test_signatures():
     import inspect
+
     for name in reference.distributions.__all__:
         theirs, found = (getattr(t.distributions, name) for t in BOTH)
         if isinstance(theirs, type):
-            names = [[(p.name, str(p.default), p.kind) for p in
-                      inspect.signature(c.__init__).parameters.values()] for c in (theirs, found)]
+            names = [
+                [(p.name, str(p.default), p.kind) for p in inspect.signature(c.__init__).parameters.values()]
+                for c in (theirs, found)
+            ]
             assert str(names[1]).replace("functorch_core.", "") == str(names[0]), name
 
 
 def test_nothing_is_missing():
     for module in ("", ".constraints", ".transforms", ".kl", ".utils", ".constraint_registry"):
         import importlib
+
         theirs = importlib.import_module(f"torch.distributions{module}")
         found = importlib.import_module(f"functorch_core.torch.distributions{module}")
         for name in theirs.__all__:
@@ -159,7 +188,14 @@ def test_numbers_give_batches_of_no_dimensions():
         warnings.simplefilter("error")
         for t in BOTH:
             d = t.distributions
-            for made_of_numbers in (d.Normal(0, 1), d.Beta(1, 2), d.Gumbel(0, 1), d.Pareto(1, 2),
-                                    d.Uniform(0, 2), d.Weibull(1, 2), d.Gamma(1, 2)):
+            for made_of_numbers in (
+                d.Normal(0, 1),
+                d.Beta(1, 2),
+                d.Gumbel(0, 1),
+                d.Pareto(1, 2),
+                d.Uniform(0, 2),
+                d.Weibull(1, 2),
+                d.Gamma(1, 2),
+            ):
                 assert made_of_numbers.batch_shape == () and made_of_numbers.sample().shape == ()
                 assert made_of_numbers.sample((2,)).dtype is t.float32

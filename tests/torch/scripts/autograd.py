@@ -1,14 +1,14 @@
 # Programs of tests/torch/test_scripts.py: each block runs by itself, under this library and PyTorch.
 
 # ---- backward: accumulation
-x = torch.tensor([1., 2., 3.], requires_grad=True)
+x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
 for _ in range(3):
     (x * x).sum().backward()
     print(x.grad)
 x.grad.zero_()
 print(x.grad)
 x.grad = None
-(x * 2).backward(torch.tensor([1., 10., 100.]))
+(x * 2).backward(torch.tensor([1.0, 10.0, 100.0]))
 print(x.grad, x.grad.requires_grad, x.is_leaf, x.grad_fn)
 
 # ---- backward: errors
@@ -27,8 +27,8 @@ attempt(lambda: torch.arange(3).requires_grad_())
 attempt(lambda: (x * 2).requires_grad_(False))
 
 # ---- backward: retain_graph and inputs
-x = torch.tensor([1., 2.], requires_grad=True)
-w = torch.tensor([3., 4.], requires_grad=True)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([3.0, 4.0], requires_grad=True)
 y = (x.exp() * w).sum()
 y.backward(retain_graph=True)
 y.backward(inputs=[x])
@@ -39,18 +39,18 @@ u.sum().backward(inputs=[z])
 print(z.grad is None)
 
 # ---- backward: create_graph to third order
-x = torch.tensor([0.5, 2.], requires_grad=True)
-y = (x ** 4).sum()
+x = torch.tensor([0.5, 2.0], requires_grad=True)
+y = (x**4).sum()
 for order in range(3):
-    y, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     print(order, y.detach(), y.requires_grad)
 
 # ---- grad: all arguments
-x = torch.tensor([1., 2.], requires_grad=True)
-w = torch.tensor([3., 4.], requires_grad=True)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([3.0, 4.0], requires_grad=True)
 unused = torch.ones(3, requires_grad=True)
 print(torch.autograd.grad((x * w).sum(), [x, w]))
-print(torch.autograd.grad([x * w, x], [x], [torch.ones(2), torch.full((2,), 10.)]))
+print(torch.autograd.grad([x * w, x], [x], [torch.ones(2), torch.full((2,), 10.0)]))
 print(torch.autograd.grad((x * w).sum(), [x, unused], allow_unused=True))
 print(torch.autograd.grad((x * w).sum(), [x, unused], materialize_grads=True))
 attempt(lambda: torch.autograd.grad((x * w).sum(), [x, unused]))
@@ -72,7 +72,7 @@ while node is not None:
     node = node.next_functions[0][0] if node.next_functions else None
 print(x.grad_fn, x.view(4).grad_fn.next_functions[0][0].variable is x)
 print((x + 1).grad_fn.name(), (1 - x).grad_fn.name(), x.max().grad_fn.name(), x.sum(0).grad_fn.name())
-print(x.mean(0).grad_fn.name(), (x ** x).grad_fn.name(), x.clamp(0, 1).grad_fn.name())
+print(x.mean(0).grad_fn.name(), (x**x).grad_fn.name(), x.clamp(0, 1).grad_fn.name())
 
 # ---- nodes: printing
 x = torch.ones(2, requires_grad=True)
@@ -177,7 +177,7 @@ with torch.no_grad():
     x.add_(1)
 print(x, x._version)
 y = x * 1
-y[0] = 7.
+y[0] = 7.0
 y[1:].mul_(2)
 y.sum().backward()
 print(y, x.grad)
@@ -230,27 +230,29 @@ with torch.autograd._unsafe_preserve_version_counter(x):
     x.add_(1)
 print(x._version)
 
+
 # ---- Function: context
 class Cube(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, k):
         ctx.save_for_backward(x)
         ctx.k = k
-        return k * x ** 3
+        return k * x**3
 
     @staticmethod
     def backward(ctx, g):
-        x, = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
         print(ctx.needs_input_grad, g)
-        return 3 * ctx.k * x ** 2 * g, None
+        return 3 * ctx.k * x**2 * g, None
 
 
-x = torch.tensor([1., 2.], requires_grad=True)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = Cube.apply(x, 2)
 print(y, y.grad_fn.name(), type(y.grad_fn).__name__)
 y.sum().backward()
 print(x.grad)
 print(torch.autograd.grad(Cube.apply(x, 1).sum(), x, create_graph=True)[0].requires_grad)
+
 
 # ---- Function: setup_context
 class Square(torch.autograd.Function):
@@ -267,10 +269,11 @@ class Square(torch.autograd.Function):
         return 2 * ctx.saved_tensors[0] * g
 
 
-x = torch.tensor([1., 2.], requires_grad=True)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
 print(torch.autograd.grad(Square.apply(x).sum(), x))
 print(torch.func.grad(lambda x: Square.apply(x).sum())(x.detach()))
 attempt(lambda: torch.func.vmap(Square.apply)(x.detach()))
+
 
 # ---- Function: generate_vmap_rule
 class Square(torch.autograd.Function):
@@ -289,10 +292,11 @@ class Square(torch.autograd.Function):
         return 2 * ctx.saved_tensors[0] * g
 
 
-x = torch.arange(6.).reshape(2, 3)
+x = torch.arange(6.0).reshape(2, 3)
 print(torch.func.vmap(Square.apply)(x))
 print(torch.func.vmap(torch.func.grad(lambda x: Square.apply(x).sum()))(x))
 print(torch.func.jacrev(Square.apply)(x[0]))
+
 
 # ---- Function: own vmap and jvp
 class Scale(torch.autograd.Function):
@@ -318,10 +322,11 @@ class Scale(torch.autograd.Function):
         return Scale.apply(x, k), in_dims[0]
 
 
-x = torch.arange(6.).reshape(2, 3)
-print(torch.func.vmap(Scale.apply, in_dims=(1, None))(x, 2.))
-print(torch.func.jvp(lambda x: Scale.apply(x, 3.), (x,), (torch.ones(2, 3),)))
-print(torch.func.jacfwd(lambda x: Scale.apply(x, 3.))(x[0]))
+x = torch.arange(6.0).reshape(2, 3)
+print(torch.func.vmap(Scale.apply, in_dims=(1, None))(x, 2.0))
+print(torch.func.jvp(lambda x: Scale.apply(x, 3.0), (x,), (torch.ones(2, 3),)))
+print(torch.func.jacfwd(lambda x: Scale.apply(x, 3.0))(x[0]))
+
 
 # ---- Function: mark_dirty
 class Increment(torch.autograd.Function):
@@ -344,6 +349,7 @@ z.sum().backward()
 print(x.grad)
 attempt(lambda: Increment.apply(x))
 
+
 # ---- Function: mark_non_differentiable and several outputs
 class Both(torch.autograd.Function):
     @staticmethod
@@ -359,18 +365,19 @@ class Both(torch.autograd.Function):
         return grads[0] * 2
 
 
-x = torch.tensor([1., 5., 2.], requires_grad=True)
+x = torch.tensor([1.0, 5.0, 2.0], requires_grad=True)
 a, i, b = Both.apply(x)
 print(a.requires_grad, i, i.requires_grad, b.requires_grad)
 a.sum().backward()
 print(x.grad)
+
 
 # ---- Function: once_differentiable
 class Once(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x ** 2
+        return x**2
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -378,10 +385,11 @@ class Once(torch.autograd.Function):
         return 2 * ctx.saved_tensors[0] * g
 
 
-x = torch.tensor([3.], requires_grad=True)
-g, = torch.autograd.grad(Once.apply(x), x, create_graph=True)
+x = torch.tensor([3.0], requires_grad=True)
+(g,) = torch.autograd.grad(Once.apply(x), x, create_graph=True)
 print(g.detach())
 attempt(lambda: g.backward())
+
 
 # ---- Function: errors
 class Wrong(torch.autograd.Function):
@@ -451,7 +459,7 @@ with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: 5):
 attempt(lambda: y.sum().backward())
 
 # ---- anomaly mode
-x = torch.tensor([0., 1.], requires_grad=True)
+x = torch.tensor([0.0, 1.0], requires_grad=True)
 print(torch.is_anomaly_enabled())
 with torch.autograd.detect_anomaly():
     y = (x.sqrt() * 0).sum()
@@ -462,8 +470,8 @@ print(x.grad, torch.is_anomaly_enabled())
 
 # ---- gradcheck
 x = torch.randn(3, dtype=torch.float64, requires_grad=True)
-print(torch.autograd.gradcheck(lambda x: (x ** 2).sum(), (x,)))
-print(torch.autograd.gradgradcheck(lambda x: (x ** 3).sum(), (x,)))
+print(torch.autograd.gradcheck(lambda x: (x**2).sum(), (x,)))
+print(torch.autograd.gradgradcheck(lambda x: (x**3).sum(), (x,)))
 print(torch.autograd.gradcheck(lambda x: x.detach() * x, (x,), raise_exception=False))
 raises(lambda: torch.autograd.gradcheck(lambda x: x.detach() * x, (x,)))
 print(torch.autograd.gradcheck(torch.sin, (x,), fast_mode=True, check_forward_ad=True))
@@ -472,33 +480,36 @@ print(torch.autograd.gradcheck(lambda z: z * z.conj(), (z,)))
 
 # ---- functional: jacobian and hessian
 from torch.autograd.functional import jacobian, hessian
-x = torch.tensor([1., 2., 3.])
-w = torch.tensor([2., 3., 4.])
-print(jacobian(lambda x: x ** 2, x))
+
+x = torch.tensor([1.0, 2.0, 3.0])
+w = torch.tensor([2.0, 3.0, 4.0])
+print(jacobian(lambda x: x**2, x))
 print(jacobian(lambda x, w: x * w, (x, w)))
 print(jacobian(lambda x: (x.sum(), x * 2), x))
 print(jacobian(torch.exp, x, vectorize=True), jacobian(torch.exp, x, create_graph=True).requires_grad)
 print(jacobian(torch.sin, x, vectorize=True, strategy="forward-mode"))
-print(hessian(lambda x: (x ** 3).sum(), x))
+print(hessian(lambda x: (x**3).sum(), x))
 print(hessian(lambda x, w: (x * w).prod(), (x, w)))
 attempt(lambda: jacobian(lambda x: torch.ones(2), x, strict=True))
 attempt(lambda: hessian(lambda x: x * 2, x))
 
 # ---- functional: products
 from torch.autograd.functional import vjp, jvp, vhp, hvp
-x = torch.tensor([1., 2., 3.])
-v = torch.tensor([1., 0., 2.])
-print(vjp(lambda x: x ** 2, x, v))
-print(jvp(lambda x: x ** 2, x, v))
-print(vhp(lambda x: (x ** 3).sum(), x, v))
-print(hvp(lambda x: (x ** 3).sum(), x, v))
-attempt(lambda: vjp(lambda x: x ** 2, x))
-attempt(lambda: vjp(lambda x: x ** 2, x, torch.ones(2)))
-attempt(lambda: jvp(lambda x: x ** 2, x, torch.ones(2)))
+
+x = torch.tensor([1.0, 2.0, 3.0])
+v = torch.tensor([1.0, 0.0, 2.0])
+print(vjp(lambda x: x**2, x, v))
+print(jvp(lambda x: x**2, x, v))
+print(vhp(lambda x: (x**3).sum(), x, v))
+print(hvp(lambda x: (x**3).sum(), x, v))
+attempt(lambda: vjp(lambda x: x**2, x))
+attempt(lambda: vjp(lambda x: x**2, x, torch.ones(2)))
+attempt(lambda: jvp(lambda x: x**2, x, torch.ones(2)))
 
 # ---- forward mode
 import torch.autograd.forward_ad as fwAD
-x, t = torch.tensor([1., 2.]), torch.tensor([1., 10.])
+
+x, t = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])
 with fwAD.dual_level():
     d = fwAD.make_dual(x, t)
     y = d.sin() * d
@@ -515,9 +526,15 @@ print(fwAD.unpack_dual(y).tangent if False else "left")
 
 # ---- complex gradients
 z = torch.tensor([1 + 2j, 3 - 1j], requires_grad=True)
-for f in (lambda z: z.abs().sum(), lambda z: (z * z.conj()).real.sum(),
-          lambda z: z.imag.sum(), lambda z: (z ** 2).real.sum(), lambda z: z.angle().sum(),
-          lambda z: torch.view_as_real(z).pow(2).sum(), lambda z: (z.exp() * 2j).real.sum()):
+for f in (
+    lambda z: z.abs().sum(),
+    lambda z: (z * z.conj()).real.sum(),
+    lambda z: z.imag.sum(),
+    lambda z: (z**2).real.sum(),
+    lambda z: z.angle().sum(),
+    lambda z: torch.view_as_real(z).pow(2).sum(),
+    lambda z: (z.exp() * 2j).real.sum(),
+):
     print(torch.autograd.grad(f(z), z)[0])
 attempt(lambda: (z * z).sum().backward())
 (z * z).sum().backward(torch.tensor(1 + 0j))
@@ -527,29 +544,70 @@ x = torch.ones(2, requires_grad=True)
 print(x.grad, x.grad.dtype)
 
 # ---- subgradients at kinks
-x = torch.tensor([-1., 0., 1., 3., 6.], requires_grad=True)
+x = torch.tensor([-1.0, 0.0, 1.0, 3.0, 6.0], requires_grad=True)
 F = torch.nn.functional
-for f in (torch.abs, torch.relu, torch.sign, lambda x: x.clamp(0, 1), lambda x: x.clamp(min=0),
-          F.relu6, F.hardtanh, F.leaky_relu, F.elu, F.softshrink, F.hardshrink, F.hardsigmoid,
-          F.hardswish, lambda x: torch.maximum(x, torch.zeros(5)), lambda x: x.norm(),
-          lambda x: torch.max(x, x.detach()), lambda x: x.pow(2).sqrt(), torch.floor,
-          lambda x: F.threshold(x, 0, -1), lambda x: F.smooth_l1_loss(x, torch.zeros(5)),
-          lambda x: F.huber_loss(x, torch.zeros(5)), lambda x: F.l1_loss(x, torch.zeros(5)),
-          lambda x: x.fmod(1), lambda x: x.where(x > 0, torch.zeros(())), lambda x: torch.dist(x, x)):
+for f in (
+    torch.abs,
+    torch.relu,
+    torch.sign,
+    lambda x: x.clamp(0, 1),
+    lambda x: x.clamp(min=0),
+    F.relu6,
+    F.hardtanh,
+    F.leaky_relu,
+    F.elu,
+    F.softshrink,
+    F.hardshrink,
+    F.hardsigmoid,
+    F.hardswish,
+    lambda x: torch.maximum(x, torch.zeros(5)),
+    lambda x: x.norm(),
+    lambda x: torch.max(x, x.detach()),
+    lambda x: x.pow(2).sqrt(),
+    torch.floor,
+    lambda x: F.threshold(x, 0, -1),
+    lambda x: F.smooth_l1_loss(x, torch.zeros(5)),
+    lambda x: F.huber_loss(x, torch.zeros(5)),
+    lambda x: F.l1_loss(x, torch.zeros(5)),
+    lambda x: x.fmod(1),
+    lambda x: x.where(x > 0, torch.zeros(())),
+    lambda x: torch.dist(x, x),
+):
     print(torch.autograd.grad(f(x).sum(), x)[0])
-y = torch.tensor([2., 1., 2.], requires_grad=True)
-for f in (torch.max, torch.amax, torch.median, lambda y: y.max(0)[0], lambda y: y.sort()[0][0],
-          torch.prod, lambda y: y.cumprod(0).sum(), lambda y: (y * 0).prod(), lambda y: y.std()):
+y = torch.tensor([2.0, 1.0, 2.0], requires_grad=True)
+for f in (
+    torch.max,
+    torch.amax,
+    torch.median,
+    lambda y: y.max(0)[0],
+    lambda y: y.sort()[0][0],
+    torch.prod,
+    lambda y: y.cumprod(0).sum(),
+    lambda y: (y * 0).prod(),
+    lambda y: y.std(),
+):
     print(torch.autograd.grad(f(y), y)[0])
 z = torch.zeros(3, requires_grad=True)
-for f in (lambda z: z.norm(), lambda z: z.norm(1), lambda z: z.norm(float("inf")), torch.sinc,
-          lambda z: z ** 2, lambda z: z ** 0, lambda z: z.pow(0.5), lambda z: torch.atan2(z, z),
-          lambda z: F.normalize(z, dim=0), lambda z: torch.logsumexp(z, 0), lambda z: z.prod(),
-          lambda z: torch.xlogy(z, z + 1), lambda z: torch.cdist(z[None], z[None])):
+for f in (
+    lambda z: z.norm(),
+    lambda z: z.norm(1),
+    lambda z: z.norm(float("inf")),
+    torch.sinc,
+    lambda z: z**2,
+    lambda z: z**0,
+    lambda z: z.pow(0.5),
+    lambda z: torch.atan2(z, z),
+    lambda z: F.normalize(z, dim=0),
+    lambda z: torch.logsumexp(z, 0),
+    lambda z: z.prod(),
+    lambda z: torch.xlogy(z, z + 1),
+    lambda z: torch.cdist(z[None], z[None]),
+):
     print(torch.autograd.grad(f(z).sum(), z)[0])
 
 # ---- checkpoint: both kinds
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
 calls = []
 
 
@@ -572,6 +630,7 @@ print(torch.allclose(y, model(x)))
 
 # ---- checkpoint: what goes wrong
 from torch.utils.checkpoint import checkpoint
+
 count = []
 
 
@@ -591,8 +650,9 @@ print(torch.equal(x.grad, z.detach()))
 
 # ---- func: transforms
 from torch.func import grad, grad_and_value, vjp, jvp, vmap, jacrev, jacfwd, hessian, linearize
-x = torch.tensor([1., 2., 3.])
-f = lambda x: (x ** 3).sum()
+
+x = torch.tensor([1.0, 2.0, 3.0])
+f = lambda x: (x**3).sum()
 print(grad(f)(x), grad_and_value(f)(x))
 print(grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(x, x + 1))
 print(grad(lambda x: ((x * x).sum(), x.max()), has_aux=True)(x))
@@ -604,7 +664,7 @@ print(hessian(f)(x))
 value, push = linearize(torch.sin, x)
 print(value, push(torch.ones(3)))
 attempt(lambda: grad(torch.sin)(x))
-attempt(lambda: grad(lambda x: 1.)(x))
+attempt(lambda: grad(lambda x: 1.0)(x))
 attempt(lambda: jvp(torch.sin, (x,), (torch.ones(2),)))
 attempt(lambda: vjp(torch.sin, x)[1](torch.ones(2)))
 attempt(lambda: grad(f, argnums=3)(x))
@@ -612,7 +672,8 @@ attempt(lambda: grad(f)(torch.arange(3)))
 
 # ---- func: vmap
 from torch.func import vmap
-x = torch.arange(6.).reshape(2, 3)
+
+x = torch.arange(6.0).reshape(2, 3)
 print(vmap(lambda x: x.sum())(x), vmap(lambda x: x.sum(), in_dims=1)(x))
 print(vmap(lambda x, y: x + y, in_dims=(0, None))(x, torch.ones(3)))
 print(vmap(lambda x: (x, x.sum()), out_dims=(1, 0))(x))
@@ -631,24 +692,26 @@ print(vmap(lambda x: torch.rand(2), randomness="same")(x))
 
 # ---- func: nestings
 from torch.func import grad, vmap, jvp, jacrev, jacfwd, hessian, vjp
-x = torch.tensor([0.5, 1., 2.])
+
+x = torch.tensor([0.5, 1.0, 2.0])
 print(vmap(grad(lambda x: x.sin()))(x))
-print(grad(grad(grad(lambda x: x ** 4)))(x[0]))
-print(vmap(vmap(grad(lambda x: x ** 2)))(x.expand(2, 3)))
-print(jvp(grad(lambda x: (x ** 3).sum()), (x,), (torch.ones(3),)))
+print(grad(grad(grad(lambda x: x**4)))(x[0]))
+print(vmap(vmap(grad(lambda x: x**2)))(x.expand(2, 3)))
+print(jvp(grad(lambda x: (x**3).sum()), (x,), (torch.ones(3),)))
 print(grad(lambda x: jvp(torch.sin, (x,), (torch.ones(3),))[1].sum())(x))
-print(jacfwd(jacrev(lambda x: (x ** 3).sum()))(x))
-print(vmap(hessian(lambda x: x ** 3))(x))
+print(jacfwd(jacrev(lambda x: (x**3).sum()))(x))
+print(vmap(hessian(lambda x: x**3))(x))
 print(grad(lambda x: vmap(lambda y: y * x.sum())(x).sum())(x))
 print(vmap(lambda v: vjp(torch.exp, x)[1](v)[0])(torch.eye(3)))
 print(jacrev(vmap(torch.sin))(x))
 y = x.clone().requires_grad_()
 grad(lambda x: (x * y).sum())(x).sum().backward()
 print(y.grad)
-print(grad(lambda x: torch.autograd.grad((x ** 2).sum(), x, create_graph=True)[0].sum() if False else x.sum())(x))
+print(grad(lambda x: torch.autograd.grad((x**2).sum(), x, create_graph=True)[0].sum() if False else x.sum())(x))
 
 # ---- func: writing to what was captured
 from torch.func import grad, vmap, jvp, vjp, jacrev
+
 x = torch.ones(3)
 
 
@@ -658,6 +721,7 @@ def writes(write):
     def f(x):
         write(y, x)
         return (x * y).sum()
+
     for transform in (grad, jacrev, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: vjp(f, x)[0]):
         attempt(lambda: transform(f)(x))
     print(y)
@@ -675,6 +739,7 @@ writes(lambda y, x: torch.add(y, 1, out=y))
 
 # ---- func: writing inside
 from torch.func import grad, vmap
+
 x = torch.ones(2, 3)
 
 
@@ -712,6 +777,7 @@ attempt(lambda: vmap(bn)(torch.ones(2, 2, 3)))
 
 # ---- func: modules
 from torch.func import functional_call, stack_module_state, vmap, grad
+
 torch.manual_seed(0)
 models = [torch.nn.Linear(2, 1) for _ in range(3)]
 params, buffers = stack_module_state(models)
@@ -739,20 +805,31 @@ attempt(lambda: x.numpy())
 attempt(lambda: (x * 2).tolist())
 attempt(lambda: x.__deepcopy__({}).requires_grad)
 import copy
+
 attempt(lambda: copy.deepcopy(x * 2))
 attempt(lambda: setattr(x, "grad", torch.ones(3)))
 attempt(lambda: setattr(x, "grad", torch.ones(2, dtype=torch.float64)))
 attempt(lambda: setattr(x, "grad", 1))
 
 # ---- names of nodes after backward with create_graph
-x = torch.tensor([1., 2.], requires_grad=True)
-w = torch.tensor([[1., 2.], [3., 4.]], requires_grad=True)
-for f in (lambda: (x ** 3).sum(), lambda: x.exp().sum(), lambda: x.sin().sum(), lambda: (x * x.detach()).sum(),
-          lambda: x.tanh().sum(), lambda: x.sigmoid().sum(), lambda: x.mean(), lambda: (w @ w).sum(),
-          lambda: x.log().sum(), lambda: x.sqrt().sum(), lambda: (x * x).sum()):
+x = torch.tensor([1.0, 2.0], requires_grad=True)
+w = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+for f in (
+    lambda: (x**3).sum(),
+    lambda: x.exp().sum(),
+    lambda: x.sin().sum(),
+    lambda: (x * x.detach()).sum(),
+    lambda: x.tanh().sum(),
+    lambda: x.sigmoid().sum(),
+    lambda: x.mean(),
+    lambda: (w @ w).sum(),
+    lambda: x.log().sum(),
+    lambda: x.sqrt().sum(),
+    lambda: (x * x).sum(),
+):
     y = f()
     leaf = x if y.grad_fn is not None and "Mm" not in str(y.grad_fn.next_functions) else w
-    gradient, = torch.autograd.grad(y, leaf, create_graph=True)
+    (gradient,) = torch.autograd.grad(y, leaf, create_graph=True)
     print(gradient.grad_fn and gradient.grad_fn.name())
 
 # ---- views made without the tape
@@ -774,9 +851,9 @@ with torch.no_grad():
 print(a)
 
 # ---- saved values
-x = torch.tensor([1., 2.], requires_grad=True)
+x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = x.exp()
-print(y.grad_fn._saved_result, (x * y).grad_fn._saved_self, (x ** 3).grad_fn._saved_exponent)
+print(y.grad_fn._saved_result, (x * y).grad_fn._saved_self, (x**3).grad_fn._saved_exponent)
 print(x.softmax(0).grad_fn._saved_result.requires_grad, x.log().grad_fn._saved_self is x or True)
 attempt(lambda: y.grad_fn._saved_nothing)
 y.sum().backward()

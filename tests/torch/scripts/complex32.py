@@ -3,12 +3,12 @@
 # ---- making them
 print(torch.tensor([1 + 2j, 3.5], dtype=torch.chalf), torch.tensor([1, 2], dtype=torch.complex32))
 print(torch.zeros(2, dtype=torch.chalf), torch.ones(1, 2, dtype=torch.chalf), torch.tensor([], dtype=torch.chalf))
-print(torch.full((2,), 70000., dtype=torch.chalf), torch.full((2,), 1e-5j, dtype=torch.chalf))
+print(torch.full((2,), 70000.0, dtype=torch.chalf), torch.full((2,), 1e-5j, dtype=torch.chalf))
 print(torch.zeros(1200, dtype=torch.chalf), torch.full_like(torch.zeros(2), 1j, dtype=torch.chalf))
-h = torch.tensor([1., -2.5], dtype=torch.half)
+h = torch.tensor([1.0, -2.5], dtype=torch.half)
 print(torch.complex(h, h), torch.complex(h[0], h), h.chalf(), h.to(torch.chalf))
 print(torch.view_as_complex(torch.ones(3, 2, dtype=torch.half)), h.view(torch.chalf))
-print(torch.tensor([1e-7, 65519., 65520., 1.00048828126, float("nan")]).chalf())
+print(torch.tensor([1e-7, 65519.0, 65520.0, 1.00048828126, float("nan")]).chalf())
 print(torch.frombuffer(bytearray(b"\x00\x3c\x00\x40"), dtype=torch.chalf), torch.scalar_tensor(1j, dtype=torch.chalf))
 attempt(lambda: torch.complex(h, h.float()))
 attempt(lambda: torch.tensor([1 + 2j]).numpy().dtype)
@@ -39,7 +39,7 @@ print(torch.where(x == y, x, y), torch.where(x != y, 1j, x), x.masked_fill(x == 
 print(x.cfloat(), x.cdouble(), x.half(), x.float(), x.bfloat16(), x.int(), x.to(torch.bool))
 
 # ---- half precision becomes them
-h, z = torch.tensor([1.5, -2.]).half(), torch.tensor(0.5).half()
+h, z = torch.tensor([1.5, -2.0]).half(), torch.tensor(0.5).half()
 print(h * 1j, h + 1j, 1j - h, z * 1j, z * h * (1 + 1j), h == 1j, torch.where(h > 0, h, 2j))
 print(h * torch.tensor(1j), h * torch.tensor([1j]), z * torch.tensor([1j]), torch.tensor(2) * h * 1j)
 print(h * torch.tensor(1j).chalf(), h.float() * torch.tensor(1j).chalf(), torch.arange(2) * torch.tensor(1j).chalf())
@@ -64,8 +64,12 @@ torch.view_as_real(x)[..., 1] = 4
 x[x == 1 + 4j] = h[0, 0]
 x *= 1j
 x += h
-print(x, x.neg_(), x.fill_(2 - 1j), x.zero_(), x.copy_(torch.tensor([1j, 2.])))
-print(torch.add(x, h, out=torch.empty(2, 2, dtype=torch.cfloat)), torch.abs(x, out=h), x.index_fill_(0, torch.tensor([1]), 3))
+print(x, x.neg_(), x.fill_(2 - 1j), x.zero_(), x.copy_(torch.tensor([1j, 2.0])))
+print(
+    torch.add(x, h, out=torch.empty(2, 2, dtype=torch.cfloat)),
+    torch.abs(x, out=h),
+    x.index_fill_(0, torch.tensor([1]), 3),
+)
 attempt(lambda: h.mul_(x))
 attempt(lambda: h.add_(1j))
 attempt(lambda: h.copy_(x))
@@ -77,9 +81,17 @@ print(torch.rand_like(torch.ones(2, dtype=torch.chalf)), torch.randn_like(torch.
 
 # ---- their gradients
 y = torch.tensor([1.5 + 2j, -0.5 - 1j]).chalf()
-h = torch.tensor([0.5, 2.]).half()
-for f in (lambda a: a.imag, abs, lambda a: (a * a).imag, lambda a: (a * y).imag, lambda a: a.cfloat().abs(),
-          lambda a: torch.view_as_real(a), lambda a: torch.cat([a, 2 * a]).imag, lambda a: (a * h).imag):
+h = torch.tensor([0.5, 2.0]).half()
+for f in (
+    lambda a: a.imag,
+    abs,
+    lambda a: (a * a).imag,
+    lambda a: (a * y).imag,
+    lambda a: a.cfloat().abs(),
+    lambda a: torch.view_as_real(a),
+    lambda a: torch.cat([a, 2 * a]).imag,
+    lambda a: (a * h).imag,
+):
     a = y.clone().requires_grad_()
     f(a).sum().backward()
     print(a.grad, f(a))
@@ -93,6 +105,7 @@ print(torch.func.jvp(lambda u: u * u, (y,), (y,)), torch.func.grad(lambda u: (u 
 # ---- copies and files
 import copy
 import io
+
 x = torch.tensor([[1 + 2j, 3 - 1j], [0.25j, -7]], dtype=torch.chalf)
 for new in (True, False):
     file = io.BytesIO()
@@ -100,6 +113,11 @@ for new in (True, False):
     found = torch.load(io.BytesIO(file.getvalue()), weights_only=new)
     found["x"][1] = 9
     print(found, found["transposed"].stride())
-print(copy.deepcopy(x.T), copy.deepcopy(x).stride(), torch.nn.Parameter(x), torch.nn.Linear(2, 1).to(torch.chalf).weight.dtype)
+print(
+    copy.deepcopy(x.T),
+    copy.deepcopy(x).stride(),
+    torch.nn.Parameter(x),
+    torch.nn.Linear(2, 1).to(torch.chalf).weight.dtype,
+)
 torch.testing.assert_close(x, x * (1 + 1e-4))
 attempt(lambda: torch.testing.assert_close(x, x + 1))

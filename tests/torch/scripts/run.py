@@ -1,4 +1,5 @@
 """Run the programs of a file, each in a namespace of its own; print what each printed, as JSON."""
+
 import contextlib
 import io
 import json
@@ -58,6 +59,12 @@ def output_of(name: str, source: str) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps({f"{pathlib.Path(path).stem}: {name}": output_of(name, source)
-                      for path in sys.argv[1:]
-                      for name, source in programs(pathlib.Path(path)).items()}))
+    print(
+        json.dumps(
+            {
+                f"{pathlib.Path(path).stem}: {name}": output_of(name, source)
+                for path in sys.argv[1:]
+                for name, source in programs(pathlib.Path(path)).items()
+            }
+        )
+    )

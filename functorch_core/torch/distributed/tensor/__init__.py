@@ -2,6 +2,7 @@
 
 The placements are there, as packages hold tables of them; distributed tensors are not.
 """
+
 from ... import _missing
 from .placement_types import Partial, Placement, Replicate, Shard
 

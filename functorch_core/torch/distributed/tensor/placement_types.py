@@ -1,4 +1,5 @@
 """torch.distributed.tensor.placement_types: how a tensor lies along one dimension of a mesh."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

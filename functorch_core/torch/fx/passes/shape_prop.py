@@ -1,4 +1,5 @@
 """torch.fx.passes.shape_prop: the shapes and dtypes of all values of a graph."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -27,8 +28,7 @@ def _extract_tensor_metadata(result, include_contiguity: bool = True) -> TensorM
         formats = (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
         fitting = [f for f, n in zip(formats, (None, 4, 5)) if n in (None, result.ndim)]
         memory_format = next((f for f in fitting if result.is_contiguous(memory_format=f)), None)
-    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(),
-                          memory_format, False, {})
+    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), memory_format, False, {})
 
 
 class ShapeProp(Interpreter):
@@ -49,6 +49,7 @@ class ShapeProp(Interpreter):
                 return x
             found.append(x)
             return _extract_tensor_metadata(x)
+
         described = map_aggregate(result, describe)
         if found:
             n.meta["tensor_meta"] = described

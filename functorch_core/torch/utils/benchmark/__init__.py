@@ -1,4 +1,5 @@
 """torch.utils.benchmark: timing statements."""
+
 from ... import _missing
 from .compare import Colorize, Compare
 from .measurement import Measurement, TaskSpec, select_unit

@@ -1,4 +1,5 @@
 """torch.utils.benchmark.Compare: measurements as tables."""
+
 from __future__ import annotations
 
 import enum
@@ -84,8 +85,9 @@ class _Table:
         found = {key[:2]: m for key, m in self.cells.items() if key[2] == column}
         digits = 1
         if self.options._trim_significant_figures:
-            digits = min(1, max(0, min(m.significant_figures - 1 - _exponent(m.median / self.scale)
-                                       for m in found.values())))
+            digits = min(
+                1, max(0, min(m.significant_figures - 1 - _exponent(m.median / self.scale) for m in found.values()))
+            )
         texts = {key: f"{m.median / self.scale:.{digits}f}" for key, m in found.items()}
         width = max(map(len, texts.values()))
         texts = {key: text.rjust(width) for key, text in texts.items()}
@@ -100,8 +102,11 @@ class _Table:
         how = self.options._colorize
         if how is Colorize.NONE:
             return ""
-        same = [m for (t, r, c), m in self.cells.items() if t == threads
-                and (r == row if how is Colorize.ROWWISE else c == column)]
+        same = [
+            m
+            for (t, r, c), m in self.cells.items()
+            if t == threads and (r == row if how is Colorize.ROWWISE else c == column)
+        ]
         best = min(m.median for m in same)
         ratio = self.cells[threads, row, column].median / best
         return next(color for limit, color in COLORS if ratio <= limit)

@@ -1,4 +1,5 @@
 """torch.utils.benchmark.Measurement: the times of a statement, and what they were taken of."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -39,8 +40,7 @@ class TaskSpec:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         if "\n" not in self.stmt:
             return self.stmt + (f": {self.sub_label}" if self.sub_label else "")
-        return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n" + textwrap.indent(
-            self.stmt, "  ")
+        return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n" + textwrap.indent(self.stmt, "  ")
 
     def setup_str(self) -> str:
         """The setup as a line of a report."""
@@ -120,13 +120,17 @@ class Measurement:
         lines = [super().__repr__(), self.task_spec.summarize()]
         if n > 1:
             first, third = (t / scale for t in self._quartiles())
-            lines += [f"  Median: {self.median / scale:.2f} {unit}",
-                      f"  IQR:    {self.iqr / scale:.2f} {unit} ({first:.2f} to {third:.2f})"]
+            lines += [
+                f"  Median: {self.median / scale:.2f} {unit}",
+                f"  IQR:    {self.iqr / scale:.2f} {unit} ({first:.2f} to {third:.2f})",
+            ]
         else:
             lines.append(f"  {self.median / scale:.2f} {unit}")
-        lines.append(f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs "
-                     f"{'per measurement, ' if n > 1 else ', '}{threads} "
-                     f"thread{'s' * (threads > 1)}")
+        lines.append(
+            f"  {n} measurement{'s' * (n > 1)}, {self.number_per_run} runs "
+            f"{'per measurement, ' if n > 1 else ', '}{threads} "
+            f"thread{'s' * (threads > 1)}"
+        )
         return "\n".join(lines)
 
     @staticmethod

@@ -1,4 +1,5 @@
 """torch.utils.benchmark.Timer."""
+
 from __future__ import annotations
 
 import textwrap
@@ -24,16 +25,26 @@ class Timer:
     True
     """
 
-    def __init__(self, stmt="pass", setup="pass", global_setup="", timer: Callable = timer,
-                 globals=None, label=None, sub_label=None, description=None, env=None,
-                 num_threads=1, language="python"):
+    def __init__(
+        self,
+        stmt="pass",
+        setup="pass",
+        global_setup="",
+        timer: Callable = timer,
+        globals=None,
+        label=None,
+        sub_label=None,
+        description=None,
+        env=None,
+        num_threads=1,
+        language="python",
+    ):
         if str(getattr(language, "value", language)).lower() not in ("python", "py"):
             raise NotImplementedError("torch.utils.benchmark.Timer times Python only")
         stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
         names = {"torch": __import__("functorch_core.torch", fromlist=["torch"])}
         self._timer = _timeit.Timer(stmt, setup, timer, {**names, **(globals or {})})
-        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env,
-                                   num_threads)
+        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
     def timeit(self, number: int = 1000000) -> Measurement:
         """The mean time of a number of runs, after a few to warm up."""
@@ -43,7 +54,7 @@ class Timer:
     def blocked_autorange(self, callback=None, min_run_time: float = 0.2) -> Measurement:
         """Runs in blocks long enough to time well, for a total time."""
         number = 1
-        while (taken := self._timer.timeit(number)) < min_run_time / 100 and number < 10 ** 6:
+        while (taken := self._timer.timeit(number)) < min_run_time / 100 and number < 10**6:
             number *= 10
         times, total = [], 0.0
         while total < min_run_time or not times:
@@ -55,8 +66,7 @@ class Timer:
         """blocked_autorange."""
         return self.blocked_autorange(callback)
 
-    def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0,
-                           callback=None) -> Measurement:
+    def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None) -> Measurement:
         """Blocks of runs until their times agree or the time is up."""
         found, total = self.blocked_autorange(callback, min_run_time), min_run_time
         while found.iqr > threshold * found.median and total < max_run_time:
