@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,16 @@ class Aval:
     """A shape and a dtype, interned: equal avals are the same object, so `is` and `id` compare."""
 
     __slots__ = ("shape", "dtype", "ndim", "size", "id")
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    ndim: int
+    size: int
+    id: int
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return aval, (self.shape, self.dtype)
 
     @property
@@ -24,20 +30,20 @@ class Aval:
         """The bytes of the array's data."""
         return self.size * self.dtype.itemsize
 
-    def with_shape(self, shape) -> Aval:
+    def with_shape(self, shape: tuple[int, ...]) -> Aval:
         """The same dtype with another shape."""
         return aval(shape, self.dtype)
 
-    def with_dtype(self, dtype) -> Aval:
+    def with_dtype(self, dtype: np.dtype) -> Aval:
         """The same shape with another dtype."""
         return aval(self.shape, dtype)
 
 
-_interned: dict[tuple, Aval] = {}
+_interned: dict[tuple[Any, ...], Aval] = {}
 _ids = itertools.count()
 
 
-def aval(shape, dtype) -> Aval:
+def aval(shape: tuple[int, ...], dtype: np.dtype) -> Aval:
     """The interned aval of a shape (a tuple of ints) and a NumPy dtype."""
     key = (shape, dtype)
     found = _interned.get(key)
@@ -55,6 +61,7 @@ class HasAval:
     """What has an aval in its slot `aval`, and with it a shape, a dtype and a number of dimensions."""
 
     __slots__ = ()
+    aval: Aval
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -72,7 +79,7 @@ class HasAval:
         return self.aval.ndim
 
 
-def aval_of(x) -> Aval:
+def aval_of(x: Any) -> Aval:
     """The aval of a value, a NumPy array or a NumPy scalar."""
     found = getattr(x, "aval", None)
     return found if found is not None else aval(np.shape(x), np.asarray(x).dtype)

@@ -7,16 +7,14 @@ Each result is rounded to complex32, whichever tier computes it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import dtypes as dt
+from .aval import Aval
 from .graph import Graph, Node, memoised, subgraphs
 from .primitive import registry
-
-# What moves elements without looking at them, or calls somebody who takes them as they are. What
-# holds graphs does, too: those are rewritten when it lowers or runs them.
-MOVING = frozenset({"gather", "scatter_set", "select"})
-MOVING_FAMILIES = frozenset({"callback", "structure"})
 
 
 def by_complex64(graph: Graph) -> Graph:
@@ -27,13 +25,15 @@ def by_complex64(graph: Graph) -> Graph:
 @memoised
 def _rewritten(graph: Graph) -> Graph:
     """The old slots stay what they are; the complex64 forms of some have new ones."""
-    avals, nodes, wide = list(graph.avals), [], {}
+    avals = list(graph.avals)
+    nodes: list[Node] = []
+    wide: dict[int, int] = {}
 
-    def new_slot(aval) -> int:
+    def new_slot(aval: Aval) -> int:
         avals.append(aval)
         return len(avals) - 1
 
-    def widened(slot: int, source) -> int:
+    def widened(slot: int, source: Any) -> int:
         dtype = dt.wide(avals[slot].dtype)
         if dtype == avals[slot].dtype or slot in wide:
             return wide.get(slot, slot)
@@ -55,19 +55,19 @@ def _rewritten(graph: Graph) -> Graph:
     return Graph(graph.name, graph.inputs, nodes, graph.outputs, avals)
 
 
-def _stays(node: Node, dtypes: set) -> bool:
-    """Whether a node on values of these dtypes needs no rewriting."""
+def _stays(node: Node, dtypes: set[np.dtype]) -> bool:
+    """Whether a node on values of these dtypes needs no rewriting. Graphs in it are rewritten when it
+    lowers or runs them."""
     if dt.complex32 not in dtypes or subgraphs(node):
         return True
-    name, family = node.primitive.name, node.primitive.family
-    if name == "convert":
+    if node.primitive is registry["convert"]:
         return dtypes == {dt.complex32, dt.complex64}
-    return name in MOVING or family in MOVING_FAMILIES and name != "iota"
+    return node.primitive.traits.carries
 
 
-def _wide_parameter(value):
+def _wide_parameter(value: Any) -> Any:
     return dt.complex64 if isinstance(value, np.dtype) and value == dt.complex32 else value
 
 
-def _conversion(slot: int, result: int, dtype: np.dtype, source) -> Node:
+def _conversion(slot: int, result: int, dtype: np.dtype, source: Any) -> Node:
     return Node(registry["convert"], (slot,), (result,), {"dtype": dtype}, source)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TypeAlias
 
 from .graph import Graph, Node, slot_name
 
 ROW, COLUMN, MARGIN = 34, 190, 12
 STYLE = {"input": "#dbeafe", "node": "#ffffff", "output": "#dcfce7"}
+Key: TypeAlias = tuple[str, int]  # of a box: input, node or output i
+Box: TypeAlias = tuple[int, int, str, str]  # column, row, text, kind
 MAX_ROWS = 200  # a browser shows no more of use
 
 
@@ -24,12 +27,12 @@ def svg(graph: Graph) -> str:
     )
 
 
-def _layout(graph: Graph):
+def _layout(graph: Graph) -> tuple[dict[Key, Box], list[tuple[Key, Key]]]:
     """key -> (column, row, text, kind) of every box, and the edges between keys."""
     boxes, edges, depth, maker = {}, [], {}, {}
     columns: dict[int, int] = {}
 
-    def place(key, row: int, text: str, kind: str):
+    def place(key: Key, row: int, text: str, kind: str) -> None:
         column = columns.get(row, 0)
         columns[row] = column + 1
         boxes[key] = column, row, text, kind
@@ -65,7 +68,7 @@ def _box(column: int, row: int, text: str, kind: str) -> str:
     )
 
 
-def _line(a, b) -> str:
+def _line(a: Box, b: Box) -> str:
     x1, y1 = MARGIN + a[0] * COLUMN + 60, MARGIN + a[1] * ROW + ROW - 12
     x2, y2 = MARGIN + b[0] * COLUMN + 60, MARGIN + b[1] * ROW
     return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="#94a3b8"/>'

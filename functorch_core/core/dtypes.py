@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import MappingProxyType
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -57,7 +58,7 @@ WIDE_OF = MappingProxyType(
 )
 
 
-def canonical(dtype) -> np.dtype:
+def canonical(dtype: Any) -> np.dtype:
     """The NumPy dtype for a dtype, a scalar type or a name; TypeError if the library lacks it."""
     if dtype is bool:
         return bool_
@@ -93,7 +94,7 @@ def wide(dtype: np.dtype) -> np.dtype:
     return WIDE_OF.get(dtype, dtype)
 
 
-def of_scalar(value) -> np.dtype:
+def of_scalar(value: complex) -> np.dtype:
     """The default dtype of a Python scalar: bool, int64, float32 or complex64."""
     if isinstance(value, bool):
         return bool_
@@ -159,11 +160,11 @@ def promote_scalar(dtype: np.dtype, kind: type) -> np.dtype:
     return promote(dtype, scalar) if kind is complex else scalar  # of float16: complex64, as JAX
 
 
-def finfo(dtype):
+def finfo(dtype: np.dtype) -> Any:
     """ml_dtypes' finfo, which also knows bfloat16 and float8; complex gives its parts'."""
-    return ml_dtypes.finfo(real_of(np.dtype(dtype)))
+    return ml_dtypes.finfo(real_of(np.dtype(dtype)))  # type: ignore[no-untyped-call]  # its stubs have none
 
 
-def iinfo(dtype):
+def iinfo(dtype: np.dtype) -> Any:
     """NumPy's iinfo."""
     return np.iinfo(dtype)

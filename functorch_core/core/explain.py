@@ -10,14 +10,17 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from .aval import Aval
 from .trace import INTERNAL
+from .types import Function
 
 MISTAKES = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, NameError, AttributeError)
 
@@ -32,15 +35,20 @@ NOT_A_FUNCTION = """a function was expected, got {value!r:.60} ({kind}).
 # Where errors come from that are about the call: this library and what it computes with.
 OURS = (*INTERNAL, f"{Path(np.__file__).parent}/", "<functorch_core", "<frozen")
 LATE = "/opt_einsum/"  # imported where it is first needed
+STDLIB, PACKAGES = (f"{sysconfig.get_path('stdlib')}/", "<frozen"), "/site-packages/"
+SHOWN: dict[type, Function] = {}  # how other faces' classes are shown in a call
 
 
 # ---- values in messages --------------------------------------------------------------------------
 
 
-def shown(x, length: int = 40) -> str:
+def shown(x: Any, length: int = 40) -> str:
     """An argument in a message: arrays as float32[3], functions by name, the rest cut."""
     if getattr(x, "aval", None).__class__ is Aval:
         return str(x.aval)
+    for cls, show in SHOWN.items():
+        if isinstance(x, cls):
+            return show(x)
     if isinstance(x, np.ndarray):
         return f"np.{x.dtype.name}[{','.join(map(str, x.shape))}]"
     if isinstance(x, (list, tuple)) and type(x) in (list, tuple) and len(x) < 6:
@@ -61,7 +69,7 @@ def shown(x, length: int = 40) -> str:
     return text if len(text) <= length else f"{text[: length - 4]} ..."
 
 
-def arguments_of(args, kwargs) -> str:
+def arguments_of(args: Any, kwargs: Any) -> str:
     """What stands between the parentheses of a call."""
     return ", ".join([*map(shown, args), *(f"{k}={shown(v)}" for k, v in kwargs.items())])
 
@@ -69,35 +77,35 @@ def arguments_of(args, kwargs) -> str:
 # ---- calls as they were written ------------------------------------------------------------------
 
 
-def as_function(name: str, args, kwargs) -> str:
+def as_function(name: str, args: Any, kwargs: Any) -> str:
     """fc.sum(float32[3], axis=3); the name is written with its namespace."""
     return f"{name}({arguments_of(args, kwargs)})"
 
 
-def as_called(name: str, args, kwargs) -> str:
+def as_called(name: str, args: Any, kwargs: Any) -> str:
     """As as_function, of a name that is written as it is."""
     return as_function(name, args, kwargs)
 
 
-def as_method(name: str, args, kwargs) -> str:
+def as_method(name: str, args: Any, kwargs: Any) -> str:
     """float32[3].sum(axis=3)"""
     return f"{shown(args[0])}.{name}({arguments_of(args[1:], kwargs)})"
 
 
-def as_operator(symbol: str, args, kwargs) -> str:
+def as_operator(symbol: str, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> str:
     """float32[3] + float32[2], or -bool[3]"""
     if len(args) == 1:
         return f"{symbol}{shown(args[0])}"
     return f"{shown(args[0])} {symbol} {shown(args[1])}"
 
 
-def as_index(x, index, after: str = "") -> str:
+def as_index(x: Any, index: Any, after: str = "") -> str:
     """float32[3][5], and what stands behind it."""
     index = ", ".join(map(shown, index)) if isinstance(index, tuple) and index else shown(index)
     return f"{shown(x)}{after}[{index}]"
 
 
-def name_of(fun: Callable) -> str:
+def name_of(fun: Function) -> str:
     """The name a function is known by in messages and graphs; TypeError if it is none."""
     if not callable(fun):
         raise TypeError(NOT_A_FUNCTION.format(value=fun, kind=type(fun).__name__))
@@ -107,7 +115,7 @@ def name_of(fun: Callable) -> str:
 # ---- explaining ----------------------------------------------------------------------------------
 
 
-def explained(error: Exception, write: Callable[[], str], example: str = "", fun: Callable | None = None) -> Exception:
+def explained(error: Exception, write: Callable[[], str], example: str = "", fun: Function | None = None) -> Exception:
     """The error with the call in its message, and an example unless it gives advice itself.
 
     `fun`: the user's function, whose signature is told in place of an example.
@@ -123,16 +131,16 @@ def explained(error: Exception, write: Callable[[], str], example: str = "", fun
     ):
         return error
     message = getattr(error, "_told", error.args[0])
-    error._example = example = example or getattr(error, "_example", "")
+    error._example = example = example or getattr(error, "_example", "")  # type: ignore[attr-defined]  # ours
     advice = EXAMPLE.format(example=example) if example and "\n" not in message else ""
     if fun is not None and not example and "\n" not in message:
         advice = signature_of(fun)
     error.args = (message + THE_CALL.format(call=write()) + advice,)
-    error._told = message
+    error._told = message  # type: ignore[attr-defined]  # ours
     return error
 
 
-def signature_of(fun: Callable) -> str:
+def signature_of(fun: Function) -> str:
     """What a message says of a function that was called wrongly."""
     try:
         return THE_FUNCTION.format(name=name_of(fun), signature=inspect.signature(fun))
@@ -151,6 +159,11 @@ def through_user_code(tb: TracebackType | None) -> bool:
     return False
 
 
+def is_users(file: str) -> bool:
+    """Whether code is neither this library's nor Python's own."""
+    return not file.startswith(OURS) and (not file.startswith(STDLIB) or PACKAGES in file)
+
+
 def example_of(name: str, doc: str | None, space: str = "fc") -> tuple[str, str]:
     """(the name with its namespace, the first call of it) in a docstring's examples."""
     found = re.search(rf"^\s*>>> (.*\b(fc\.(?:\w+\.)*{re.escape(name)})\(.*)$", doc or "", re.M)
@@ -164,9 +177,9 @@ def told(
     error: Exception,
     name: str,
     doc: str | None,
-    args: tuple,
-    kwargs: dict,
-    write: Callable = as_function,
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
+    write: Function = as_function,
     space: str = "fc",
 ) -> Exception:
     """The error of a call of a documented function, method or operator; see explained."""
@@ -175,12 +188,12 @@ def told(
     return explained(error, lambda: write(name, args, kwargs), example)
 
 
-def explaining(function: Callable, name: str = "", write: Callable = as_function, space: str = "fc") -> Callable:
+def explaining(function: Function, name: str = "", write: Function = as_function, space: str = "fc") -> Function:
     """The function, whose errors tell how it was called; `space` is the namespace it is in."""
     name = name or function.__name__
 
     @functools.wraps(function)
-    def call(*args, **kwargs):
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except MISTAKES as error:
@@ -189,7 +202,7 @@ def explaining(function: Callable, name: str = "", write: Callable = as_function
     return call
 
 
-def result_of(transform: Callable, fun: Callable, **given) -> Callable:
+def result_of(transform: Function, fun: Function, **given: Any) -> Function:
     """A decorator of the function that a transform makes of fun, whose errors tell both calls.
 
     `given` are the transform's other parameters; those with their default value are not shown.
@@ -197,9 +210,9 @@ def result_of(transform: Callable, fun: Callable, **given) -> Callable:
     """
     name_of(fun)
 
-    def decorate(wrapped: Callable) -> Callable:
+    def decorate(wrapped: Function) -> Function:
         @functools.wraps(fun)
-        def call(*args, **kwargs):
+        def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return wrapped(*args, **kwargs)
             except MISTAKES as error:
@@ -210,7 +223,7 @@ def result_of(transform: Callable, fun: Callable, **given) -> Callable:
     return decorate
 
 
-def written(transform: Callable, fun: Callable, given: dict, args, kwargs) -> str:
+def written(transform: Function, fun: Function, given: dict[Any, Any], args: Any, kwargs: Any) -> str:
     """fc.vmap(f, in_axes=1)(float32[3])"""
     parameters = inspect.signature(transform).parameters
     options = {k: v for k, v in given.items() if repr(v) != repr(parameters[k].default)}

@@ -8,12 +8,14 @@ graph(a: float32[3], b: float32[3]):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from .aval import Aval, aval_of
 from .primitive import Primitive
+from .types import ArrayLike, Function
 
 SMALL = 16  # constants of at most so many elements are compared by value, larger ones by identity
 
@@ -23,18 +25,18 @@ class Literal:
 
     __slots__ = ("value", "aval", "key")
 
-    def __init__(self, value):
+    def __init__(self, value: ArrayLike) -> None:
         self.value, self.aval = value, aval_of(value)
         small = isinstance(value, (np.ndarray, np.generic)) and self.aval.size <= SMALL
         self.key = (self.aval.id, np.asarray(value).tobytes()) if small else (id(value),)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.key)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and self.key == other.key
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.aval.size <= 4 and isinstance(self.value, (np.ndarray, np.generic)):
             return str(self.value)
         return f"<{self.aval}>"
@@ -50,9 +52,9 @@ class Node:
         primitive: Primitive,
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
-        params: dict,
-        source: tuple | None = None,
-    ):
+        params: dict[str, Any],
+        source: tuple[Any, ...] | None = None,
+    ) -> None:
         self.primitive, self.inputs, self.outputs = primitive, inputs, outputs
         self.params, self.source = params, source
 
@@ -67,9 +69,10 @@ class Graph:
 
     def __init__(
         self, name: str, inputs: Sequence[int], nodes: Sequence[Node], outputs: Sequence[int], avals: Sequence[Aval]
-    ):
+    ) -> None:
         self.name, self.inputs, self.outputs = name, tuple(inputs), tuple(outputs)
-        self.nodes, self.avals, self.memo = tuple(nodes), tuple(avals), {}
+        self.nodes, self.avals = tuple(nodes), tuple(avals)
+        self.memo: dict[Any, Any] = {}
 
     @property
     def in_avals(self) -> tuple[Aval, ...]:
@@ -81,10 +84,10 @@ class Graph:
         """The avals of the outputs."""
         return tuple(self.avals[s] for s in self.outputs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "\n".join(_lines(self, ""))
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         from .draw import svg
 
         return svg(self)
@@ -112,7 +115,7 @@ def _lines(graph: Graph, indent: str) -> Iterable[str]:
     yield f"{indent}    return {', '.join(names[s] for s in graph.outputs)}"
 
 
-def _node_lines(graph, node, names, indent):
+def _node_lines(graph: Graph, node: Node, names: dict[int, str], indent: str) -> Iterator[str]:
     params = {k: v for k, v in node.params.items() if v is not None}
     inner = {k: v for k, v in params.items() if _graphs_in(v)}
     outs = ", ".join(f"{names[s]}: {graph.avals[s]}" for s in node.outputs)
@@ -125,7 +128,7 @@ def _node_lines(graph, node, names, indent):
             yield from _lines(sub, indent + "        ")
 
 
-def _show(value) -> str:
+def _show(value: Any) -> str:
     if isinstance(value, np.dtype):
         return value.name
     if callable(value) and hasattr(value, "__name__"):
@@ -133,7 +136,7 @@ def _show(value) -> str:
     return repr(value)
 
 
-def _graphs_in(value) -> tuple[Graph, ...]:
+def _graphs_in(value: Any) -> tuple[Graph, ...]:
     if isinstance(value, Graph):
         return (value,)
     if isinstance(value, tuple):
@@ -169,7 +172,7 @@ def validate(graph: Graph) -> Graph:
     return graph
 
 
-def _validate_node(graph: Graph, node: Node, known: set[int], where: str):
+def _validate_node(graph: Graph, node: Node, known: set[int], where: str) -> None:
     missing = [s for s in node.inputs if s not in known]
     if missing:
         raise ValueError(f"{where} uses slots {missing} before they are made")
@@ -214,7 +217,7 @@ def used_inputs(graph: Graph) -> tuple[bool, ...]:
 def cse(graph: Graph) -> Graph:
     """Equal nodes merged: the same primitive, parameters and inputs are computed once."""
     replaced: dict[int, int] = {}
-    seen: dict[tuple, tuple[int, ...]] = {}
+    seen: dict[tuple[Any, ...], tuple[int, ...]] = {}
     nodes = []
     for node in graph.nodes:
         inputs = tuple(replaced.get(s, s) for s in node.inputs)
@@ -233,7 +236,7 @@ def inlined(graph: Graph, inner: Callable[[Node], Graph | None]) -> Graph:
     """With the nodes of inner(node), a graph of the same inputs and outputs, in place of the node."""
     avals, nodes = list(graph.avals), []
 
-    def copy(graph: Graph, slots: dict[int, int]):
+    def copy(graph: Graph, slots: dict[int, int]) -> None:
         for node in graph.nodes:
             inputs, inside = tuple(slots[s] for s in node.inputs), inner(node)
             if inside is not None:
@@ -257,10 +260,11 @@ def opened(graph: Graph) -> Graph:
 
 
 def _primal(node: Node) -> Graph | None:
-    return node.params["graph"] if node.primitive.name in ("custom_jvp", "custom_vjp") else None
+    primal = node.primitive.traits.primal
+    return node.params[primal] if primal else None
 
 
-def node_key(node: Node, inputs: tuple) -> tuple | None:
+def node_key(node: Node, inputs: tuple[int, ...]) -> tuple[Any, ...] | None:
     """What two equal nodes share; None if a parameter cannot be hashed."""
     key = (node.primitive, inputs, tuple(sorted(node.params.items(), key=_first)))
     try:
@@ -270,14 +274,14 @@ def node_key(node: Node, inputs: tuple) -> tuple | None:
     return key
 
 
-def _first(item):
+def _first(item: tuple[str, Any]) -> str:
     return item[0]
 
 
-def memoised(transform: Callable) -> Callable:
+def memoised(transform: Function) -> Function:
     """Remember transform(graph, *static) on the graph itself."""
 
-    def wrapped(graph: Graph, *static):
+    def wrapped(graph: Graph, *static: Any) -> Any:
         key = (transform, *static)
         found = graph.memo.get(key)
         if found is None:

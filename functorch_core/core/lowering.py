@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from .aval import Aval, aval
 from .complex32 import by_complex64
 from .graph import Graph, Literal, Node
 from .trace import trace_closed
+from .types import Function, Value
 
 INLINE_CONSTANT = 1024  # elements; larger constants become parameters (a dense attribute of 4 MB costs 2 ms)
 
@@ -29,8 +31,9 @@ class Operand(str):
     """An SSA name with its aval."""
 
     __slots__ = ("aval",)
+    aval: Aval
 
-    def __new__(cls, name: str, aval: Aval):
+    def __new__(cls, name: str, aval: Aval) -> Operand:
         self = super().__new__(cls, name)
         self.aval = aval
         return self
@@ -49,16 +52,16 @@ def tensor_type(aval: Aval) -> str:
 class LowerContext:
     """Collects the lines of one function body. Child contexts write the bodies of regions."""
 
-    def __init__(self, platform: str, parent: LowerContext | None = None):
+    def __init__(self, platform: str, parent: LowerContext | None = None) -> None:
         self.platform = platform
         self.root: LowerContext = parent.root if parent else self
         self.lines: list[str] = []
         if parent is None:
             self.counter = 0
-            self.callbacks: list[tuple[Callable, tuple[Aval, ...]]] = []
+            self.callbacks: list[tuple[Function, tuple[Aval, ...]]] = []
             self.hoisted: dict[Literal, Operand] = {}
             self.features: set[str] = set()
-            self.locations: dict[tuple, str] = {}
+            self.locations: dict[tuple[Any, ...], str] = {}
         self.location = ""
 
     def fresh(self) -> str:
@@ -66,36 +69,37 @@ class LowerContext:
         self.root.counter += 1
         return f"%{self.root.counter}"
 
-    def op(self, name: str, *operands: Operand, out, attrs: str = "", regions: Sequence[str] = ()):
+    @overload
+    def op(self, name: str, *operands: Operand, out: Aval, attrs: str = "", regions: Sequence[str] = ()) -> Operand: ...
+    @overload
+    def op(
+        self, name: str, *operands: Operand, out: Sequence[Aval], attrs: str = "", regions: Sequence[str] = ()
+    ) -> list[Operand]: ...
+    def op(
+        self, name: str, *operands: Operand, out: Aval | Sequence[Aval], attrs: str = "", regions: Sequence[str] = ()
+    ) -> Operand | list[Operand]:
         """Write `name`(operands) <{attrs}> (regions) in generic form.
 
         `out` is an aval, or a sequence of avals for several results; so is the return value.
         """
-        single = isinstance(out, Aval)
-        outs = (out,) if single else tuple(out)
-        result = self.fresh()
-        head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
+        outs = (out,) if isinstance(out, Aval) else out
         props = f" <{{{attrs}}}>" if attrs else ""
         body = f" ({', '.join(regions)})" if regions else ""
         types = ", ".join(o.type for o in operands)
         results = ", ".join(map(tensor_type, outs))
-        self.lines.append(
-            f'{head}"{name}"({", ".join(operands)}){props}{body} : ({types}) -> ({results}){self.location}'
-        )
-        if single:
-            return Operand(result, out)
-        if len(outs) == 1:
-            return [Operand(result, outs[0])]
-        return [Operand(f"{result}#{i}", a) for i, a in enumerate(outs)]
+        return self.raw(f'"{name}"({", ".join(operands)}){props}{body} : ({types}) -> ({results})', out)
 
-    def raw(self, text: str, out):
+    @overload
+    def raw(self, text: str, out: Aval) -> Operand: ...
+    @overload
+    def raw(self, text: str, out: Sequence[Aval]) -> list[Operand]: ...
+    def raw(self, text: str, out: Aval | Sequence[Aval]) -> Operand | list[Operand]:
         """Write `%n = text` verbatim (a pretty form or a custom call); `out` as in `op`."""
-        single = isinstance(out, Aval)
-        outs = (out,) if single else tuple(out)
+        outs = (out,) if isinstance(out, Aval) else out
         result = self.fresh()
         head = f"{result} = " if len(outs) == 1 else f"{result}:{len(outs)} = " if outs else ""
         self.lines.append(f"{head}{text}{self.location}")
-        if single:
+        if isinstance(out, Aval):
             return Operand(result, out)
         if len(outs) == 1:
             return [Operand(result, outs[0])]
@@ -117,7 +121,7 @@ class LowerContext:
         out = aval(array.shape, array.dtype)
         return self.raw(f"stablehlo.constant {xla.constant(array)} : {tensor_type(out)}", out)
 
-    def full(self, out: Aval, fill) -> Operand:
+    def full(self, out: Aval, fill: np.ndarray | complex) -> Operand:
         """An array of one repeated number."""
         scalar = np.asarray(fill).astype(out.dtype)
         text = xla.constant(scalar)  # dense<c>, which is also the splat form of any shape
@@ -133,17 +137,15 @@ class LowerContext:
             self._node(graph, node, env)
         return [env[s] for s in graph.outputs]
 
-    def _node(self, graph: Graph, node: Node, env: dict):
+    def _node(self, graph: Graph, node: Node, env: dict[int, Operand]) -> None:
         primitive = node.primitive
-        if primitive.feature:
-            self.root.features.add(primitive.feature)
         saved, self.location = self.location, self.locate(primitive.name, node.source)
         rule = primitive.rule("lower", self.platform)
         out = rule(self, *[env[s] for s in node.inputs], **node.params)
         env.update(zip(node.outputs, out if primitive.multiple else (out,), strict=True))
         self.location = saved
 
-    def locate(self, name: str, source) -> str:
+    def locate(self, name: str, source: tuple[str, int, str] | None) -> str:
         """A reference to the location of an op and its user's line."""
         key = (name, source)
         found = self.root.locations.get(key)
@@ -151,12 +153,12 @@ class LowerContext:
             found = self.root.locations[key] = f" loc(#loc{len(self.root.locations)})"
         return found
 
-    def call(self, fun: Callable, *operands: Operand, **params) -> list[Operand]:
+    def call(self, fun: Function, *operands: Operand, **params: Any) -> list[Operand]:
         """Lower by a function written with primitives: fun(*values, **params) -> value or values."""
         avals = tuple(o.aval for o in operands)
         return self.graph(graph_of(fun, avals, tuple(sorted(params.items()))), operands)
 
-    def region(self, in_avals: Sequence[Aval], body: Callable) -> str:
+    def region(self, in_avals: Sequence[Aval], body: Function) -> str:
         """The text of a region: body(ctx, *block_arguments) -> operands it returns."""
         child = LowerContext(self.platform, self)
         child.location = self.location
@@ -170,7 +172,7 @@ class LowerContext:
         block = f"^bb0({header}):\n" if args else ""
         return "{\n" + block + "\n".join(child.lines) + "\n}"
 
-    def callback(self, fun: Callable, operands: Sequence[Operand], out_avals: Sequence[Aval]) -> int:
+    def callback(self, fun: Function, operands: Sequence[Operand], out_avals: Sequence[Aval]) -> int:
         """Register a Python function of NumPy arrays; its index for the custom call."""
         dtypes = [o.aval.dtype for o in operands]
         if dt.complex32 in dtypes:
@@ -179,14 +181,14 @@ class LowerContext:
         return len(self.root.callbacks) - 1
 
 
-def _of_stored(fun: Callable, dtypes: Sequence[np.dtype], *arrays: np.ndarray):
+def _of_stored(fun: Function, dtypes: Sequence[np.dtype], *arrays: np.ndarray) -> Any:
     """fun of arrays as a device holds them: those of complex32 come as their bits."""
     return fun(*[a.view(d) for a, d in zip(arrays, dtypes)])
 
 
 def callback_op(
     ctx: LowerContext,
-    fun: Callable,
+    fun: Function,
     operands: Sequence[Operand],
     out_avals: Sequence[Aval],
     has_side_effect: bool = False,
@@ -208,16 +210,16 @@ def callback_op(
     return [Operand(n, a) for n, a in zip(names, out_avals, strict=True)]
 
 
-_graphs: dict[tuple, Graph] = {}
+_graphs: dict[tuple[Any, ...], Graph] = {}
 
 
-def graph_of(fun: Callable, avals: tuple[Aval, ...], params: tuple = ()) -> Graph:
+def graph_of(fun: Function, avals: tuple[Aval, ...], params: tuple[tuple[str, int], ...] = ()) -> Graph:
     """The memoised graph of a function written with primitives (not a closure), at these avals."""
     key = (fun, avals, params)
     found = _graphs.get(key)
     if found is None:
 
-        def flat(*values):
+        def flat(*values: Value) -> list[Value] | tuple[Value, ...]:
             out = fun(*values, **dict(params))
             return out if isinstance(out, (list, tuple)) else (out,)
 
@@ -233,7 +235,7 @@ class Lowered:
 
     __slots__ = ("text", "hoisted", "callbacks", "features", "inputs", "outputs", "name")
 
-    def __init__(self, graph: Graph, ctx: LowerContext, text: str):
+    def __init__(self, graph: Graph, ctx: LowerContext, text: str) -> None:
         self.text, self.name = text, graph.name
         self.hoisted = [literal.value for literal in ctx.hoisted]
         self.callbacks, self.features = ctx.callbacks, frozenset(ctx.features)
@@ -271,7 +273,7 @@ def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name) or "graph"
 
 
-def _location_lines(locations: dict):
+def _location_lines(locations: dict[tuple[str, tuple[str, int, str] | None], str]) -> Iterator[str]:
     for i, (name, source) in enumerate(locations):
         if source is None:
             yield f'#loc{i} = loc("{name}")'
@@ -285,7 +287,7 @@ def dims(values: Sequence[int]) -> str:
     return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
 
 
-def dense_int(values) -> str:
+def dense_int(values: Any) -> str:
     """dense<[[0, 1]]> : tensor<1x2xi64>, the attribute form of an integer matrix."""
     array = np.asarray(values, np.int64)
     body = str(array.tolist()) if array.size else ""

@@ -1,4 +1,4 @@
-"""A primitive: a name and its six rules.
+"""A primitive: a name, its traits and its six rules.
 
     shape(*avals, **params) -> aval, or a tuple of avals if `multiple`
     reference(*arrays, **params) -> array or tuple           NumPy, on host arrays
@@ -14,10 +14,13 @@ bare otherwise. Arrays are positional, static parameters keyword, everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from .aval import Aval
+from .aval import Aval, HasAval
 from .errors import MISSING_RULE_MESSAGE
+from .types import Function
 
 RULES = ("shape", "reference", "lower", "jvp", "transpose", "batch")
 
@@ -30,56 +33,114 @@ NOT_LINEAR = Reason("it is linear in none of its operands")
 NOT_DIFFERENTIABLE = Reason("its result is constant almost everywhere, or not a number of a field")
 
 
-class Linear:
+class Linear(HasAval):
     """In a transpose rule: the operand whose cotangent is wanted; it has only an aval."""
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Aval):
+    def __init__(self, aval: Aval) -> None:
         self.aval = aval
+
+
+FAMILIES = frozenset(
+    "callback collective control convert convolution cumulative custom dot elementwise fft index linalg random "
+    "reduction scatter sort special structure transcendental window".split()
+)
+
+
+def largest(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """The elements of the largest operand or result: what most primitives handle."""
+    return max((a.size for a in (*operands, *results)), default=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a primitive says of itself besides its rules; what is not said is not assumed of it.
+
+    What it costs, for the engine's choice between NumPy and compiling:
+    numpy: an element by NumPy, as a multiple of elementwise arithmetic; 0 for a view, which touches none
+    work: how many elements it handles, work(avals of operands, of results, params)
+    compile: microseconds that XLA takes to compile it beyond an ordinary operation
+    repeats: how often it runs the graphs it holds, where no parameter `length` says so
+
+    For derivatives, which keep values or compute them again:
+    free: to compute it again costs less than to keep its result
+    expensive: its result is kept rather than computed again
+    conjugates: the conjugate of its result is the result of its operands' conjugates
+
+    What it does with elements:
+    elementwise: each element of a result depends on the same one of each operand
+    broadcasts: its reference takes operands that NumPy has to broadcast
+    moves: each element of the result is one of these operands' (a slice of them)
+    carries: it hands elements on as they are, whatever their bits mean
+    primal: the parameter with the graph it computes, where only its derivative is its own
+    calls_back: it runs the user's code
+    """
+
+    family: str  # one of FAMILIES: where the documentation lists it
+    numpy: float = 1.0
+    work: Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = largest
+    compile: float = 0.0
+    repeats: int = 1
+    free: bool = False
+    expensive: bool = False
+    conjugates: bool = False
+    elementwise: bool = False
+    broadcasts: bool = False
+    moves: slice | None = None
+    carries: bool = False
+    primal: str = ""
+    calls_back: bool = False
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise ValueError(
+                f"no family of primitives is named {self.family!r}; there are {', '.join(sorted(FAMILIES))}"
+            )
+
+    def but(self, **changes: Any) -> Traits:
+        """These traits, but for those given."""
+        return replace(self, **changes)
 
 
 class Primitive:
     """An operation that graphs are made of. Rules may be given here or set later, once each.
 
     `partial_eval` is only for primitives that hold graphs (see transforms.linearize);
-    `lower_on` maps a platform to a lowering of its own; `feature` is what the choice of compile
-    options looks at ('dot', 'conv', 'scatter', ...); `effect` keeps a node alive that no one uses.
+    `lower_on` maps a platform to a lowering of its own; `effect` keeps a node alive that no one uses.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        shape,
-        reference,
-        lower,
-        jvp,
-        transpose,
-        batch,
+        traits: Traits,
+        shape: Function,
+        reference: Any,
+        lower: Function | Reason,
+        jvp: Function | Reason,
+        transpose: Function | Reason,
+        batch: Function | Reason,
         multiple: bool = False,
-        partial_eval: Callable | None = None,
-        lower_on: Mapping[str, Callable] | None = None,
-        feature: str = "",
+        partial_eval: Function | None = None,
+        lower_on: Mapping[str, Function] | None = None,
         effect: bool = False,
-        family: str = "",
-    ):
-        self.name, self.multiple, self.feature, self.effect = name, multiple, feature, effect
+    ) -> None:
+        self.name, self.traits, self.multiple, self.effect = name, traits, multiple, effect
         self.shape, self.reference, self.lower = shape, reference, lower
         self.jvp, self.transpose, self.batch = jvp, transpose, batch
         self.partial_eval, self.lower_on = partial_eval, dict(lower_on or {})
-        self.family = family
         if name in registry:
             raise ValueError(f"a primitive named {name!r} exists already")
         registry[name] = self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return registry.__getitem__, (self.name,)
 
-    def rule(self, name: str, platform: str = "") -> Callable:
+    def rule(self, name: str, platform: str = "") -> Function:
         """The rule of that name; NotImplementedError with the reason where there is none."""
         found = self.lower_on.get(platform) or self.lower if name == "lower" else getattr(self, name)
         if callable(found):

@@ -11,33 +11,32 @@ A rule may say what it is at given avals: rule.specialised(*avals, **params) -> 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .aval import Aval
 from .complex32 import by_complex64
 from .graph import Graph, Node, has_effect, opened, subgraphs
+from .primitive import registry
+from .types import Function
 
-# Elementwise primitives whose rules broadcast, so that one operand may be of fewer elements.
-BROADCASTING = frozenset(
-    {"add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge", "select", "and", "or", "xor"}
-)
-FOLDED = 4096  # elements; larger constants are computed each time rather than kept
+FOLDED = 4096  # elements; larger constants are computed each time rather than kept, but for views
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 
 
-def specialised(at: Callable) -> Callable:
+def specialised(at: Function) -> Function:
     """Decorator of a reference rule: `at(*avals, **params)` is a faster function, or None."""
 
-    def attach(rule: Callable) -> Callable:
-        rule.specialised = at
+    def attach(rule: Function) -> Function:
+        rule.specialised = at  # type: ignore[attr-defined]  # an attribute of a function
         return rule
 
     return attach
 
 
-def function_of(node: Node, avals: Sequence[Aval]) -> Callable:
+def function_of(node: Node, avals: Sequence[Aval]) -> Function:
     """A node's reference rule as a function of arrays alone."""
     rule, params = node.primitive.rule("reference"), node.params
     at = getattr(rule, "specialised", None)
@@ -47,7 +46,7 @@ def function_of(node: Node, avals: Sequence[Aval]) -> Callable:
     return lambda *arrays: rule(*map(np.asarray, arrays), **params)
 
 
-def conform(array, aval: Aval) -> np.ndarray:
+def conform(array: np.ndarray, aval: Aval) -> np.ndarray:
     """The array in the dtype that a shape rule promised; AssertionError if its shape differs."""
     array = np.asarray(array)
     if array.shape != aval.shape:
@@ -61,11 +60,13 @@ class Step:
 
     __slots__ = ("run", "args", "outs", "avals", "multiple", "thin")
 
-    def __init__(self, run, args, outs, avals, multiple, thin):
+    def __init__(
+        self, run: Any, args: list[int], outs: list[int], avals: list[Aval], multiple: bool, thin: bool
+    ) -> None:
         self.run, self.args, self.outs = run, args, outs
         self.avals, self.multiple, self.thin = avals, multiple, thin
 
-    def first(self, env: list):
+    def first(self, env: list[np.ndarray | None]) -> None:
         """Run, and compare with the avals. Where a dtype differs, it is converted from now on."""
         outs = self.run(*[env[i] for i in self.args])
         outs = tuple(outs) if self.multiple else (outs,)
@@ -78,12 +79,12 @@ class Step:
             env[place] = out
 
     @property
-    def form(self) -> tuple:
+    def form(self) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
         """Where operands come from and results go to."""
         return tuple(self.args), tuple(self.outs), self.multiple
 
 
-def _converting(run: Callable, avals, multiple: bool) -> Callable:
+def _converting(run: Function, avals: list[Aval], multiple: bool) -> Function:
     if multiple:
         return lambda *arrays: [np.asarray(o).astype(a.dtype, copy=False) for o, a in zip(run(*arrays), avals)]
     dtype = avals[0].dtype
@@ -95,9 +96,12 @@ class Reference:
 
     __slots__ = ("n_inputs", "rest", "steps", "outputs", "run")
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph) -> None:
         self.n_inputs = len(graph.inputs)
-        self.run: Callable | None = None  # the steps as a function, after the first run
+        self.steps: list[Step]
+        self.rest: list[Any]  # the constants
+        self.outputs: list[int]
+        self.run: Function | None = None  # the steps as a function, after the first run
         _Builder(graph, self)
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -130,7 +134,12 @@ def _loop(program: Reference, *arrays: np.ndarray) -> list[np.ndarray]:
 
 
 @functools.lru_cache(1024)
-def _written(n_inputs: int, n_places: int, forms: tuple, outputs: tuple) -> Callable:
+def _written(
+    n_inputs: int,
+    n_places: int,
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], bool], ...],
+    outputs: tuple[int, ...],
+) -> Function:
     """Steps of these forms as a function of Python, made by (functions of the steps, constants).
 
     Few graphs differ in form, so that hardly anything is compiled here (0.1 ms). For x / 255:
@@ -158,7 +167,7 @@ def _written(n_inputs: int, n_places: int, forms: tuple, outputs: tuple) -> Call
         f"        return [{', '.join(results)}]",
         "    return run",
     ]
-    namespace = {"ndarray": np.ndarray, "asarray": np.asarray}
+    namespace: dict[str, Any] = {"ndarray": np.ndarray, "asarray": np.asarray}
     exec("\n".join(lines), namespace)
     return namespace["make"]
 
@@ -166,11 +175,11 @@ def _written(n_inputs: int, n_places: int, forms: tuple, outputs: tuple) -> Call
 class _Builder:
     """Writes the steps of a graph: inputs come first in the list of arrays, then constants."""
 
-    def __init__(self, graph: Graph, program: Reference):
+    def __init__(self, graph: Graph, program: Reference) -> None:
         self.graph = graph = by_complex64(opened(graph))
         self.place = {slot: i for i, slot in enumerate(graph.inputs)}
         self.n_inputs = program.n_inputs
-        self.rest: list = []
+        self.rest: list[Any] = []
         self.steps: list[Step] = []
         thin = thin_slots(graph)
         with np.errstate(all="ignore"):
@@ -179,18 +188,16 @@ class _Builder:
         program.rest, program.steps = self.rest, self.steps
         program.outputs = [self.place[s] for s in graph.outputs]
 
-    def _new(self, slot: int, value=None):
+    def _new(self, slot: int, value: np.ndarray | None = None) -> None:
         self.place[slot] = self.n_inputs + len(self.rest)
         self.rest.append(value)
 
-    def _add(self, node: Node, thin: bool):
+    def _add(self, node: Node, thin: bool) -> Any:
         avals = self.graph.avals
-        if node.primitive.name == "constant":
-            return self._new(node.outputs[0], np.asarray(node.params["value"].value))
         args = [self.place[s] for s in node.inputs]
         if thin and _aligned(node, avals[node.inputs[0]]):  # NumPy broadcasts it as it is
             self.place[node.outputs[0]] = args[0]
-            return None
+            return
         run = _thinly(node, avals[node.inputs[0]]) if thin else function_of(node, [avals[s] for s in node.inputs])
         outs = [avals[s] for s in node.outputs]
         for s in node.outputs:
@@ -202,24 +209,25 @@ class _Builder:
             self.rest = env[self.n_inputs :]
         else:
             self.steps.append(step)
-        return None
 
     def _foldable(self, node: Node, outs: list[Aval]) -> bool:
         known = all(
             self.place[s] >= self.n_inputs and self.rest[self.place[s] - self.n_inputs] is not None for s in node.inputs
         )
-        return known and not (has_effect(node) or subgraphs(node)) and all(a.size <= FOLDED for a in outs)
+        small = not node.primitive.traits.numpy or all(a.size <= FOLDED for a in outs)
+        return known and small and not (has_effect(node) or subgraphs(node))
 
 
 def thin_slots(graph: Graph) -> set[int]:
     """Results of broadcasts that NumPy may broadcast itself: all that uses them is elementwise
     arithmetic that has an operand of all elements, too."""
-    thin = {n.outputs[0] for n in graph.nodes if n.primitive.name == "broadcast_in_dim"}
+    spread = registry["broadcast_in_dim"]
+    thin = {n.outputs[0] for n in graph.nodes if n.primitive is spread}
     thin.difference_update(graph.outputs)
     for node in graph.nodes:
         if thin.isdisjoint(node.inputs):
             continue
-        if node.primitive.name not in BROADCASTING or thin.issuperset(node.inputs):
+        if not node.primitive.traits.broadcasts or thin.issuperset(node.inputs):
             thin.difference_update(node.inputs)
     # What was thought to be thin when an earlier node was looked at may have become full since:
     # that only leaves fewer thin operands.
@@ -232,7 +240,7 @@ def _aligned(node: Node, operand: Aval) -> bool:
     return tuple(node.params["dims"]) == tuple(range(n - operand.ndim, n))
 
 
-def _thinly(node: Node, operand: Aval) -> Callable:
+def _thinly(node: Node, operand: Aval) -> Function:
     shape = [1] * len(node.params["shape"])
     for n, d in zip(operand.shape, node.params["dims"]):
         shape[d] = n

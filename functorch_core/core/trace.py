@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -19,8 +21,12 @@ from .aval import Aval, HasAval, aval_of
 from .complex32 import by_complex64
 from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
 from .graph import Graph, Literal, Node
-from .primitive import NOT_LINEAR, Linear, Primitive
+from .primitive import NOT_LINEAR, Linear, Primitive, Traits
 from .reference import conform, reference_of
+from .types import ArrayLike, Function
+
+if TYPE_CHECKING:
+    from .lowering import LowerContext, Operand
 
 
 class _State(threading.local):
@@ -39,16 +45,16 @@ class Traced(HasAval):
 
     __slots__ = ("aval", "builder", "slot")
 
-    def __init__(self, aval: Aval, builder: Builder, slot: int):
+    def __init__(self, aval: Aval, builder: Builder, slot: int) -> None:
         self.aval, self.builder, self.slot = aval, builder, slot
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Traced<{self.aval}>"
 
-    def __array__(self, *args, **kwargs):
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise ConcretizationError(CONCRETE_MESSAGE.format(what="np.asarray", value=self))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)", value=self))
 
 
@@ -59,7 +65,7 @@ class Builder:
     derivative): Python can then branch on what was computed from them, see value_of.
     """
 
-    def __init__(self, name: str = "graph", operands: Sequence | None = None):
+    def __init__(self, name: str = "graph", operands: Sequence[Any] | None = None) -> None:
         self.name, self.open, self.operands = name, False, operands
         self.values: dict[int, object] = {}  # slot -> value, as far as value_of needed it
         self.parent: Builder | None = None
@@ -68,17 +74,17 @@ class Builder:
         self.inputs: list[int] = []
         self.captures: dict[Traced, int] = {}
         self.constants: dict[int, tuple[int, object]] = {}  # id of a concrete value -> slot, value
-        self.ordered: tuple = (None, 0)  # the last ordered callback's token, how many nodes till then
-        self.source: tuple | None = None  # set by transforms: the user's line of the original node
+        self.ordered: tuple[Any, ...] = (None, 0)  # the last ordered callback's token, how many nodes till then
+        self.source: tuple[Any, ...] | None = None  # set by transforms: the user's line of the original node
 
     # -- the trace as a context: `with builder:` makes it the innermost one
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.parent, state.builder, self.open = state.builder, self, True
         open_traces.add(self)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         state.builder, self.open = self.parent, False
         open_traces.discard(self)
 
@@ -95,7 +101,7 @@ class Builder:
         self.inputs.append(slot)
         return Traced(aval, self, slot)
 
-    def lift(self, x) -> int:
+    def lift(self, x: ArrayLike) -> int:
         """The slot of any value: ours, an enclosing trace's (captured), or a concrete one."""
         if x.__class__ is Traced:
             if x.builder is self:
@@ -111,7 +117,7 @@ class Builder:
             found = self.constants[id(x)] = (self._constant(x), x)
         return found[0]
 
-    def _constant(self, x) -> int:
+    def _constant(self, x: ArrayLike) -> int:
         if isinstance(x, Linear):  # a transpose rule would multiply by what it is linear in
             raise TypeError(NOT_LINEAR_MESSAGE)
         literal = Literal(x)
@@ -120,7 +126,12 @@ class Builder:
     # -- nodes
 
     def append(
-        self, primitive: Primitive, inputs: tuple[int, ...], params: dict, out_avals: Sequence[Aval], source
+        self,
+        primitive: Primitive,
+        inputs: tuple[int, ...],
+        params: dict[str, Any],
+        out_avals: Sequence[Aval],
+        source: tuple[str, int, str] | None,
     ) -> tuple[int, ...]:
         """Write a node whose output avals are known; the slots of its outputs."""
         first = len(self.avals)
@@ -129,7 +140,7 @@ class Builder:
         self.nodes.append(Node(primitive, inputs, outputs, params, source))
         return outputs
 
-    def add(self, primitive: Primitive, args: Sequence, params: dict):
+    def add(self, primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]) -> Any:
         """Write a node; the traced result, a list of them if the primitive is multiple."""
         inputs = tuple([a.slot if a.__class__ is Traced and a.builder is self else self.lift(a) for a in args])
         avals = self.avals
@@ -141,7 +152,7 @@ class Builder:
         (slot,) = self.append(primitive, inputs, params, (out,), source)
         return Traced(out, self, slot)
 
-    def inline(self, graph: Graph, args: Sequence) -> list[Traced]:
+    def inline(self, graph: Graph, args: Sequence[ArrayLike]) -> list[Traced]:
         """Copy a graph's nodes here, with `args` for its inputs; its outputs."""
         slots = dict(zip(graph.inputs, map(self.lift, args), strict=True))
         for node in graph.nodes:
@@ -155,7 +166,7 @@ class Builder:
             slots.update(zip(node.outputs, outs))
         return [Traced(graph.avals[s], self, slots[s]) for s in graph.outputs]
 
-    def value_of(self, x: Traced):
+    def value_of(self, x: Traced) -> Any:
         """What x, one of ours, is at the operands; None where they are not known."""
         if self.operands is None:
             return None
@@ -175,7 +186,7 @@ class Builder:
             self.values.update(outs)
         return concrete(known[x.slot])
 
-    def finish(self, outputs: Sequence) -> Graph:
+    def finish(self, outputs: Sequence[ArrayLike]) -> Graph:
         """The graph: inputs in order, then the captured ones."""
         slots = [self.lift(x) for x in outputs]
         inputs = self.inputs + list(self.captures.values())
@@ -189,7 +200,7 @@ def leaked(x: Traced) -> LeakError:
     return LeakError(LEAK_MESSAGE.format(value=x, name=x.builder.name, place=place))
 
 
-def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping) -> list[Node]:
+def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping[Any, Any]) -> list[Node]:
     """The nodes, in order, that make a slot from known ones."""
     needed, found = {slot}, []
     for node in reversed(nodes):
@@ -199,7 +210,7 @@ def nodes_for(nodes: Sequence[Node], slot: int, known: Mapping) -> list[Node]:
     return found[::-1]
 
 
-def concrete(x):
+def concrete(x: Any) -> Any:
     """The value of x: itself, or for a traced one what its trace knows; None if it knows nothing."""
     return x.builder.value_of(x) if x.__class__ is Traced else x
 
@@ -212,17 +223,17 @@ def current() -> Builder | None:
 class outside_traces:
     """Context: as if no trace were active (to compute something concrete inside a rule)."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.saved, state.builder = state.builder, None
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: Any) -> None:
         state.builder = self.saved
 
 
 # ---- binding -------------------------------------------------------------------------------------
 
 
-def bind(primitive: Primitive, *args, **params):
+def bind(primitive: Primitive, *args: ArrayLike, **params: Any) -> Any:
     """Apply a primitive: write a node if a trace is active, otherwise compute."""
     builder = state.builder
     if builder is None:
@@ -230,7 +241,7 @@ def bind(primitive: Primitive, *args, **params):
     return builder.add(primitive, args, params)
 
 
-def run(graph: Graph, args: Sequence) -> list:
+def run(graph: Graph, args: Sequence[ArrayLike]) -> list[Any]:
     """Apply a graph to values: inlined in the active trace, otherwise computed."""
     builder = state.builder
     if builder is None:
@@ -242,48 +253,48 @@ class _ReferenceEngine:
     """Computes by the NumPy reference until the engine installs itself."""
 
     @staticmethod
-    def bind(primitive, args, params):
+    def bind(primitive: Any, args: Any, params: Any) -> Any:
         return evaluate_node(primitive, [np.asarray(a) for a in args], params)
 
     @staticmethod
-    def run(graph, args):
+    def run(graph: Graph, args: Any) -> Any:
         return evaluate(graph, args)
 
 
 _eager = _ReferenceEngine
 
 
-def set_engine(engine):
+def set_engine(engine: Any) -> None:
     """Install what computes outside traces: an object with `bind` and `run`."""
     global _eager
     _eager = engine
 
 
-def evaluate(graph: Graph, args: Sequence) -> list[np.ndarray]:
+def evaluate(graph: Graph, args: Sequence[Any]) -> list[np.ndarray]:
     """The outputs of a graph by the NumPy reference rules, on host arrays."""
     if _watch is not None:
-        return _evaluate_watched(graph, args)
+        return _evaluate_watched(graph, args, _watch)
     with np.errstate(all="ignore"):
         return reference_of(graph)([np.asarray(a) for a in args])
 
 
-def _evaluate_watched(graph: Graph, args: Sequence) -> list[np.ndarray]:
+def _evaluate_watched(graph: Graph, args: Sequence[Any], watch: Function) -> list[np.ndarray]:
     graph = by_complex64(graph)
     env = dict(zip(graph.inputs, map(np.asarray, args), strict=True))
     for node in graph.nodes:
         args = [env[s] for s in node.inputs]
         outs = evaluate_node(node.primitive, args, node.params)
         outs = outs if node.primitive.multiple else (outs,)
-        _watch(node, args, outs)
+        watch(node, args, outs)
         env.update(zip(node.outputs, outs))
     return [env[s] for s in graph.outputs]
 
 
-_watch: Callable | None = None
+_watch: Function | None = None
 
 
 @contextlib.contextmanager
-def watching(watch: Callable):
+def watching(watch: Function) -> Iterator[None]:
     """Context: evaluate calls watch(node, args, outs) for each node, those of inner graphs too."""
     global _watch
     saved, _watch = _watch, watch
@@ -293,7 +304,7 @@ def watching(watch: Callable):
         _watch = saved
 
 
-def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: dict):
+def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: dict[Any, Any]) -> Any:
     """One primitive by its reference rule, with the aval its shape rule promises."""
     expected = primitive.shape(*map(aval_of, arrays), **params)
     with np.errstate(all="ignore"):
@@ -307,8 +318,8 @@ def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: di
 
 
 def trace(
-    fun: Callable, in_avals: Sequence[Aval], name: str = "graph", operands: Sequence | None = None
-) -> tuple[Graph, list]:
+    fun: Function, in_avals: Sequence[Aval], name: str = "graph", operands: Sequence[Any] | None = None
+) -> tuple[Graph, list[Any]]:
     """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
 
     The graph's inputs are `in_avals` in order, then one for each captured value of an enclosing
@@ -321,7 +332,7 @@ def trace(
     return graph, list(builder.captures)
 
 
-def trace_closed(fun: Callable, in_avals: Sequence[Aval], name: str = "graph") -> Graph:
+def trace_closed(fun: Function, in_avals: Sequence[Aval], name: str = "graph") -> Graph:
     """Trace a function that must not capture traced values (a rule, a lowering)."""
     graph, captures = trace(fun, in_avals, name)
     if captures:
@@ -341,7 +352,7 @@ _internal_code: dict[object, bool] = {}
 
 def user_source() -> tuple[str, int, str] | None:
     """(file, line, function) of the innermost frame that is not this library's."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         internal = _internal_code.get(code)
@@ -357,13 +368,13 @@ def user_source() -> tuple[str, int, str] | None:
 # A concrete array inside a graph. Large ones become parameters of the executable (see lowering).
 
 
-def _constant_lower(ctx, *, value):
+def _constant_lower(ctx: LowerContext, *, value: Literal) -> Operand:
     return ctx.constant(value)
 
 
-constant_p = Primitive(
+constant_p: Primitive = Primitive(
     "constant",
-    family="structure",
+    traits=Traits(family="structure", numpy=0, free=True, carries=True),
     shape=lambda *, value: value.aval,
     reference=lambda *, value: np.asarray(value.value),
     lower=_constant_lower,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from ..xla.pytree import (
     DictKey,
@@ -21,6 +22,7 @@ from ..xla.pytree import (
     treedef_of_tuple,
 )
 from .explain import explaining
+from .types import Function
 
 __all__ = [
     "DictKey",
@@ -61,7 +63,9 @@ __all__ = [
     "unflatten",
 ]
 
-KeyPath = tuple  # of keys: SequenceKey(idx), DictKey(key), GetAttrKey(name), FlattenedIndexKey(key)
+KeyPath: TypeAlias = tuple[
+    Any, ...
+]  # of keys: SequenceKey(idx), DictKey(key), GetAttrKey(name), FlattenedIndexKey(key)
 
 _NOTHING = object()
 _told = functools.partial(explaining, space="fc.tree")
@@ -80,7 +84,7 @@ MISSING_FIELDS = """register_dataclass: the fields of {cls} are {fields}; data_f
 # ---- leaves and structure ------------------------------------------------------------------------
 
 
-def flatten(tree, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
+def flatten(tree: Any, is_leaf: Function | None = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree, left to right (dicts by sorted key), and its structure.
 
     >>> import functorch_core as fc
@@ -91,29 +95,29 @@ def flatten(tree, is_leaf: Callable | None = None) -> tuple[list, PyTreeDef]:
 
 
 @_told
-def unflatten(treedef: PyTreeDef, leaves: Iterable) -> object:
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> object:
     """The tree of that structure with these leaves."""
     return treedef.unflatten(leaves)
 
 
-def leaves(tree, is_leaf: Callable | None = None) -> list:
+def leaves(tree: Any, is_leaf: Function | None = None) -> list[Any]:
     """The leaves of a tree."""
     return registry.flatten(tree, is_leaf)[0]
 
 
-def structure(tree, is_leaf: Callable | None = None) -> PyTreeDef:
+def structure(tree: Any, is_leaf: Function | None = None) -> PyTreeDef:
     """The structure of a tree."""
     return registry.flatten(tree, is_leaf)[1]
 
 
-def all_leaves(iterable: Iterable, is_leaf: Callable | None = None) -> bool:
+def all_leaves(iterable: Iterable[Any], is_leaf: Function | None = None) -> bool:
     """Whether every item is a leaf."""
     leaf = structure(0)
     return builtins.all(structure(x, is_leaf) == leaf for x in iterable)
 
 
 @_told
-def map(f: Callable, tree, *rest, is_leaf: Callable | None = None):
+def map(f: Function, tree: Any, *rest: Any, is_leaf: Function | None = None) -> Any:
     """Apply f to each leaf, with the matching leaves of further trees of the same structure.
 
     >>> import functorch_core as fc
@@ -125,7 +129,7 @@ def map(f: Callable, tree, *rest, is_leaf: Callable | None = None):
     return treedef.unflatten([f(*items) for items in zip(first, *others)])
 
 
-def _matching(what: str, treedef: PyTreeDef, tree, position: int) -> list:
+def _matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[Any]:
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as error:
@@ -135,7 +139,7 @@ def _matching(what: str, treedef: PyTreeDef, tree, position: int) -> list:
 
 
 @_told
-def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose):
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """A tree of structure outer∘inner as one of structure inner∘outer.
 
     Without an inner structure, it is that of the first of the inner trees.
@@ -148,7 +152,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
 
 
 @_told
-def broadcast(prefix_tree, full_tree, is_leaf: Callable | None = None):
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Function | None = None) -> Any:
     """A tree like full_tree, whose leaves are those of a prefix of it, repeated.
 
     >>> import functorch_core as fc
@@ -166,7 +170,7 @@ def broadcast(prefix_tree, full_tree, is_leaf: Callable | None = None):
 
 
 def flatten_with_path(
-    tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+    tree: Any, is_leaf: Function | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, object]], PyTreeDef]:
     """(pairs of path and leaf, structure); a path is a tuple of keys, which keystr writes.
 
@@ -183,14 +187,16 @@ def flatten_with_path(
 
 
 def leaves_with_path(
-    tree, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False
+    tree: Any, is_leaf: Function | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, object]]:
     """Pairs of path and leaf; see flatten_with_path."""
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 @_told
-def map_with_path(f: Callable, tree, *rest, is_leaf: Callable | None = None, is_leaf_takes_path: bool = False):
+def map_with_path(
+    f: Function, tree: Any, *rest: Any, is_leaf: Function | None = None, is_leaf_takes_path: bool = False
+) -> Any:
     """Apply f(path, leaf, *leaves of further trees) to each leaf; see flatten_with_path.
 
     >>> import functorch_core as fc
@@ -213,7 +219,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     return separator.join([_bare(key) if simple else str(key) for key in keys])
 
 
-def _bare(key) -> str:
+def _bare(key: Any) -> str:
     for name in ("key", "idx", "name"):
         if hasattr(key, name):
             return str(getattr(key, name))
@@ -224,7 +230,7 @@ def _bare(key) -> str:
 
 
 @_told
-def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | None = None):
+def reduce(function: Function, tree: Any, initializer: Any = _NOTHING, is_leaf: Function | None = None) -> Any:
     """function(function(initializer, leaf), next leaf) ... over the leaves.
 
     >>> import functorch_core as fc
@@ -240,7 +246,9 @@ def reduce(function: Callable, tree, initializer=_NOTHING, is_leaf: Callable | N
 
 
 @_told
-def reduce_associative(operation: Callable, tree, *, identity=_NOTHING, is_leaf: Callable | None = None):
+def reduce_associative(
+    operation: Function, tree: Any, *, identity: Any = _NOTHING, is_leaf: Function | None = None
+) -> Any:
     """The leaves under an associative operation, halves with halves: logarithmic depth.
 
     >>> import functorch_core as fc
@@ -258,7 +266,7 @@ def reduce_associative(operation: Callable, tree, *, identity=_NOTHING, is_leaf:
     return items[0]
 
 
-def all(tree, *, is_leaf: Callable | None = None) -> bool:
+def all(tree: Any, *, is_leaf: Function | None = None) -> bool:
     """Whether every leaf is true."""
     return builtins.all(leaves(tree, is_leaf))
 
@@ -267,8 +275,8 @@ def all(tree, *, is_leaf: Callable | None = None) -> bool:
 
 
 def register_pytree_node(
-    nodetype: type, flatten_func: Callable, unflatten_func: Callable, flatten_with_keys_func: Callable | None = None
-):
+    nodetype: type, flatten_func: Function, unflatten_func: Function, flatten_with_keys_func: Function | None = None
+) -> None:
     """Register a container: flatten_func(obj) -> (children, aux), unflatten_func(aux, children).
 
     flatten_with_keys_func(obj) -> (pairs of key and child, aux) names the children in paths.
@@ -277,18 +285,18 @@ def register_pytree_node(
 
 
 def register_pytree_with_keys(
-    nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Callable | None = None
-):
+    nodetype: type, flatten_with_keys: Function, unflatten_func: Function, flatten_func: Function | None = None
+) -> None:
     """Register a container by flatten_with_keys(obj) -> (pairs of key and child, aux)."""
 
-    def flat(obj):
+    def flat(obj: Any) -> Any:
         pairs, aux = flatten_with_keys(obj)
         return [child for _, child in pairs], aux
 
     register_node(nodetype, flatten_func or flat, unflatten_func, flatten_with_keys)
 
 
-def register_pytree_node_class(cls: type) -> type:
+def register_pytree_node_class(cls: Any) -> Any:
     """A decorator: register a class by its methods tree_flatten() and tree_unflatten(aux, children).
 
     >>> import functorch_core as fc
@@ -308,7 +316,7 @@ def register_pytree_node_class(cls: type) -> type:
     return cls
 
 
-def register_pytree_with_keys_class(cls: type) -> type:
+def register_pytree_with_keys_class(cls: Any) -> Any:
     """A decorator: as register_pytree_node_class, with tree_flatten_with_keys(), too."""
     register_pytree_with_keys(
         cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, getattr(cls, "tree_flatten", None)
@@ -325,7 +333,7 @@ def register_static(cls: type) -> type:
     return cls
 
 
-def static(**kwargs):
+def static(**kwargs: Any) -> Any:
     """A dataclass field (the arguments of dataclasses.field) that register_dataclass keeps static."""
     return dataclasses.field(metadata={**(kwargs.pop("metadata", None) or {}), "static": True}, **kwargs)
 
@@ -336,7 +344,7 @@ def register_dataclass(
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
-):
+) -> Any:
     """Register a dataclass: `data_fields` are children, `meta_fields` static. Returns the class.
 
     Both or neither are given; by default they are the fields without and with tree.static().
@@ -353,23 +361,23 @@ def register_dataclass(
     """
     data_fields, meta_fields = _fields(nodetype, data_fields, meta_fields, drop_fields)
 
-    def flatten_instance(obj):
+    def flatten_instance(obj: Any) -> Any:
         return (tuple(getattr(obj, f) for f in data_fields), tuple(getattr(obj, f) for f in meta_fields))
 
-    def flatten_with_keys(obj):
+    def flatten_with_keys(obj: Any) -> Any:
         return (
             tuple((GetAttrKey(f), getattr(obj, f)) for f in data_fields),
             tuple(getattr(obj, f) for f in meta_fields),
         )
 
-    def unflatten_instance(meta, data):
+    def unflatten_instance(meta: Any, data: Any) -> Any:
         return nodetype(**dict(zip(data_fields, data)), **dict(zip(meta_fields, meta)))
 
     register_node(nodetype, flatten_instance, unflatten_instance, flatten_with_keys)
     return nodetype
 
 
-def _fields(cls: type, data, meta, drop) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _fields(cls: type, data: Any, meta: Any, drop: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(data fields, static fields) of a class to register; ValueError if one is forgotten."""
     if not dataclasses.is_dataclass(cls):
         if data is None:
@@ -390,7 +398,7 @@ def _fields(cls: type, data, meta, drop) -> tuple[tuple[str, ...], tuple[str, ..
     return tuple(data or ()), tuple(meta or ())
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """functools.partial as a container: its arguments are children, its function is static.
 
     >>> import functorch_core as fc
@@ -410,18 +418,18 @@ register_node(
 
 
 @_told
-def flatten_one_level(tree) -> tuple:
+def flatten_one_level(tree: Any) -> tuple[Any, ...]:
     """(children, what is static) of the container at the root; ValueError for a leaf."""
     return _of_container("flatten_one_level", tree)
 
 
 @_told
-def flatten_one_level_with_keys(tree) -> tuple:
+def flatten_one_level_with_keys(tree: Any) -> tuple[Any, ...]:
     """(pairs of key and child, what is static) of the container at the root; see keystr."""
     return _of_container("flatten_one_level_with_keys", tree)
 
 
-def _of_container(what: str, tree) -> tuple:
+def _of_container(what: str, tree: Any) -> tuple[Any, ...]:
     found = getattr(registry, what)(tree)
     if found is None:
         raise ValueError(f"{what}: {tree!r:.60} is a leaf")

@@ -1,8 +1,9 @@
 """The engine: values, and the recorder that turns eager code into compiled programs."""
 
-from .at_once import aside, at_once
-from .bounds import check as check_bounds, extent_of, raise_if_outside
 from . import programs  # noqa: F401 (sets what a flush calls)
+from .at_once import aside, at_once
+from .bounds import check as check_bounds
+from .bounds import extent_of, raise_if_outside
 from .errors import DeferredError, RecompileError
 from .modes import TIERS, fail_on_recompile, forced_tier, get_tier, set_log, set_tier
 from .nans import debug_nans

@@ -7,20 +7,22 @@ What is not small, not on the host, or has an effect, is recorded as elsewhere.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import xla
 from ..core.aval import Aval, aval
 from ..core.quiet import quiet
+from ..core.types import Function
 from .modes import settings
 from .op_by_op import calls_back, freeze
 from .recorder import flush, set_at_once, set_recording
 from .units import Unit
 from .value import Value, concrete, is_absent
 
-NUMBERS = {float: np.float64, int: np.int64, bool: np.int64}
+NUMBERS: dict[type, Function] = {float: np.float64, int: np.int64, bool: np.int64}
 LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
 
 
@@ -55,7 +57,7 @@ def _by_numpy() -> bool:
     return settings.tier in ("auto", "reference") and not settings.debug_nans
 
 
-def compute(unit: Unit, operands: Sequence):
+def compute(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
     """The result as the recorder gives it, but computed; None if the op is to be recorded."""
     if unit.at_once is None and not _prepare(unit) or not operands and not _default_is_host():
         return None
@@ -71,10 +73,10 @@ def compute(unit: Unit, operands: Sequence):
         return None
 
 
-def run(unit: Unit, arrays: Sequence) -> Value | list[Value]:
+def run(unit: Unit, arrays: Sequence[Any]) -> Value | list[Value]:
     """The result of a unit that is computed at once, of NumPy arrays and numbers."""
     try:
-        outs = quiet.call(unit.at_once, *arrays)
+        outs: Any = quiet.call(unit.at_once, *arrays)  # type: ignore[arg-type]  # set where it is called
     except Exception as error:
         error.add_note(f"in {unit}")
         raise
@@ -102,7 +104,7 @@ def _prepare(unit: Unit) -> bool:
     return True
 
 
-def _run_first(unit: Unit, arrays: Sequence) -> list[np.ndarray]:
+def _run_first(unit: Unit, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The first run, which makes the function of the further ones."""
     outs = unit.reference(arrays)
     unit.at_once = unit.reference.run

@@ -14,18 +14,19 @@ import atexit
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import primitives as p
 from .. import xla
 from ..core import dtypes as dt
-from ..core.aval import Aval
+from ..core.aval import Aval, HasAval
 from ..core.trace import trace_closed
+from ..core.types import Function
 from . import value as values
-from .recorder import hooks, is_internal, record
 from .ranges import range_of
+from .recorder import hooks, is_internal, record
 from .sources import line_of
 from .units import Unit
 from .value import Value, concrete, is_absent
@@ -37,7 +38,7 @@ LATE = (
     "the error comes when something is read"
 )
 
-_units: dict[tuple, Unit] = {}
+_units: dict[tuple[Any, ...], Unit] = {}
 pending: deque[Check] = deque()
 
 
@@ -49,9 +50,9 @@ class Check(NamedTuple):
     shift: int
     failure: Callable[[int], Exception]
     what: str
-    source: tuple
+    source: tuple[Any, ...]
 
-    def look(self):
+    def look(self) -> None:
         """Raise if the flag says so."""
         worst = int(_host(concrete(self.flag)))
         if worst < self.limit:
@@ -70,13 +71,13 @@ def check(
     *,
     negative: bool = True,
     ignore: int | None = None,
-):
+) -> None:
     """Raise failure(i), now or when a value is read, unless every index i is below `size`, and at
     least 0, or -size if `negative`; an index of `ignore` is none."""
     if not index.aval.size or is_absent(index):
         return
     lowest = -size if negative else 0
-    found = extent_of(index, ignore)
+    found: tuple[float, float] | None = extent_of(index, ignore)
     if found is not None:
         if found[0] < lowest or found[1] >= size:
             raise failure(_first_outside(index, lowest, size, ignore))
@@ -89,9 +90,9 @@ def check(
 def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None:
     """The smallest and the greatest index where they are known on the host; remembered."""
     try:
-        remembered, *found = index.extent
+        remembered, low, high = index.extent
         if remembered == ignore:
-            return found
+            return low, high
     except AttributeError:
         pass
     data = index.data if index.recording is None else None
@@ -108,11 +109,11 @@ def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None
     return low, high
 
 
-def _host(data) -> np.ndarray:
+def _host(data: Any) -> np.ndarray:
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 
 
-def _readable(data, aval: Aval) -> bool:
+def _readable(data: Any, aval: Aval) -> bool:
     """Whether a buffer is on the host, computed and not large."""
     return (
         data.__class__ is xla.Buffer
@@ -133,9 +134,9 @@ def _first_outside(index: Value, lowest: int, size: int, ignore: int | None) -> 
 # ---- recorded indices ----------------------------------------------------------------------------
 
 
-def _check_later(index: Value, size: int, failure, what: str, shift: int, ignore: int | None):
+def _check_later(index: Value, size: int, failure: Function, what: str, shift: int, ignore: int | None) -> None:
     flag = record(_unit(index.aval, shift, ignore), (index,))
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)  # of the user there is one
     while is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     found = Check(flag, size + shift, shift, failure, what, (frame.f_code, frame.f_lasti))
@@ -156,7 +157,7 @@ def _unit(a: Aval, shift: int, ignore: int | None) -> Unit:
     return unit
 
 
-def _flag(index, shift: int, ignore: int | None):
+def _flag(index: HasAval, shift: int, ignore: int | None) -> HasAval:
     shape = index.aval.shape
     wide = p.convert(index, dtype=dt.int64)
     if ignore is not None:
@@ -167,7 +168,7 @@ def _flag(index, shift: int, ignore: int | None):
     return p.reduce_max(p.bitcast(wide, dtype=dt.uint64), axes=tuple(range(len(shape))))
 
 
-def computed(checks: list[Check]):
+def computed(checks: list[Check]) -> None:
     """A flush has computed the flags of these checks: the next reading looks at them."""
     full = len(pending) >= MAX_PENDING
     if full:
@@ -175,7 +176,7 @@ def computed(checks: list[Check]):
     pending.extend(checks)
 
 
-def raise_if_outside():
+def raise_if_outside() -> None:
     """Raise for the oldest recorded index that turned out to be out of bounds.
 
     Those after it are not looked at: what they are computed from may follow from the first."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .. import xla
 from ..core.graph import Graph
 from ..core.lowering import Lowered, lower
 from ..core.trace import outside_traces
+from ..xla.device import Device
+from ..xla.executable import Executable
 from .donation import aliases
 from .errors import RecompileError
 from .layout import channels_last
@@ -25,20 +28,20 @@ class Program:
 
     __slots__ = ("executable", "run", "hoisted", "outputs", "device")
 
-    def __init__(self, executable, hoisted: list, outputs: tuple[int, ...]):
+    def __init__(self, executable: Executable, hoisted: list[Any], outputs: tuple[int, ...] | None) -> None:
         self.executable, self.run, self.device = executable, executable.run, executable.device
         self.hoisted, self.outputs = hoisted, outputs
 
-    def __call__(self, buffers: list) -> list:
+    def __call__(self, buffers: list[Any]) -> list[Any]:
         """Run on buffers of the right avals and device; a buffer for each result."""
         outs = self.run(buffers + self.hoisted if self.hoisted else buffers)
         return self.results(outs, buffers)
 
-    def run_into(self, buffers: list, found: list):
+    def run_into(self, buffers: list[Any], found: list[Any]) -> None:
         """Run; append the executable's outputs to `found` in one step (see Executable.run_into)."""
         self.executable.run_into(buffers + self.hoisted if self.hoisted else buffers, found)
 
-    def results(self, outs: list, buffers: list) -> list:
+    def results(self, outs: list[Any], buffers: list[Any]) -> list[Any]:
         """A buffer for each result, of the executable's outputs and the inputs."""
         if self.outputs is None:
             return outs
@@ -47,7 +50,7 @@ class Program:
 
 def compile_graph(
     graph: Graph,
-    device,
+    device: Device,
     *,
     donate: Sequence[int] = (),
     name: str = "",
@@ -75,9 +78,9 @@ def compile_graph(
     return Program(executable, hoisted, outputs)
 
 
-def compile_lowered(lowered: Lowered, device, features: frozenset[str], fast: bool = False):
+def compile_lowered(lowered: Lowered, device: Device, features: frozenset[str], fast: bool = False) -> Executable:
     """Compile a lowered module with the options that its features ask for."""
-    options = {}
+    options: Mapping[str, object] = {}
     if device.platform == "cpu":
         options = xla.FAST_COMPILE if fast else xla.choose_options(features)
     callbacks = [xla.Callback(fun, outs) for fun, outs in lowered.callbacks]

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.graph import Graph
-
-ELEMENTWISE = frozenset({"elementwise", "transcendental", "convert", "special"})
+from ..core.graph import Graph, Node
 
 
 def aliases(graph: Graph, donated: Sequence[int], asked: bool = False) -> dict[int, int]:
@@ -42,14 +40,14 @@ def _updates(graph: Graph, output: int, source: int) -> bool:
         if slot == source:
             return True
         node = maker.get(slot)
-        if slot in seen or node is None or node.primitive.family not in ELEMENTWISE:
+        if slot in seen or node is None or not node.primitive.traits.elementwise:
             continue
         seen.add(slot)
         stack += [s for s in node.inputs if graph.avals[s].shape == aval.shape]
     return False
 
 
-def _makers(graph: Graph) -> dict:
+def _makers(graph: Graph) -> dict[int, Node]:
     found = graph.memo.get("makers")
     if found is None:
         found = graph.memo["makers"] = {s: n for n in graph.nodes for s in n.outputs}

@@ -11,14 +11,31 @@ The step takes 737 ms then, 434 of them in the convolutions themselves (93 GFLOP
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from ..core.aval import Aval
+from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, Node, dce, opened
-from ..core.trace import Builder, Traced, bind
-from ..primitives import broadcast_in_dim, optimization_barrier, transpose
+from ..core.primitive import Primitive
+from ..core.trace import Builder, bind
+from ..core.types import Function
+from ..primitives import (
+    broadcast_in_dim,
+    optimization_barrier,
+    reduce_max,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    reduce_window_max,
+    reduce_window_min,
+    reduce_window_sum,
+    transpose,
+)
+from ..primitives.convolution import conv_p
 from ..primitives.convolution_forms import choose_form, pointwise
-from .donation import ELEMENTWISE
+from ..primitives.reduce_window import reduce_window_argmax_p, reduce_window_argmin_p, window_gather_p, window_scatter_p
+from ..primitives.slicing import concatenate_p, pad_p, reverse_p, slice_p
+from ..primitives.structure import broadcast_in_dim_p, transpose_p
 
 Order = tuple[int, ...]
 
@@ -47,9 +64,9 @@ def _laid_out(graph: Graph) -> Graph:
 class _Layouts:
     """For each slot the arrays that hold it, by their order; broadcasts wait until they are used."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.arrays: dict[int, dict[Order, Traced]] = {}
+        self.arrays: dict[int, dict[Order, HasAval]] = {}
         self.spread: dict[int, Node] = {}  # broadcasts, which can be made in any order
 
     def aval(self, slot: int) -> Aval:
@@ -60,11 +77,11 @@ class _Layouts:
         """The plain order of a slot's dimensions."""
         return tuple(range(self.aval(slot).ndim))
 
-    def put(self, slot: int, array: Traced, order: Order | None = None):
+    def put(self, slot: int, array: HasAval, order: Order | None = None) -> None:
         """Say that an array holds a slot."""
         self.arrays.setdefault(slot, {})[order or self.identity(slot)] = array
 
-    def get(self, slot: int, order: Order | None = None) -> Traced:
+    def get(self, slot: int, order: Order | None = None) -> HasAval:
         """The slot's array in an order (the plain one by default), transposed if need be."""
         order = order or self.identity(slot)
         held = self.arrays.setdefault(slot, {})
@@ -82,7 +99,7 @@ class _Layouts:
         orders = [self.made(s) for s in slots if s not in self.spread]
         return max(orders, key=lambda order: (orders.count(order), order != plain), default=plain)
 
-    def _transposed(self, held: dict, order: Order) -> Traced:
+    def _transposed(self, held: dict[tuple[int, ...], HasAval], order: Order) -> HasAval:
         """Moved once, between barriers: XLA would fuse its neighbours into the loop with the strided
         reads, once for each use (the step took 1,011 ms then)."""
         have, array = next(iter(held.items()))
@@ -90,7 +107,7 @@ class _Layouts:
         (moved,) = optimization_barrier(transpose(array, permutation=tuple(map(have.index, order))))
         return moved
 
-    def _broadcast(self, slot: int, order: Order) -> Traced:
+    def _broadcast(self, slot: int, order: Order) -> HasAval:
         node = self.spread[slot]
         (operand,) = node.inputs
         places = [order.index(d) for d in node.params["dims"]]
@@ -108,7 +125,9 @@ def _plain(layouts: _Layouts, node: Node) -> bool:
     return True
 
 
-def _emit(layouts, node, args, params, orders) -> bool:
+def _emit(
+    layouts: _Layouts, node: Node, args: list[HasAval], params: dict[str, Any], orders: list[tuple[int, ...] | None]
+) -> bool:
     """Write the node with other operands and parameters; its results have these orders."""
     outs = bind(node.primitive, *args, **params)
     for slot, out, order in zip(node.outputs, outs if node.primitive.multiple else (outs,), orders):
@@ -116,7 +135,7 @@ def _emit(layouts, node, args, params, orders) -> bool:
     return True
 
 
-def _elementwise(layouts, node) -> bool:
+def _elementwise(layouts: _Layouts, node: Node) -> bool:
     shape = layouts.aval(node.outputs[0]).shape
     if len(shape) < 3 or any(layouts.aval(s).shape != shape for s in (*node.inputs, *node.outputs)):
         return False
@@ -124,12 +143,12 @@ def _elementwise(layouts, node) -> bool:
     return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], node.params, [order] * len(node.outputs))
 
 
-def _broadcast(layouts, node) -> bool:
+def _broadcast(layouts: _Layouts, node: Node) -> bool:
     layouts.spread[node.outputs[0]] = node
     return True
 
 
-def _transpose(layouts, node) -> bool:
+def _transpose(layouts: _Layouts, node: Node) -> bool:
     """No work: another name for the dimensions."""
     (slot,) = node.inputs
     order, new = layouts.made(slot), node.params["permutation"]
@@ -137,7 +156,7 @@ def _transpose(layouts, node) -> bool:
     return True
 
 
-def _reduction(layouts, node) -> bool:
+def _reduction(layouts: _Layouts, node: Node) -> bool:
     (slot,) = node.inputs
     order, axes = layouts.made(slot), node.params["axes"]
     if order == layouts.identity(slot):
@@ -147,10 +166,10 @@ def _reduction(layouts, node) -> bool:
     return _emit(layouts, node, [layouts.get(slot, order)], places, [tuple(sorted(kept).index(d) for d in kept)])
 
 
-def _by_dimension(*names: str) -> Callable:
+def _by_dimension(*names: str) -> Function:
     """A rule for parameters with one entry a dimension; operands without dimensions stay."""
 
-    def rule(layouts, node):
+    def rule(layouts: _Layouts, node: Node) -> bool:
         order = layouts.common([s for s in node.inputs if layouts.aval(s).ndim])
         params = {**node.params, **{k: _permuted(node.params[k], order) for k in names}}
         args = [layouts.get(s, order if layouts.aval(s).ndim else None) for s in node.inputs]
@@ -159,10 +178,10 @@ def _by_dimension(*names: str) -> Callable:
     return rule
 
 
-def _of_dimensions(name: str) -> Callable:
+def _of_dimensions(name: str) -> Function:
     """A rule for a parameter that names a dimension, or several."""
 
-    def rule(layouts, node):
+    def rule(layouts: _Layouts, node: Node) -> bool:
         order, value = layouts.made(node.inputs[0]), node.params[name]
         value = tuple(sorted(map(order.index, value))) if isinstance(value, tuple) else order.index(value)
         return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], {**node.params, name: value}, [order])
@@ -170,7 +189,7 @@ def _of_dimensions(name: str) -> Callable:
     return rule
 
 
-def _window(layouts, node) -> bool:
+def _window(layouts: _Layouts, node: Node) -> bool:
     """Places within windows are numbered row by row: the order of their dimensions has to stay."""
     order, window = layouts.made(node.inputs[0]), node.params["window"]
     wide = [d for d in order if window.size[d] > 1]
@@ -182,7 +201,7 @@ def _window(layouts, node) -> bool:
     return _emit(layouts, node, [layouts.get(s, order) for s in node.inputs], params, [order])
 
 
-def _permuted(values, order: Order) -> tuple:
+def _permuted(values: tuple[int | tuple[int, ...], ...], order: Order) -> tuple[int | tuple[int, ...], ...]:
     return tuple(values[d] for d in order)
 
 
@@ -191,14 +210,14 @@ def _permuted(values, order: Order) -> tuple:
 
 def _by_xla(graph: Graph, node: Node) -> bool:
     """Whether the node is a convolution that gains: computed by XLA, or as a dot over the channels."""
-    if node.primitive.name != "conv":
+    if node.primitive is not conv_p:
         return False
     conv, (x, w) = node.params["conv"], (graph.avals[s] for s in node.inputs)
     places = math.prod(conv.spatial(graph.avals[node.outputs[0]], "out"))
     return len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise)
 
 
-def _convolution(layouts, node) -> bool:
+def _convolution(layouts: _Layouts, node: Node) -> bool:
     if not _by_xla(layouts.graph, node):
         return False
     conv, (x, w), result = node.params["conv"], node.inputs, node.outputs[0]
@@ -218,32 +237,22 @@ def _channels_last(spec: Order) -> Order:
     return spec[0], *spec[2:], spec[1]
 
 
-_RULES: dict[str, Callable] = {
+_RULES: dict[Primitive, Function] = {
     # ---- shapes
-    "broadcast_in_dim": _broadcast,
-    "transpose": _transpose,
-    "slice": _by_dimension("start", "limit", "strides"),
-    "pad": _by_dimension("low", "high", "interior"),
-    "concatenate": _of_dimensions("dimension"),
-    "reverse": _of_dimensions("dims"),
+    broadcast_in_dim_p: _broadcast,
+    transpose_p: _transpose,
+    slice_p: _by_dimension("start", "limit", "strides"),
+    pad_p: _by_dimension("low", "high", "interior"),
+    concatenate_p: _of_dimensions("dimension"),
+    reverse_p: _of_dimensions("dims"),
     # ---- reductions
-    **dict.fromkeys(("reduce_sum", "reduce_prod", "reduce_max", "reduce_min"), _reduction),
-    **dict.fromkeys(
-        (
-            "reduce_window_sum",
-            "reduce_window_max",
-            "reduce_window_min",
-            "reduce_window_argmax",
-            "reduce_window_argmin",
-            "window_gather",
-            "window_scatter",
-        ),
-        _window,
-    ),
+    **{fun.primitive: _reduction for fun in (reduce_sum, reduce_prod, reduce_max, reduce_min)},
+    **{fun.primitive: _window for fun in (reduce_window_sum, reduce_window_max, reduce_window_min)},
+    **dict.fromkeys((reduce_window_argmax_p, reduce_window_argmin_p, window_gather_p, window_scatter_p), _window),
     # ---- convolutions
-    "conv": _convolution,
+    conv_p: _convolution,
 }
 
 
-def _rule_of(node: Node) -> Callable | None:
-    return _elementwise if node.primitive.family in ELEMENTWISE else _RULES.get(node.primitive.name)
+def _rule_of(node: Node) -> Function | None:
+    return _elementwise if node.primitive.traits.elementwise else _RULES.get(node.primitive)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 from .. import xla
 
@@ -34,7 +35,7 @@ def get_tier() -> str:
     return settings.tier
 
 
-def set_tier(tier: str):
+def set_tier(tier: str) -> None:
     """Choose how recordings are computed from now on; ValueError for an unknown tier."""
     if tier not in TIERS:
         raise ValueError(f"set_tier: unknown tier {tier!r}; expected one of {', '.join(TIERS)}")
@@ -46,7 +47,7 @@ os.register_at_fork(after_in_child=lambda: setattr(settings, "direct", False))
 
 
 @contextlib.contextmanager
-def forced_tier(tier: str):
+def forced_tier(tier: str) -> Iterator[None]:
     """Context: compute by one tier. Recordings made before are computed on entry.
 
     >>> import functorch_core as fc
@@ -66,7 +67,7 @@ def forced_tier(tier: str):
 
 
 @contextlib.contextmanager
-def fail_on_recompile():
+def fail_on_recompile() -> Iterator[None]:
     """Context: raise RecompileError, with the cause, where anything would be compiled."""
     settings.fail_on_recompile += 1
     try:
@@ -75,12 +76,12 @@ def fail_on_recompile():
         settings.fail_on_recompile -= 1
 
 
-def set_log(on: bool = True):
+def set_log(on: bool = True) -> None:
     """Print each flush, its key, and each compile with its cause, to stderr."""
     settings.log = bool(on)
 
 
-def log(message: str):
+def log(message: str) -> None:
     """A line of the log, if it is on."""
     if settings.log:
         print(f"[functorch] {message}", file=sys.stderr)

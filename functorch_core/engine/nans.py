@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ ONLY_COMPILED = """NaN: `{name}` computed a NaN when compiled, and none by NumPy
 
 
 @contextlib.contextmanager
-def debug_nans(on: bool = True):
+def debug_nans(on: bool = True) -> Iterator[None]:
     """Context: FloatingPointError, naming operation and line, as soon as a result has a NaN.
 
     Eager operations run one by one inside; compiled functions run compiled.
@@ -51,19 +52,21 @@ def debug_nans(on: bool = True):
         _switch(*saved)
 
 
-def _switch(on: bool, tier: str):
+def _switch(on: bool, tier: str) -> None:
     settings.debug_nans = bool(on)
     set_tier(tier)
 
 
-def has_nan(x) -> bool:
+def has_nan(x: Any) -> bool:
     """Whether an array or a buffer has a NaN."""
     if not isinstance(x, np.ndarray):
         x = xla.to_numpy(x)
     return x.dtype in dt.INEXACT and bool(np.isnan(x).any())
 
 
-def check(graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence, recorded: tuple | None = None):
+def check(
+    graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence[Any], recorded: Sequence[Any] | None = None
+) -> None:
     """FloatingPointError if one of the outputs of a graph at these arguments has a NaN.
 
     `recorded`: where the graph was recorded, if not where its nodes say (the first call of a unit).
@@ -73,8 +76,8 @@ def check(graph: Graph, name: str, args: Sequence[np.ndarray], outs: Sequence, r
         raise FloatingPointError(ONLY_COMPILED.format(name=name))
 
 
-def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str):
-    def watch(node: Node, args: list, outs: list):
+def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str) -> None:
+    def watch(node: Node, args: list[Any], outs: list[Any]) -> None:
         if node.primitive is not trace.constant_p and any(map(has_nan, outs)):
             raise FloatingPointError(_message(name, node, args, outs, place))
 
@@ -82,7 +85,7 @@ def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str):
         trace.evaluate(graph, args)
 
 
-def _message(name: str, node: Node, args: list, outs: list, place: str) -> str:
+def _message(name: str, node: Node, args: list[Any], outs: list[Any], place: str) -> str:
     cause = "an operand had one already" if any(map(has_nan, args)) else "its operands had none"
     if not place and node.source:
         place = "{}:{} in {}".format(*node.source)

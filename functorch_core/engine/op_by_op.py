@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,8 @@ from .. import xla
 from ..core.graph import Graph, subgraphs
 from ..core.quiet import quiet
 from ..core.reference import Reference
+from ..core.types import Function
+from ..xla.device import Device
 from . import nans
 from .modes import settings
 from .recorder import SCALAR, Recording
@@ -32,12 +33,12 @@ LIVE, UNUSED = sys.maxsize, -1
 class Call(NamedTuple):
     """One op: run([env[i] for i in args]) are the values of env[first:first + n]."""
 
-    run: Callable
+    run: Function
     args: tuple[int, ...]
     first: int
     n: int
     frees: tuple[int, ...]  # places whose values nobody needs after it
-    index: int  # which of the recorded calls it is
+    position: int  # which of the recorded calls it is
     unit: Unit
 
 
@@ -62,10 +63,10 @@ class Schedule(NamedTuple):
         )
 
 
-_schedules: OrderedDict[tuple, Schedule] = OrderedDict()
+_schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
 
 
-def run_units(recording: Recording, live: tuple[int, ...], tier: str, device):
+def run_units(recording: Recording, live: tuple[int, ...], tier: str, device: Device | None) -> None:
     """Compute op by op: tier 'reference', 'per-op', or 'cheapest' of both for each op."""
     key = tuple(recording.signature), live, tier, device
     schedule = _schedules.get(key)
@@ -76,7 +77,7 @@ def run_units(recording: Recording, live: tuple[int, ...], tier: str, device):
     run_schedule(schedule, recording)
 
 
-def run_on_host(whole: Reference, schedule: Schedule, recording: Recording):
+def run_on_host(whole: Reference, schedule: Schedule, recording: Recording) -> None:
     """Compute what a schedule computes by NumPy's way of the whole graph."""
     try:
         results = quiet.call(whole, _inputs(recording, True))
@@ -89,9 +90,9 @@ def run_on_host(whole: Reference, schedule: Schedule, recording: Recording):
         value.data, value.recording = freeze(array), None
 
 
-def _inputs(recording: Recording, on_host: bool) -> list:
+def _inputs(recording: Recording, on_host: bool) -> list[Any]:
     """What is computed with: the inputs' data, then the Python numbers."""
-    env: list = [v.data for v in recording.inputs]
+    env: list[Any] = [v.data for v in recording.inputs]
     if on_host:
         env = [x if x.__class__ is np.ndarray else xla.to_numpy(x) for x in env]
     if recording.floats:
@@ -101,17 +102,17 @@ def _inputs(recording: Recording, on_host: bool) -> list:
     return env
 
 
-def run_schedule(schedule: Schedule, recording: Recording):
+def run_schedule(schedule: Schedule, recording: Recording) -> None:
     """Compute; name the op that fails. What was computed before it is kept."""
     env = _inputs(recording, schedule.on_host)
     env += [None] * schedule.n_results
     for name, n in schedule.ops.items():
         count(name, n)
-    call = None
+    call: Any = None  # the one that fails
     try:
         with np.errstate(all="ignore"):
             for call in schedule.calls:
-                run, args, first, n, frees, index, unit = call
+                run, args, first, n, frees, position, unit = call
                 outs = run([env[i] for i in args])
                 if n == 1:
                     env[first] = outs[0]
@@ -123,18 +124,18 @@ def run_schedule(schedule: Schedule, recording: Recording):
                         unit.name,
                         [_as_array(env[i]) for i in args],
                         outs,
-                        recording.sources[2 * index : 2 * index + 2],
+                        recording.sources[2 * position : 2 * position + 2],
                     )
                 for i in frees:
                     env[i] = None
     except Exception as error:
-        note(error, call.unit, recording.sources[2 * call.index : 2 * call.index + 2])
+        note(error, call.unit, recording.sources[2 * call.position : 2 * call.position + 2])
         _keep([(s, i) for s, i in schedule.live if i < call.first], env, recording.values)
         raise
     _keep(schedule.live, env, recording.values)
 
 
-def _keep(live, env: list, values: list[Value]):
+def _keep(live: list[tuple[int, int]], env: list[Any], values: list[Value]) -> None:
     for slot, place in live:
         value, data = values[slot], env[place]
         value.data, value.recording = data if data.__class__ is xla.Buffer else freeze(data), None
@@ -148,7 +149,7 @@ def freeze(array: np.ndarray) -> np.ndarray:
 # ---- schedules -----------------------------------------------------------------------------------
 
 
-def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) -> Schedule:
+def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device: Device | None) -> Schedule:
     """The schedule of a recording."""
     calls = list(recording.calls())
     n_results = sum(len(unit.out_avals) for unit, _ in calls)
@@ -173,7 +174,7 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
             run = _runner(unit, on_host[i], all_on_host, device)
             found.append(Call(run, tuple(args), first, n, frees, i, unit))
         first += n
-    by_numpy = sum(on_host[c.index] for c in found)
+    by_numpy = sum(on_host[c.position] for c in found)
     ops = {"reference_ops": by_numpy, "op_runs": len(found) - by_numpy}
     return Schedule(
         found, [(s, base + s) for s in live], base, n_results, all_on_host, {k: v for k, v in ops.items() if v}
@@ -182,15 +183,15 @@ def schedule_of(recording: Recording, live: tuple[int, ...], tier: str, device) 
 
 def calls_back(graph: Graph) -> bool:
     """Whether it calls the user's code, which may warn, and compute at once itself."""
-    return any(node.primitive.family == "callback" or any(map(calls_back, subgraphs(node))) for node in graph.nodes)
+    return any(node.primitive.traits.calls_back or any(map(calls_back, subgraphs(node))) for node in graph.nodes)
 
 
-def _by_numpy(unit: Unit, device) -> bool:
+def _by_numpy(unit: Unit, device: Any) -> bool:
     """Whether NumPy is quick enough: a function of the unit alone."""
     return device.platform == "cpu" and unit.cost.suits_numpy
 
 
-def _runner(unit: Unit, on_host: bool, all_on_host: bool, device) -> Callable:
+def _runner(unit: Unit, on_host: bool, all_on_host: bool, device: Any) -> Function:
     if not on_host:
         return lambda args: unit.program(device)([_as_buffer(a, device) for a in args])
     if all_on_host:
@@ -198,7 +199,7 @@ def _runner(unit: Unit, on_host: bool, all_on_host: bool, device) -> Callable:
     return lambda args: unit.reference([_as_array(a) for a in args])
 
 
-def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
+def _last_uses(calls: list[tuple[Unit, list[int]]], live: tuple[int, ...], n_values: int) -> list[int]:
     """For each result the index of the last call that needs it: LIVE if it outlives the flush,
     UNUSED if no call that is computed needs it."""
     last = [UNUSED] * n_values
@@ -215,9 +216,9 @@ def _last_uses(calls: list, live: tuple[int, ...], n_values: int) -> list[int]:
     return last
 
 
-def _as_array(x) -> np.ndarray:
+def _as_array(x: Any) -> Any:
     return x if isinstance(x, (np.ndarray, np.generic)) else xla.to_numpy(x)
 
 
-def _as_buffer(x, device):
+def _as_buffer(x: Any, device: Device) -> Any:
     return xla.put(x, device) if isinstance(x, (np.ndarray, np.generic)) else x

@@ -11,15 +11,19 @@ import itertools
 import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
 from .. import xla
+from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, cse, dce
 from ..core.reference import Reference
 from ..core.trace import Builder
 from ..primitives import reshape, slice
+from ..xla.device import Device
 from . import cost
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
@@ -43,15 +47,15 @@ class Plan:
 
     __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "future")
 
-    def __init__(self, threshold: float):
+    def __init__(self, threshold: float) -> None:
         self.sightings, self.threshold = 0, threshold
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
-        self.future: Future | None = None
+        self.future: Future[Program] | None = None
 
 
-_plans: OrderedDict[tuple, Plan] = OrderedDict()
+_plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 
@@ -59,7 +63,7 @@ _pool: ThreadPoolExecutor | None = None
 # ---- the key -----------------------------------------------------------------------------------------
 
 
-def _references(values: list) -> list[int]:
+def _references(values: list[Value]) -> list[int]:
     return list(map(sys.getrefcount, values))
 
 
@@ -94,7 +98,7 @@ def _all_small(inputs: list[Value]) -> bool:
     return True
 
 
-def device_of(recording: Recording):
+def device_of(recording: Recording) -> Device:
     """The device the recording's inputs are on: an accelerator, if any is on one."""
     for value in recording.inputs:
         data = value.data
@@ -108,7 +112,7 @@ def device_of(recording: Recording):
 # ---- computing -----------------------------------------------------------------------------------------
 
 
-def compute(recording: Recording, why: str, tier: str | None = None):
+def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     """Give every live result its data."""
     _require(recording.inputs)
     live = live_results(recording.values)
@@ -127,15 +131,16 @@ def compute(recording: Recording, why: str, tier: str | None = None):
 hooks.compute = compute
 
 
-def _require(inputs: list[Value]):
+def _require(inputs: list[Value]) -> None:
     """Raise, before anything is lost, if an input is poisoned. (A function: no name lives on.)"""
     for value in inputs:
         concrete(value)
 
 
-def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
+def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -> None:
     if tier == "reference" or xla.in_forked_child():
         return run_units(recording, live, "reference", None)
+    donated: tuple[int, ...]
     if _all_small(recording.inputs):
         device, donated = xla.default_device(), ()
     else:
@@ -152,7 +157,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
         )
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
         if plan.on_host is not None and not settings.debug_nans:
-            return run_on_host(plan.on_host, plan.schedule, recording)
+            return run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
         return _run_units(plan, recording, live, donated, device)
     try:
         program = plan.program or _join(plan, recording, live, donated, device)
@@ -163,7 +168,9 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str):
     count("donated", len(donated))
 
 
-def _run_units(plan: Plan, recording: Recording, live, donated, device):
+def _run_units(
+    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
+) -> None:
     if plan.sightings + 1 >= plan.threshold:
         _start_compiling(plan, recording, live, donated, device)
     if plan.schedule is None:
@@ -173,13 +180,13 @@ def _run_units(plan: Plan, recording: Recording, live, donated, device):
     run_schedule(plan.schedule, recording)
 
 
-def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
+def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]) -> None:
     buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device) for v in recording.inputs]
     if recording.floats:
         buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
     if recording.ints:
         buffers.append(xla.put(np.array(recording.ints, np.int64), program.device, owned=True))
-    found: list = []
+    found: list[Any] = []
     try:
         program.run_into(buffers, found)
         _store(recording, live, program.results(found[0], buffers))
@@ -193,7 +200,7 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]):
         raise
 
 
-def _store(recording: Recording, live: tuple[int, ...], results: list):
+def _store(recording: Recording, live: tuple[int, ...], results: list[Any]) -> None:
     values = recording.values
     for slot, result in zip(live, results, strict=True):
         value = values[slot]
@@ -204,22 +211,22 @@ MAX_IN_FLIGHT = 16  # programs that may wait for execution: more would only hold
 _started = itertools.count(1)
 
 
-def _bound_queue(outs: list):
+def _bound_queue(outs: list[Any]) -> None:
     """Let the device catch up with Python every MAX_IN_FLIGHT programs. (Holding on to results of
     earlier programs, to wait for those, would keep them from being donated.)"""
     if outs and next(_started) % MAX_IN_FLIGHT == 0:
         xla.block(outs[0])
 
 
-def _forget(recording: Recording):
+def _forget(recording: Recording) -> None:
     """Break the references that would keep inputs and dead results alive."""
     recording.inputs, recording.input_slots, recording.values = [], {}, []
     recording.sources, recording.signature = [], []
 
 
-def _poison(recording: Recording):
+def _poison(recording: Recording) -> None:
     """After a failure: results without data raise when they are read, naming the cause."""
-    cause = sys.exc_info()[1]
+    cause: Any = sys.exc_info()[1]
     for value in recording.values:
         if value.recording is not None:
             value.data, value.recording = Poison(cause, str(cause).split("\n")[0]), None
@@ -229,7 +236,7 @@ def _poison(recording: Recording):
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _plan_of(key: tuple, recording: Recording) -> Plan:
+def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device], recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
         plan = Plan(threshold_of([unit for unit, _ in recording.calls()]))
@@ -261,7 +268,9 @@ def _cold_compilation(units: list[Unit]) -> float:
     return sum(cost.COMPILE_PROGRAM + u.cost.compile for u in dear)
 
 
-def _start_compiling(plan, recording, live, donated, device):
+def _start_compiling(
+    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
+) -> None:
     """Compile in the background; the sighting that needs the program waits for it."""
     global _pool
     if _pool is None:
@@ -270,11 +279,11 @@ def _start_compiling(plan, recording, live, donated, device):
         plan.future = _pool.submit(_compile, *_snapshot(recording), live, donated, device)
 
 
-def _snapshot(recording: Recording):
+def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[Aval], int, int]:
     return (list(recording.calls()), [v.aval for v in recording.inputs], len(recording.floats), len(recording.ints))
 
 
-def _join(plan, recording, live, donated, device) -> Program:
+def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
     future = plan.future
     if future is None:
         plan.program = _compile(*_snapshot(recording), live, donated, device)
@@ -288,7 +297,15 @@ def _join(plan, recording, live, donated, device) -> Program:
     return plan.program
 
 
-def _compile(calls, avals, floats, ints, live, donated, device) -> Program:
+def _compile(
+    calls: list[tuple[Unit, list[int]]],
+    avals: list[Aval],
+    floats: int,
+    ints: int,
+    live: tuple[int, ...],
+    donated: tuple[int, ...],
+    device: Device,
+) -> Program:
     graph = graph_of(calls, avals, floats, ints, live)
     return compile_graph(
         graph,
@@ -302,8 +319,8 @@ def _compile(calls, avals, floats, ints, live, donated, device) -> Program:
 class _History:
     """What was compiled before, so that a further compilation can say what differs."""
 
-    def __init__(self):
-        self.units: OrderedDict[tuple, list[Unit]] = OrderedDict()
+    def __init__(self) -> None:
+        self.units: OrderedDict[tuple[Any, ...], list[Unit]] = OrderedDict()
 
     def why(self, units: list[Unit]) -> str:
         """The cause: new code, or which op's shape or dtype changed."""
@@ -323,14 +340,21 @@ class _History:
 _history = _History()
 
 
-def graph_of(calls, avals, floats: int, ints: int, live, packed: bool = True) -> Graph:
+def graph_of(
+    calls: list[tuple[Unit, list[int]]],
+    avals: list[Aval],
+    floats: int,
+    ints: int,
+    live: tuple[int, ...],
+    packed: bool = True,
+) -> Graph:
     """The recorded calls as one graph; its scalars are unpacked from two vectors, or inputs."""
     builder = Builder("recording")
     take = _unpack if packed else _each
     with builder:
         inputs = [builder.input(a) for a in avals]
         scalars = {SCALAR: iter(take(builder, float, floats)), SCALAR - 1: iter(take(builder, int, ints))}
-        values: list = []
+        values: list[Any] = []
         for unit, codes in calls:
             values += builder.inline(
                 unit.graph,
@@ -340,18 +364,18 @@ def graph_of(calls, avals, floats: int, ints: int, live, packed: bool = True) ->
     return cse(dce(graph))
 
 
-def _unpack(builder: Builder, kind: type, n: int) -> list:
+def _unpack(builder: Builder, kind: type, n: int) -> Sequence[HasAval]:
     if not n:
         return []
     vector = builder.input(SCALAR_AVALS[kind].with_shape((n,)))
     return [reshape(slice(vector, start=(i,), limit=(i + 1,)), shape=()) for i in range(n)]
 
 
-def _each(builder: Builder, kind: type, n: int) -> list:
+def _each(builder: Builder, kind: type, n: int) -> Sequence[HasAval]:
     return [builder.input(SCALAR_AVALS[kind]) for _ in range(n)]
 
 
-def compile_unit(unit: Unit, device) -> Program:
+def compile_unit(unit: Unit, device: Device) -> Program:
     """The per-op program of a unit."""
     return compile_graph(
         unit.graph,

@@ -6,19 +6,20 @@ import contextlib
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 AFTER = 1.0  # seconds: shorter compilations say nothing
 
 
 @contextlib.contextmanager
-def compiling(name: str, nodes: int):
+def compiling(name: str, nodes: int) -> Iterator[None]:
     """Context: after a second, say what is being compiled; when it ends, how long it took."""
     if not sys.stderr.isatty():
         yield
         return
     start, shown = time.perf_counter(), threading.Event()
 
-    def show():
+    def show() -> None:
         shown.set()
         print(f"compiling {name} ({nodes} operations) ...", end="", file=sys.stderr, flush=True)
 

@@ -6,33 +6,23 @@ Indices that cannot be out of bounds need no check.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.aval import Aval
 from ..core.graph import Graph, Node
+from ..core.primitive import Primitive
+from ..core.trace import constant_p
+from ..core.types import Function
+from ..primitives.convert import convert_p
+from ..primitives.reductions import argmax_p, argmin_p
+from ..primitives.sorting import sort_p, top_k_p
+from ..primitives.structure import iota_p
 from .recorder import Recording
 from .value import Value
 
 MAX_OPERANDS, MAX_DEPTH = 4, 3  # beyond, a check is cheaper than to look for a range
-
-# Their elements are elements of these operands (None: of all).
-MOVES = {
-    "reshape": (0,),
-    "broadcast_in_dim": (0,),
-    "transpose": (0,),
-    "reverse": (0,),
-    "slice": (0,),
-    "copy": (0,),
-    "dynamic_slice": (0,),
-    "dynamic_update_slice": (0, 1),
-    "concatenate": None,
-    "select": (1, 2),
-    "reduce_min": (0,),
-    "reduce_max": (0,),
-    "stop_gradient": (0,),
-}
 
 
 class Range(NamedTuple):
@@ -47,16 +37,16 @@ class Range(NamedTuple):
         return Range(min(self.low, other.low), max(self.high, other.high), self.inputs | other.inputs)
 
 
-def range_of(value: Value, known: Callable, depth: int = 0) -> tuple[float, float] | None:
+def range_of(value: Value, known: Function, depth: int = 0) -> tuple[float, float] | None:
     """(lowest, highest) of a value; None if unknown. known(value) says it of computed ones."""
-    recording = value.recording
+    recording: Any = value.recording  # not ABSENT: bounds.check has looked
     if recording is None:
         return known(value)
     with recording.lock:  # another thread may be about to flush it
         return _range_of_recorded(value, recording, known, depth)
 
 
-def _range_of_recorded(value: Value, recording: Recording, known: Callable, depth: int):
+def _range_of_recorded(value: Value, recording: Recording, known: Function, depth: int) -> tuple[float, float] | None:
     maker = recording.maker(value.slot)
     if maker is None:
         return known(value)
@@ -87,47 +77,45 @@ def ranges_of_graph(graph: Graph) -> list[Range | None]:
     return [env.get(s) for s in graph.outputs]
 
 
-def _ranges(node: Node, operands: list, avals: list) -> list[Range | None]:
-    name, params = node.primitive.name, node.params
-    if name in MOVES:
-        which = MOVES[name]
-        return [_union(operands if which is None else [operands[i] for i in which])]
-    if name == "constant":
-        return [_of_constant(params["value"].value)]
-    if name == "iota":
-        return [_below(params["shape"][params["dimension"]])]
-    if name in ("argmax", "argmin"):
-        return [_below(avals[0].shape[params["axis"]])]
-    if name == "top_k":
-        return [None, _below(avals[0].shape[-1])]
-    if name == "sort":
-        return operands  # each operand in another order
-    if name == "convert":
-        return [_converted(operands[0], avals[0].dtype, params["dtype"])]
-    return [None] * len(node.outputs)
+def _ranges(node: Node, operands: list[Range | None], avals: list[Aval]) -> list[Range | None]:
+    rule, moves = _RULES.get(node.primitive), node.primitive.traits.moves
+    if rule is not None:
+        return rule(operands, avals, **node.params)
+    return [_union(operands[moves])] if moves is not None else [None] * len(node.outputs)
 
 
 def _below(n: int) -> Range:
     return Range(0, n - 1)
 
 
-def _union(ranges: list) -> Range | None:
+def _union(ranges: list[Range | None]) -> Range | None:
     total: Range | None = Range()
     for r in ranges:
         total = None if r is None or total is None else total.union(r)
     return total
 
 
-def _of_constant(value) -> Range | None:
+def _of_constant(value: np.ndarray) -> Range | None:
     if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind not in "iu":
         return None
     return Range(int(value.min()), int(value.max())) if value.size else Range()
 
 
-def _converted(found: Range | None, source, dtype) -> Range | None:
+def _converted(found: Range | None, source: Any, dtype: np.dtype) -> Range | None:
     """The range after a conversion; None where a number might not survive it."""
     if found is None or dtype.kind not in "iu":
         return None
     info = np.iinfo(dtype)
     fits = info.min <= found.low and found.high <= info.max
     return found if fits and (not found.inputs or np.can_cast(source, dtype)) else None
+
+
+_RULES: dict[Primitive, Function] = {
+    constant_p: lambda operands, avals, *, value: [_of_constant(value.value)],
+    iota_p: lambda operands, avals, *, shape, dimension, **params: [_below(shape[dimension])],
+    argmax_p: lambda operands, avals, *, axis, **params: [_below(avals[0].shape[axis])],
+    argmin_p: lambda operands, avals, *, axis, **params: [_below(avals[0].shape[axis])],
+    top_k_p: lambda operands, avals, **params: [None, _below(avals[0].shape[-1])],
+    sort_p: lambda operands, avals, **params: operands,  # each operand in another order
+    convert_p: lambda operands, avals, *, dtype: [_converted(operands[0], avals[0].dtype, dtype)],
+}

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core.graph import Graph
+from ..core.primitive import Primitive
 from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
+from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
@@ -28,7 +31,7 @@ _getframe = sys._getframe
 class _State(threading.local):
     recording: Recording | None = None
     limit = MAX_OPS
-    at_once: Callable | None = None  # computes a call instead of recording it; see at_once
+    at_once: Function | None = None  # computes a call instead of recording it; see at_once
 
 
 _state = _State()
@@ -38,9 +41,9 @@ class _Hooks:
     """What a flush calls, set by `programs` and `bounds`, which know this module; and what looks at
     calls of which some operands have no data: without_data(unit, operands)."""
 
-    compute: Callable
-    checked: Callable
-    without_data: Callable | None = None
+    compute: Function
+    checked: Function
+    without_data: Function | None = None
 
 
 hooks = _Hooks()
@@ -66,16 +69,16 @@ class Recording:
         "frozen",
     )
 
-    def __init__(self, limit: int):
+    def __init__(self, limit: int) -> None:
         self.signature: list[int] = []
         self.inputs: list[Value] = []
         self.input_slots: dict[Value, int] = {}
         self.floats: list[float] = []
         self.ints: list[int] = []
         self.values: list[Value] = []  # every result, in slot order
-        self.sources: list = []  # for each op: code, instruction of the user's call
-        self.checks: list = []  # of indices recorded here, see bounds
-        self.makers: list[tuple] = []  # of the results in signature[:walked]
+        self.sources: list[Any] = []  # for each op: code, instruction of the user's call
+        self.checks: list[Any] = []  # of indices recorded here, see bounds
+        self.makers: list[tuple[Any, ...]] = []  # of the results in signature[:walked]
         self.walked = 0
         self.lock = threading.RLock()
         self.limit, self.done = limit, False
@@ -92,7 +95,7 @@ class Recording:
             slot = self.input_slots[value] = -len(self.inputs)
         return slot
 
-    def scalar(self, x) -> int:
+    def scalar(self, x: Any) -> int:
         """The signature's integer for a Python number, which is packed beside the inputs."""
         if x.__class__ is float:
             self.floats.append(x)
@@ -128,7 +131,7 @@ class Recording:
             return None
         return self.values[code] if code >= 0 else self.inputs[-1 - code]
 
-    def flush(self, why: str = "", tier: str | None = None):
+    def flush(self, why: str = "", tier: str | None = None) -> None:
         """Compute everything recorded, by a tier if one is named; live values then have data."""
         with self.lock:
             if self.done:
@@ -141,7 +144,7 @@ class Recording:
                 self.done = not (self.frozen or self).signature
                 raise
 
-    def _flush(self, why: str, tier: str | None):
+    def _flush(self, why: str, tier: str | None) -> None:
         self.done, self.limit = True, 0
         if _state.recording is self:
             _state.recording, work = None, self
@@ -168,13 +171,13 @@ class Recording:
         frozen.drop_unfinished_call()
         return frozen
 
-    def forget_unfinished_call(self):
+    def forget_unfinished_call(self) -> None:
         """After an interrupt in the middle of recording a call."""
         with self.lock:
             if not self.done:
                 self.drop_unfinished_call()
 
-    def drop_unfinished_call(self):
+    def drop_unfinished_call(self) -> None:
         """Forget the last call if its results are not all there."""
         results = position = calls = 0
         scalars = [0, 0]
@@ -203,7 +206,7 @@ def start() -> Recording:
     return _state.recording
 
 
-def set_at_once(compute: Callable | None) -> Callable | None:
+def set_at_once(compute: Function | None) -> Function | None:
     """What this thread calls, instead of recording, while nothing is recorded: compute(unit,
     operands), which gives the result, or None for what is to be recorded. Returns the one before."""
     before, _state.at_once = _state.at_once, compute
@@ -221,7 +224,7 @@ def computes_at_once() -> bool:
     return _state.at_once is not None
 
 
-def record(unit: Unit, operands: Sequence, inner: int = 1):
+def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
     """Append a call; a new value for its result, a list of them if the unit is `multiple`. Of the
     callers, the first `inner` are known to be the library's (0.1 us each not to look at)."""
     recording = _state.recording
@@ -239,7 +242,7 @@ def record(unit: Unit, operands: Sequence, inner: int = 1):
             else:
                 call.append(recording.scalar(x))
         recording.signature += call
-        frame = _getframe(inner)
+        frame: Any = _getframe(inner)  # of the user there is one
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back
         recording.sources += (frame.f_code, frame.f_lasti)
@@ -279,7 +282,7 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
             x.slot if x.recording is recording else recording.input(x),
             y.slot if y.recording is recording else recording.input(y),
         )
-        frame = _getframe(2)
+        frame: Any = _getframe(2)
         while is_internal(frame.f_code.co_filename):
             frame = frame.f_back
         recording.sources += (frame.f_code, frame.f_lasti)
@@ -294,7 +297,7 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
     return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
 
 
-def _without_data(recording: Recording, unit: Unit, operands: Sequence, call: Sequence = ()):
+def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
     """The results of a call that turned out to have operands without data: they have none either,
     and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""
     for code in call[1:]:
@@ -307,7 +310,7 @@ def _without_data(recording: Recording, unit: Unit, operands: Sequence, call: Se
     return list(map(absent, unit.out_avals)) if unit.multiple else absent(unit.out_aval)
 
 
-class _Internal(dict):
+class _Internal(dict[str, bool]):
     """Whether a file is this library's, so that an error can name the user's line."""
 
     def __missing__(self, filename: str) -> bool:
@@ -318,7 +321,7 @@ class _Internal(dict):
 is_internal = _Internal().__getitem__
 
 
-def _full(recording: Recording, unit: Unit, operands: Sequence, result):
+def _full(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], result: Value | list[Value]) -> Any:
     """The result of a call that filled its recording, or came too late for it."""
     if recording.done:  # another thread has flushed it meanwhile, perhaps without this call
         _state.recording = None
@@ -327,7 +330,7 @@ def _full(recording: Recording, unit: Unit, operands: Sequence, result):
     return result
 
 
-def _cut(recording: Recording):
+def _cut(recording: Recording) -> None:
     """Flush a long recording; the next is cut at a multiple of the period found in this one."""
     if settings.tier == "immediate":
         recording.flush("immediate mode")
@@ -337,7 +340,7 @@ def _cut(recording: Recording):
             _flush_period(recording)
 
 
-def _flush_period(recording: Recording):
+def _flush_period(recording: Recording) -> None:
     count("cut_recordings")
     ids = [unit.id for unit, _ in recording.calls()]
     p = period(ids)
@@ -366,7 +369,7 @@ def period(ids: Sequence[int]) -> int:
     return best
 
 
-def flush(why: str = "asked for", tier: str | None = None):
+def flush(why: str = "asked for", tier: str | None = None) -> None:
     """Compute what this thread has recorded; by one tier, if it is known which is best.
 
     >>> import functorch_core as fc
@@ -380,7 +383,7 @@ def flush(why: str = "asked for", tier: str | None = None):
 # ---- what core.trace calls outside of traces -------------------------------------------------------
 
 
-def as_value(x) -> Value:
+def as_value(x: ArrayLike) -> Value:
     """A value of whatever a primitive may be given: a value, or a NumPy array (copied)."""
     if x.__class__ is Value:
         return x
@@ -389,7 +392,7 @@ def as_value(x) -> Value:
     return from_numpy(np.array(x))
 
 
-def bind(primitive, args, params):
+def bind(primitive: Primitive, args: Sequence[ArrayLike], params: dict[str, Any]) -> Any:
     """Record one primitive."""
     if primitive is constant_p:
         return as_value(params["value"].value)
@@ -401,7 +404,7 @@ def bind(primitive, args, params):
     return result
 
 
-def run_graph(graph: Graph, args: Sequence) -> list[Value]:
+def run_graph(graph: Graph, args: Sequence[Any]) -> list[Value]:
     """Record a graph node by node: its parts recur, where it as a whole may be new."""
     env = dict(zip(graph.inputs, map(as_value, args), strict=True))
     for node in graph.nodes:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
 
-def line_of(source) -> str:
+from .units import Unit
+
+
+def line_of(source: Sequence[Any]) -> str:
     """'file:line in function' of a recorded (code, instruction offset)."""
     code, offset = source
     for start, end, line in code.co_lines():
@@ -12,6 +17,6 @@ def line_of(source) -> str:
     return f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}"
 
 
-def note(error: BaseException, unit, source):
+def note(error: BaseException, unit: Unit, source: Sequence[Any]) -> None:
     """Attach to an error which recorded operation failed, and where it was called."""
     error.add_note(f"while computing the recorded operation {unit}, called at {line_of(source)}")

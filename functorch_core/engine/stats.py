@@ -15,7 +15,7 @@ _counters = {
 }
 
 
-def count(name: str, amount: int = 1):
+def count(name: str, amount: int = 1) -> None:
     """Add to a counter."""
     _counters[name] += amount
 
@@ -35,7 +35,7 @@ def stats() -> dict[str, float]:
 _base: dict[str, float] = {}
 
 
-def reset_stats():
+def reset_stats() -> None:
     """Set every counter to zero."""
     for name in _counters:
         _counters[name] = 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +16,13 @@ from ..core.graph import Graph, cse, dce
 from ..core.primitive import Primitive
 from ..core.reference import Reference, reference_of
 from ..core.trace import Builder
+from ..core.types import Function
+from ..xla.device import Device
 from . import cost
+from .compiling import Program
 
 _ids = itertools.count()
-by_id: dict[int, "Unit"] = {}
+by_id: dict[int, Unit] = {}
 
 # The avals in which Python scalars come as operands: the widest of their kind, cast in the graph.
 SCALAR_AVALS = {int: aval((), np.dtype("int64")), float: aval((), np.dtype("float64"))}
@@ -43,16 +47,20 @@ class Unit:
         "_reference",
     )
 
-    def __init__(self, graph: Graph, name: str, multiple: bool):
+    def __init__(self, graph: Graph, name: str, multiple: bool) -> None:
         self.id = next(_ids)
         self.graph, self.name, self.multiple = graph, name, multiple
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
-        self.out_aval = self.out_avals[0] if self.out_avals else None
+        self.out_aval: Any = self.out_avals[0] if self.out_avals else None  # asked of units of one result
         self.effect = cost.has_effect(graph)
-        self._cost = self._program = self._reference = self.ranges = self.at_once = None
+        self._cost: cost.Cost | None = None
+        self._program: Program | None = None
+        self._reference: Reference | None = None
+        self.ranges: list[Any] | None = None
+        self.at_once: Function | None = None
         by_id[self.id] = self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         result = "" if self.n_inputs else f" -> {', '.join(map(str, self.out_avals))}"
         return f"{self.name}({', '.join(map(str, self.graph.in_avals))}){result}"
 
@@ -75,7 +83,7 @@ class Unit:
         """Whether it has been compiled on its own."""
         return self._program is not None
 
-    def program(self, device):
+    def program(self, device: Device) -> Program:
         """The unit's own executable (the per-op tier)."""
         from .programs import compile_unit
 
@@ -84,14 +92,14 @@ class Unit:
         return self._program
 
 
-_units: dict[tuple, Unit] = {}
+_units: dict[tuple[Any, ...], Unit] = {}
 _lock = threading.Lock()
 
 
-def unit_of_primitive(primitive: Primitive, params: dict, avals: tuple[Aval, ...]) -> Unit:
+def unit_of_primitive(primitive: Primitive, params: dict[str, Any], avals: tuple[Aval, ...]) -> Unit:
     """The unit of one primitive at these avals."""
     try:
-        key = (primitive, tuple(params.items()), avals)
+        key: Any = (primitive, tuple(params.items()), avals)
         found = _units.get(key)
     except TypeError:  # a parameter that cannot be hashed: no reuse
         key = found = None
@@ -103,7 +111,7 @@ def unit_of_primitive(primitive: Primitive, params: dict, avals: tuple[Aval, ...
     return found
 
 
-def _graph_of_primitive(primitive, params, avals) -> Graph:
+def _graph_of_primitive(primitive: Primitive, params: dict[str, Any], avals: tuple[Aval, ...]) -> Graph:
     builder = Builder(primitive.name)
     with builder:
         out = builder.add(primitive, [builder.input(a) for a in avals], params)

@@ -7,11 +7,17 @@ and a recorded value is computed then.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from .. import xla
 from ..core.aval import Aval, HasAval, aval
+from ..xla.device import Device
+from .errors import POISONED, DeferredError
+
+if TYPE_CHECKING:
+    from .recorder import Recording
 
 
 class Value(HasAval):
@@ -25,20 +31,24 @@ class Value(HasAval):
 
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
+    data: Any
+    recording: Recording | Absent | None
+    slot: int
+    extent: tuple[int | None, int, int]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "recorded" if self.recording is not None else "computed"
         return f"Value<{self.aval}, {'without data' if is_absent(self) else state}>"
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
         array = to_numpy(self)
         return array if dtype is None else array.astype(dtype)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return from_numpy, (np.array(to_numpy(self)),)
 
 
-def _computed(a: Aval, data) -> Value:
+def _computed(a: Aval, data: Any) -> Value:
     value = Value()
     value.aval, value.data, value.recording = a, data, None
     return value
@@ -53,12 +63,12 @@ def from_numpy(array: np.ndarray) -> Value:
     return value
 
 
-def from_buffer(buffer) -> Value:
+def from_buffer(buffer: Any) -> Value:
     """A value of a device buffer."""
     return _computed(aval(tuple(buffer.aval.shape), buffer.aval.element), buffer)
 
 
-def concrete(value: Value):
+def concrete(value: Value) -> Any:
     """The data, host or device; a recorded value is computed first."""
     if value.recording is not None:
         value.recording.flush("a value was read")
@@ -92,7 +102,7 @@ class Absent:
 
     __slots__ = ()
 
-    def flush(self, why: str = "", tier: str | None = None):
+    def flush(self, why: str = "", tier: str | None = None) -> NoReturn:
         """NoData."""
         raise NoData(NO_DATA)
 
@@ -112,10 +122,10 @@ def is_absent(value: Value) -> bool:
     return value.recording is ABSENT
 
 
-checks_pending: Sequence = ()  # set by bounds: checks of indices that somebody must hear of
+checks_pending: Sequence[Any] = ()  # set by bounds: checks of indices that somebody must hear of
 
 
-def raise_if_outside():
+def raise_if_outside() -> None:
     """Replaced by bounds: raise what the pending checks found."""
 
 
@@ -127,7 +137,7 @@ def to_numpy(value: Value) -> np.ndarray:
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 
 
-def to_buffer(value: Value, device=None):
+def to_buffer(value: Value, device: Device | None = None) -> Any:
     """The data as a device buffer; a host array is put there once and stays."""
     data = concrete(value)
     if isinstance(data, np.ndarray):
@@ -142,13 +152,11 @@ class Poison:
 
     __slots__ = ("cause", "operation")
 
-    def __init__(self, cause: BaseException, operation: str):
+    def __init__(self, cause: BaseException, operation: str) -> None:
         self.cause, self.operation = cause, operation
 
     def error(self) -> Exception:
         """What reading the value raises."""
-        from .errors import POISONED, DeferredError
-
         error = DeferredError(POISONED.format(operation=self.operation))
         error.__cause__ = self.cause
         return error

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import Aval
+from ..core.lowering import LowerContext, Operand
 from ..core.reference import specialised
 from ..core.trace import bind
+from ..core.types import Cotangents, Function, Jvp, Tangents, Value
 from .bitwise import and_, shift_right_logical
 from .comparison import eq, ge, gt, is_finite, lt, select
 from .convert import by_float32, complex, conj, imag, real, with_sign_of
 from .declare import (
+    ARITHMETIC,
+    BROADCASTING,
+    ELEMENTWISE,
     NOT_LINEAR,
     Linear,
     Primitive,
     Reason,
+    Wrapper,
     binary,
     check_dtype,
     elementwise_batch,
@@ -34,51 +43,74 @@ from .structure import full, zeros
 # ---- linear --------------------------------------------------------------------------------------
 
 
-def _add_jvp(primals, tangents):
+def _add_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     out = add(*primals)
     present = [t for t in tangents if t is not None]
     return out, present[0] if len(present) == 1 else add(*present)
 
 
-def _add_transpose(ct, x, y):
+def _add_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
     return tuple(ct if isinstance(a, Linear) else None for a in (x, y))
 
 
 add = binary(
-    "add", "stablehlo.add", np.add, dtypes=dt.ALL, what="numeric or bool", jvp=_add_jvp, transpose=_add_transpose
+    "add",
+    "stablehlo.add",
+    np.add,
+    dtypes=dt.ALL,
+    what="numeric or bool",
+    traits=ARITHMETIC,
+    jvp=_add_jvp,
+    transpose=_add_transpose,
 )
 
 
-def _sub_jvp(primals, tangents):
+def _sub_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     out, (tx, ty) = sub(*primals), tangents
     if tx is None:
         return out, neg(ty)
     return out, tx if ty is None else sub(tx, ty)
 
 
-def _sub_transpose(ct, x, y):
+def _sub_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
     return (ct if isinstance(x, Linear) else None, neg(ct) if isinstance(y, Linear) else None)
 
 
 sub = binary(
-    "sub", "stablehlo.subtract", np.subtract, dtypes=dt.NUMERIC, what="numeric", jvp=_sub_jvp, transpose=_sub_transpose
+    "sub",
+    "stablehlo.subtract",
+    np.subtract,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    traits=ARITHMETIC,
+    jvp=_sub_jvp,
+    transpose=_sub_transpose,
 )
 
-neg = unary("neg", "stablehlo.negate", np.negative, dtypes=dt.NUMERIC, what="numeric", linear=True)
+neg = unary(
+    "neg",
+    "stablehlo.negate",
+    np.negative,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    linear=True,
+    traits=ELEMENTWISE.but(conjugates=True),
+)
 
 # ---- bilinear ------------------------------------------------------------------------------------
 
 
-def _mul_transpose(ct, x, y):
+def _mul_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
     return (mul(ct, y) if isinstance(x, Linear) else None, mul(x, ct) if isinstance(y, Linear) else None)
 
 
-mul = binary(
+mul: Wrapper = binary(
     "mul",
     "stablehlo.multiply",
     np.multiply,
     dtypes=dt.ALL,
     what="numeric or bool",
+    traits=ARITHMETIC,
     jvp=multilinear(lambda x, y: mul(x, y)),
     transpose=_mul_transpose,
 )
@@ -86,7 +118,7 @@ mul = binary(
 # ---- quotients -----------------------------------------------------------------------------------
 
 
-def _integer_division(x, y):
+def _integer_division(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
     """(quotient towards zero, remainder) as in XLA: x / 0 is -1 with remainder x; ends wrap."""
     by_zero = y == 0
     divisor = np.where(by_zero, 1, y).astype(x.dtype)
@@ -97,30 +129,31 @@ def _integer_division(x, y):
 
 
 @specialised(lambda x, y: None if x.dtype.kind in "iu" else np.divide)
-def _div_reference(x, y):
+def _div_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _integer_division(x, y)[0] if x.dtype.kind in "iu" else np.divide(x, y)
 
 
-def _div_transpose(ct, x, y):
+def _div_transpose(ct: Value, x: Value, y: Value) -> Cotangents:
     return div(ct, y), None
 
 
-div = binary(
+div: Wrapper = binary(
     "div",
     "stablehlo.divide",
     _div_reference,
     dtypes=dt.NUMERIC,
     what="numeric",
+    traits=ARITHMETIC,
     derivatives=(lambda t, out, x, y: div(t, y), lambda t, out, x, y: mul(t, neg(div(out, y)))),
     transpose=_div_transpose,
 )
 
 
-def _rem_reference(x, y):
+def _rem_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _integer_division(x, y)[1] if x.dtype.kind in "iu" else np.fmod(x, y)
 
 
-def _rem_by_divisor(t, out, x, y):
+def _rem_by_divisor(t: Value, out: Value, x: Value, y: Value) -> Value:
     """-t trunc(x / y); the exact quotient is (x - out) / y, up to rounding."""
     return mul(t, neg(round(div(sub(x, out), y))))
 
@@ -137,13 +170,13 @@ rem = binary(
 # ---- size and sign -------------------------------------------------------------------------------
 
 
-def _abs_derivative(t, out, x):
+def _abs_derivative(t: Value, out: Value, x: Value) -> Value:
     if x.dtype not in dt.COMPLEX:
         return mul(t, sign(x))
     return real(mul(t, conj(sign(x))))
 
 
-def _abs_lower(ctx, x):
+def _abs_lower(ctx: LowerContext, x: Operand) -> Operand:
     if x.aval.dtype in dt.UNSIGNED:
         return x
     return ctx.op("stablehlo.abs", x, out=x.aval.with_dtype(dt.real_of(x.aval.dtype)))
@@ -154,12 +187,12 @@ abs = unary(
 )
 
 
-def sign(x):
+def sign(x: Value) -> Value:
     """Elementwise -1, 0 or 1 (unsigned: 0 or 1); x / |x| of complex numbers, 0 at 0."""
     return bind(sign_p, x)
 
 
-def _sign_jvp(primals, tangents):
+def _sign_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     """Constant almost everywhere if real; x / |x| turns with x if complex (0 at 0)."""
     x, t = primals[0], tangents[0]
     out = sign(x)
@@ -171,7 +204,7 @@ def _sign_jvp(primals, tangents):
     return out, mul(complex(zeros(turn.aval), turn), out)
 
 
-def _sign_lower(ctx, x):
+def _sign_lower(ctx: LowerContext, x: Operand) -> Operand:
     if x.aval.dtype in dt.UNSIGNED:
         return ctx.op("stablehlo.minimum", x, ctx.full(x.aval, 1), out=x.aval)
     return ctx.op("stablehlo.sign", x, out=x.aval)
@@ -179,8 +212,7 @@ def _sign_lower(ctx, x):
 
 sign_p = Primitive(
     "sign",
-    family="elementwise",
-    feature="elementwise",
+    traits=ELEMENTWISE,
     shape=elementwise_shape("sign", dt.NUMERIC, "numeric", same_dtype),
     reference=half_reference(np.sign),
     lower=_sign_lower,
@@ -192,10 +224,10 @@ sign_p = Primitive(
 # ---- the larger, the smaller ---------------------------------------------------------------------
 
 
-def _extreme_jvp(apply, loses):
+def _extreme_jvp(apply: Function, loses: Function) -> Function:
     """The operand that wins moves the result; equal ones share it by halves, as in PyTorch."""
 
-    def rule(primals, tangents):
+    def rule(primals: Sequence[Value], tangents: Tangents) -> Jvp:
         out, total = apply(*primals), None
         for t, (x, y) in zip(tangents, (primals, primals[::-1])):
             if t is not None:
@@ -206,20 +238,22 @@ def _extreme_jvp(apply, loses):
     return rule
 
 
-max = binary(
+max: Wrapper = binary(
     "max",
     "stablehlo.maximum",
     np.maximum,
     dtypes=dt.ORDERED,
     what="real or bool",
+    traits=BROADCASTING,
     jvp=_extreme_jvp(lambda x, y: max(x, y), lt),
 )
-min = binary(
+min: Wrapper = binary(
     "min",
     "stablehlo.minimum",
     np.minimum,
     dtypes=dt.ORDERED,
     what="real or bool",
+    traits=BROADCASTING,
     jvp=_extreme_jvp(lambda x, y: min(x, y), gt),
 )
 
@@ -229,14 +263,14 @@ floor = unary("floor", "stablehlo.floor", np.floor, dtypes=dt.FLOATING, what="fl
 ceil = unary("ceil", "stablehlo.ceil", np.ceil, dtypes=dt.FLOATING, what="floating")
 
 
-def _trunc(x):
+def _trunc(x: Value) -> Value:
     return select(lt(x, 0), ceil(x), floor(x))
 
 
 trunc = unary("trunc", lambda ctx, x: ctx.call(_trunc, x)[0], np.trunc, dtypes=dt.FLOATING, what="floating")
 
 
-def round(x, *, method="to_even"):
+def round(x: Value, *, method: str = "to_even") -> Value:
     """Elementwise nearest integer; halves 'to_even' or 'away_from_zero'."""
     return bind(round_p, x, method=method)
 
@@ -244,14 +278,14 @@ def round(x, *, method="to_even"):
 _ROUND = {"to_even": "stablehlo.round_nearest_even", "away_from_zero": "stablehlo.round_nearest_afz"}
 
 
-def _round_shape(x, *, method):
+def _round_shape(x: Aval, *, method: str) -> Aval:
     if method not in _ROUND:
         raise ValueError(f"round takes method 'to_even' or 'away_from_zero', got {method!r}")
     check_dtype("round", x, dt.FLOATING, "floating")
     return x
 
 
-def _round_reference(x, *, method):
+def _round_reference(x: np.ndarray, *, method: str) -> np.ndarray:
     if method == "to_even":
         return np.rint(x)
     whole = np.trunc(x)
@@ -260,8 +294,7 @@ def _round_reference(x, *, method):
 
 round_p = Primitive(
     "round",
-    family="elementwise",
-    feature="elementwise",
+    traits=ELEMENTWISE,
     shape=_round_shape,
     reference=half_reference(_round_reference),
     lower=lambda ctx, x, *, method: elementwise_lower(_ROUND[method], same_dtype)(ctx, x),
@@ -271,19 +304,18 @@ round_p = Primitive(
 )
 
 
-def nextafter(x, y):
+def nextafter(x: Value, y: Value) -> Value:
     """Elementwise the next number after x towards y."""
     return bind(nextafter_p, operand_like(x, y), operand_like(y, x))
 
 
-def _next_after_lower(ctx, x, y):
+def _next_after_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
     return ctx.op("chlo.next_after", x, y, out=x.aval)
 
 
 nextafter_p = Primitive(
     "nextafter",
-    family="elementwise",
-    feature="elementwise",
+    traits=ELEMENTWISE,
     shape=elementwise_shape("nextafter", dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)", same_dtype),
     reference=np.nextafter,
     lower=_next_after_lower,
@@ -295,11 +327,11 @@ nextafter_p = Primitive(
 # ---- roots ---------------------------------------------------------------------------------------
 
 
-def _imaginary_sign(x, out):
+def _imaginary_sign(x: Value, out: Value) -> Value:
     return complex(real(out), with_sign_of(imag(out), imag(x)))
 
 
-def _sqrt_lower(ctx, x):
+def _sqrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     """XLA takes the wrong side of the branch cut for an imaginary part -0."""
     out = ctx.op("stablehlo.sqrt", x, out=x.aval)
     return ctx.call(_imaginary_sign, x, out)[0] if x.aval.dtype in dt.COMPLEX else out
@@ -323,14 +355,14 @@ rsqrt = unary(
 )
 
 
-def _cbrt_step(x, root):
+def _cbrt_step(x: Value, root: Value) -> Value:
     """A Newton step, where one makes sense (not at 0, inf and NaN)."""
     excess = sub(div(mul(mul(root, root), root), x), 1)
     step = mul(excess, mul(root, 1 / 3))
     return select(is_finite(step), sub(root, step), root)
 
 
-def _cbrt_lower(ctx, x):
+def _cbrt_lower(ctx: LowerContext, x: Operand) -> Operand:
     """XLA's is off by 13 ulps in float32, 100 in float64, when compiled fast."""
     if x.aval.dtype.itemsize <= 2:
         return ctx.call(by_float32, x, of=cbrt)[0]
@@ -350,12 +382,12 @@ cbrt = unary(
 # ---- powers --------------------------------------------------------------------------------------
 
 
-def integer_pow(x, *, y):
+def integer_pow(x: Value, *, y: int) -> Value:
     """Elementwise x**y for a static int y; negative y for floats and complex only."""
     return bind(integer_pow_p, x, y=int(y))
 
 
-def _by_squaring(x, y: int, multiply):
+def _by_squaring(x: Any, y: int, multiply: Function) -> Any:
     """x**y of y > 0 by repeated squaring."""
     out = None
     while True:
@@ -367,32 +399,32 @@ def _by_squaring(x, y: int, multiply):
         x = multiply(x, x)
 
 
-def _integer_pow_shape(x, *, y):
+def _integer_pow_shape(x: Aval, *, y: int) -> Aval:
     check_dtype("integer_pow", x, dt.NUMERIC, "numeric")
     if y < 0 and x.dtype in dt.INTEGER:
         raise ValueError(f"integer_pow of {x} takes y of 0 or more, got {y}; convert it to floats")
     return x
 
 
-def _integer_pow_reference(x, *, y):
+def _integer_pow_reference(x: np.ndarray, *, y: int) -> np.ndarray:
     power = _by_squaring(x, builtins.abs(y), np.multiply) if y else np.ones_like(x)
     return 1 / power if y < 0 else power
 
 
-def _integer_pow(x, *, y):
+def _integer_pow(x: Value, *, y: int) -> Value:
     if y == 0:
         return full(x.shape, 1, x.dtype)
     power = _by_squaring(x, builtins.abs(y), mul)
     return div(1, power) if y < 0 else power
 
 
-def _integer_pow_lower(ctx, x, *, y):
+def _integer_pow_lower(ctx: LowerContext, x: Operand, *, y: int) -> Operand:
     if x.aval.dtype in dt.FLOATING and x.aval.dtype.itemsize <= 2:
         return ctx.call(by_float32, x, of=_integer_pow, y=y)[0]
     return ctx.call(_integer_pow, x, y=y)[0]
 
 
-def _integer_pow_jvp(primals, tangents, *, y):
+def _integer_pow_jvp(primals: Sequence[Value], tangents: Tangents, *, y: int) -> Jvp:
     x, t = primals[0], tangents[0]
     out = integer_pow(x, y=y)
     if y == 0:
@@ -402,8 +434,7 @@ def _integer_pow_jvp(primals, tangents, *, y):
 
 integer_pow_p = Primitive(
     "integer_pow",
-    family="elementwise",
-    feature="elementwise",
+    traits=ELEMENTWISE,
     shape=_integer_pow_shape,
     reference=half_reference(_integer_pow_reference),
     lower=_integer_pow_lower,
@@ -413,7 +444,7 @@ integer_pow_p = Primitive(
 )
 
 
-def _pow_reference(x, y):
+def _pow_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind not in "iu":
         return np.power(x, y)
     power = np.power(x, np.where(y < 0, 0, y))
@@ -421,7 +452,7 @@ def _pow_reference(x, y):
     return np.where(y < 0, np.where(np.abs(x) == 1, ones, 0), power)
 
 
-def _pow_lower(ctx, x, y):
+def _pow_lower(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
     if x.aval.dtype in dt.INTEGER:
         return ctx.call(_pow_of_ints, x, y)[0]
     if x.aval.dtype in dt.COMPLEX:
@@ -429,7 +460,7 @@ def _pow_lower(ctx, x, y):
     return elementwise_lower("stablehlo.power", same_dtype)(ctx, x, y)
 
 
-def _pow_of_ints(x, y):
+def _pow_of_ints(x: Value, y: Value) -> Value:
     """By squaring, wrapping; negative exponents give 0, but for 1 and -1.
 
     XLA's own looks at six bits of the exponent, and its results for negative ones depend on how it
@@ -446,7 +477,7 @@ def _pow_of_ints(x, y):
     return select(lt(y, 0), unit, out)
 
 
-def _pow_of_complex(x, y):
+def _pow_of_complex(x: Value, y: Value) -> Value:
     """exp(y log x); XLA's is inf * 0 = NaN where only a factor of the result overflows."""
     from .transcendental import exp, log
 
@@ -456,7 +487,7 @@ def _pow_of_complex(x, y):
     return select(eq(x, 0), at_zero, exp(mul(y, log(x))))
 
 
-def _pow_by_base(t, out, x, y):
+def _pow_by_base(t: Value, out: Value, x: Value, y: Value) -> Value:
     """t y x**(y - 1), 0 where y is 0 (both branches finite, or their derivatives were NaN)."""
     constant = eq(y, 0)
     base = select(constant, full(x.shape, 1, x.dtype), x)
@@ -464,7 +495,7 @@ def _pow_by_base(t, out, x, y):
     return mul(t, select(constant, zeros(y.aval), factor))
 
 
-def _pow_by_exponent(t, out, x, y):
+def _pow_by_exponent(t: Value, out: Value, x: Value, y: Value) -> Value:
     """t out log x, 0 where 0 is raised to a power that is not negative, as in PyTorch."""
     from .transcendental import log
 

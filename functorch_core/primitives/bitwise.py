@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtypes as dt
-from .declare import binary, unary
+from .declare import BROADCASTING, binary, unary
 
 BITS = dt.INTEGER | {dt.bool_}
 
 # ---- logic ---------------------------------------------------------------------------------------
 
-and_ = binary("and", "stablehlo.and", np.bitwise_and, dtypes=BITS, what="int or bool")
-or_ = binary("or", "stablehlo.or", np.bitwise_or, dtypes=BITS, what="int or bool")
-xor = binary("xor", "stablehlo.xor", np.bitwise_xor, dtypes=BITS, what="int or bool")
+and_ = binary("and", "stablehlo.and", np.bitwise_and, dtypes=BITS, what="int or bool", traits=BROADCASTING)
+or_ = binary("or", "stablehlo.or", np.bitwise_or, dtypes=BITS, what="int or bool", traits=BROADCASTING)
+xor = binary("xor", "stablehlo.xor", np.bitwise_xor, dtypes=BITS, what="int or bool", traits=BROADCASTING)
 not_ = unary("not", "stablehlo.not", np.invert, dtypes=BITS, what="int or bool")
 
 # ---- shifts --------------------------------------------------------------------------------------
@@ -21,30 +21,30 @@ not_ = unary("not", "stablehlo.not", np.invert, dtypes=BITS, what="int or bool")
 # copies of the sign for the arithmetic shift. NumPy has the cases in range.
 
 
-def _width(x) -> int:
+def _width(x: np.ndarray) -> int:
     return x.dtype.itemsize * 8
 
 
-def _unsigned(x) -> np.ndarray:
+def _unsigned(x: np.ndarray) -> np.ndarray:
     return np.asarray(x).view(f"uint{_width(x)}")
 
 
-def _signed(x) -> np.ndarray:
+def _signed(x: np.ndarray) -> np.ndarray:
     return np.asarray(x).view(f"int{_width(x)}")
 
 
-def _shift_left_reference(x, y):
+def _shift_left_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits = _unsigned(y) < _width(x)
     return np.where(fits, np.left_shift(x, np.where(fits, y, 0).astype(x.dtype)), 0)
 
 
-def _shift_right_logical_reference(x, y):
+def _shift_right_logical_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     fits = _unsigned(y) < _width(x)
     amount = np.where(fits, _unsigned(y), 0).astype(_unsigned(x).dtype)
     return np.where(fits, np.right_shift(_unsigned(x), amount), 0).astype(x.dtype)
 
 
-def _shift_right_arithmetic_reference(x, y):
+def _shift_right_arithmetic_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     amount = np.minimum(_unsigned(y), _width(x) - 1).astype(_signed(x).dtype)
     return np.right_shift(_signed(x), amount).astype(x.dtype)
 
@@ -68,7 +68,7 @@ shift_right_arithmetic = binary(
 # ---- counts --------------------------------------------------------------------------------------
 
 
-def _clz_reference(x):
+def _clz_reference(x: np.ndarray) -> np.ndarray:
     """Smear the highest bit downwards, then count the zeros that remain above."""
     bits = _unsigned(x)
     shift = 1

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import Aval
+from ..core.lowering import LowerContext, Operand
 from ..core.trace import bind
+from ..core.types import Cotangents, Function, Jvp, Tangents, Value
 from .bitwise import and_, or_
 from .declare import (
+    ARITHMETIC,
+    BROADCASTING,
+    ELEMENTWISE,
     NOT_LINEAR,
     Linear,
     Primitive,
@@ -27,8 +35,8 @@ def _to_bool(dtype: np.dtype) -> np.dtype:
     return dt.bool_
 
 
-def _compare(direction: str):
-    def rule(ctx, x, y):
+def _compare(direction: str) -> Function:
+    def rule(ctx: LowerContext, x: Operand, y: Operand) -> Operand:
         return ctx.op(
             "stablehlo.compare",
             x,
@@ -40,12 +48,30 @@ def _compare(direction: str):
     return rule
 
 
-eq = binary("eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool)
-ne = binary("ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool)
-lt = binary("lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
-le = binary("le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
-gt = binary("gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
-ge = binary("ge", _compare("GE"), np.greater_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool)
+eq = binary(
+    "eq", _compare("EQ"), np.equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool, traits=BROADCASTING
+)
+ne = binary(
+    "ne", _compare("NE"), np.not_equal, dtypes=dt.ALL, what="numeric or bool", out_dtype=_to_bool, traits=BROADCASTING
+)
+lt = binary(
+    "lt", _compare("LT"), np.less, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+)
+le = binary(
+    "le", _compare("LE"), np.less_equal, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+)
+gt = binary(
+    "gt", _compare("GT"), np.greater, dtypes=dt.ORDERED, what="real or bool", out_dtype=_to_bool, traits=BROADCASTING
+)
+ge = binary(
+    "ge",
+    _compare("GE"),
+    np.greater_equal,
+    dtypes=dt.ORDERED,
+    what="real or bool",
+    out_dtype=_to_bool,
+    traits=BROADCASTING,
+)
 
 is_finite = unary(
     "is_finite", "stablehlo.is_finite", np.isfinite, dtypes=dt.FLOATING, what="floating", out_dtype=_to_bool
@@ -54,12 +80,12 @@ is_finite = unary(
 # ---- select --------------------------------------------------------------------------------------
 
 
-def select(pred, on_true, on_false):
+def select(pred: Value, on_true: Value, on_false: Value) -> Value:
     """on_true where the bool array pred holds, on_false elsewhere; all of one shape."""
     return bind(select_p, pred, on_true, on_false)
 
 
-def _select_shape(pred, on_true, on_false):
+def _select_shape(pred: Aval, on_true: Aval, on_false: Aval) -> Aval:
     check_dtype("select", pred, {dt.bool_}, "bool")
     same_avals("select", (on_true, on_false))
     if pred.shape != on_true.shape:
@@ -69,7 +95,7 @@ def _select_shape(pred, on_true, on_false):
     return on_true
 
 
-def _select_transpose(ct, pred, on_true, on_false):
+def _select_transpose(ct: Value, pred: Value, on_true: Value, on_false: Value) -> Cotangents:
     zero = zeros(ct.aval)
     return (
         None,
@@ -80,8 +106,7 @@ def _select_transpose(ct, pred, on_true, on_false):
 
 select_p = Primitive(
     "select",
-    family="elementwise",
-    feature="elementwise",
+    traits=ARITHMETIC.but(moves=slice(1, 3), carries=True),
     shape=_select_shape,
     reference=np.where,
     lower=lambda ctx, p, x, y: ctx.op("stablehlo.select", p, x, y, out=x.aval),
@@ -93,23 +118,23 @@ select_p = Primitive(
 # ---- clamp ---------------------------------------------------------------------------------------
 
 
-def clamp(low, x, high):
+def clamp(low: Value, x: Value, high: Value) -> Value:
     """min(max(x, low), high), all of one shape and dtype; NaN stays; high wins over low."""
     return bind(clamp_p, low, x, high)
 
 
-def _clamp_shape(low, x, high):
+def _clamp_shape(low: Aval, x: Aval, high: Aval) -> Aval:
     same_avals("clamp", (low, x, high))
     check_dtype("clamp", x, dt.REAL, "real")
     return x
 
 
-def _clamp_jvp(primals, tangents):
+def _clamp_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     """As PyTorch: at a bound that x touches, the derivative is x's."""
     from .arithmetic import add
 
     low, x, high = primals
-    masks = (
+    masks: tuple[Function, ...] = (
         lambda: and_(lt(x, low), lt(low, high)),
         lambda: and_(ge(x, low), le(x, high)),
         lambda: or_(gt(x, high), lt(high, low)),
@@ -124,8 +149,7 @@ def _clamp_jvp(primals, tangents):
 
 clamp_p = Primitive(
     "clamp",
-    family="elementwise",
-    feature="elementwise",
+    traits=ELEMENTWISE,
     shape=_clamp_shape,
     reference=lambda low, x, high: np.minimum(np.maximum(x, low), high),
     lower=lambda ctx, low, x, high: ctx.op("stablehlo.clamp", low, x, high, out=x.aval),

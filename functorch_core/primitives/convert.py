@@ -5,21 +5,26 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
-from ..core.lowering import Operand
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR
 from ..core.reference import specialised
 from ..core.trace import bind
-from .batching import front_batch
+from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Value
+from .batching import Axis, front_batch
 from .bitwise import and_, or_, shift_left, shift_right_logical
 from .comparison import gt, le, select
 from .declare import (
+    ELEMENTWISE,
     Linear,
     Primitive,
+    Wrapper,
     check_dtype,
     elementwise_batch,
     elementwise_lower,
@@ -28,8 +33,11 @@ from .declare import (
     no_tangent,
     operand_like,
     unary,
+    wrapper,
 )
 from .structure import full, zeros
+
+CONVERSION = ELEMENTWISE.but(family="convert")
 
 # ---- convert -------------------------------------------------------------------------------------
 # Between ints it wraps. From floats to ints it truncates, saturates at the ends and makes NaN 0,
@@ -38,18 +46,18 @@ from .structure import full, zeros
 # of one or two bytes everything goes by way of float32, as in PyTorch (float64 is rounded twice).
 
 
-def convert(x, *, dtype):
+def convert(x: Value, *, dtype: type[Any] | np.dtype) -> Value:
     """x with its elements converted to `dtype`; x itself if it has that dtype."""
     return x if aval_of(x).dtype == dtype else bind(convert_p, x, dtype=np.dtype(dtype))
 
 
-def _convert_shape(x, *, dtype):
+def _convert_shape(x: Aval, *, dtype: np.dtype) -> Aval:
     if dtype not in dt.ALL:
         raise TypeError(f"convert cannot make {dtype} arrays, got {x}; see dtypes.ALL")
     return x.with_dtype(dtype)
 
 
-def _convert_at(x, *, dtype):
+def _convert_at(x: Aval, *, dtype: np.dtype) -> Function | type[Any] | None:
     plain = {x.dtype, dtype} <= _PLAIN
     if not plain or dtype == dt.bool_:
         return None
@@ -61,7 +69,7 @@ def _convert_at(x, *, dtype):
 
 
 @specialised(_convert_at)
-def _convert_reference(x, *, dtype):
+def _convert_reference(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
     if dt.complex32 in (x.dtype, dtype):
         x = x.astype(dt.complex64)
     if x.dtype in dt.COMPLEX and dtype not in dt.COMPLEX:
@@ -73,14 +81,14 @@ def _convert_reference(x, *, dtype):
     return (x.astype(np.float32) if dtype in _NARROW else x).astype(dtype)
 
 
-def _truncate(x, dtype):
+def _truncate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats to ints; looks whether all fit, which is quicker than to see to those that do not."""
     info = np.iinfo(dtype)
     fit = not x.size or info.min <= x.min() and x.max() < info.max  # False where there is a NaN
     return x.astype(dtype) if fit else _saturate(x.astype(np.float64), dtype)
 
 
-def _saturate(x, dtype):
+def _saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats to ints: truncated, clipped to the range, NaN as 0."""
     info = np.iinfo(dtype)
     x, end = np.trunc(x), float(info.max) + (dtype.itemsize < 8)  # 2.0**63 is int64's end already
@@ -101,14 +109,14 @@ _FLOAT8_REPAIRS = {
 }
 
 
-def _repair_float8(x, *, above, up_to, instead):
+def _repair_float8(x: Value, *, above: float, up_to: float, instead: float) -> Value:
     from .arithmetic import abs
 
     size = abs(x)
     return select(and_(gt(size, above), le(size, up_to)), full(x.shape, instead, x.dtype), x)
 
 
-def _packed(z):
+def _packed(z: Value) -> Value:
     """complex64 as the bits of a complex32: those of the real part are the lower ones."""
     low, high = [
         convert(bitcast(convert(part, dtype=dt.float16), dtype=dt.uint16), dtype=dt.uint32)
@@ -117,7 +125,7 @@ def _packed(z):
     return or_(low, shift_left(high, 16))
 
 
-def _unpacked(bits):
+def _unpacked(bits: Value) -> Value:
     """The bits of a complex32 as complex64."""
     parts = [
         convert(bitcast(convert(half, dtype=dt.uint16), dtype=dt.float16), dtype=dt.float32)
@@ -126,7 +134,7 @@ def _unpacked(bits):
     return complex(*parts)
 
 
-def _convert_lower(ctx, x, *, dtype):
+def _convert_lower(ctx: LowerContext, x: Operand, *, dtype: np.dtype) -> Operand:
     out = x.aval.with_dtype(dtype)
     if dtype == dt.complex32:
         return Operand(ctx.call(_packed, x)[0], out)
@@ -150,7 +158,7 @@ def _convert_lower(ctx, x, *, dtype):
     return ctx.op("stablehlo.convert", x, out=out)
 
 
-def _convert_jvp(primals, tangents, *, dtype):
+def _convert_jvp(primals: Sequence[Value], tangents: Tangents, *, dtype: np.dtype) -> Jvp:
     smooth = {primals[0].aval.dtype, dtype} <= dt.INEXACT
     rule = jointly_linear(convert) if smooth else no_tangent(convert)
     return rule(primals, tangents, dtype=dtype)
@@ -158,8 +166,7 @@ def _convert_jvp(primals, tangents, *, dtype):
 
 convert_p = Primitive(
     "convert",
-    family="convert",
-    feature="elementwise",
+    traits=CONVERSION.but(conjugates=True),
     shape=_convert_shape,
     reference=_convert_reference,
     lower=_convert_lower,
@@ -169,7 +176,7 @@ convert_p = Primitive(
 )
 
 
-def by_float32(x, *, of, **params):
+def by_float32(x: Value, *, of: Function, **params: Any) -> Value:
     """of(x) of a narrower float, computed in float32 and rounded once. For lowerings."""
     return convert(of(convert(x, dtype=dt.float32), **params), dtype=x.dtype)
 
@@ -177,7 +184,7 @@ def by_float32(x, *, of, **params):
 # ---- bitcast -------------------------------------------------------------------------------------
 
 
-def bitcast(x, *, dtype):
+def bitcast(x: Value, *, dtype: np.dtype) -> Value:
     """The same bits as another dtype.
 
     A narrower one adds a last dimension (float32[3] as uint8 is uint8[3,4], lowest bits first); a
@@ -186,7 +193,7 @@ def bitcast(x, *, dtype):
     return x if aval_of(x).dtype == dtype else bind(bitcast_p, x, dtype=np.dtype(dtype))
 
 
-def _bitcast_shape(x, *, dtype):
+def _bitcast_shape(x: Aval, *, dtype: np.dtype) -> Aval:
     if not {x.dtype, dtype} <= dt.REAL:
         raise TypeError(f"bitcast takes and makes int and floating arrays, got {x} to {dtype}")
     wide, narrow = x.dtype.itemsize, dtype.itemsize
@@ -199,19 +206,19 @@ def _bitcast_shape(x, *, dtype):
     return aval(x.shape[:-1], dtype)
 
 
-def _bitcast_reference(x, *, dtype):
+def _bitcast_reference(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
     out = _bitcast_shape(aval_of(x), dtype=dtype)
     return np.frombuffer(np.ascontiguousarray(x).tobytes(), dtype).reshape(out.shape)
 
 
-def _bitcast_jvp(primals, tangents, *, dtype):
+def _bitcast_jvp(primals: Sequence[Value], tangents: Tangents, *, dtype: np.dtype) -> Jvp:
     """Ints have no tangents; from floats to floats it is no differentiable function."""
     if dtype in dt.INTEGER or tangents[0] is None:
         return bitcast(primals[0], dtype=dtype), None
     raise NotImplementedError(f"bitcast of {primals[0].aval} to {dtype} has no derivative; stop the gradient before it")
 
 
-def _bitcast_batch(axis, args, dims, *, dtype):
+def _bitcast_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dtype: np.dtype) -> Batched:
     same_width = args[0].aval.dtype.itemsize == dtype.itemsize
     rule = elementwise_batch(bitcast) if same_width else front_batch(bitcast)
     return rule(axis, args, dims, dtype=dtype)
@@ -219,8 +226,7 @@ def _bitcast_batch(axis, args, dims, *, dtype):
 
 bitcast_p = Primitive(
     "bitcast",
-    family="convert",
-    feature="elementwise",
+    traits=CONVERSION,
     shape=_bitcast_shape,
     reference=_bitcast_reference,
     lower=lambda ctx, x, *, dtype: ctx.op("stablehlo.bitcast_convert", x, out=_bitcast_shape(x.aval, dtype=dtype)),
@@ -230,7 +236,7 @@ bitcast_p = Primitive(
 )
 
 
-def with_sign_of(x, y):
+def with_sign_of(x: Value, y: Value) -> Value:
     """The sizes of x with the signs of y; both float32 or float64. For lowerings: no derivative."""
     info = np.iinfo(f"int{x.dtype.itemsize * 8}")
     size, sign = bitcast(x, dtype=info.dtype), bitcast(y, dtype=info.dtype)
@@ -240,12 +246,12 @@ def with_sign_of(x, y):
 # ---- reduce_precision ----------------------------------------------------------------------------
 
 
-def reduce_precision(x, *, exponent_bits, mantissa_bits):
+def reduce_precision(x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
     """x rounded to a float of so many bits, kept in its own dtype; what underflows becomes 0."""
     return bind(reduce_precision_p, x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
-def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_shape(x: Aval, *, exponent_bits: int, mantissa_bits: int) -> Aval:
     check_dtype("reduce_precision", x, dt.FLOATING - dt.FLOAT8, "floating (two bytes or more)")
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
@@ -255,7 +261,7 @@ def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
     return x
 
 
-def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_reference(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
     info = dt.finfo(x.dtype)
     bits = np.ascontiguousarray(x).reshape(x.shape).view(f"uint{info.bits}")
     one, dropped = bits.dtype.type(1), bits.dtype.type(builtins.max(info.nmant - mantissa_bits, 0))
@@ -269,7 +275,7 @@ def _reduce_precision_reference(x, *, exponent_bits, mantissa_bits):
     return np.where(np.isnan(x), x, out)
 
 
-def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
+def _reduce_precision_lower(ctx: LowerContext, x: Operand, *, exponent_bits: int, mantissa_bits: int) -> Operand:
     out = ctx.op(
         "stablehlo.reduce_precision",
         x,
@@ -288,14 +294,13 @@ def _reduce_precision_lower(ctx, x, *, exponent_bits, mantissa_bits):
     return ctx.op("stablehlo.select", is_nan, x, out, out=x.aval)  # XLA would make NaN inf
 
 
-def _reduce_precision_transpose(ct, x, **bits):
+def _reduce_precision_transpose(ct: Value, x: Value, **bits: Any) -> Cotangents:
     return (reduce_precision(ct, **bits),)
 
 
 reduce_precision_p = Primitive(
     "reduce_precision",
-    family="convert",
-    feature="elementwise",
+    traits=CONVERSION,
     shape=_reduce_precision_shape,
     reference=_reduce_precision_reference,
     lower=_reduce_precision_lower,
@@ -308,16 +313,15 @@ reduce_precision_p = Primitive(
 # Transposes are linear, without conjugation: Re<ct, J t> = Re<J^T ct, t>.
 
 
-def _part(name: str, reference, transpose):
+def _part(name: str, reference: Any, transpose: Function) -> Wrapper:
     """Declare `real` or `imag`; its wrapper."""
 
-    def apply(x):
+    def apply(x: Value) -> Value:
         return bind(primitive, x)
 
     primitive = Primitive(
         name,
-        family="convert",
-        feature="elementwise",
+        traits=CONVERSION,
         shape=elementwise_shape(name, dt.COMPLEX, "complex", dt.real_of),
         reference=reference,
         lower=elementwise_lower(f"stablehlo.{name}", dt.real_of),
@@ -325,16 +329,14 @@ def _part(name: str, reference, transpose):
         transpose=transpose,
         batch=elementwise_batch(apply),
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"Elementwise {name} part of complex arrays, a real array."
-    return apply
+    return wrapper(primitive, apply, f"Elementwise {name} part of complex arrays, a real array.")
 
 
-def _real_transpose(ct, x):
+def _real_transpose(ct: Value, x: Value) -> Cotangents:
     return (complex(ct, zeros(ct.aval)),)
 
 
-def _imag_transpose(ct, x):
+def _imag_transpose(ct: Value, x: Value) -> Cotangents:
     from .arithmetic import neg
 
     return (complex(zeros(ct.aval), neg(ct)),)
@@ -344,27 +346,27 @@ real = _part("real", np.real, _real_transpose)
 imag = _part("imag", np.imag, _imag_transpose)
 
 
-def _conj_lower(ctx, x):
+def _conj_lower(ctx: LowerContext, x: Operand) -> Operand:
     part = x.aval.with_dtype(dt.real_of(x.aval.dtype))
     re, im = ctx.op("stablehlo.real", x, out=part), ctx.op("stablehlo.imag", x, out=part)
     return ctx.op("stablehlo.complex", re, ctx.op("stablehlo.negate", im, out=part), out=x.aval)
 
 
-conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", linear=True, family="convert")
+conj = unary("conj", _conj_lower, np.conj, dtypes=dt.COMPLEX, what="complex", linear=True, traits=CONVERSION)
 
 
-def complex(re, im):
+def complex(re: Value, im: Value) -> Value:
     """The complex array of two real ones (not bfloat16; one may be a Python scalar)."""
     return bind(complex_p, operand_like(re, im), operand_like(im, re))
 
 
-def _complex_reference(re, im):
+def _complex_reference(re: np.ndarray, im: np.ndarray) -> np.ndarray:
     out = np.empty(re.shape, dt.complex_of(re.dtype))
     out.real, out.imag = re, im
     return out
 
 
-def _complex_transpose(ct, re, im):
+def _complex_transpose(ct: Value, re: Value, im: Value) -> Cotangents:
     from .arithmetic import neg
 
     return (real(ct) if isinstance(re, Linear) else None, neg(imag(ct)) if isinstance(im, Linear) else None)
@@ -372,8 +374,7 @@ def _complex_transpose(ct, re, im):
 
 complex_p = Primitive(
     "complex",
-    family="convert",
-    feature="elementwise",
+    traits=CONVERSION,
     shape=elementwise_shape(
         "complex", {dt.float16, dt.float32, dt.float64}, "float16, float32 or float64", dt.complex_of
     ),

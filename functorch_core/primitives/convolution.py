@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import dense_int
+from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import Linear, Primitive
+from ..core.primitive import Linear, Primitive, Traits
 from ..core.trace import bind
+from ..core.types import Batched, Cotangents, Dims, Ints, Value
+from .arithmetic import add, sub
+from .batching import Axis
+from .convert import complex, convert, imag, real
 from .convolution_forms import choose_form
 from .declare import multilinear
 from .dot import sum_dtype
 from .reduce_window import Window, padded_array, window_views
 from .reductions import convert_operand
+from .slicing import reverse
+from .structure import reshape, transpose
 
 # ---- the geometry of a convolution ---------------------------------------------------------------
 
@@ -29,28 +36,28 @@ class Conv(NamedTuple):
     *spatial), for w (out feature, in feature, *spatial).
     """
 
-    strides: tuple[int, ...]
+    strides: Ints
     padding: tuple[tuple[int, int], ...]
-    lhs_dilation: tuple[int, ...]
-    rhs_dilation: tuple[int, ...]
-    lhs: tuple[int, ...]
-    rhs: tuple[int, ...]
-    out: tuple[int, ...]
+    lhs_dilation: Ints
+    rhs_dilation: Ints
+    lhs: Ints
+    rhs: Ints
+    out: Ints
     feature_groups: int
     batch_groups: int
 
-    def spatial(self, x: Aval, spec: str) -> tuple[int, ...]:
+    def spatial(self, x: Aval, spec: str) -> Ints:
         """The spatial sizes of x, laid out as `spec` ('lhs', 'rhs' or 'out') says."""
         return tuple(x.shape[d] for d in getattr(self, spec)[2:])
 
-    def padded(self, x: Aval) -> tuple[int, ...]:
+    def padded(self, x: Aval) -> Ints:
         """The spatial sizes of x after dilating and padding."""
         return tuple(
             spread(n, d) + low + high
             for n, d, (low, high) in zip(self.spatial(x, "lhs"), self.lhs_dilation, self.padding)
         )
 
-    def reach(self, w: Aval) -> tuple[int, ...]:
+    def reach(self, w: Aval) -> Ints:
         """The spatial sizes of w with its holes."""
         return tuple(spread(n, d) for n, d in zip(self.spatial(w, "rhs"), self.rhs_dilation))
 
@@ -64,18 +71,18 @@ def spread(size: int, dilation: int) -> int:
 
 
 def conv(
-    x,
-    w,
+    x: Value,
+    w: Value,
     *,
-    strides=None,
-    padding=None,
-    lhs_dilation=None,
-    rhs_dilation=None,
-    dims=None,
-    feature_groups=1,
-    batch_groups=1,
-    out_dtype=None,
-):
+    strides: Ints | None = None,
+    padding: tuple[Ints, ...] | None = None,
+    lhs_dilation: Ints | None = None,
+    rhs_dilation: Ints | None = None,
+    dims: tuple[Ints, ...] | None = None,
+    feature_groups: int = 1,
+    batch_groups: int = 1,
+    out_dtype: np.dtype | None = None,
+) -> Value:
     """The convolution (cross-correlation) of x with the kernel w, of one dtype.
 
     `dims` is (lhs, rhs, out): for each array its dimensions in the order (batch, feature,
@@ -88,7 +95,7 @@ def conv(
     ones = (1,) * (ndim - 2)
     made = Conv(
         tuple(strides or ones),
-        tuple(map(tuple, padding or ((0, 0),) * (ndim - 2))),
+        tuple((low, high) for low, high in padding or ((0, 0),) * (ndim - 2)),
         tuple(lhs_dilation or ones),
         tuple(rhs_dilation or ones),
         tuple(lhs),
@@ -100,13 +107,13 @@ def conv(
     return bind_conv(x, w, made, out_dtype)
 
 
-def bind_conv(x, w, conv: Conv, out_dtype=None):
+def bind_conv(x: Value, w: Value, conv: Conv, out_dtype: np.dtype | None = None) -> Value:
     """The convolution that `conv` describes."""
     out_dtype = aval_of(x).dtype if out_dtype is None else np.dtype(out_dtype)
     return bind(conv_p, x, w, conv=conv, out_dtype=out_dtype)
 
 
-def _conv_shape(x, w, *, conv, out_dtype):
+def _conv_shape(x: Aval, w: Aval, *, conv: Conv, out_dtype: np.dtype) -> Aval:
     _check_conv(x, w, conv, out_dtype)
     shape = [0] * x.ndim
     shape[conv.out[0]] = x.shape[conv.lhs[0]] // conv.batch_groups
@@ -116,7 +123,7 @@ def _conv_shape(x, w, *, conv, out_dtype):
     return aval(tuple(shape), out_dtype)
 
 
-def _check_conv(x, w, conv: Conv, out_dtype):
+def _check_conv(x: Aval, w: Aval, conv: Conv, out_dtype: np.dtype) -> None:
     what = f"conv of {x} with {w}"
     if x.dtype != w.dtype or x.dtype not in dt.NUMERIC:
         raise TypeError(f"{what}: it takes numeric arrays of one dtype; promote them first")
@@ -144,7 +151,7 @@ def _check_conv(x, w, conv: Conv, out_dtype):
         raise ValueError(f"{what}: the kernel is empty, or the padding {conv.padding} takes away more than there is")
 
 
-def _check_features(what, x, w, conv: Conv):
+def _check_features(what: str, x: Aval, w: Aval, conv: Conv) -> None:
     batch, features = x.shape[conv.lhs[0]], x.shape[conv.lhs[1]]
     made, taken = w.shape[conv.rhs[0]], w.shape[conv.rhs[1]]
     groups = conv.feature_groups
@@ -160,7 +167,7 @@ def _check_features(what, x, w, conv: Conv):
         )
 
 
-def _conv_reference(x, w, *, conv, out_dtype):
+def _conv_reference(x: np.ndarray, w: np.ndarray, *, conv: Conv, out_dtype: np.dtype) -> np.ndarray:
     """Windows as a matrix (a view, copied once), times the kernel as one, a group at a time."""
     wide = sum_dtype(x.dtype, out_dtype)
     x = x.transpose(conv.lhs).astype(wide, copy=False)
@@ -183,7 +190,7 @@ def _conv_reference(x, w, *, conv, out_dtype):
     return out.reshape((batch, w.shape[0], *places)).transpose(np.argsort(conv.out))
 
 
-def _kernel_views(x: np.ndarray, kernel, conv: Conv) -> np.ndarray:
+def _kernel_views(x: np.ndarray, kernel: Ints, conv: Conv) -> np.ndarray:
     """For (batch, feature, *spatial): all windows, shape (batch, feature, *places, *kernel)."""
     window = Window(
         (1, 1, *kernel),
@@ -199,7 +206,7 @@ def _kernel_views(x: np.ndarray, kernel, conv: Conv) -> np.ndarray:
 # ---- lowering
 
 
-def _dims_text(spec, names) -> str:
+def _dims_text(spec: Ints, names: str) -> str:
     """Dimension numbers as StableHLO writes them: [b, f, 0, 1]."""
     text = [""] * len(spec)
     for i, d in enumerate(spec):
@@ -207,7 +214,7 @@ def _dims_text(spec, names) -> str:
     return f"[{', '.join(text)}]"
 
 
-def _conv_op(ctx, x, w, conv: Conv, out: Aval):
+def _conv_op(ctx: LowerContext, x: Operand, w: Operand, conv: Conv, out: Aval) -> Operand:
     # Only here: the options for convolutions slow the other forms (depthwise 1.5 -> 8.7 ms).
     ctx.root.features.add("conv")
     numbers = f"{_dims_text(conv.lhs, 'bf')}x{_dims_text(conv.rhs, 'oi')}->{_dims_text(conv.out, 'bf')}"
@@ -225,7 +232,7 @@ def _conv_op(ctx, x, w, conv: Conv, out: Aval):
     return ctx.op("stablehlo.convolution", x, w, out=out, attrs=attrs)
 
 
-def _conv_lower(ctx, x, w, *, conv, out_dtype):
+def _conv_lower(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
     if 0 in (x.aval.size, w.aval.size, out.size):
         return ctx.full(out, 0)
@@ -234,7 +241,7 @@ def _conv_lower(ctx, x, w, *, conv, out_dtype):
     return _conv_op(ctx, x, w, conv, out)
 
 
-def _conv_cpu(ctx, x, w, *, conv, out_dtype):
+def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
     """By the table of convolution_forms; 16-bit floats in float32."""
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
     if 0 in (x.aval.size, w.aval.size, out.size) or x.aval.dtype in dt.COMPLEX:
@@ -246,14 +253,11 @@ def _conv_cpu(ctx, x, w, *, conv, out_dtype):
     return convert_operand(ctx, result, out_dtype)
 
 
-def _complex_parts(x, w, *, conv, out_dtype):
+def _complex_parts(x: Value, w: Value, *, conv: Conv, out_dtype: np.dtype) -> Value:
     """A complex convolution as four real ones."""
-    from .arithmetic import add, sub
-    from .convert import complex, imag, real
-
     part = dt.real_of(out_dtype)
 
-    def product(a, b):
+    def product(a: Value, b: Value) -> Value:
         return bind_conv(a, b, conv, part)
 
     re, im = (
@@ -266,22 +270,18 @@ def _complex_parts(x, w, *, conv, out_dtype):
 # ---- derivative ----------------------------------------------------------------------------------
 
 
-def _swapped(spec) -> tuple[int, ...]:
+def _swapped(spec: Ints) -> Ints:
     return (spec[1], spec[0], *spec[2:])
 
 
-def _split(x, dim: int, n: int):
+def _split(x: Value, dim: int, n: int) -> Value:
     """A dimension as two, the first of size n."""
-    from .structure import reshape
-
     shape = aval_of(x).shape
     return reshape(x, shape=(*shape[:dim], n, shape[dim] // n, *shape[dim + 1 :]))
 
 
-def _merge(x, dim: int, into: int):
+def _merge(x: Value, dim: int, into: int) -> Value:
     """The dimension `dim` taken out and merged, as the slower one, into what then is `into`."""
-    from .structure import reshape, transpose
-
     order = [d for d in range(aval_of(x).ndim) if d != dim]
     order.insert(into, dim)
     x = transpose(x, permutation=tuple(order))
@@ -289,15 +289,13 @@ def _merge(x, dim: int, into: int):
     return reshape(x, shape=(*shape[:into], shape[into] * shape[into + 1], *shape[into + 2 :]))
 
 
-def _swap_groups(w, conv: Conv, groups: int):
+def _swap_groups(w: Value, conv: Conv, groups: int) -> Value:
     """The kernel of the transposed convolution: groups move from out features to in features."""
     return w if groups == 1 else _merge(_split(w, conv.rhs[0], groups), conv.rhs[0], conv.rhs[1])
 
 
-def _by_x(ct, w, x: Aval, conv: Conv):
+def _by_x(ct: Value, w: Value, x: Aval, conv: Conv) -> Value:
     """The cotangent of x: the cotangent, dilated by the strides, convolved with w turned round."""
-    from .slicing import reverse
-
     groups = max(conv.feature_groups, conv.batch_groups)
     padding = []
     for n, m, r, s, d, (low, _) in zip(
@@ -328,7 +326,7 @@ def _by_x(ct, w, x: Aval, conv: Conv):
     return out
 
 
-def _by_w(ct, x, w: Aval, conv: Conv):
+def _by_w(ct: Value, x: Value, w: Aval, conv: Conv) -> Value:
     """The cotangent of w: x convolved with the cotangent, summed over the batch."""
     padding = []
     for n, m, r, s, d, (low, _) in zip(
@@ -354,16 +352,14 @@ def _by_w(ct, x, w: Aval, conv: Conv):
     return _conv_in(w.dtype, x, ct, back)
 
 
-def _conv_in(dtype, x, w, conv: Conv):
+def _conv_in(dtype: np.dtype, x: Value, w: Value, conv: Conv) -> Value:
     """A convolution of arrays whose dtypes may differ, with the result in `dtype`."""
-    from .convert import convert
-
     wide = dt.promote(aval_of(x).dtype, aval_of(w).dtype)
     out = bind_conv(convert(x, dtype=wide), convert(w, dtype=wide), conv, wide)
     return convert(out, dtype=dtype)
 
 
-def _conv_transpose(ct, x, w, *, conv, out_dtype):
+def _conv_transpose(ct: Value, x: Value, w: Value, *, conv: Conv, out_dtype: np.dtype) -> Cotangents:
     if 0 in aval_of(ct).shape:
         return None, None
     return (
@@ -375,7 +371,7 @@ def _conv_transpose(ct, x, w, *, conv, out_dtype):
 # ---- batching
 
 
-def _conv_batch(axis, args, dims, *, conv, out_dtype):
+def _conv_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, conv: Conv, out_dtype: np.dtype) -> Batched:
     (x, w), (dx, dw), size = args, dims, axis.size
     if dw is None:
         return _batch_x(x, w, dx, size, conv, out_dtype)
@@ -390,7 +386,7 @@ def _conv_batch(axis, args, dims, *, conv, out_dtype):
     return _split(out, conv.out[1], size), conv.out[1]
 
 
-def _batch_x(x, w, dx, size, conv: Conv, out_dtype):
+def _batch_x(x: Value, w: Value, dx: int, size: int, conv: Conv, out_dtype: np.dtype) -> tuple[Value, int]:
     """Only x is batched: the examples go to the batch, within its groups."""
     at, groups = conv.lhs[0], conv.batch_groups
     if groups == 1:
@@ -400,7 +396,7 @@ def _batch_x(x, w, dx, size, conv: Conv, out_dtype):
     return _split(bind_conv(x, w, conv, out_dtype), conv.out[0], size), conv.out[0]
 
 
-def _batch_w(x, w, dw, conv: Conv, out_dtype):
+def _batch_w(x: Value, w: Value, dw: int, conv: Conv, out_dtype: np.dtype) -> tuple[Value, int]:
     """Only w is batched: the examples go to the out features, within their groups."""
     size, at, out_at = aval_of(w).shape[dw], conv.rhs[0], conv.out[1]
     groups = max(conv.feature_groups, conv.batch_groups)
@@ -412,27 +408,23 @@ def _batch_w(x, w, dw, conv: Conv, out_dtype):
     return _merge(out, out_at, out_at + 1), out_at
 
 
-def _merge_within(x, dim: int, into: int, groups: int):
+def _merge_within(x: Value, dim: int, into: int, groups: int) -> Value:
     """The dimension `dim` merged into each of the groups of what then is dimension `into`."""
-    from .structure import transpose
-
     order = [d for d in range(aval_of(x).ndim) if d != dim]
     x = transpose(x, permutation=(dim, *order))
     x = _split(x, into + 1, groups)  # example, ..., group, rest, ...
     return _merge_pair(_merge(x, 0, into + 1), into)
 
 
-def _merge_pair(x, dim: int):
+def _merge_pair(x: Value, dim: int) -> Value:
     """A dimension and the next as one."""
-    from .structure import reshape
-
     shape = aval_of(x).shape
     return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
 conv_p = Primitive(
     "conv",
-    family="convolution",
+    traits=Traits(family="convolution", numpy=60, compile=120_000, expensive=True, conjugates=True),
     shape=_conv_shape,
     reference=_conv_reference,
     lower=_conv_lower,

@@ -8,14 +8,25 @@ itself; it pays where neighbours share the layout, see engine/layout.py.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.aval import Aval, aval_of
+from ..core.types import Function, Ints, Value
+from .arithmetic import add, mul
+from .dot import dot_general
 from .reduce_window import Window, interleaved, pad_for, taken
+from .reductions import reduce_sum
+from .slicing import concatenate, slice, slice_in_dim
+from .structure import broadcast_in_dim, reshape, transpose
+
+if TYPE_CHECKING:
+    from .convolution import Conv
 
 UNROLLED = 64  # a form may write out so many slices
 FEW_GROUPS = 8  # so many groups become convolutions of their own; compiling takes 20 ms each
@@ -24,10 +35,8 @@ MANY_FEATURES = 16  # out features from which one convolution for each residue p
 # ---- arrays in the order (batch, feature, *spatial) ----------------------------------------------
 
 
-def _canonical(x, w, conv):
+def _canonical(x: Value, w: Value, conv: Conv) -> tuple[Value, Value, Conv]:
     """x, w and the convolution with all dimensions in the canonical order."""
-    from .structure import transpose
-
     order = tuple(range(len(conv.lhs)))
     return (
         transpose(x, permutation=conv.lhs),
@@ -36,14 +45,12 @@ def _canonical(x, w, conv):
     )
 
 
-def _in_order(out, conv):
+def _in_order(out: Value, conv: Conv) -> Value:
     """A canonical result with its dimensions where the convolution wants them."""
-    from .structure import transpose
-
     return transpose(out, permutation=tuple(int(i) for i in np.argsort(conv.out)))
 
 
-def _window(conv, kernel) -> Window:
+def _window(conv: Conv, kernel: list[int]) -> Window:
     """The windows that a kernel of these spatial sizes is laid on."""
     none = ((0, 0), (0, 0))
     return Window(
@@ -55,23 +62,15 @@ def _window(conv, kernel) -> Window:
     )
 
 
-def _sum(terms):
-    from .arithmetic import add
-
-    total = None
-    for term in terms:
-        total = term if total is None else add(total, term)
-    return total
+def _sum(terms: Iterable[Value]) -> Value:
+    return functools.reduce(add, terms)
 
 
 # ---- the forms -----------------------------------------------------------------------------------
 
 
-def depthwise(x, w, *, conv):
+def depthwise(x: Value, w: Value, *, conv: Conv) -> Value:
     """Each feature by itself: for each element of the kernel, a shifted array times a number."""
-    from .arithmetic import mul
-    from .structure import broadcast_in_dim, reshape
-
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     window = _window(plain, kernel)
@@ -79,7 +78,7 @@ def depthwise(x, w, *, conv):
     places = inner.places(aval_of(x).shape)[2:]
     shape = (batch, features, made // features, *places)
 
-    def term(at, number):
+    def term(at: Ints, number: Value) -> Value:
         shifted = taken(x, at, inner)
         each = reshape(number, shape=shape[1:3])
         return mul(
@@ -91,29 +90,23 @@ def depthwise(x, w, *, conv):
     return _in_order(reshape(out, shape=(batch, made, *places)), conv)
 
 
-def _kernel_elements(w):
+def _kernel_elements(w: Value) -> Iterator[Value]:
     """For each spatial element of a canonical kernel, row by row: (out features, in features)."""
-    from .slicing import slice
-    from .structure import reshape
-
     made, taken_, *kernel = aval_of(w).shape
     for at in itertools.product(*map(range, kernel)):
         element = slice(w, start=(0, 0, *at), limit=(made, taken_, *(i + 1 for i in at)))
         yield reshape(element, shape=(made, taken_))
 
 
-def grouped_by_offset(x, w, *, conv):
+def grouped_by_offset(x: Value, w: Value, *, conv: Conv) -> Value:
     """For each element of the kernel, one dot of a shifted array with the groups as its batch."""
-    from .dot import dot_general
-    from .structure import reshape, transpose
-
     x, w, plain = _canonical(x, w, conv)
     (batch, features), (made, _, *kernel) = aval_of(x).shape[:2], aval_of(w).shape
     groups, window = conv.feature_groups, _window(plain, kernel)
     x, inner = pad_for(x, fill=0, window=window), window.unpadded()
     places = inner.places(aval_of(x).shape)[2:]
 
-    def term(at, matrix):
+    def term(at: Ints, matrix: Value) -> Value:
         shifted = transpose(taken(x, at, inner), permutation=(1, 0, *range(2, 2 + len(kernel))))
         shifted = reshape(shifted, shape=(groups, features // groups, batch * math.prod(places)))
         matrix = reshape(matrix, shape=(groups, made // groups, features // groups))
@@ -124,10 +117,8 @@ def grouped_by_offset(x, w, *, conv):
     return _in_order(transpose(out, permutation=(1, 0, *range(2, out.ndim))), conv)
 
 
-def _shifted_to_place(x, conv, kernel):
+def _shifted_to_place(x: Value, conv: Conv, kernel: list[int]) -> Iterator[Value]:
     """For each place of the kernel, row by row: what of a canonical x it lies on."""
-    from .slicing import slice
-
     shape, reach = aval_of(x).shape, _window(conv, kernel).reach
     places = _window(conv, kernel).unpadded().places(shape)[2:]
     for at in itertools.product(*map(range, places)):
@@ -136,12 +127,8 @@ def _shifted_to_place(x, conv, kernel):
         yield slice(x, start=(0, 0, *start), limit=(*shape[:2], *limit), strides=(1, 1, *conv.rhs_dilation))
 
 
-def grouped_by_place(x, w, *, conv):
+def grouped_by_place(x: Value, w: Value, *, conv: Conv) -> Value:
     """Few places (the gradient of a kernel): for each, a dot of all the kernel covers there."""
-    from .dot import dot_general
-    from .slicing import concatenate
-    from .structure import reshape, transpose
-
     x, w, plain = _canonical(x, w, conv)
     groups, (made, features, *kernel) = conv.batch_groups, aval_of(w).shape
     window = _window(plain, kernel)
@@ -158,13 +145,8 @@ def grouped_by_place(x, w, *, conv):
     return _in_order(reshape(out, shape=(batch, made, *places)), conv)
 
 
-def depthwise_by_place(x, w, *, conv):
+def depthwise_by_place(x: Value, w: Value, *, conv: Conv) -> Value:
     """The gradient of a depthwise kernel: a sum of products for each of its elements."""
-    from .arithmetic import mul
-    from .reductions import reduce_sum
-    from .slicing import concatenate
-    from .structure import broadcast_in_dim, reshape
-
     x, w, plain = _canonical(x, w, conv)
     groups, (made, _, *kernel) = conv.batch_groups, aval_of(w).shape
     window, times = _window(plain, kernel), made // groups
@@ -172,7 +154,7 @@ def depthwise_by_place(x, w, *, conv):
     rest = tuple(range(2, len(shape)))
     w, places = reshape(w, shape=shape), window.places(aval_of(x).shape)[2:]
 
-    def total(part):
+    def total(part: Value) -> Value:
         spread = broadcast_in_dim(part, shape=shape, dims=(0, *rest))
         return reshape(reduce_sum(mul(spread, w), axes=rest), shape=(1, made, 1))
 
@@ -181,16 +163,15 @@ def depthwise_by_place(x, w, *, conv):
     return _in_order(reshape(out, shape=(1, made, *places)), conv)
 
 
-def by_group(x, w, *, conv):
+def by_group(x: Value, w: Value, *, conv: Conv) -> Value:
     """A convolution for each group."""
     from .convolution import bind_conv
-    from .slicing import concatenate, slice_in_dim
 
     groups = max(conv.feature_groups, conv.batch_groups)
     at = conv.lhs[1 if conv.feature_groups > 1 else 0]
     part = conv._replace(feature_groups=1, batch_groups=1)
 
-    def block(array, dim, g):
+    def block(array: Value, dim: int, g: int) -> Value:
         n = aval_of(array).shape[dim] // groups
         return slice_in_dim(array, start=g * n, limit=(g + 1) * n, dimension=dim)
 
@@ -199,12 +180,8 @@ def by_group(x, w, *, conv):
     )
 
 
-def pointwise(x, w, *, conv):
+def pointwise(x: Value, w: Value, *, conv: Conv) -> Value:
     """A kernel of one element: a dot over the features."""
-    from .dot import dot_general
-    from .slicing import slice
-    from .structure import reshape, transpose
-
     if conv.lhs[1] == conv.out[1] == len(conv.lhs) - 1:
         return _pointwise_last(x, w, conv)
     x, w, _ = _canonical(x, w, conv)
@@ -216,12 +193,8 @@ def pointwise(x, w, *, conv):
     return _in_order(out, conv)
 
 
-def _pointwise_last(x, w, conv):
+def _pointwise_last(x: Value, w: Value, conv: Conv) -> Value:
     """The same with the features as last dimension: one matrix, and nothing is moved."""
-    from .dot import dot_general
-    from .slicing import slice
-    from .structure import reshape, transpose
-
     x = transpose(x, permutation=(conv.lhs[0], *conv.lhs[2:], conv.lhs[1]))
     x = slice(x, start=(0,) * x.ndim, limit=aval_of(x).shape, strides=(1, *conv.strides, 1))
     (*places, features), made = aval_of(x).shape, aval_of(w).shape[conv.rhs[0]]
@@ -234,11 +207,10 @@ def _pointwise_last(x, w, conv):
     return transpose(out, permutation=tuple(int(i) for i in np.argsort(last)))
 
 
-def by_residue(x, w, *, conv):
+def by_residue(x: Value, w: Value, *, conv: Conv) -> Value:
     """A dilated array (a transposed convolution): for each residue of the position modulo the
     dilation, the part of the kernel that meets elements, without holes; then interleaved."""
     from .convolution import bind_conv
-    from .slicing import slice
 
     x, w, plain = _canonical(x, w, conv)
     (made, features, *kernel), batch = aval_of(w).shape, aval_of(x).shape[0]
@@ -261,7 +233,9 @@ def by_residue(x, w, *, conv):
     return _in_order(out, conv)
 
 
-def _taps(residue, size, hole, dilation, padding, places, n):
+def _taps(
+    residue: int, size: int, hole: int, dilation: int, padding: Ints, places: int, n: int
+) -> tuple[int | Ints, ...] | None:
     """In one dimension: the slice of the kernel that meets elements, its dilation and padding."""
     met = [i for i in range(size) if (residue + i * dilation - padding[0]) % hole == 0]
     if not met:
@@ -276,36 +250,36 @@ def _taps(residue, size, hole, dilation, padding, places, n):
 # ---- the choice ----------------------------------------------------------------------------------
 
 
-def _is_depthwise(conv, x: Aval, w: Aval, places: int) -> bool:
+def _is_depthwise(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return conv.feature_groups > 1 and w.shape[conv.rhs[1]] == 1 and _taps_of(conv, w) <= UNROLLED
 
 
-def _is_depthwise_by_place(conv, x: Aval, w: Aval, places: int) -> bool:
+def _is_depthwise_by_place(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return conv.batch_groups > 1 and x.shape[conv.lhs[0]] == conv.batch_groups and (places <= UNROLLED)
 
 
-def _has_few_groups(conv, x: Aval, w: Aval, places: int) -> bool:
+def _has_few_groups(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return 1 < max(conv.feature_groups, conv.batch_groups) <= FEW_GROUPS
 
 
-def _is_grouped(conv, x: Aval, w: Aval, places: int) -> bool:
+def _is_grouped(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return conv.feature_groups > 1 and _taps_of(conv, w) <= UNROLLED
 
 
-def _is_grouped_by_place(conv, x: Aval, w: Aval, places: int) -> bool:
+def _is_grouped_by_place(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return conv.batch_groups > 1 and places <= UNROLLED
 
 
-def _has_batch_groups(conv, x: Aval, w: Aval, places: int) -> bool:
+def _has_batch_groups(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     return conv.batch_groups > 1
 
 
-def _is_pointwise(conv, x: Aval, w: Aval, places: int) -> bool:
+def _is_pointwise(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     still = not any(low or high for low, high in conv.padding)
     return still and _taps_of(conv, w) == 1 and math.prod(conv.lhs_dilation) == 1
 
 
-def _has_single_taps(conv, x: Aval, w: Aval, places: int) -> bool:
+def _has_single_taps(conv: Conv, x: Aval, w: Aval, places: int) -> bool:
     apart = all(r <= s for r, s in zip(conv.reach(w), conv.lhs_dilation))
     return (
         1 < math.prod(conv.lhs_dilation) <= UNROLLED
@@ -315,12 +289,12 @@ def _has_single_taps(conv, x: Aval, w: Aval, places: int) -> bool:
     )
 
 
-def _taps_of(conv, w: Aval) -> int:
+def _taps_of(conv: Conv, w: Aval) -> int:
     return math.prod(conv.spatial(w, "rhs"))
 
 
 # The first line that applies.
-_CHOICES: tuple[tuple[Callable, Callable], ...] = (
+_CHOICES: tuple[tuple[Function, Function], ...] = (
     # ---- groups
     # 16 x 96 x 28 x 28, 3 x 3: 65.7 -> 1.5; gradient with stride 2: 97 -> 1.3 (PyTorch 1.5, 1.7)
     (_is_depthwise, depthwise),
@@ -343,6 +317,6 @@ _CHOICES: tuple[tuple[Callable, Callable], ...] = (
 )
 
 
-def choose_form(conv, x: Aval, w: Aval, places: int) -> Callable | None:
+def choose_form(conv: Conv, x: Aval, w: Aval, places: int) -> Function | None:
     """The form for a convolution of these operands with so many places; None for XLA's own."""
     return next((form for applies, form in _CHOICES if applies(conv, x, w, places)), None)

@@ -7,24 +7,27 @@ Linearity and elementwise-ness are data here: a primitive says `jvp=jointly_line
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Linear, Primitive, Reason
+from ..core.lowering import LowerContext, Operand
+from ..core.primitive import NOT_DIFFERENTIABLE, NOT_LINEAR, Linear, Primitive, Reason, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
+from ..core.types import ArrayLike, Function, Jvp, Tangents, Value
 from .batching import elementwise_batch
 
 # ---- jvp from linearity --------------------------------------------------------------------------
 
 
-def jointly_linear(apply: Callable, operands: Collection[int] | None = None) -> Callable:
+def jointly_linear(apply: Function, operands: Collection[int] | None = None) -> Function:
     """jvp of a function linear in these operands together (all by default): f(tangents)."""
 
-    def rule(primals, tangents, **params):
+    def rule(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
         from .structure import zeros
 
         out = apply(*primals, **params)
@@ -39,10 +42,10 @@ def jointly_linear(apply: Callable, operands: Collection[int] | None = None) -> 
     return rule
 
 
-def multilinear(apply: Callable, operands: Collection[int] = (0, 1)) -> Callable:
+def multilinear(apply: Function, operands: Collection[int] = (0, 1)) -> Function:
     """jvp of a function linear in each of these operands apart: the product rule."""
 
-    def rule(primals, tangents, **params):
+    def rule(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
         from .arithmetic import add
 
         out, tangent = apply(*primals, **params), None
@@ -55,10 +58,20 @@ def multilinear(apply: Callable, operands: Collection[int] = (0, 1)) -> Callable
     return rule
 
 
-def no_tangent(apply: Callable) -> Callable:
+def by_derivative(apply: Function, derivative: Function) -> Function:
+    """jvp of a function of one operand: derivative(t, out, x) is the tangent for the tangent t of x."""
+
+    def rule(primals: Sequence[Value], tangents: Tangents) -> Jvp:
+        out = apply(primals[0])
+        return out, derivative(tangents[0], out, primals[0])
+
+    return rule
+
+
+def no_tangent(apply: Function) -> Function:
     """jvp of a function that is constant almost everywhere: no tangent."""
 
-    def rule(primals, tangents, **params):
+    def rule(primals: Sequence[Value], tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = apply(*primals, **params)
         return out, [None] * len(out) if isinstance(out, (list, tuple)) else None
 
@@ -67,14 +80,18 @@ def no_tangent(apply: Callable) -> Callable:
 
 # ---- elementwise -----------------------------------------------------------------------------------
 
+ELEMENTWISE = Traits(family="elementwise", elementwise=True)
+BROADCASTING = ELEMENTWISE.but(broadcasts=True)
+ARITHMETIC = BROADCASTING.but(conjugates=True)
 
-def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str):
+
+def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str) -> None:
     """TypeError unless the aval's dtype is among `allowed`, described by `what`."""
     if a.dtype not in allowed:
         raise TypeError(f"{name} takes {what} arrays, got {a}; convert it first")
 
 
-def same_avals(name: str, avals):
+def same_avals(name: str, avals: tuple[Aval, ...]) -> None:
     """TypeError unless all operands of an elementwise primitive agree in shape and dtype."""
     if any(a is not avals[0] for a in avals):
         raise TypeError(
@@ -84,10 +101,10 @@ def same_avals(name: str, avals):
         )
 
 
-def elementwise_shape(name: str, allowed, what: str, out_dtype: Callable) -> Callable:
+def elementwise_shape(name: str, allowed: Collection[np.dtype], what: str, out_dtype: Function) -> Function:
     """The shape rule: equal avals in, the same shape out, dtype by out_dtype(dtype)."""
 
-    def rule(*avals, **params):
+    def rule(*avals: Aval, **params: Any) -> Aval:
         same_avals(name, avals)
         check_dtype(name, avals[0], allowed, what)
         dtype = out_dtype(avals[0].dtype)
@@ -96,10 +113,10 @@ def elementwise_shape(name: str, allowed, what: str, out_dtype: Callable) -> Cal
     return rule
 
 
-def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
+def elementwise_lower(hlo: str, out_dtype: Function) -> Function:
     """The lowering: one StableHLO (or CHLO) operation."""
 
-    def rule(ctx, *operands):
+    def rule(ctx: LowerContext, *operands: Operand) -> Operand:
         a = operands[0].aval
         out = a.with_dtype(out_dtype(a.dtype))
         if a.dtype not in dt.FLOAT8:
@@ -112,7 +129,7 @@ def elementwise_lower(hlo: str, out_dtype: Callable) -> Callable:
     return rule
 
 
-def _converted(x, *, dtype):
+def _converted(x: Value, *, dtype: np.dtype) -> Value:
     from .convert import convert
 
     return convert(x, dtype=dtype)
@@ -123,17 +140,17 @@ def same_dtype(dtype: np.dtype) -> np.dtype:
     return dtype
 
 
-def half_reference(fun: Callable) -> Callable:
+def half_reference(fun: Function) -> Function:
     """A NumPy function that also takes bfloat16 and float8, computed in float32."""
 
-    def rule(*arrays, **params):
+    def rule(*arrays: np.ndarray, **params: Any) -> np.ndarray:
         dtype = arrays[0].dtype
         if dtype.itemsize > 2 or dtype not in dt.FLOATING:  # not by kind: float8_e5m2's is 'f'
             return fun(*arrays, **params)
         out = fun(*[a.astype(np.float32) for a in arrays], **params)
         return out if out.dtype == np.bool_ else out.astype(dtype)
 
-    def at(*avals, **params):
+    def at(*avals: Aval, **params: Any) -> Function | None:
         dtype = avals[0].dtype
         if dtype.itemsize <= 2 and dtype in dt.FLOATING:
             return None
@@ -144,50 +161,59 @@ def half_reference(fun: Callable) -> Callable:
     return specialised(at)(rule)
 
 
+class Wrapper(Protocol):
+    """A function that binds a primitive."""
+
+    primitive: Primitive
+
+    def __call__(self, *args: Any, **params: Any) -> Value: ...
+
+
+def wrapper(primitive: Primitive, apply: Any, doc: str) -> Wrapper:
+    """The function that binds a primitive, with its name, the primitive itself and a docstring."""
+    apply.__name__, apply.primitive, apply.__doc__ = primitive.name, primitive, doc
+    return apply
+
+
 def unary(
     name: str,
-    hlo: str | Callable,
-    reference: Callable,
+    hlo: str | Function,
+    reference: Function,
     *,
-    dtypes,
+    dtypes: frozenset[np.dtype],
     what: str,
-    derivative: Callable | None | Reason = None,
-    out_dtype: Callable = same_dtype,
+    derivative: Function | None | Reason = None,
+    out_dtype: Function = same_dtype,
     linear: bool = False,
-    family: str = "elementwise",
-    feature: str = "elementwise",
-):
+    traits: Traits = ELEMENTWISE,
+) -> Wrapper:
     """Declare an elementwise primitive of one operand; its wrapper function.
 
     `derivative(t, out, x)` is the tangent of the result for the tangent t of x. `linear=True`
     instead means that the function is linear and its own transpose (neg, conj is not).
     """
 
-    def apply(x):
+    def apply(x: Value) -> Value:
         return bind(primitive, x)
 
-    def jvp(primals, tangents):
-        out = apply(primals[0])
-        return out, derivative(tangents[0], out, primals[0])
-
-    nondifferentiable = derivative is None or isinstance(derivative, Reason)
+    if linear:
+        jvp = jointly_linear(apply)
+    else:
+        jvp = by_derivative(apply, derivative) if callable(derivative) else no_tangent(apply)
     primitive = Primitive(
         name,
-        family=family,
-        feature=feature,
+        traits=traits,
         shape=elementwise_shape(name, dtypes, what, out_dtype),
         reference=half_reference(reference),
         lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
-        jvp=jointly_linear(apply) if linear else no_tangent(apply) if nondifferentiable else jvp,
+        jvp=jvp,
         transpose=(lambda ct, x: (apply(ct),)) if linear else NOT_LINEAR,
         batch=elementwise_batch(apply),
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"Elementwise {name} of {what} arrays."
-    return apply
+    return wrapper(primitive, apply, f"Elementwise {name} of {what} arrays.")
 
 
-def operand_like(x, like):
+def operand_like(x: ArrayLike, like: ArrayLike) -> ArrayLike:
     """x itself, or a Python scalar as an array of the other operand's shape and dtype."""
     if isinstance(x, (bool, int, float, complex)):
         from .structure import full
@@ -199,32 +225,31 @@ def operand_like(x, like):
 
 def binary(
     name: str,
-    hlo: str | Callable,
-    reference: Callable,
+    hlo: str | Function,
+    reference: Function,
     *,
-    dtypes,
+    dtypes: frozenset[np.dtype],
     what: str,
-    derivatives: tuple | None = None,
-    transpose=NOT_LINEAR,
-    jvp: Callable | None = None,
-    out_dtype: Callable = same_dtype,
-    family: str = "elementwise",
-    feature: str = "elementwise",
-):
+    derivatives: tuple[Any, ...] | None = None,
+    transpose: Function | Reason = NOT_LINEAR,
+    jvp: Function | None = None,
+    out_dtype: Function = same_dtype,
+    traits: Traits = ELEMENTWISE,
+) -> Wrapper:
     """Declare an elementwise primitive of two operands of one shape and dtype; its wrapper.
 
     `derivatives` holds, for each operand, derivative(t, out, x, y) or None (no dependence).
     The wrapper takes a Python scalar for one of the operands.
     """
 
-    def apply(x, y):
+    def apply(x: ArrayLike, y: ArrayLike) -> Value:
         return bind(primitive, operand_like(x, y), operand_like(y, x))
 
-    def derived(primals, tangents):
+    def derived(primals: Sequence[Value], tangents: Tangents) -> Jvp:
         from .arithmetic import add
 
         out, total = apply(*primals), None
-        for t, derivative in zip(tangents, derivatives):
+        for t, derivative in zip(tangents, derivatives or ()):
             if t is not None and derivative is not None:
                 term = derivative(t, out, *primals)
                 total = term if total is None else add(total, term)
@@ -232,8 +257,7 @@ def binary(
 
     primitive = Primitive(
         name,
-        family=family,
-        feature=feature,
+        traits=traits,
         shape=elementwise_shape(name, dtypes, what, out_dtype),
         reference=half_reference(reference),
         lower=hlo if callable(hlo) else elementwise_lower(hlo, out_dtype),
@@ -241,21 +265,24 @@ def binary(
         transpose=transpose,
         batch=elementwise_batch(apply),
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"Elementwise {name} of two {what} arrays of one shape and dtype."
-    return apply
+    return wrapper(primitive, apply, f"Elementwise {name} of two {what} arrays of one shape and dtype.")
 
 
 __all__ = [
+    "ARITHMETIC",
+    "BROADCASTING",
+    "ELEMENTWISE",
     "Linear",
     "NOT_DIFFERENTIABLE",
     "NOT_LINEAR",
     "Primitive",
     "Reason",
+    "Wrapper",
     "aval",
     "aval_of",
     "bind",
     "binary",
+    "by_derivative",
     "check_dtype",
     "elementwise_batch",
     "elementwise_lower",
@@ -268,4 +295,5 @@ __all__ = [
     "same_avals",
     "same_dtype",
     "unary",
+    "wrapper",
 ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from ..core.types import Function, Jvp, Tangents, Value
 from . import formula as fo
 from . import special_tables as tables
 from .arithmetic import add, mul, neg, sub
@@ -14,6 +16,7 @@ from .declare import (
     NOT_LINEAR,
     Primitive,
     Reason,
+    Wrapper,
     aval_of,
     bind,
     elementwise_batch,
@@ -21,25 +24,29 @@ from .declare import (
     operand_like,
     same_dtype,
     unary,
+    wrapper,
 )
-from .special import FLOATS, at_least_float32, in_float64, scipy_reference, wide_reference
+from .formula import Numeric
+from .special import FLOATS, SPECIAL, at_least_float32, in_float64, scipy_reference, wide_reference
 from .structure import full
 from .transcendental import exp, log, log1p
 
 # ---- declaring -----------------------------------------------------------------------------------
 
 
-def _several(name: str, formula, reference, derivatives):
+def _several(
+    name: str, formula: Function, reference: Function | str, derivatives: tuple[Function | Reason, ...]
+) -> Wrapper:
     """Declare an elementwise special function of several operands; it computes in float64.
 
     For each operand: derivative(t, out, *operands), None for "no dependence", or a Reason.
     """
 
-    def apply(*operands):
+    def apply(*operands: Value) -> Value:
         like = next(x for x in operands if not isinstance(x, (int, float)))
         return bind(primitive, *[operand_like(x, like) for x in operands])
 
-    def jvp(primals, tangents):
+    def jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
         out, total = apply(*primals), None
         for i, (t, derivative) in enumerate(zip(tangents, derivatives, strict=True)):
             if t is None or derivative is None:
@@ -52,8 +59,7 @@ def _several(name: str, formula, reference, derivatives):
 
     primitive = Primitive(
         name,
-        family="special",
-        feature="transcendental",
+        traits=SPECIAL,
         shape=elementwise_shape(name, FLOATS, "floating (not float8)", same_dtype),
         reference=scipy_reference(reference) if isinstance(reference, str) else reference,
         lower=fo.lowered(formula, in_float64),
@@ -61,11 +67,8 @@ def _several(name: str, formula, reference, derivatives):
         transpose=NOT_LINEAR,
         batch=elementwise_batch(apply),
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = (
-        f"Elementwise {name} of {len(derivatives)} floating arrays of one shape and dtype (or Python scalars)."
-    )
-    return apply
+    which = f"{len(derivatives)} floating arrays of one shape and dtype (or Python scalars)"
+    return wrapper(primitive, apply, f"Elementwise {name} of {which}.")
 
 
 # ---- zeta, polygamma -----------------------------------------------------------------------------
@@ -87,14 +90,14 @@ _BERNOULLI = (  # B(2j) / (2j)!
 _LOWEST_Q = -1e5  # that many terms at most; below it NaN
 
 
-def _zeta_step(k, s, q, total):
+def _zeta_step(k: Numeric, s: Numeric, q: Numeric, total: Numeric) -> tuple[Numeric, ...]:
     active = (q <= 9) | (k <= 9)
     total = fo.where(active, total + q ** (-s), total)
     q = fo.where(active, q + 1, q)
     return s, q, total, (q <= 9) | (k < 9)
 
 
-def _zeta(s, q):
+def _zeta(s: Numeric, q: Numeric) -> Numeric:
     q = fo.where(q < _LOWEST_Q, math.nan, q)
     _, q, total = fo.iterate(_zeta_step, (s, q, 0.0), limit=110_000)
     order = fo.where(s < 1000, s, 1000.0)  # beyond, the correction is 0 and its factors overflow
@@ -106,20 +109,20 @@ def _zeta(s, q):
     return fo.where(s < 1, math.nan, fo.where(fo.equals(s, 1), math.inf, total))
 
 
-def _polygamma(n, x):
+def _polygamma(n: Numeric, x: Numeric) -> Numeric:
     n = fo.where((n < 0) | (fo.floor(n) < n), math.nan, n)
     size = fo.exp(fo.lgamma(n + 1)) * _zeta(n + 1, x)
     even = fo.equals(fo.floor(n * 0.5) * 2, n)
     return fo.where(fo.equals(n, 0), _digamma(x), fo.where(even, -size, size))
 
 
-def _zeta_reference(s, q):
+def _zeta_reference(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     from scipy import special
 
     return special.zeta(s, np.where(q < _LOWEST_Q, np.nan, q))
 
 
-def _polygamma_reference(n, x):
+def _polygamma_reference(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     from scipy import special
 
     whole = np.where((n >= 0) & (np.floor(n) == n), n, np.nan)
@@ -129,22 +132,22 @@ def _polygamma_reference(n, x):
 
 _ORDER = Reason("the order of zeta and polygamma is a parameter; differentiate by the last operand")
 
-zeta = _several(
+zeta: Wrapper = _several(
     "zeta", _zeta, wide_reference(_zeta_reference), (_ORDER, lambda out, s, q: neg(mul(s, zeta(add(s, 1.0), q))))
 )
 
-polygamma = _several(
+polygamma: Wrapper = _several(
     "polygamma", _polygamma, wide_reference(_polygamma_reference), (_ORDER, lambda out, n, x: polygamma(add(n, 1.0), x))
 )
 
 # ---- lgamma, digamma -----------------------------------------------------------------------------
 
 
-def _digamma(x):
+def _digamma(x: Numeric) -> Numeric:
     return fo.where(fo.equals(x, 0), -1 / x, fo.digamma(x))  # -inf at +0, inf at -0; chlo: NaN
 
 
-def _lgamma_reference(x):
+def _lgamma_reference(x: np.ndarray) -> np.ndarray:
     from scipy import special
 
     return np.where(np.isinf(x), np.inf, special.gammaln(x))  # scipy: -inf at -inf
@@ -156,24 +159,22 @@ lgamma = unary(
     wide_reference(_lgamma_reference),
     dtypes=FLOATS,
     what="floating (not float8)",
-    family="special",
-    feature="transcendental",
+    traits=SPECIAL,
     derivative=lambda t, out, x: mul(t, digamma(x)),
 )
 
-digamma = unary(
+digamma: Wrapper = unary(
     "digamma",
     fo.lowered(_digamma, at_least_float32),
     scipy_reference("psi"),
     dtypes=FLOATS,
     what="floating (not float8)",
-    family="special",
-    feature="transcendental",
+    traits=SPECIAL,
     derivative=lambda t, out, x: mul(t, _trigamma(x)),
 )
 
 
-def _trigamma(x):
+def _trigamma(x: Value) -> Value:
     a = aval_of(x)
     return polygamma(full(a.shape, 1, a.dtype), x)
 
@@ -188,13 +189,13 @@ def _trigamma(x):
 EPS = 2.0**-53
 
 
-def _stirling(a):
+def _stirling(a: Numeric) -> Numeric:
     """log of Gamma(a) / (sqrt(2 pi / a) (a/e)^a), for a >= 10."""
     inverse = 1 / a
     return fo.polynomial(inverse * inverse, tables.STIRLING) * inverse
 
 
-def _phi(ratio):
+def _phi(ratio: Numeric) -> Numeric:
     """mu - log(1 + mu) for mu = ratio - 1, without cancellation near 0."""
     mu = ratio - 1
     near = abs(mu) < 0.3
@@ -202,7 +203,7 @@ def _phi(ratio):
     return fo.where(near, close, mu - fo.log(ratio))
 
 
-def _density(a, x):
+def _density(a: Numeric, x: Numeric) -> Numeric:
     """D = x^a e^-x / Gamma(a + 1)."""
     small_a = fo.where(a < 10, a, 10.0)
     bounded = fo.where(x < 1e4, x, 1e4)  # e^-x is 0 long before
@@ -213,14 +214,14 @@ def _density(a, x):
     return fo.where(a < 10, small, large)
 
 
-def _regions(a, x):
+def _regions(a: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     """Where Temme's expansion, and where the continued fraction is used."""
     temme = (a >= 32) & (abs(x - a) < 0.3 * a)
     fraction = (x > a) & (x > 1) & ~temme
     return temme, fraction
 
 
-def _still(term, total):
+def _still(term: Numeric, total: Numeric) -> Numeric:
     """Whether a term still matters, its derivative included where it has one."""
     busy = abs(fo.value_of(term)) > abs(fo.value_of(total)) * EPS
     if isinstance(term, fo.Dual):
@@ -228,7 +229,7 @@ def _still(term, total):
     return busy
 
 
-def _refine(h, change):
+def _refine(h: Numeric, change: Numeric) -> tuple[Numeric, ...]:
     """(h times change, whether it still matters), for Lentz's method.
 
     What has converged stays: a product with 1 + eps for as long as the slowest element takes
@@ -240,20 +241,20 @@ def _refine(h, change):
     return fo.where(busy, h * change, h), busy
 
 
-def _series_step(k, a, x, term, total):
+def _series_step(k: Numeric, a: Numeric, x: Numeric, term: Numeric, total: Numeric) -> tuple[Numeric, ...]:
     term = term * x / (a + k)
     total = total + term
     return a, x, term, total, _still(term, total)
 
 
-def _series(a, x):
+def _series(a: Numeric, x: Numeric) -> Numeric:
     """P / D by the power series."""
     one = x * 0 + 1
     one = fo.Dual(one, x * 0) if isinstance(a, fo.Dual) else one
     return fo.iterate(_series_step, (a, x, one, one), limit=2000)[3]
 
 
-def _fraction_step(k, a, b, c, d, h):
+def _fraction_step(k: Numeric, a: Numeric, b: Numeric, c: Numeric, d: Numeric, h: Numeric) -> tuple[Numeric, ...]:
     numerator = (a - k) * k
     b = b + 2
     d = 1 / (numerator * d + b)
@@ -261,19 +262,19 @@ def _fraction_step(k, a, b, c, d, h):
     return a, b, c, d, *_refine(h, c * d)
 
 
-def _fraction(a, x):
+def _fraction(a: Numeric, x: Numeric) -> Numeric:
     """Q / (D a) by Lentz's method (Thompson and Barnett, J. Comput. Phys. 64, 1986)."""
     b = x + 1 - a
     start = b * 0 + 1e300
     return fo.iterate(_fraction_step, (a, b, start, 1 / b, 1 / b), limit=2000)[4]
 
 
-def _temme(a, x):
+def _temme(a: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     """(a phi, y, R) for 2 Q = erfc(y) + 2 e^(-a phi) R, y = +- sqrt(a phi)."""
     mu = (x - a) / a
     ratio = fo.chebyshev(mu * (1 / 0.3), tables.LOG1PMX)
     eta = mu * fo.sqrt(ratio * 2)
-    inner = [fo.polynomial(eta, c) for c in tables.TEMME]
+    inner = [fo.polynomial(eta, getattr(tables, f"TEMME_{k}")) for k in range(10)]
     total = inner[-1]
     for c in inner[-2::-1]:
         total = total / a + c
@@ -283,21 +284,21 @@ def _temme(a, x):
 # ---- igamma, igammac -----------------------------------------------------------------------------
 
 
-def _small_q_step(k, a, x, power, total):
+def _small_q_step(k: Numeric, a: Numeric, x: Numeric, power: Numeric, total: Numeric) -> tuple[Numeric, ...]:
     power = power * x / -k
     term = power / (a + k)
     total = total + term
     return a, x, power, total, _still(term, total)
 
 
-def _small_q(a, x):
+def _small_q(a: Numeric, x: Numeric) -> Numeric:
     """Q for a < 1/2, x <= 1, where 1 - P would cancel: 1 - x^a / Gamma(1 + a) apart."""
     *_, total = fo.iterate(_small_q_step, (a, x, x * 0 + 1, x * 0), limit=40)
     exponent = a * fo.log(x) - a * fo.chebyshev(a * 2, tables.LGAM1P)
     return -fo.expm1(exponent) - fo.exp(exponent) * a * total
 
 
-def _incomplete(a, x):
+def _incomplete(a: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     """(P, Q) for a > 0, 0 < x < inf."""
     temme, fraction = _regions(a, x)
     density, plain = _density(a, x), ~temme & ~fraction
@@ -311,28 +312,28 @@ def _incomplete(a, x):
     return (fo.where(temme, 0.5 * fo.erfc(-y) - rest, p), fo.where(temme, 0.5 * fo.erfc(y) + rest, q))
 
 
-def _guarded(a, x, out, at_zero: float, at_infinity: float):
+def _guarded(a: Numeric, x: Numeric, out: Numeric, at_zero: float, at_infinity: float) -> Numeric:
     """`out` with the limits at the border of the domain; NaN outside and where both limits meet."""
     low, high = fo.equals(x, 0) | fo.equals(a, math.inf), fo.equals(x, math.inf) | fo.equals(a, 0)
     out = fo.where(low, at_zero, fo.where(high, at_infinity, out))
     return fo.where((low & high) | ~((a >= 0) & (x >= 0)), math.nan, out)
 
 
-def _inside(a, x):
+def _inside(a: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     """The operands where they are in the open domain, harmless ones elsewhere."""
     inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
     return fo.where(inside, a, 1.0), fo.where(inside, x, 1.0)
 
 
-def _igamma(a, x):
+def _igamma(a: Numeric, x: Numeric) -> Numeric:
     return _guarded(a, x, _incomplete(*_inside(a, x))[0], 0.0, 1.0)
 
 
-def _igammac(a, x):
+def _igammac(a: Numeric, x: Numeric) -> Numeric:
     return _guarded(a, x, _incomplete(*_inside(a, x))[1], 1.0, 0.0)
 
 
-def _gamma_density(a, x):
+def _gamma_density(a: Value, x: Value) -> Value:
     """x^(a-1) e^-x / Gamma(a), written with primitives; (a-1) log 0 is kept finite."""
     v = aval_of(x)
     tiny = full(v.shape, float(np.finfo(np.float32).tiny), v.dtype)
@@ -355,7 +356,7 @@ igammac = _several(
 # The same series, fraction and expansion, on dual numbers.
 
 
-def _slope(a, x):
+def _slope(a: Numeric, x: Numeric) -> Numeric:
     """dP/da / D for a > 0, 0 < x < inf."""
     temme, fraction = _regions(a, x)
     plain = ~temme & ~fraction
@@ -369,24 +370,24 @@ def _slope(a, x):
     return fo.where(temme, -q * fo.sqrt(a * (2 * math.pi)) * fo.exp(_stirling(a)), out)
 
 
-def _moving(a):
+def _moving(a: Numeric) -> Numeric:
     """The dual of the variable that is differentiated by."""
     return fo.Dual(a, a * 0 + 1)
 
 
-def _igamma_grad_a(a, x):
+def _igamma_grad_a(a: Numeric, x: Numeric) -> Numeric:
     inside = _inside(a, x)
     return _guarded(a, x, _density(*inside) * _slope(*inside), 0.0, 0.0)
 
 
-def _random_gamma_grad(a, sample):
+def _random_gamma_grad(a: Numeric, sample: Numeric) -> Numeric:
     a_in, x = _inside(a, sample)
     return _guarded(a, sample, -x / a_in * _slope(a_in, x), 0.0, math.inf)
 
 
 _SECOND = Reason("it is a first derivative already, and its own is not known in closed form")
 
-igamma_grad_a = _several(
+igamma_grad_a: Wrapper = _several(
     "igamma_grad_a",
     _igamma_grad_a,
     wide_reference(_igamma_grad_a),
@@ -405,7 +406,7 @@ random_gamma_grad = _several(
 _LARGEST = 1e10
 
 
-def _log_weight(a, b, x, y):
+def _log_weight(a: Numeric, b: Numeric, x: Numeric, y: Numeric) -> Numeric:
     """log of x^a y^b / B(a, b); the large parts of the logarithms cancel in closed form."""
     low, high = fo.where(a < b, a, b), fo.where(a < b, b, a)
     big, mid = fo.where(high < 10, 10.0, high), fo.where(low < 10, 10.0, low)
@@ -425,7 +426,9 @@ def _log_weight(a, b, x, y):
     return fo.where(high < 10, small, fo.where(low < 10, mixed, central))
 
 
-def _beta_step(k, a, b, x, c, d, h):
+def _beta_step(
+    k: Numeric, a: Numeric, b: Numeric, x: Numeric, c: Numeric, d: Numeric, h: Numeric
+) -> tuple[Numeric, ...]:
     twice = a + 2 * k
     even = (b - k) * k * x / ((twice - 1) * twice)
     d, c = 1 / (even * d + 1), even / c + 1
@@ -435,34 +438,34 @@ def _beta_step(k, a, b, x, c, d, h):
     return a, b, x, c, d, *_refine(h, first * (d * c))
 
 
-def _beta_fraction(a, b, x):
+def _beta_fraction(a: Numeric, b: Numeric, x: Numeric) -> Numeric:
     """g: I / W by Lentz's method."""
     d = 1 / (1 - (a + b) * x / (a + 1))
     one = d * 0 + 1
     return fo.iterate(_beta_step, (a, b, x, one, d, d), limit=20_000)[5] / a
 
 
-def _beta_sides(a, b, x):
+def _beta_sides(a: Numeric, b: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     """(swapped, a, b, x) with a and b exchanged and x reflected beyond the mean."""
     swapped = x > (a + 1) / (a + b + 2)
     return swapped, fo.where(swapped, b, a), fo.where(swapped, a, b), fo.where(swapped, 1 - x, x)
 
 
-def _beta_inside(a, b, x):
+def _beta_inside(a: Numeric, b: Numeric, x: Numeric) -> tuple[Numeric, ...]:
     inside = _beta_proper(a, b) & (x > 0) & (x < 1)
     return fo.where(inside, a, 1.0), fo.where(inside, b, 1.0), fo.where(inside, x, 0.5)
 
 
-def _beta_proper(a, b):
+def _beta_proper(a: Numeric, b: Numeric) -> Numeric:
     return (a > 0) & (b > 0) & (a <= _LARGEST) & (b <= _LARGEST)
 
 
-def _beta_guarded(a, b, x, out, at_one: float):
+def _beta_guarded(a: Numeric, b: Numeric, x: Numeric, out: Numeric, at_one: float) -> Numeric:
     out = fo.where(fo.equals(x, 0), 0.0, fo.where(fo.equals(x, 1), at_one, out))
     return fo.where(_beta_proper(a, b) & (x >= 0) & (x <= 1), out, math.nan)
 
 
-def _betainc(a, b, x):
+def _betainc(a: Numeric, b: Numeric, x: Numeric) -> Numeric:
     ia, ib, ix = _beta_inside(a, b, x)
     weight = fo.exp(_log_weight(ia, ib, ix, 1 - ix))
     swapped, *operands = _beta_sides(ia, ib, ix)
@@ -470,7 +473,7 @@ def _betainc(a, b, x):
     return _beta_guarded(a, b, x, fo.where(swapped, 1 - part, part), 1.0)
 
 
-def _betainc_grad_a(a, b, x):
+def _betainc_grad_a(a: Numeric, b: Numeric, x: Numeric) -> Numeric:
     ia, ib, ix = _beta_inside(a, b, x)
     weight = fo.exp(_log_weight(ia, ib, ix, 1 - ix))
     log_slope = fo.log(ix) - fo.digamma(ia) + fo.digamma(ia + ib)
@@ -481,19 +484,19 @@ def _betainc_grad_a(a, b, x):
     return _beta_guarded(a, b, x, fo.where(swapped, -slope, slope), 0.0)
 
 
-def _betainc_reference(a, b, x):
+def _betainc_reference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
     from scipy import special
 
     return np.where(_beta_proper(a, b), special.betainc(a, b, x), np.nan)
 
 
-def _beta_density(out, a, b, x):
+def _beta_density(out: Value, a: Value, b: Value, x: Value) -> Value:
     """x^(a-1) (1-x)^(b-1) / B(a, b), written with primitives."""
     powers = add(mul(sub(a, 1.0), log(x)), mul(sub(b, 1.0), log1p(neg(x))))
     return exp(add(powers, sub(lgamma(add(a, b)), add(lgamma(a), lgamma(b)))))
 
 
-def _beta_grad_x(out, a, b, x):
+def _beta_grad_x(out: Value, a: Value, b: Value, x: Value) -> Value:
     slope = add(sub(log(x), digamma(a)), digamma(add(a, b)))
     return mul(_beta_density(out, a, b, x), slope)
 
@@ -509,7 +512,7 @@ betainc = _several(
     ),
 )
 
-betainc_grad_a = _several(
+betainc_grad_a: Wrapper = _several(
     "betainc_grad_a", _betainc_grad_a, wide_reference(_betainc_grad_a), (_SECOND, _SECOND, _beta_grad_x)
 )
 
@@ -517,7 +520,7 @@ betainc_grad_a = _several(
 # ---- the derivative of a coordinate of a Dirichlet vector ----------------------------------------
 
 
-def _random_dirichlet_grad(a, b, x):
+def _random_dirichlet_grad(a: Numeric, b: Numeric, x: Numeric) -> Numeric:
     """-dI/da / (x^(a-1) (1-x)^b / B(a, b)): W, which both hold, is left out."""
     ia, ib, ix = _beta_inside(a, b, x)
     log_slope = fo.log(ix) - fo.digamma(ia) + fo.digamma(ia + ib)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, Traits, largest
 from ..core.reference import specialised
 from ..core.trace import bind
-from .batching import move_batch_axis
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .batching import Axis, move_batch_axis
 from .structure import expand_dims, full, zeros
 from .windows import Windows, check_mode, inside_bounds, ints, inverse, rows_of, shift, wide_indices
 
@@ -20,18 +24,18 @@ from .windows import Windows, check_mode, inside_bounds, ints, inverse, rows_of,
 
 
 def gather(
-    operand,
-    indices,
+    operand: Value,
+    indices: Value,
     *,
-    offset_dims,
-    collapsed_slice_dims,
-    start_index_map,
-    slice_sizes,
-    operand_batching_dims=(),
-    start_indices_batching_dims=(),
-    mode="clip",
-    fill_value=None,
-):
+    offset_dims: Sequence[int],
+    collapsed_slice_dims: Sequence[int],
+    start_index_map: Sequence[int],
+    slice_sizes: Sequence[int],
+    operand_batching_dims: Sequence[int] = (),
+    start_indices_batching_dims: Sequence[int] = (),
+    mode: str = "clip",
+    fill_value: float | None = None,
+) -> Value:
     """The windows of `operand` at `indices` (XLA's gather, index_vector_dim last).
 
     Windows out of bounds: moved inside ('clip'), replaced by `fill_value` ('fill'; by default NaN,
@@ -56,15 +60,15 @@ def gather(
 
 
 def _gather_windows(
-    operand,
+    operand: np.ndarray | Aval,
     *,
-    offset_dims,
-    collapsed_slice_dims,
-    start_index_map,
-    slice_sizes,
-    operand_batching_dims,
-    start_indices_batching_dims,
-    **_,
+    offset_dims: Ints,
+    collapsed_slice_dims: Ints,
+    start_index_map: Ints,
+    slice_sizes: Ints,
+    operand_batching_dims: Ints,
+    start_indices_batching_dims: Ints,
+    **_: Any,
 ) -> Windows:
     return Windows(
         operand.shape,
@@ -77,7 +81,7 @@ def _gather_windows(
     )
 
 
-def default_fill(dtype: np.dtype):
+def default_fill(dtype: np.dtype) -> float:
     """What an element out of bounds reads as: NaN, smallest signed, largest unsigned, True."""
     if dtype in dt.INEXACT:
         return np.nan
@@ -86,13 +90,13 @@ def default_fill(dtype: np.dtype):
     return np.iinfo(dtype).min if dtype in dt.SIGNED else np.iinfo(dtype).max
 
 
-def _gather_shape(operand, indices, **params):
+def _gather_shape(operand: Aval, indices: Aval, **params: Any) -> Aval:
     w = _gather_windows(operand, **params)
     w.check("gather", operand, indices)
     return aval(w.outer_shape(indices.shape[:-1]), operand.dtype)
 
 
-def _gather_at(operand, indices, *, mode, fill_value, **params):
+def _gather_at(operand: Aval, indices: Aval, *, mode: str, fill_value: float | None, **params: Any) -> Function | None:
     """Of one index a window, which is one row: what does not depend on the indices, once."""
     w = _gather_windows(operand, **params)
     rows = rows_of(w, indices.ndim)
@@ -106,7 +110,7 @@ def _gather_at(operand, indices, *, mode, fill_value, **params):
     stays = order == tuple(range(len(shape)))
     fill = default_fill(operand.dtype) if fill_value is None else fill_value
 
-    def run(x, i):
+    def run(x: np.ndarray, i: np.ndarray) -> np.ndarray:
         starts = i[..., 0].astype(np.int64, copy=False)
         places = inside = np.minimum(np.maximum(starts, 0), limit)
         if stride != 1:
@@ -124,7 +128,9 @@ def _gather_at(operand, indices, *, mode, fill_value, **params):
 
 
 @specialised(_gather_at)
-def _gather_reference(operand, indices, *, mode, fill_value, **params):
+def _gather_reference(
+    operand: np.ndarray, indices: np.ndarray, *, mode: str, fill_value: float | None, **params: Any
+) -> np.ndarray:
     rows = rows_of(_gather_windows(operand, **params), indices.ndim)
     places, inside = rows.places(indices, clip=mode != "fill")
     out = np.asarray(rows.view(operand).take(places, axis=0))
@@ -134,7 +140,9 @@ def _gather_reference(operand, indices, *, mode, fill_value, **params):
     return out.reshape(indices.shape[:-1] + rows.kept).transpose(inverse(rows.outer))
 
 
-def _gather_lower(ctx, operand, indices, *, mode, fill_value, **params):
+def _gather_lower(
+    ctx: LowerContext, operand: Operand, indices: Operand, *, mode: str, fill_value: float | None, **params: Any
+) -> Operand:
     w = _gather_windows(operand.aval, **params)
     out = operand.aval.with_shape(w.outer_shape(indices.aval.shape[:-1]))
     indices = wide_indices(ctx, indices)
@@ -164,7 +172,7 @@ def _gather_lower(ctx, operand, indices, *, mode, fill_value, **params):
     return ctx.op("stablehlo.select", inside, found, ctx.full(out, fill), out=out)
 
 
-def _gather_jvp(primals, tangents, *, fill_value, **params):
+def _gather_jvp(primals: Sequence[Value], tangents: Tangents, *, fill_value: float | None, **params: Any) -> Jvp:
     out = gather(*primals, fill_value=fill_value, **params)
     if tangents[0] is None:
         return out, None
@@ -172,18 +180,18 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
 
 
 def _gather_transpose(
-    ct,
-    operand,
-    indices,
+    ct: Value,
+    operand: Value,
+    indices: Value,
     *,
-    offset_dims,
-    collapsed_slice_dims,
-    start_index_map,
-    operand_batching_dims,
-    start_indices_batching_dims,
-    mode,
-    **_,
-):
+    offset_dims: Ints,
+    collapsed_slice_dims: Ints,
+    start_index_map: Ints,
+    operand_batching_dims: Ints,
+    start_indices_batching_dims: Ints,
+    mode: str,
+    **_: Any,
+) -> Cotangents:
     from .scattering import scatter
 
     return scatter(
@@ -201,18 +209,18 @@ def _gather_transpose(
 
 
 def _gather_batch(
-    axis,
-    args,
-    dims,
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
     *,
-    offset_dims,
-    collapsed_slice_dims,
-    start_index_map,
-    slice_sizes,
-    operand_batching_dims,
-    start_indices_batching_dims,
-    **params,
-):
+    offset_dims: Ints,
+    collapsed_slice_dims: Ints,
+    start_index_map: Ints,
+    slice_sizes: Ints,
+    operand_batching_dims: Ints,
+    start_indices_batching_dims: Ints,
+    **params: Any,
+) -> Batched:
     in_operand, in_indices = (d is not None for d in dims)
     operand, indices = (x if d is None else move_batch_axis(axis, x, d, 0) for x, d in zip(args, dims))
     offset_dims = shift(offset_dims)
@@ -242,8 +250,13 @@ def _gather_batch(
 
 gather_p = Primitive(
     "gather",
-    family="index",
-    feature="gather",
+    traits=Traits(
+        family="index",
+        numpy=4,
+        work=lambda operands, results, params: largest(operands[1:], results, params),  # not the whole table
+        conjugates=True,
+        carries=True,
+    ),
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,
@@ -254,7 +267,7 @@ gather_p = Primitive(
 # ---- along one axis: what most callers want ------------------------------------------------------
 
 
-def wrap_negative(indices, size: int):
+def wrap_negative(indices: Value, size: int) -> Value:
     """Indices that count from the end (-1 is the last of `size`) as ones that count from 0."""
     from . import add, lt, select
 
@@ -263,12 +276,12 @@ def wrap_negative(indices, size: int):
     return select(lt(indices, 0), add(indices, size), indices)
 
 
-def index_vectors(indices):
+def index_vectors(indices: Value) -> Value:
     """The indices with the index vector's dimension, of size 1, at the end."""
     return expand_dims(indices, dims=(aval_of(indices).ndim,))
 
 
-def take(x, indices, *, axis, mode="clip", fill_value=None):
+def take(x: Value, indices: Value, *, axis: int, mode: str = "clip", fill_value: float | None = None) -> Value:
     """x at `indices` (of any shape) along `axis`: shape[:axis] + indices.shape + shape[axis+1:]."""
     a, i = aval_of(x), aval_of(indices)
     shape = a.shape[:axis] + i.shape + a.shape[axis + 1 :]
@@ -287,23 +300,25 @@ def take(x, indices, *, axis, mode="clip", fill_value=None):
     )
 
 
-def _one_at(shape, axis) -> tuple[int, ...]:
+def _one_at(shape: Ints, axis: int) -> Ints:
     return shape[:axis] + (1,) + shape[axis + 1 :]
 
 
-def _take_from_nothing(name: str, out: Aval, mode: str, fill_value):
+def _take_from_nothing(name: str, out: Aval, mode: str, fill_value: float | None) -> Value:
     """The result of taking along an axis of size 0, where no window of size 1 fits."""
     if out.size and mode != "fill":
         raise IndexError(f"{name}: cannot take {out} from an axis of size 0")
     return full(out.shape, default_fill(out.dtype) if fill_value is None else fill_value, out.dtype)
 
 
-def other_dims(ndim: int, axis: int) -> tuple[int, ...]:
+def other_dims(ndim: int, axis: int) -> Ints:
     """All dimensions but one."""
     return tuple(d for d in range(ndim) if d != axis)
 
 
-def take_along_axis(x, indices, *, axis, mode="clip", fill_value=None):
+def take_along_axis(
+    x: Value, indices: Value, *, axis: int, mode: str = "clip", fill_value: float | None = None
+) -> Value:
     """out[..., i, ...] = x[..., indices[..., i, ...], ...]; the other dimensions are equal."""
     a, i = aval_of(x), aval_of(indices)
     check_along("take_along_axis", a, i, axis)
@@ -324,7 +339,7 @@ def take_along_axis(x, indices, *, axis, mode="clip", fill_value=None):
     )
 
 
-def check_along(name: str, a: Aval, indices: Aval, axis: int):
+def check_along(name: str, a: Aval, indices: Aval, axis: int) -> None:
     """ValueError unless the indices agree with an aval in all dimensions but `axis`."""
     if a.ndim != indices.ndim or _one_at(a.shape, axis) != _one_at(indices.shape, axis):
         raise ValueError(

@@ -8,20 +8,24 @@ algorithmic differentiation", 2008.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive
 from ..core.trace import bind
+from ..core.types import Batched, Cotangents, Dims, Jvp, Jvps, Tangents, Value
 from .arithmetic import abs, add, mul, neg, sign, sub
-from .batching import front_batch
+from .batching import Axis, front_batch
 from .comparison import eq, ge, ne, select
 from .convert import convert
 from .declare import no_tangent
 from .indexing import gather, index_vectors
 from .linalg_matrices import (
+    LINALG,
     as_diagonal,
     check_matrix,
     check_stack,
@@ -38,8 +42,8 @@ from .linalg_matrices import (
     scipy_routine,
     stacked,
     swapped,
-    unless_empty,
     unavailable,
+    unless_empty,
     upper_triangle,
 )
 from .linalg_triangular import solve_as_columns, triangular_solve
@@ -51,7 +55,7 @@ from .transcendental import log
 # ---- permutations of rows ------------------------------------------------------------------------
 
 
-def permute_rows(x, permutation):
+def permute_rows(x: Value, permutation: Value) -> Value:
     """x[..., permutation, :] of matrices [..., m, n], by int32 [..., m]."""
     a = aval_of(x)
     if not a.size:
@@ -70,7 +74,7 @@ def permute_rows(x, permutation):
     )
 
 
-def inverse_permutation(permutation):
+def inverse_permutation(permutation: Value) -> Value:
     """The permutations that undo these, int32 [..., m]: where each number stands."""
     a = aval_of(permutation)
     square = aval((*a.shape, a.shape[-1]), a.dtype)
@@ -80,7 +84,7 @@ def inverse_permutation(permutation):
     return reduce_sum(select(found, row, zeros(square)), axes=(a.ndim - 1,))
 
 
-def pivots_to_permutation(pivots, *, size):
+def pivots_to_permutation(pivots: Value, *, size: int) -> Value:
     """LU's exchanges (row i with row pivots[i], i = 0, 1, ...) of `size` rows as a permutation.
 
     int32 [..., k] with k of `size` at most -> int32 [..., size].
@@ -88,7 +92,7 @@ def pivots_to_permutation(pivots, *, size):
     return bind(pivots_to_permutation_p, pivots, size=int(size))
 
 
-def _permutation_shape(pivots, *, size):
+def _permutation_shape(pivots: Aval, *, size: int) -> Aval:
     if pivots.dtype != dt.int32 or pivots.ndim < 1 or pivots.shape[-1] > size:
         raise ValueError(
             f"pivots_to_permutation takes at most {size} (`size`) int32 pivots along the last dimension, got {pivots}"
@@ -96,7 +100,7 @@ def _permutation_shape(pivots, *, size):
     return aval((*pivots.shape[:-1], size), dt.int32)
 
 
-def _permutation_reference(pivots, *, size):
+def _permutation_reference(pivots: np.ndarray, *, size: int) -> np.ndarray:
     flat = pivots.reshape((math.prod(pivots.shape[:-1]), pivots.shape[-1]))
     out = np.empty((len(flat), size), np.int32)
     out[:] = np.arange(size)
@@ -106,7 +110,7 @@ def _permutation_reference(pivots, *, size):
     return out.reshape((*pivots.shape[:-1], size))
 
 
-def _exchange(i, permutation, pivots):
+def _exchange(i: Value, permutation: Value, pivots: Value) -> Value:
     """Exchange entries i and pivots[..., i]; masks, not indices, so that a batch is as one."""
     a, lead = permutation.aval, pivots.aval.ndim - 1
     zero = full((), 0, dt.int32)
@@ -123,14 +127,14 @@ def _exchange(i, permutation, pivots):
     return select(here, second, select(there, first, permutation))
 
 
-def _permutation_lower(ctx, pivots, *, size):
+def _permutation_lower(ctx: LowerContext, pivots: Operand, *, size: int) -> Operand:
     """A loop over the pivots."""
     out = _permutation_shape(pivots.aval, size=size)
     number = aval((), dt.int32)
     start = ctx.op("stablehlo.iota", out=out, attrs=f"iota_dimension = {out.ndim - 1} : i64")
     carried = [ctx.full(number, 0), start, pivots]
 
-    def unfinished(c, i, permutation, pivots):
+    def unfinished(c: LowerContext, i: Operand, permutation: Operand, pivots: Operand) -> Operand:
         end = c.full(number, pivots.aval.shape[-1])
         return c.op(
             "stablehlo.compare",
@@ -140,7 +144,7 @@ def _permutation_lower(ctx, pivots, *, size):
             attrs="comparison_direction = #stablehlo<comparison_direction LT>",
         )
 
-    def step(c, i, permutation, pivots):
+    def step(c: LowerContext, i: Operand, permutation: Operand, pivots: Operand) -> list[Operand]:
         (exchanged,) = c.call(_exchange, i, permutation, pivots)
         return [c.op("stablehlo.add", i, c.full(number, 1), out=number), exchanged, pivots]
 
@@ -150,15 +154,14 @@ def _permutation_lower(ctx, pivots, *, size):
     )[1]
 
 
-def _permutation_cuda(ctx, pivots, *, size):
+def _permutation_cuda(ctx: LowerContext, pivots: Operand, *, size: int) -> Operand:
     out = _permutation_shape(pivots.aval, size=size)
     return cuda_call(ctx, "cu_lu_pivots_to_permutation", [pivots], [out], matrices=("v", "v"))[0]
 
 
 pivots_to_permutation_p = Primitive(
     "pivots_to_permutation",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_permutation_shape,
     reference=_permutation_reference,
     lower=unless_empty(_permutation_shape, _permutation_lower),
@@ -171,7 +174,7 @@ pivots_to_permutation_p = Primitive(
 # ---- lu ------------------------------------------------------------------------------------------
 
 
-def lu(a):
+def lu(a: Value) -> list[Value]:
     """[factors, pivots, permutation] with a[permutation] = L U, by partial pivoting.
 
     For a [..., m, n] and k = min(m, n): the factors [..., m, n] hold U and, below the diagonal, L
@@ -181,36 +184,36 @@ def lu(a):
     return bind(lu_p, a)
 
 
-def _lu_shape(a):
+def _lu_shape(a: Aval) -> tuple[Aval, ...]:
     check_matrix("lu", a)
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     return a, aval((*lead, min(m, n)), dt.int32), aval((*lead, m), dt.int32)
 
 
-def _lu_one(a):
+def _lu_one(a: np.ndarray) -> tuple[np.ndarray, ...]:
     factors, pivots, _ = scipy_routine("getrf", a.dtype)(a)
     pivots = pivots.astype(np.int32)
     return factors, pivots, _permutation_reference(pivots, size=a.shape[-2])
 
 
-def _lu_finish(pivots_from_1, *, size):
+def _lu_finish(pivots_from_1: Value, *, size: int) -> tuple[Value, ...]:
     pivots = sub(pivots_from_1, 1)
     return pivots, pivots_to_permutation(pivots, size=size)
 
 
-def _lu_cpu(ctx, a):
+def _lu_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
     outs = [a.aval, _lu_shape(a.aval)[1], info_aval(a.aval)]
     factors, pivots, _ = lapack(ctx, "getrf", [a], outs)  # info: which pivot is 0; no failure
     return [factors, *ctx.call(_lu_finish, pivots, size=a.aval.shape[-2])]
 
 
-def _lu_cuda(ctx, a):
+def _lu_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:
     outs = [a.aval, _lu_shape(a.aval)[1], info_aval(a.aval)]
     factors, pivots, _ = cuda_call(ctx, "cusolver_getrf_ffi", [a], outs, matrices=("M", "Mvv"))
     return [factors, *ctx.call(_lu_finish, pivots, size=a.aval.shape[-2])]
 
 
-def _square_factors(factors):
+def _square_factors(factors: Value) -> tuple[Value, ...]:
     """L [..., m, m] and U [..., n, n], continued by the identity."""
     m, n = rows_columns(factors)
     a = aval_of(factors)
@@ -225,7 +228,7 @@ def _square_factors(factors):
     return lower, upper
 
 
-def _lu_jvp(primals, tangents):
+def _lu_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
     """L^-1 P dA U^-1 is L^-1 dL, strictly lower, and dU U^-1, upper."""
     factors, pivots, permutation = lu(primals[0])
     lower, upper = _square_factors(factors)
@@ -237,8 +240,7 @@ def _lu_jvp(primals, tangents):
 
 lu_p = Primitive(
     "lu",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_lu_shape,
     reference=stacked(_lu_shape, _lu_one),
@@ -250,7 +252,9 @@ lu_p = Primitive(
 )
 
 
-def lu_solve(factors, permutation, b, *, transpose=False, conjugate=False):
+def lu_solve(
+    factors: Value, permutation: Value, b: Value, *, transpose: bool = False, conjugate: bool = False
+) -> Value:
     """x with op(a) x = b, from `lu(a)`'s factors [..., n, n] and permutation; b [..., n, k].
 
     op transposes, and conjugates, as told. Differentiable by the factors and by b.
@@ -270,24 +274,24 @@ def lu_solve(factors, permutation, b, *, transpose=False, conjugate=False):
 # triangular solves, where the derivative of the factors takes two more with n right sides.
 
 
-def solve(a, b):
+def solve(a: Value, b: Value) -> Value:
     """x with a x = b, for a [..., n, n] and b [..., n, k]; inf or NaN where a is singular."""
     check_matrix("solve", aval_of(a), square=True)
     factors, _, permutation = lu(a)
     return _solve_factored(a, factors, permutation, b, transpose=False)
 
 
-def inv(a):
+def inv(a: Value) -> Value:
     """The inverses of matrices [..., n, n]; inf or NaN where they are singular."""
     check_matrix("inv", aval_of(a), square=True)
     return solve(a, identity(shape=aval_of(a).shape, dtype=aval_of(a).dtype))
 
 
-def _solve_factored(a, factors, permutation, b, *, transpose):
+def _solve_factored(a: Value, factors: Value, permutation: Value, b: Value, *, transpose: bool) -> Value:
     return bind(solve_p, a, factors, permutation, b, transpose=transpose)
 
 
-def _solve_shape(a, factors, permutation, b, *, transpose):
+def _solve_shape(a: Aval, factors: Aval, permutation: Aval, b: Aval, *, transpose: bool) -> Aval:
     check_matrix("solve", b)
     check_stack("solve", a, b)
     if a.shape[-1] != b.shape[-2]:
@@ -295,7 +299,9 @@ def _solve_shape(a, factors, permutation, b, *, transpose):
     return b
 
 
-def _solve_one(a, factors, permutation, b, *, transpose):
+def _solve_one(
+    a: np.ndarray, factors: np.ndarray, permutation: np.ndarray, b: np.ndarray, *, transpose: bool
+) -> np.ndarray:
     trsm = scipy_routine("trsm", a.dtype)
     if not transpose:
         return trsm(1, factors, trsm(1, factors, b[permutation], lower=True, diag=True))
@@ -305,11 +311,11 @@ def _solve_one(a, factors, permutation, b, *, transpose):
     return out
 
 
-def _solve_by_factors(a, factors, permutation, b, *, transpose):
+def _solve_by_factors(a: Value, factors: Value, permutation: Value, b: Value, *, transpose: bool) -> Value:
     return lu_solve(factors, permutation, b, transpose=transpose)
 
 
-def _solve_jvp(primals, tangents, *, transpose):
+def _solve_jvp(primals: Sequence[Value], tangents: Tangents, *, transpose: bool) -> Jvp:
     """op(a) dx = db - op(da) x; the tangents of the factors say nothing that a's does not."""
     a, factors, permutation, b = primals
     da, right = tangents[0], tangents[3]
@@ -322,28 +328,29 @@ def _solve_jvp(primals, tangents, *, transpose):
     return x, _solve_factored(a, factors, permutation, right, transpose=transpose)
 
 
-def _solve_transpose(ct, a, factors, permutation, b, *, transpose):
+def _solve_transpose(
+    ct: Value, a: Value, factors: Value, permutation: Value, b: Value, *, transpose: bool
+) -> Cotangents:
     if isinstance(a, Linear):
         raise NotImplementedError("solve is not linear in the matrix a")
     return None, None, None, _solve_factored(a, factors, permutation, ct, transpose=not transpose)
 
 
-def _solve_batch(axis, args, dims, *, transpose):
+def _solve_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, transpose: bool) -> Batched:
     if any(d is not None for d in dims[:3]):
         return _solve_at_front(axis, args, dims, transpose=transpose)
 
-    def apply(b):
-        return _solve_factored(*args[:3], b, transpose=transpose)
-
-    return solve_as_columns(axis, args[3], dims[3], apply)
+    a, factors, permutation, b = args
+    return solve_as_columns(
+        axis, b, dims[3], lambda b: _solve_factored(a, factors, permutation, b, transpose=transpose)
+    )
 
 
 _solve_at_front = front_batch(_solve_factored)
 
 solve_p = Primitive(
     "solve",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_solve_shape,
     reference=stacked(_solve_shape, _solve_one),
     lower=unless_empty(
@@ -357,13 +364,13 @@ solve_p = Primitive(
 # ---- det, slogdet --------------------------------------------------------------------------------
 
 
-def det(a):
+def det(a: Value) -> Value:
     """The determinants of matrices [..., n, n], singular ones with their derivatives."""
     check_matrix("det", aval_of(a), square=True)
     return _det_factored(a, *lu(a))
 
 
-def slogdet(a):
+def slogdet(a: Value) -> list[Value]:
     """[sign, logarithm of the absolute value] of determinants; [0, -inf] of singular matrices."""
     check_matrix("slogdet", aval_of(a), square=True)
     factors, pivots, _ = lu(a)
@@ -373,7 +380,7 @@ def slogdet(a):
     return [signs, reduce_sum(log(abs(d)), axes=last)]
 
 
-def _parity(pivots, dtype):
+def _parity(pivots: Value, dtype: np.dtype) -> Value:
     """1 or -1 for an even or an odd number of exchanges."""
     a = aval_of(pivots)
     moved = convert(ne(pivots, iota(shape=a.shape, dtype=a.dtype, dimension=a.ndim - 1)), dtype=dtype)
@@ -381,26 +388,26 @@ def _parity(pivots, dtype):
     return reduce_prod(sub(ones, mul(moved, 2)), axes=(a.ndim - 1,))
 
 
-def _det_factored(a, factors, pivots, permutation):
+def _det_factored(a: Value, factors: Value, pivots: Value, permutation: Value) -> Value:
     return bind(det_p, a, factors, pivots, permutation)
 
 
-def _det_shape(a, factors, pivots, permutation):
+def _det_shape(a: Aval, factors: Aval, pivots: Aval, permutation: Aval) -> Aval:
     return aval(a.shape[:-2], a.dtype)
 
 
-def _det_reference(a, factors, pivots, permutation):
+def _det_reference(a: np.ndarray, factors: np.ndarray, pivots: np.ndarray, permutation: np.ndarray) -> np.ndarray:
     odd = np.count_nonzero(pivots != np.arange(pivots.shape[-1]), axis=-1) % 2
     product = np.prod(np.diagonal(factors, axis1=-2, axis2=-1), axis=-1)
     return (product * (1 - 2 * odd)).astype(a.dtype)
 
 
-def _det_by_factors(a, factors, pivots, permutation):
+def _det_by_factors(a: Value, factors: Value, pivots: Value, permutation: Value) -> Value:
     d = diagonal(factors)
     return mul(_parity(pivots, a.dtype), reduce_prod(d, axes=(aval_of(d).ndim - 1,)))
 
 
-def _without_zero_pivots(factors):
+def _without_zero_pivots(factors: Value) -> Value:
     """The factors with sqrt(epsilon), relative to their size, for pivots that are 0."""
     a, d = aval_of(factors), diagonal(factors)
     size = reduce_max(abs(factors), axes=(a.ndim - 2, a.ndim - 1))
@@ -410,7 +417,7 @@ def _without_zero_pivots(factors):
     return add(factors, as_diagonal(select(eq(d, 0), step, zeros(aval_of(d)))))
 
 
-def _det_jvp(primals, tangents):
+def _det_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     """The sum of cofactors times da; the cofactors are det(a) inv(a)^T.
 
     They are polynomials of a, so where a is singular those of a matrix nearby do, to about the
@@ -429,8 +436,7 @@ def _det_jvp(primals, tangents):
 
 det_p = Primitive(
     "det",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_det_shape,
     reference=_det_reference,
     lower=lambda ctx, *operands: ctx.call(_det_by_factors, *operands)[0],

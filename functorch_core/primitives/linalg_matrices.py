@@ -5,17 +5,20 @@ Matrices are the last two dimensions; the leading ones are a batch everywhere.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import Operand
-from ..core.primitive import Reason
+from ..core.lowering import LowerContext, Operand
+from ..core.primitive import Reason, Traits
+from ..core.types import Function, Ints, Value
 from .arithmetic import add, div, mul, sub
 from .bitwise import and_, not_
 from .comparison import eq, ge, is_finite, le, select
@@ -26,11 +29,12 @@ from .slicing import pad
 from .structure import broadcast_in_dim, full, iota, transpose, zeros
 
 DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
+LINALG = Traits(family="linalg", numpy=40, expensive=True)
 
 # ---- checks --------------------------------------------------------------------------------------
 
 
-def check_matrix(name: str, a: Aval, square: bool = False):
+def check_matrix(name: str, a: Aval, square: bool = False) -> None:
     """TypeError or ValueError unless the aval is a stack of (square) matrices LAPACK can take."""
     if a.dtype not in DTYPES:
         raise TypeError(f"{name} takes float32, float64, complex64 or complex128 matrices, got {a}; convert it first")
@@ -40,7 +44,7 @@ def check_matrix(name: str, a: Aval, square: bool = False):
         raise ValueError(f"{name} takes square matrices, got {a}")
 
 
-def check_stack(name: str, a: Aval, b: Aval):
+def check_stack(name: str, a: Aval, b: Aval) -> None:
     """TypeError or ValueError unless b is a stack like a: equal dtypes and leading dimensions."""
     if a.dtype != b.dtype:
         raise TypeError(f"{name} (primitive) takes operands of one dtype, got {a} and {b}; promote them first")
@@ -48,72 +52,72 @@ def check_stack(name: str, a: Aval, b: Aval):
         raise ValueError(f"{name} (primitive) takes equal leading dimensions, got {a} and {b}; broadcast them first")
 
 
-def rows_columns(a) -> tuple[int, int]:
+def rows_columns(a: Value | Aval) -> tuple[int, int]:
     """The size of each matrix of a value or an aval."""
-    return a.shape[-2:]
+    return a.shape[-2], a.shape[-1]
 
 
 # ---- functions of matrices, written with primitives ----------------------------------------------
 
 
-def swapped(x):
+def swapped(x: Value) -> Value:
     """The transposes of matrices."""
     ndim = aval_of(x).ndim
     return transpose(x, permutation=(*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def conjugate(x):
+def conjugate(x: Value) -> Value:
     """The conjugate of complex x; real x itself."""
     return conj(x) if aval_of(x).dtype in dt.COMPLEX else x
 
 
-def adjoint(x):
+def adjoint(x: Value) -> Value:
     """The conjugate transposes of matrices."""
     return conjugate(swapped(x))
 
 
-def hermitian_part(x):
+def hermitian_part(x: Value) -> Value:
     """(x + its adjoint) / 2."""
     return mul(add(x, adjoint(x)), 0.5)
 
 
-def matmul(x, y):
+def matmul(x: Value, y: Value) -> Value:
     """Products of the matrices of two stacks."""
     ndim = aval_of(x).ndim
     lead = tuple(range(ndim - 2))
     return dot_general(x, y, contract=((ndim - 1,), (ndim - 2,)), batch=(lead, lead))
 
 
-def _row_and_column(shape):
+def _row_and_column(shape: Ints) -> tuple[Value, ...]:
     """The row and the column number of each element of one matrix."""
     row = iota(shape=shape[-2:], dtype=dt.int32, dimension=0)
     return row, iota(shape=shape[-2:], dtype=dt.int32, dimension=1)
 
 
-def _masked(x, mask):
+def _masked(x: Value, mask: Value) -> Value:
     """x where the mask of one matrix holds, 0 elsewhere."""
     a = aval_of(x)
     return select(broadcast_in_dim(mask, shape=a.shape, dims=(a.ndim - 2, a.ndim - 1)), x, zeros(a))
 
 
-def lower_triangle(x, offset: int = 0):
+def lower_triangle(x: Value, offset: int = 0) -> Value:
     """x on and below the diagonal (the offset-th above it); 0 elsewhere."""
     row, column = _row_and_column(aval_of(x).shape)
     return _masked(x, le(sub(column, offset), row))
 
 
-def upper_triangle(x, offset: int = 0):
+def upper_triangle(x: Value, offset: int = 0) -> Value:
     """x on and above the diagonal (the offset-th above it); 0 elsewhere."""
     row, column = _row_and_column(aval_of(x).shape)
     return _masked(x, ge(sub(column, offset), row))
 
 
-def identity(*, shape, dtype):
+def identity(*, shape: Ints, dtype: np.dtype) -> Value:
     """Matrices with ones on the diagonal, of `shape`."""
     return _masked(full(shape, 1, dtype), eq(*_row_and_column(shape)))
 
 
-def diagonal(x):
+def diagonal(x: Value) -> Value:
     """The diagonals of matrices, min(m, n) long."""
     a = aval_of(x)
     m, n = rows_columns(a)
@@ -121,58 +125,58 @@ def diagonal(x):
     return reduce_sum(_masked(x, eq(*_row_and_column((m, n)))), axes=(summed,))
 
 
-def as_diagonal(d):
+def as_diagonal(d: Value) -> Value:
     """Square matrices with these diagonals."""
     a = aval_of(d)
     return _masked(per_column(d, (*a.shape, a.shape[-1])), eq(*_row_and_column((a.shape[-1],) * 2)))
 
 
-def resized(x, rows: int, columns: int):
+def resized(x: Value, rows: int, columns: int) -> Value:
     """Matrices of another size: cut, or filled with zeros, at the end."""
     a = aval_of(x)
     added = (*(0 for _ in a.shape[:-2]), rows - a.shape[-2], columns - a.shape[-1])
     return pad(x, full((), 0, a.dtype), low=(0,) * a.ndim, high=added)
 
 
-def per_row(d, shape):
+def per_row(d: Value, shape: Ints) -> Value:
     """A number for each row, as an array of `shape`."""
     return broadcast_in_dim(d, shape=shape, dims=tuple(range(len(shape) - 1)))
 
 
-def per_column(d, shape):
+def per_column(d: Value, shape: Ints) -> Value:
     """A number for each column, as an array of `shape`."""
     return broadcast_in_dim(d, shape=shape, dims=(*range(len(shape) - 2), len(shape) - 1))
 
 
-def scale_rows(d, x):
+def scale_rows(d: Value, x: Value) -> Value:
     """Each row of x times its number, real or of x's dtype."""
     return mul(per_row(convert(d, dtype=aval_of(x).dtype), aval_of(x).shape), x)
 
 
-def scale_columns(x, d):
+def scale_columns(x: Value, d: Value) -> Value:
     """Each column of x times its number, real or of x's dtype."""
     return mul(x, per_column(convert(d, dtype=aval_of(x).dtype), aval_of(x).shape))
 
 
-def real_part(x):
+def real_part(x: Value) -> Value:
     """The real part of complex x; real x itself."""
     return real(x) if aval_of(x).dtype in dt.COMPLEX else x
 
 
-def imaginary(x):
+def imaginary(x: Value) -> Value:
     """i times the imaginary part of complex x, as complex."""
     part = imag(x)
     return complex(zeros(aval_of(part)), part)
 
 
-def differences(w):
+def differences(w: Value) -> Value:
     """w[j] - w[i] at row i and column j."""
     a = aval_of(w)
     shape = (*a.shape, a.shape[-1])
     return sub(per_column(w, shape), per_row(w, shape))
 
 
-def reciprocal_off_diagonal(x):
+def reciprocal_off_diagonal(x: Value) -> Value:
     """1 / x, and 0 on the diagonal, where x is 0.
 
     Not 0 for other zeros, the gaps between equal eigenvalues: where a is the identity matrix,
@@ -186,7 +190,9 @@ def reciprocal_off_diagonal(x):
 # ---- calls of LAPACK and cuSOLVER ----------------------------------------------------------------
 
 
-def lapack(ctx, routine: str, operands: Sequence[Operand], outs: Sequence[Aval], attributes: str = "") -> list[Operand]:
+def lapack(
+    ctx: LowerContext, routine: str, operands: Sequence[Operand], outs: Sequence[Aval], attributes: str = ""
+) -> list[Operand]:
     """In a lowering for the CPU: one LAPACK routine."""
     text, names = xla.lapack_call(routine, operands, [o.aval for o in operands], outs, attributes, result=ctx.fresh())
     ctx.lines.append(text + ctx.location)
@@ -194,7 +200,7 @@ def lapack(ctx, routine: str, operands: Sequence[Operand], outs: Sequence[Aval],
 
 
 def cuda_call(
-    ctx,
+    ctx: LowerContext,
     target: str,
     operands: Sequence[Operand],
     outs: Sequence[Aval],
@@ -226,7 +232,7 @@ def info_aval(a: Aval) -> Aval:
     return aval(a.shape[:-2], dt.int32)
 
 
-def _nan_unless_zero(info, *xs):
+def _nan_unless_zero(info: Value, *xs: Value) -> list[Value]:
     outs = []
     for x in xs:
         a = aval_of(x)
@@ -235,12 +241,12 @@ def _nan_unless_zero(info, *xs):
     return outs
 
 
-def nan_where_failed(ctx, info: Operand, *xs: Operand) -> list[Operand]:
+def nan_where_failed(ctx: LowerContext, info: Operand, *xs: Operand) -> list[Operand]:
     """In a lowering: NaN for the matrices whose `info` is not 0."""
     return ctx.call(_nan_unless_zero, info, *xs)
 
 
-def _only_finite(a):
+def _only_finite(a: Value) -> tuple[Value, ...]:
     """The matrices with 0 for those that hold inf or NaN, and 1 (int32) for each of these."""
     parts = (real(a), imag(a)) if a.dtype in dt.COMPLEX else (a,)
     fine = functools.reduce(and_, map(is_finite, parts))
@@ -249,7 +255,7 @@ def _only_finite(a):
     return select(kept, a, zeros(a.aval)), convert(not_(fine), dtype=dt.int32)
 
 
-def on_finite(ctx, a: Operand, call: Callable) -> list[Operand]:
+def on_finite(ctx: LowerContext, a: Operand, call: Function) -> list[Operand]:
     """In a lowering: the results of call(matrices) -> (info, *results), NaN where that fails.
 
     Matrices that hold inf or NaN give NaN and never reach it: gesdd's iteration has no end on inf.
@@ -259,15 +265,15 @@ def on_finite(ctx, a: Operand, call: Callable) -> list[Operand]:
     return nan_where_failed(ctx, ctx.op("stablehlo.or", info, spoilt, out=info.aval), *results)
 
 
-def nan(dtype: np.dtype):
+def nan(dtype: np.dtype) -> builtins.complex:
     """NaN, in both parts if complex."""
     return math.nan * (1 + 1j) if dtype in dt.COMPLEX else math.nan
 
 
-def unless_empty(shape: Callable, lower: Callable) -> Callable:
+def unless_empty(shape: Function, lower: Function) -> Function:
     """The lowering but for stacks without elements, which LAPACK does not take."""
 
-    def rule(ctx, *operands, **params):
+    def rule(ctx: LowerContext, *operands: Operand, **params: Any) -> Operand | list[Operand]:
         if all(o.aval.size for o in operands):
             return lower(ctx, *operands, **params)
         outs = shape(*[o.aval for o in operands], **params)
@@ -283,7 +289,7 @@ def unavailable(name: str) -> Reason:
     return Reason(f"{name} is LAPACK's on CPU and cuSOLVER's on CUDA; no other platform has one")
 
 
-def _of_nothing(*, shape, dtype):
+def _of_nothing(*, shape: Ints, dtype: np.dtype) -> Value:
     """A result of a matrix without elements: nothing, an identity, or rows left in place."""
     if not math.prod(shape):
         return full(shape, 0, dtype)
@@ -299,7 +305,7 @@ _PREFIXES = {dt.float32: "s", dt.float64: "d", dt.complex64: "c", dt.complex128:
 
 
 @functools.cache
-def scipy_routine(name: str, dtype: np.dtype) -> Callable:
+def scipy_routine(name: str, dtype: np.dtype) -> Function:
     """SciPy's LAPACK (or BLAS) routine for a dtype: 'potrf' of float64 is dpotrf."""
     from scipy.linalg import blas
     from scipy.linalg import lapack as routines
@@ -310,13 +316,13 @@ def scipy_routine(name: str, dtype: np.dtype) -> Callable:
     return getattr(routines, name, None) or getattr(blas, name)
 
 
-def stacked(shape: Callable, one: Callable) -> Callable:
+def stacked(shape: Function, one: Function) -> Function:
     """The reference for stacks, of a function of single matrices; empty ones never reach it.
 
     `shape` is the shape rule. Each operand's leading dimensions are those of the first.
     """
 
-    def rule(*arrays, **params):
+    def rule(*arrays: np.ndarray, **params: Any) -> np.ndarray | list[np.ndarray] | tuple[np.ndarray, ...]:
         lead = arrays[0].shape[:-2]
         expected = shape(*map(aval_of, arrays), **params)
         outs = (expected,) if isinstance(expected, Aval) else expected
@@ -331,7 +337,9 @@ def stacked(shape: Callable, one: Callable) -> Callable:
     return rule
 
 
-def _loop(one, arrays, params, lead, outs) -> list[np.ndarray]:
+def _loop(
+    one: Function, arrays: tuple[np.ndarray, ...], params: dict[str, bool], lead: Ints, outs: tuple[Aval, ...]
+) -> list[np.ndarray]:
     count = math.prod(lead)
     flat = [a.reshape((count, *a.shape[len(lead) :])) for a in arrays]
     results = [np.empty((count, *o.shape[len(lead) :]), o.dtype) for o in outs]
@@ -343,7 +351,7 @@ def _loop(one, arrays, params, lead, outs) -> list[np.ndarray]:
     return [r.reshape(o.shape) for r, o in zip(results, outs)]
 
 
-def _nothing(shape, dtype) -> np.ndarray:
+def _nothing(shape: Ints, dtype: np.dtype) -> np.ndarray:
     """As `_of_nothing`."""
     if not math.prod(shape):
         return np.zeros(shape, dtype)
@@ -352,10 +360,10 @@ def _nothing(shape, dtype) -> np.ndarray:
     return np.broadcast_to(np.eye(*shape[-2:], dtype=dtype), shape)
 
 
-def finite_reference(shape: Callable, one: Callable) -> Callable:
+def finite_reference(shape: Function, one: Function) -> Function:
     """As `on_finite`, for the reference of single matrices, one(a) -> (info, *results)."""
 
-    def rule(a, **params):
+    def rule(a: np.ndarray, **params: Any) -> list[np.ndarray]:
         if np.isfinite(a).all():
             info, *results = one(a, **params)
             if not info:

@@ -8,15 +8,21 @@ Van Zee, "Accumulating Householder transformations, revisited", 2006.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
+from ..core.types import Jvp, Jvps, Tangents, Value
 from .arithmetic import add, neg, sub
 from .batching import front_batch
 from .linalg_matrices import (
+    LINALG,
     adjoint,
     as_diagonal,
     check_matrix,
@@ -44,7 +50,7 @@ from .slicing import concatenate, slice_in_dim
 # ---- geqrf ---------------------------------------------------------------------------------------
 
 
-def geqrf(a):
+def geqrf(a: Value) -> list[Value]:
     """[a, taus] as LAPACK packs a QR factorisation of matrices [..., m, n].
 
     R on and above the diagonal; below it the reflectors' vectors, whose leading 1 is not kept;
@@ -53,33 +59,32 @@ def geqrf(a):
     return bind(geqrf_p, a)
 
 
-def _geqrf_shape(a):
+def _geqrf_shape(a: Aval) -> tuple[Aval, ...]:
     check_matrix("geqrf", a)
     return a, aval((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
 
 
-def _geqrf_one(a):
+def _geqrf_one(a: np.ndarray) -> tuple[np.ndarray, ...]:
     packed, taus, _, _ = scipy_routine("geqrf", a.dtype)(a, lwork=_workspace("geqrf", a))
     return packed, taus
 
 
-def _workspace(name: str, a, *more) -> int:
+def _workspace(name: str, a: np.ndarray, *more: np.ndarray) -> int:
     """LAPACK's own choice of workspace, which decides its block size."""
     return int(scipy_routine(name, a.dtype)(a, *more, lwork=-1)[-2][0].real)
 
 
-def _geqrf_cpu(ctx, a):
+def _geqrf_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
     return lapack(ctx, "geqrf", [a], _geqrf_shape(a.aval))
 
 
-def _geqrf_cuda(ctx, a):
+def _geqrf_cuda(ctx: LowerContext, a: Operand) -> list[Operand]:
     return cuda_call(ctx, "cusolver_geqrf_ffi", [a], _geqrf_shape(a.aval), matrices=("M", "Mv"))
 
 
 geqrf_p = Primitive(
     "geqrf",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_geqrf_shape,
     reference=stacked(_geqrf_shape, _geqrf_one),
@@ -95,7 +100,7 @@ geqrf_p = Primitive(
 # product of the reflectors I - tau v v^H is I - V T V^H, T = M^-1 D.
 
 
-def householder_product(a, taus):
+def householder_product(a: Value, taus: Value) -> Value:
     """The first n columns of H1 H2 ... Hk, for the vectors below the diagonal of a [..., m, n].
 
     Hi = I - taus[i] v v^H; m >= n >= k; taus [..., k]. LAPACK's orgqr and ungqr.
@@ -103,7 +108,7 @@ def householder_product(a, taus):
     return bind(householder_product_p, a, taus)
 
 
-def _check_reflectors(name: str, a, taus):
+def _check_reflectors(name: str, a: Aval, taus: Aval) -> None:
     check_matrix(name, a)
     m, n = a.shape[-2:]
     fits = taus.dtype == a.dtype and taus.shape[:-1] == a.shape[:-2]
@@ -113,41 +118,41 @@ def _check_reflectors(name: str, a, taus):
         )
 
 
-def _householder_shape(a, taus):
+def _householder_shape(a: Aval, taus: Aval) -> Aval:
     _check_reflectors("householder_product", a, taus)
     return a
 
 
-def _householder_one(a, taus):
+def _householder_one(a: np.ndarray, taus: np.ndarray) -> np.ndarray:
     routine = scipy_routine("orgqr", a.dtype)
     return routine(a, taus, lwork=_workspace("orgqr", a, taus))[0]
 
 
-def _householder_cpu(ctx, a, taus):
+def _householder_cpu(ctx: LowerContext, a: Operand, taus: Operand) -> Operand:
     return lapack(ctx, "orgqr", [a, taus], [a.aval])[0]
 
 
-def _householder_cuda(ctx, a, taus):
+def _householder_cuda(ctx: LowerContext, a: Operand, taus: Operand) -> Operand:
     return cuda_call(ctx, "cusolver_orgqr_ffi", [a, taus], [a.aval], matrices=("Mv", "M"))[0]
 
 
-def _vectors(a, count: int):
+def _vectors(a: Value, count: int) -> Value:
     """The first `count` reflectors' vectors, as columns with their leading ones."""
     v = lower_triangle(resized(a, aval_of(a).shape[-2], count), -1)
     return add(v, identity(shape=aval_of(v).shape, dtype=aval_of(v).dtype))
 
 
-def _overlaps(taus, v, w):
+def _overlaps(taus: Value, v: Value, w: Value) -> Value:
     """D triu(v^H w, 1)."""
     return scale_rows(taus, upper_triangle(matmul(adjoint(v), w), 1))
 
 
-def _solve_unit(m, x, **op):
+def _solve_unit(m: Value, x: Value, **op: Any) -> Value:
     """M^-1 x, of the strict upper triangle of M."""
     return triangular_solve(m, x, lower=False, unit_diagonal=True, **op)
 
 
-def _householder_jvp(primals, tangents):
+def _householder_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     """The first n columns of -(dV T V^H + V dT V^H + V T dV^H), and dT = M^-1 (dD - dM T)."""
     a, taus = primals
     n, k = a.shape[-1], taus.shape[-1]
@@ -174,8 +179,7 @@ def _householder_jvp(primals, tangents):
 
 householder_product_p = Primitive(
     "householder_product",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_householder_shape,
     reference=stacked(_householder_shape, _householder_one),
     lower=unavailable("householder_product"),
@@ -189,7 +193,7 @@ householder_product_p = Primitive(
 )
 
 
-def ormqr(a, taus, c, *, left=True, transpose=False):
+def ormqr(a: Value, taus: Value, c: Value, *, left: bool = True, transpose: bool = False) -> Value:
     """Q c, or c Q if not `left`, or with the adjoint of Q if `transpose`; LAPACK's ormqr, unmqr.
 
     Q [..., m, m] is the whole product of the reflectors in a [..., m, n] and taus [..., k]. By
@@ -217,7 +221,7 @@ def ormqr(a, taus, c, *, left=True, transpose=False):
 # ---- qr ------------------------------------------------------------------------------------------
 
 
-def qr(a, *, full_matrices=False):
+def qr(a: Value, *, full_matrices: bool = False) -> list[Value]:
     """[q, r] with a = q r, q^H q = 1 and r upper triangular, for matrices [..., m, n].
 
     q [..., m, k] and r [..., k, n], with k = m if `full_matrices` and min(m, n) if not.
@@ -225,14 +229,14 @@ def qr(a, *, full_matrices=False):
     return bind(qr_p, a, full_matrices=bool(full_matrices))
 
 
-def _qr_shape(a, *, full_matrices):
+def _qr_shape(a: Aval, *, full_matrices: bool) -> tuple[Aval, ...]:
     check_matrix("qr", a)
     lead, (m, n) = a.shape[:-2], a.shape[-2:]
     k = m if full_matrices else min(m, n)
     return a.with_shape((*lead, m, k)), a.with_shape((*lead, k, n))
 
 
-def _qr_one(a, *, full_matrices):
+def _qr_one(a: np.ndarray, *, full_matrices: bool) -> tuple[np.ndarray, ...]:
     (m, n), (packed, taus) = a.shape, _geqrf_one(a)
     k = m if full_matrices else min(m, n)
     vectors = np.zeros((m, k), a.dtype)
@@ -240,14 +244,14 @@ def _qr_one(a, *, full_matrices):
     return _householder_one(vectors, taus), np.triu(packed[:k])
 
 
-def _qr_by_reflectors(a, *, full_matrices):
+def _qr_by_reflectors(a: Value, *, full_matrices: bool) -> tuple[Value, ...]:
     m, n = a.shape[-2:]
     k = m if full_matrices else min(m, n)
     packed, taus = geqrf(a)
     return householder_product(resized(packed, m, k), taus), upper_triangle(resized(packed, k, n))
 
 
-def _qr_jvp(primals, tangents, *, full_matrices):
+def _qr_jvp(primals: Sequence[Value], tangents: Tangents, *, full_matrices: bool) -> Jvps:
     a, t = primals[0], tangents[0]
     m, n = rows_columns(a)
     if full_matrices and m > n:
@@ -265,7 +269,7 @@ def _qr_jvp(primals, tangents, *, full_matrices):
     return [q, r], [dq, concatenate(dr, more, dimension=a.ndim - 1)]
 
 
-def _tall_qr_tangents(q, r, t):
+def _tall_qr_tangents(q: Value, r: Value, t: Value) -> list[Value]:
     """With X = dA R^-1: Q^H dQ is skew-Hermitian and agrees with Q^H X below the diagonal."""
     x = triangular_solve(r, t, left_side=False, lower=False)
     inner = matmul(adjoint(q), x)
@@ -279,8 +283,7 @@ def _tall_qr_tangents(q, r, t):
 
 qr_p = Primitive(
     "qr",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_qr_shape,
     reference=stacked(_qr_shape, _qr_one),
@@ -293,7 +296,7 @@ qr_p = Primitive(
 )
 
 
-def lstsq(a, b):
+def lstsq(a: Value, b: Value) -> Value:
     """x of least norm that minimises |a x - b|, for a [..., m, n] of full rank, b [..., m, k]."""
     check_matrix("lstsq", aval_of(a))
     check_stack("lstsq", aval_of(a), aval_of(b))

@@ -10,12 +10,17 @@ the values alone have theirs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Primitive, Reason
 from ..core.trace import bind
+from ..core.types import Function, Jvps, Tangents, Value
 from ..xla import flag
 from .arithmetic import add, div, mul, neg, sqrt, sub
 from .batching import front_batch
@@ -23,6 +28,7 @@ from .comparison import gt, lt, select
 from .convert import complex, convert, imag, real
 from .linalg_lu import inv, solve
 from .linalg_matrices import (
+    LINALG,
     adjoint,
     check_matrix,
     conjugate,
@@ -55,7 +61,7 @@ from .structure import full, zeros
 # ---- eigh ----------------------------------------------------------------------------------------
 
 
-def eigh(a, *, lower=True):
+def eigh(a: Value, *, lower: bool = True) -> list[Value]:
     """[w, v] with a v = v diag(w), w ascending and v^H v = 1, for Hermitian matrices [..., n, n].
 
     Reads the triangle named by `lower` only. NaN where it holds inf or NaN, or LAPACK fails. The
@@ -64,12 +70,12 @@ def eigh(a, *, lower=True):
     return _eigh(a, lower=bool(lower), vectors=True)
 
 
-def eigvalsh(a, *, lower=True):
+def eigvalsh(a: Value, *, lower: bool = True) -> Value:
     """The eigenvalues alone, ascending, of Hermitian matrices [..., n, n]."""
     return _eigh(a, lower=bool(lower), vectors=False)[0]
 
 
-def _eigh(a, *, lower, vectors):
+def _eigh(a: Value, *, lower: bool, vectors: bool) -> list[Value]:
     return bind(eigh_p, a, lower=lower, vectors=vectors)
 
 
@@ -78,28 +84,28 @@ def _values(a: Aval, dtype: np.dtype) -> Aval:
     return aval((*a.shape[:-2], min(a.shape[-2:])), dtype)
 
 
-def _eigh_shape(a, *, lower, vectors):
+def _eigh_shape(a: Aval, *, lower: bool, vectors: bool) -> tuple[Aval, ...]:
     check_matrix("eigh", a, square=True)
     w = _values(a, dt.real_of(a.dtype))
     return (w, a) if vectors else (w,)
 
 
-def _eigh_one(a, *, lower, vectors):
+def _eigh_one(a: np.ndarray, *, lower: bool, vectors: bool) -> list[np.ndarray | int]:
     w, v, info = scipy_routine("syevd", a.dtype)(a, compute_v=vectors, lower=lower)
     return [info, w, v][: 2 + vectors]
 
 
-def _eigh_reference(a, *, lower, vectors):
+def _eigh_reference(a: np.ndarray, *, lower: bool, vectors: bool) -> list[np.ndarray]:
     return _eigh_finite(np.tril(a) if lower else np.triu(a), lower=lower, vectors=vectors)
 
 
-def _eigh_lower(call):
+def _eigh_lower(call: Function) -> Function:
     """The lowering by call(ctx, a, outs, lower, vectors) -> v, w, info."""
 
-    def rule(ctx, a, *, lower, vectors):
+    def rule(ctx: LowerContext, a: Operand, *, lower: bool, vectors: bool) -> list[Operand]:
         outs = [a.aval, _values(a.aval, dt.real_of(a.aval.dtype)), info_aval(a.aval)]
 
-        def run(a):
+        def run(a: Operand) -> list[Operand]:
             v, w, info = call(ctx, a, outs, lower, vectors)
             return [info, w, v][: 2 + vectors]
 
@@ -108,12 +114,12 @@ def _eigh_lower(call):
     return unless_empty(_eigh_shape, rule)
 
 
-def _syevd_cpu(ctx, a, outs, lower, vectors):
+def _syevd_cpu(ctx: LowerContext, a: Operand, outs: list[Aval], lower: bool, vectors: bool) -> list[Operand]:
     flags = f"{flag('mode', 'V' if vectors else 'N')}, {flag('uplo', 'L' if lower else 'U')}"
     return lapack(ctx, "syevd", [a], outs, flags)
 
 
-def _syevd_cuda(ctx, a, outs, lower, vectors):
+def _syevd_cuda(ctx: LowerContext, a: Operand, outs: list[Aval], lower: bool, vectors: bool) -> list[Operand]:
     return cuda_call(
         ctx,
         "cusolver_syevd_ffi",
@@ -124,7 +130,7 @@ def _syevd_cuda(ctx, a, outs, lower, vectors):
     )
 
 
-def _eigh_jvp(primals, tangents, *, lower, vectors):
+def _eigh_jvp(primals: Sequence[Value], tangents: Tangents, *, lower: bool, vectors: bool) -> Jvps:
     """V^H dA V has dw on its diagonal; V^H dV is the rest, divided by the gaps."""
     w, v = eigh(primals[0], lower=lower)
     inner = matmul(adjoint(v), matmul(hermitian_part(tangents[0]), v))
@@ -139,8 +145,7 @@ _eigh_finite = finite_reference(_eigh_shape, _eigh_one)
 
 eigh_p = Primitive(
     "eigh",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_eigh_shape,
     reference=_eigh_reference,
@@ -154,7 +159,7 @@ eigh_p = Primitive(
 # ---- svd -----------------------------------------------------------------------------------------
 
 
-def svd(a, *, full_matrices=False, compute_uv=True):
+def svd(a: Value, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """[u, s, vh] with a = u diag(s) vh, s descending; s alone if not `compute_uv`.
 
     For a [..., m, n] and k = min(m, n): u [..., m, k], s [..., k], vh [..., k, n], or u [..., m, m]
@@ -164,7 +169,7 @@ def svd(a, *, full_matrices=False, compute_uv=True):
     return outs if compute_uv else outs[0]
 
 
-def _svd(a, *, full_matrices, compute_uv):
+def _svd(a: Value, *, full_matrices: bool, compute_uv: bool) -> list[Value]:
     return bind(svd_p, a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
@@ -174,7 +179,7 @@ def _svd_vectors(a: Aval, full_matrices: bool) -> tuple[Aval, Aval]:
     return (a.with_shape((*lead, m, m if full_matrices else k)), a.with_shape((*lead, n if full_matrices else k, n)))
 
 
-def _svd_shape(a, *, full_matrices, compute_uv):
+def _svd_shape(a: Aval, *, full_matrices: bool, compute_uv: bool) -> tuple[Aval, ...]:
     check_matrix("svd", a)
     s = _values(a, dt.real_of(a.dtype))
     if not compute_uv:
@@ -183,19 +188,19 @@ def _svd_shape(a, *, full_matrices, compute_uv):
     return u, s, vh
 
 
-def _svd_one(a, *, full_matrices, compute_uv):
+def _svd_one(a: np.ndarray, *, full_matrices: bool, compute_uv: bool) -> list[np.ndarray | int]:
     u, s, vh, info = scipy_routine("gesdd", a.dtype)(a, compute_uv=compute_uv, full_matrices=full_matrices)
     return [info, u, s, vh] if compute_uv else [info, s]
 
 
-def _svd_lower(call):
+def _svd_lower(call: Function) -> Function:
     """The lowering by call(ctx, a, s, u, vh, full_matrices, compute_uv) -> s, u, vh, info."""
 
-    def rule(ctx, a, *, full_matrices, compute_uv):
+    def rule(ctx: LowerContext, a: Operand, *, full_matrices: bool, compute_uv: bool) -> list[Operand]:
         u, vh = _svd_vectors(a.aval, full_matrices)
         s = _values(a.aval, dt.real_of(a.aval.dtype))
 
-        def run(a):
+        def run(a: Operand) -> list[Operand]:
             found = call(ctx, a, s, u, vh, full_matrices, compute_uv)
             return [found[3], found[1], found[0], found[2]] if compute_uv else [found[3], found[0]]
 
@@ -204,18 +209,22 @@ def _svd_lower(call):
     return unless_empty(_svd_shape, rule)
 
 
-def _gesdd_cpu(ctx, a, s, u, vh, full_matrices, compute_uv):
+def _gesdd_cpu(
+    ctx: LowerContext, a: Operand, s: Aval, u: Aval, vh: Aval, full_matrices: bool, compute_uv: bool
+) -> list[Operand]:
     mode = "N" if not compute_uv else "A" if full_matrices else "S"
     return lapack(ctx, "gesdd", [a], [a.aval, s, u, vh, info_aval(a.aval)], flag("mode", mode))[1:]
 
 
-def _gesvd_cuda(ctx, a, s, u, vh, full_matrices, compute_uv):
+def _gesvd_cuda(
+    ctx: LowerContext, a: Operand, s: Aval, u: Aval, vh: Aval, full_matrices: bool, compute_uv: bool
+) -> tuple[Operand, ...]:
     """cuSOLVER takes tall matrices; a wide one, row-major, is one transposed: u and vh swap."""
     wide = a.aval.shape[-2] < a.aval.shape[-1]
     flags = {"full_matrices": full_matrices, "compute_uv": True, "transposed": wide}
     attributes = ", ".join(f"{name} = {str(value).lower()}" for name, value in flags.items())
     first, second = (vh, u) if wide else (u, vh)
-    _, s, first, second, info = cuda_call(
+    _, values, left, right, info = cuda_call(
         ctx,
         "cusolver_gesvd_ffi",
         [a],
@@ -223,10 +232,10 @@ def _gesvd_cuda(ctx, a, s, u, vh, full_matrices, compute_uv):
         attributes,
         matrices=("v", "vvvvv") if wide else ("M", "MvMMv"),
     )
-    return (s, second, first, info) if wide else (s, first, second, info)
+    return (values, right, left, info) if wide else (values, left, right, info)
 
 
-def _svd_jvp(primals, tangents, *, full_matrices, compute_uv):
+def _svd_jvp(primals: Sequence[Value], tangents: Tangents, *, full_matrices: bool, compute_uv: bool) -> Jvps:
     (a,), (t,) = primals, tangents
     m, n = a.shape[-2:]
     if full_matrices and m != n:
@@ -243,7 +252,7 @@ def _svd_jvp(primals, tangents, *, full_matrices, compute_uv):
     return [u, s, vh], [du, ds, dvh]
 
 
-def _singular_vector_tangents(u, s, vh, t, inner):
+def _singular_vector_tangents(u: Value, s: Value, vh: Value, t: Value, inner: Value) -> tuple[Value, ...]:
     """U^H dU and V^H dV divide by differences of squares; what is outside of the spans, by s."""
     m, n, over_s = u.shape[-2], vh.shape[-1], div(1, s)
     shape = (*s.shape, s.shape[-1])
@@ -267,8 +276,7 @@ def _singular_vector_tangents(u, s, vh, t, inner):
 
 svd_p = Primitive(
     "svd",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_svd_shape,
     reference=finite_reference(_svd_shape, _svd_one),
@@ -282,7 +290,7 @@ svd_p = Primitive(
 # ---- eig -----------------------------------------------------------------------------------------
 
 
-def eig(a, *, left=False, right=True):
+def eig(a: Value, *, left: bool = False, right: bool = True) -> list[Value]:
     """[w, vl, vr] with a vr = vr diag(w) and vl^H a = diag(w) vl^H, for matrices [..., n, n].
 
     All complex; vl only if `left`, vr only if `right`. The columns have norm 1. NaN where LAPACK
@@ -291,18 +299,18 @@ def eig(a, *, left=False, right=True):
     return bind(eig_p, a, left=bool(left), right=bool(right))
 
 
-def eigvals(a):
+def eigvals(a: Value) -> Value:
     """The complex eigenvalues alone, [..., n], of matrices [..., n, n]."""
     return eig(a, right=False)[0]
 
 
-def _eig_shape(a, *, left, right):
+def _eig_shape(a: Aval, *, left: bool, right: bool) -> tuple[Aval, ...]:
     check_matrix("eig", a, square=True)
     wide = dt.complex_of(a.dtype)
     return (_values(a, wide), *[a.with_dtype(wide)] * (left + right))
 
 
-def _eig_one(a, *, left, right):
+def _eig_one(a: np.ndarray, *, left: bool, right: bool) -> list[np.ndarray | int]:
     found = scipy_routine("geev", a.dtype)(a, compute_vl=left, compute_vr=right)
     *w, vl, vr, info = found
     w = w[0] + 1j * w[1] if len(w) == 2 else w[0]
@@ -312,7 +320,7 @@ def _eig_one(a, *, left, right):
     return [info, w, *vectors]
 
 
-def _pairs_reference(w, v):
+def _pairs_reference(w: np.ndarray, v: np.ndarray) -> np.ndarray:
     """As `_unpacked_pairs`."""
     out = v.astype(w.dtype)
     first = np.flatnonzero(w.imag > 0)
@@ -321,34 +329,34 @@ def _pairs_reference(w, v):
     return out
 
 
-def _eig_lower(call):
+def _eig_lower(call: Function) -> Function:
     """The lowering by call(ctx, a, left, right) -> info, w, [vl], [vr]."""
 
-    def rule(ctx, a, *, left, right):
+    def rule(ctx: LowerContext, a: Operand, *, left: bool, right: bool) -> list[Operand]:
         return on_finite(ctx, a, lambda a: call(ctx, a, left, right))
 
     return unless_empty(_eig_shape, rule)
 
 
-def _geev_cpu(ctx, a, left, right):
+def _geev_cpu(ctx: LowerContext, a: Operand, left: bool, right: bool) -> list[Operand]:
     v = a.aval.with_dtype(dt.complex_of(a.aval.dtype))
     is_complex = a.aval.dtype in dt.COMPLEX
     values = [_values(a.aval, a.aval.dtype)] * (1 if is_complex else 2)
     flags = [flag(f"compute_{side}", "V" if wanted else "N") for side, wanted in (("left", left), ("right", right))]
     *w, vl, vr, info = lapack(ctx, "geev", [a], [*values, v, v, info_aval(a.aval)], ", ".join(flags))
-    w = w[0] if is_complex else ctx.call(complex, *w)[0]
-    return [info, w, *[vl] * left, *[vr] * right]
+    value = w[0] if is_complex else ctx.call(complex, *w)[0]
+    return [info, value, *[vl] * left, *[vr] * right]
 
 
-def _geev_cuda(ctx, a, left, right):
+def _geev_cuda(ctx: LowerContext, a: Operand, left: bool, right: bool) -> list[Operand]:
     """cuSOLVER has right eigenvectors only; the left ones are the inverse's rows."""
     vectors = left or right
-    w = _values(a.aval, dt.complex_of(a.aval.dtype))
+    values = _values(a.aval, dt.complex_of(a.aval.dtype))
     _, w, _, vr, info = cuda_call(
         ctx,
         "cusolver_geev_ffi",
         [a],
-        [a.aval, w, a.aval, a.aval, info_aval(a.aval)],
+        [a.aval, values, a.aval, a.aval, info_aval(a.aval)],
         f"left = false, right = {str(vectors).lower()}",
         matrices=("M", "MvMMv"),
     )
@@ -358,7 +366,7 @@ def _geev_cuda(ctx, a, left, right):
     return [info, w, *vl, *[vr] * right]
 
 
-def _unpacked_pairs(w, v):
+def _unpacked_pairs(w: Value, v: Value) -> Value:
     """Complex eigenvectors of a real matrix: a conjugate pair has its parts in two real columns."""
     turn = imag(w)
     zero = zeros(aval_of(turn))
@@ -368,14 +376,14 @@ def _unpacked_pairs(w, v):
     return complex(select(second, before, v), part)
 
 
-def _shifted(x, by: int):
+def _shifted(x: Value, by: int) -> Value:
     """The columns moved to the right (left) by one, with zeros where none comes."""
     low = (0,) * (x.ndim - 1) + (by,)
     high = (0,) * (x.ndim - 1) + (-by,)
     return pad(x, full((), 0, x.dtype), low=low, high=high)
 
 
-def _left_of_right(vr):
+def _left_of_right(vr: Value) -> Value:
     """Left eigenvectors: the columns of the inverse's adjoint, with norm 1."""
     vl = adjoint(inv(vr))
     squares = real(mul(vl, conjugate(vl)))
@@ -383,7 +391,7 @@ def _left_of_right(vr):
     return scale_columns(vl, div(1, norms))
 
 
-def _eigenvector_tangents(w, v, t):
+def _eigenvector_tangents(w: Value, v: Value, t: Value) -> tuple[Value, ...]:
     """(dw, dv) for right eigenvectors v of norm 1: V^-1 dA V, and dV at right angles to V."""
     inner = solve(v, matmul(t, v))
     dv = matmul(v, mul(inner, reciprocal_off_diagonal(differences(w))))
@@ -391,7 +399,7 @@ def _eigenvector_tangents(w, v, t):
     return diagonal(inner), sub(dv, scale_columns(v, along))
 
 
-def _eig_jvp(primals, tangents, *, left, right):
+def _eig_jvp(primals: Sequence[Value], tangents: Tangents, *, left: bool, right: bool) -> Jvps:
     """Left eigenvectors are the right ones of the adjoint, whose eigenvalues are conjugate."""
     (a,), t = primals, convert(tangents[0], dtype=dt.complex_of(primals[0].dtype))
     outs = eig(a, left=left, right=right or not left)
@@ -408,8 +416,7 @@ def _eig_jvp(primals, tangents, *, left, right):
 
 eig_p = Primitive(
     "eig",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_eig_shape,
     reference=finite_reference(_eig_shape, _eig_one),
@@ -423,7 +430,7 @@ eig_p = Primitive(
 # ---- schur ---------------------------------------------------------------------------------------
 
 
-def schur(a):
+def schur(a: Value) -> list[Value]:
     """[t, z] with a = z t z^H and z^H z = 1, for matrices [..., n, n].
 
     t is upper triangular if complex; if real, with 2 x 2 blocks on the diagonal for pairs of
@@ -432,21 +439,21 @@ def schur(a):
     return bind(schur_p, a)
 
 
-def _schur_shape(a):
+def _schur_shape(a: Aval) -> tuple[Aval, ...]:
     check_matrix("schur", a, square=True)
     return a, a
 
 
-def _schur_one(a):
+def _schur_one(a: np.ndarray) -> list[np.ndarray | int]:
     found = scipy_routine("gees", a.dtype)(lambda *w: None, a)
     return [found[-1], found[0], found[-3]]
 
 
-def _schur_cpu(ctx, a):
+def _schur_cpu(ctx: LowerContext, a: Operand) -> list[Operand]:
     w = [_values(a.aval, a.aval.dtype)] * (1 if a.aval.dtype in dt.COMPLEX else 2)
     outs = [a.aval, a.aval, *w, info_aval(a.aval), info_aval(a.aval)]
 
-    def run(a):
+    def run(a: Operand) -> list[Operand]:
         t, z, *_, info = lapack(ctx, "gees", [a], outs, f"{flag('mode', 'V')}, {flag('sort', 'N')}")
         return [info, t, z]
 
@@ -455,8 +462,7 @@ def _schur_cpu(ctx, a):
 
 schur_p = Primitive(
     "schur",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     multiple=True,
     shape=_schur_shape,
     reference=finite_reference(_schur_shape, _schur_one),

@@ -6,16 +6,22 @@ differentiation", 2008; Murray, "Differentiation of the Cholesky decomposition",
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval_of
+from ..core.aval import Aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive
 from ..core.trace import bind
+from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Value
 from ..xla import flag
 from .arithmetic import add, mul, neg, sub
-from .batching import front_batch, move_batch_axis
+from .batching import Axis, front_batch, move_batch_axis
 from .linalg_matrices import (
+    LINALG,
     check_matrix,
     check_stack,
     conjugate,
@@ -38,7 +44,7 @@ from .structure import reshape
 # ---- cholesky ------------------------------------------------------------------------------------
 
 
-def cholesky(a):
+def cholesky(a: Value) -> Value:
     """Lower triangular L with L L^H = a, for Hermitian positive definite matrices [..., n, n].
 
     Reads the lower triangle only. NaN where a matrix is not positive definite. The derivative is
@@ -47,35 +53,35 @@ def cholesky(a):
     return bind(cholesky_p, a)
 
 
-def _cholesky_shape(a):
+def _cholesky_shape(a: Aval) -> Aval:
     check_matrix("cholesky", a, square=True)
     return a
 
 
-def _cholesky_one(a):
+def _cholesky_one(a: np.ndarray) -> np.ndarray:
     lower, info = scipy_routine("potrf", a.dtype)(a, lower=True, clean=True)
     return np.tril(np.full_like(a, nan(a.dtype))) if info else lower
 
 
-def _cholesky_cpu(ctx, a):
+def _cholesky_cpu(ctx: LowerContext, a: Operand) -> Operand:
     lower, info = lapack(ctx, "potrf", [a], [a.aval, info_aval(a.aval)], flag("uplo", "L"))
     return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
 
 
-def _cholesky_cuda(ctx, a):
+def _cholesky_cuda(ctx: LowerContext, a: Operand) -> Operand:
     lower, info = cuda_call(
         ctx, "cusolver_potrf_ffi", [a], [a.aval, info_aval(a.aval)], "lower = true", matrices=("M", "Mv")
     )
     return ctx.call(lower_triangle, *nan_where_failed(ctx, info, lower))[0]
 
 
-def _cholesky_native(ctx, a):
+def _cholesky_native(ctx: LowerContext, a: Operand) -> Operand:
     """XLA's own: 50 times slower than LAPACK on CPU, and not used there."""
     lower = ctx.op("stablehlo.cholesky", a, out=a.aval, attrs="lower = true")
     return ctx.call(lower_triangle, lower)[0]
 
 
-def _cholesky_jvp(primals, tangents):
+def _cholesky_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvp:
     """L^-1 dA L^-H is L^-1 dL and its adjoint: dL is L times its lower half."""
     lower = cholesky(primals[0])
     right = triangular_solve(
@@ -88,8 +94,7 @@ def _cholesky_jvp(primals, tangents):
 
 cholesky_p = Primitive(
     "cholesky",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_cholesky_shape,
     reference=stacked(_cholesky_shape, _cholesky_one),
     lower=unless_empty(_cholesky_shape, _cholesky_native),
@@ -105,7 +110,16 @@ cholesky_p = Primitive(
 # ---- triangular_solve ----------------------------------------------------------------------------
 
 
-def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugate_a=False, unit_diagonal=False):
+def triangular_solve(
+    a: Value,
+    b: Value,
+    *,
+    left_side: bool = True,
+    lower: bool,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Value:
     """x with op(a) x = b, or x op(a) = b if not `left_side`, for triangular a [..., n, n].
 
     op transposes and conjugates as told. Only the triangle named by `lower` is read, without its
@@ -127,7 +141,7 @@ def triangular_solve(a, b, *, left_side=True, lower, transpose_a=False, conjugat
     )
 
 
-def _triangular_shape(a, b, *, left_side, **_):
+def _triangular_shape(a: Aval, b: Aval, *, left_side: bool, **_: Any) -> Aval:
     check_matrix("triangular_solve", a, square=True)
     check_matrix("triangular_solve", b)
     check_stack("triangular_solve", a, b)
@@ -139,13 +153,32 @@ def _triangular_shape(a, b, *, left_side, **_):
     return b
 
 
-def _triangular_one(a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_one(
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> np.ndarray:
     return scipy_routine("trsm", a.dtype)(
         1, a, b, side=not left_side, lower=lower, trans_a=2 if conjugate_a else int(transpose_a), diag=unit_diagonal
     )
 
 
-def _triangular_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_cpu(
+    ctx: LowerContext,
+    a: Operand,
+    b: Operand,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Operand:
     flags = [
         flag("side", "L" if left_side else "R"),
         flag("uplo", "L" if lower else "U"),
@@ -155,7 +188,17 @@ def _triangular_cpu(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, un
     return lapack(ctx, "trsm", [a, b], [b.aval], ", ".join(flags))[0]
 
 
-def _triangular_native(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_native(
+    ctx: LowerContext,
+    a: Operand,
+    b: Operand,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Operand:
     op = "ADJOINT" if conjugate_a else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
     flags = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     attrs = [f"{name} = {str(value).lower()}" for name, value in flags.items()]
@@ -168,7 +211,16 @@ def _triangular_native(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a,
     )
 
 
-def _triangular_jvp(primals, tangents, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _triangular_jvp(
+    primals: Sequence[Value],
+    tangents: Tangents,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Jvp:
     """op(a) dx = db - d(op(a)) x."""
     params = {
         "left_side": left_side,
@@ -190,14 +242,16 @@ def _triangular_jvp(primals, tangents, *, left_side, lower, transpose_a, conjuga
     return x, triangular_solve(a, right, **params)
 
 
-def _triangular_transpose(ct, a, b, *, transpose_a, conjugate_a, **params):
+def _triangular_transpose(
+    ct: Value, a: Value, b: Value, *, transpose_a: bool, conjugate_a: bool, **params: Any
+) -> Cotangents:
     """Linear in b: the solve with op(a) transposed, of which conj(a) is one case."""
     if isinstance(a, Linear):
         raise NotImplementedError("triangular_solve is not linear in the matrix a")
     return None, triangular_solve(a, ct, transpose_a=not transpose_a, conjugate_a=conjugate_a, **params)
 
 
-def solve_as_columns(axis, b, dim, solve, left_side=True):
+def solve_as_columns(axis: Axis, b: Value, dim: int, solve: Function, left_side: bool = True) -> tuple[Value, int]:
     """In a batch rule: one system for all right sides, which become its columns (or rows)."""
     ndim = aval_of(b).ndim
     at = ndim - 1 if left_side else ndim - 2
@@ -207,12 +261,12 @@ def solve_as_columns(axis, b, dim, solve, left_side=True):
     return reshape(solve(reshape(b, shape=flat)), shape=shape), at
 
 
-def _triangular_batch(axis, args, dims, *, left_side, **params):
+def _triangular_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, left_side: bool, **params: Any) -> Batched:
     a, b = args
     if dims[0] is not None:
         return _triangular_at_front(axis, args, dims, left_side=left_side, **params)
 
-    def solve(b):
+    def solve(b: Value) -> Value:
         return triangular_solve(a, b, left_side=left_side, **params)
 
     return solve_as_columns(axis, b, dims[1], solve, left_side)
@@ -222,8 +276,7 @@ _triangular_at_front = front_batch(triangular_solve)
 
 triangular_solve_p = Primitive(
     "triangular_solve",
-    family="linalg",
-    feature="linalg",
+    traits=LINALG,
     shape=_triangular_shape,
     reference=stacked(_triangular_shape, _triangular_one),
     lower=unless_empty(_triangular_shape, _triangular_native),

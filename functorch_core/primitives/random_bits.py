@@ -10,24 +10,31 @@ Threefry), bit for bit.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
+from ..core.primitive import Traits
+from ..core.types import Batcheds, Dims, Ints, Value
 from . import formula as fo
-from .batching import elementwise_batch, front_batch
+from .batching import Axis, elementwise_batch, front_batch
 from .bitwise import shift_right_logical
 from .convert import convert
 from .declare import NOT_DIFFERENTIABLE, NOT_LINEAR, Primitive, bind, no_tangent
+from .formula import Numeric
 from .slicing import concatenate, slice
 from .structure import broadcast_in_dim, constant, reshape
+
+RANDOM = Traits(family="random", numpy=30, expensive=True)
 
 UNSIGNED = {8: dt.uint8, 16: dt.uint16, 32: dt.uint32, 64: dt.uint64}
 
 
-def _join(high, low):
+def _join(high: Numeric, low: Numeric) -> Numeric:
     """Two 32-bit words as one of 64 bits."""
     return (high.astype(np.uint64) << 32) | low.astype(np.uint64)
 
@@ -39,7 +46,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
-def _threefry_rounds(k1, k2, x1, x2):
+def _threefry_rounds(k1: Numeric, k2: Numeric, x1: Numeric, x2: Numeric) -> tuple[Numeric, Numeric]:
     """The block function, on arrays or terms."""
     schedule = (k1, k2, k1 ^ k2 ^ _PARITY)
     x1, x2 = x1 + k1, x2 + k2
@@ -52,12 +59,12 @@ def _threefry_rounds(k1, k2, x1, x2):
     return x1, x2
 
 
-def threefry2x32(k1, k2, x1, x2):
+def threefry2x32(k1: Value, k2: Value, x1: Value, x2: Value) -> list[Value]:
     """Mix the counter (x1, x2) with the key (k1, k2): uint32 arrays of one shape; two such."""
     return bind(threefry2x32_p, k1, k2, x1, x2)
 
 
-def _threefry_shape(*avals):
+def _threefry_shape(*avals: Aval) -> tuple[Aval, ...]:
     if any(a.dtype != dt.uint32 or a is not avals[0] for a in avals):
         raise TypeError(
             "threefry2x32 takes four uint32 arrays of one shape (key, key, counter, "
@@ -66,23 +73,22 @@ def _threefry_shape(*avals):
     return avals[0], avals[0]
 
 
-def _threefry_lower(ctx, *operands):
+def _threefry_lower(ctx: LowerContext, *operands: Operand) -> list[Operand]:
     return [t.operand for t in _threefry_rounds(*[fo.Term(ctx, o) for o in operands])]
 
 
-def _threefry_reference(*arrays):
+def _threefry_reference(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(x.reshape(arrays[0].shape) for x in _threefry_rounds(*map(np.atleast_1d, arrays)))
 
 
-def _threefry_batch(axis, args, dims):
+def _threefry_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> Batcheds:
     outs, to = elementwise_batch(threefry2x32)(axis, args, dims)
     return outs, [to, to]
 
 
 threefry2x32_p = Primitive(
     "threefry2x32",
-    family="random",
-    feature="elementwise",
+    traits=RANDOM,
     multiple=True,
     shape=_threefry_shape,
     reference=_threefry_reference,
@@ -97,7 +103,7 @@ threefry2x32_p = Primitive(
 # for 32, its low bits for fewer.
 
 
-def random_bits(key, *, shape, bits):
+def random_bits(key: Value, *, shape: Ints, bits: int) -> Value:
     """Uniform bits from Threefry: uint`bits`[*batch, *shape] of a key uint32[*batch, 2].
 
     `bits` is 8, 16, 32 or 64. The same key gives the same bits: split it to draw again.
@@ -105,31 +111,31 @@ def random_bits(key, *, shape, bits):
     return bind(random_bits_p, key, shape=tuple(shape), bits=bits)
 
 
-def _check_key(name: str, key):
+def _check_key(name: str, key: Aval) -> None:
     if key.dtype != dt.uint32 or key.shape[-1:] != (2,):
         raise TypeError(f"{name} takes a key uint32[..., 2], got {key}; make one by threefry_seed")
 
 
-def _random_bits_shape(key, *, shape, bits):
+def _random_bits_shape(key: Aval, *, shape: Ints, bits: int) -> Aval:
     _check_key("random_bits", key)
     if bits not in UNSIGNED:
         raise ValueError(f"random_bits: bits is 8, 16, 32 or 64, got {bits}")
     return aval((*key.shape[:-1], *shape), UNSIGNED[bits])
 
 
-def _combine(high, low, bits: int):
+def _combine(high: Numeric, low: Numeric, bits: int) -> Numeric:
     """The two words of a block as one number of so many bits."""
     return _join(high, low) if bits == 64 else (high ^ low).astype(UNSIGNED[bits])
 
 
-def _random_bits_reference(key, *, shape, bits):
+def _random_bits_reference(key: np.ndarray, *, shape: Ints, bits: int) -> np.ndarray:
     count = np.arange(math.prod(shape), dtype=np.uint64)
     k1, k2 = key[..., 0, None], key[..., 1, None]
     words = _threefry_rounds(k1, k2, (count >> 32).astype(np.uint32), count.astype(np.uint32))
     return _combine(*words, bits).reshape(key.shape[:-1] + shape)
 
 
-def _key_word(ctx, key, word: int, shape):
+def _key_word(ctx: LowerContext, key: Operand, word: int, shape: Ints) -> Numeric:
     """One word of each key, broadcast to (*batch, n)."""
     batch = key.aval.shape[:-1]
     part = fo.Term(ctx, _slice(ctx, key, (*[0] * len(batch), word), (*batch, word + 1)))
@@ -138,7 +144,7 @@ def _key_word(ctx, key, word: int, shape):
     )
 
 
-def _slice(ctx, x, start, limit):
+def _slice(ctx: LowerContext, x: Operand, start: Sequence[int], limit: Ints) -> Operand:
     """x[start:limit], each a tuple of one entry a dimension."""
     return ctx.op(
         "stablehlo.slice",
@@ -151,14 +157,14 @@ def _slice(ctx, x, start, limit):
     )
 
 
-def _iota(ctx, shape, dtype):
+def _iota(ctx: LowerContext, shape: Ints, dtype: np.dtype) -> Numeric:
     """0, 1, ... along the last dimension."""
     return fo.Term(
         ctx, ctx.op("stablehlo.iota", out=aval(shape, dtype), attrs=f"iota_dimension = {len(shape) - 1} : i64")
     )
 
 
-def _random_bits_lower(ctx, key, *, shape, bits):
+def _random_bits_lower(ctx: LowerContext, key: Operand, *, shape: Ints, bits: int) -> Operand:
     flat = (*key.aval.shape[:-1], math.prod(shape))
     out = _random_bits_shape(key.aval, shape=shape, bits=bits)
     k1, k2 = (_key_word(ctx, key, word, flat) for word in (0, 1))
@@ -174,8 +180,7 @@ def _random_bits_lower(ctx, key, *, shape, bits):
 
 random_bits_p = Primitive(
     "random_bits",
-    family="random",
-    feature="elementwise",
+    traits=RANDOM,
     shape=_random_bits_shape,
     reference=_random_bits_reference,
     lower=_random_bits_lower,
@@ -187,7 +192,7 @@ random_bits_p = Primitive(
 # ---- keys ----------------------------------------------------------------------------------------
 
 
-def threefry_seed(seed):
+def threefry_seed(seed: Value | int) -> Value:
     """The key uint32[2] of a seed: an integer array of no dimension, or a Python int (mod 2^64)."""
     if isinstance(seed, int):
         return constant(np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
@@ -200,13 +205,13 @@ def threefry_seed(seed):
     return _stacked(*_split_words(convert(seed, dtype=dt.uint64)))
 
 
-def threefry_split(key, num: int):
+def threefry_split(key: Value, num: int) -> Value:
     """`num` keys that do not overlap, uint32[num, 2], from a key uint32[2]."""
     _check_key("threefry_split", aval_of(key))
     return _stacked(*_split_words(random_bits(key, shape=(num,), bits=64)))
 
 
-def threefry_fold_in(key, data):
+def threefry_fold_in(key: Value, data: Value | int) -> Value:
     """The key of (key, data): a Python int below 2^32, or an integer array () (taken mod 2^32)."""
     _check_key("threefry_fold_in", aval_of(key))
     if isinstance(data, int):
@@ -215,17 +220,17 @@ def threefry_fold_in(key, data):
         data = constant(np.uint32(data))
     if aval_of(data).shape or aval_of(data).dtype not in dt.INTEGER:
         raise TypeError(f"threefry_fold_in takes an integer of no dimension, got {aval_of(data)}")
-    words = [reshape(slice(key, start=(i,), limit=(i + 1,)), shape=()) for i in (0, 1)]
+    k1, k2 = (reshape(slice(key, start=(i,), limit=(i + 1,)), shape=()) for i in (0, 1))
     counter = convert(data, dtype=dt.uint32)
-    return _stacked(*threefry2x32(*words, constant(np.uint32(0)), counter))
+    return _stacked(*threefry2x32(k1, k2, constant(np.uint32(0)), counter))
 
 
-def _split_words(x):
+def _split_words(x: Value) -> tuple[Value, ...]:
     """The high and the low 32 bits of uint64."""
     return (convert(shift_right_logical(x, 32), dtype=dt.uint32), convert(x, dtype=dt.uint32))
 
 
-def _stacked(high, low):
+def _stacked(high: Value, low: Value) -> Value:
     """Two uint32 arrays as the last dimension of one."""
     shape = aval_of(high).shape
     dims = tuple(range(len(shape)))
@@ -241,7 +246,7 @@ def _stacked(high, low):
 _MULTIPLIERS, _WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
 
-def _philox_rounds(k1, k2, counter):
+def _philox_rounds(k1: Numeric, k2: Numeric, counter: list[Numeric]) -> tuple[Numeric, ...]:
     """The block function, on arrays or terms of uint32."""
     a, b, c, d = counter
     for r in range(10):
@@ -257,7 +262,7 @@ def _philox_rounds(k1, k2, counter):
     return a, b, c, d
 
 
-def philox_bits(state, *, shape, bits):
+def philox_bits(state: Value, *, shape: Ints, bits: int) -> list[Value]:
     """(new state, uint`bits`[*batch, *shape]) of a state uint64[*batch, 3]: key, counter low, high.
 
     `bits` is 8, 16, 32 or 64. The new state's counter has moved past what was drawn.
@@ -265,7 +270,7 @@ def philox_bits(state, *, shape, bits):
     return bind(philox_bits_p, state, shape=tuple(shape), bits=bits)
 
 
-def _philox_shape(state, *, shape, bits):
+def _philox_shape(state: Aval, *, shape: Ints, bits: int) -> tuple[Aval, ...]:
     if state.dtype != dt.uint64 or state.shape[-1:] != (3,):
         raise TypeError(f"philox_bits takes a state uint64[..., 3] (key, counter low, counter high), got {state}")
     if bits not in UNSIGNED:
@@ -273,31 +278,31 @@ def _philox_shape(state, *, shape, bits):
     return state, aval((*state.shape[:-1], *shape), UNSIGNED[bits])
 
 
-def _philox_blocks(shape, bits: int) -> int:
+def _philox_blocks(shape: Ints, bits: int) -> int:
     """How many blocks of 128 bits; up to 32 bits, each element uses a word."""
     return -(-math.prod(shape) // (2 if bits == 64 else 4))
 
 
-def _advance(low, high, step):
+def _advance(low: Numeric, high: Numeric, step: Numeric) -> tuple[Numeric, ...]:
     """The 128-bit counter plus a 64-bit step."""
     new = low + step
     return new, high + (new < low).astype(np.uint64)
 
 
-def _philox_words(key, low, high):
+def _philox_words(key: Numeric, low: Numeric, high: Numeric) -> tuple[Numeric, ...]:
     """The columns of the blocks: four arrays of words."""
     halves = [h for x in (low, high) for h in (x.astype(np.uint32), (x >> 32).astype(np.uint32))]
     return _philox_rounds(key.astype(np.uint32), (key >> 32).astype(np.uint32), halves)
 
 
-def _philox_columns(words, bits: int):
+def _philox_columns(words: tuple[Numeric, ...], bits: int) -> list[Numeric]:
     """What a block holds, as a list of columns of the dtype wanted."""
     if bits == 64:
         return [_join(words[1], words[0]), _join(words[3], words[2])]
     return [w.astype(UNSIGNED[bits]) for w in words]
 
 
-def _philox_reference(state, *, shape, bits):
+def _philox_reference(state: np.ndarray, *, shape: Ints, bits: int) -> tuple[np.ndarray, ...]:
     n, size = _philox_blocks(shape, bits), math.prod(shape)
     key, low, high = (state[..., i, None] for i in range(3))
     counter = _advance(low, high, np.arange(n, dtype=np.uint64))
@@ -307,7 +312,7 @@ def _philox_reference(state, *, shape, bits):
     return new, drawn.reshape(state.shape[:-1] + shape)
 
 
-def _philox_lower(ctx, state, *, shape, bits):
+def _philox_lower(ctx: LowerContext, state: Operand, *, shape: Ints, bits: int) -> list[Operand]:
     if state.aval.ndim > 1:
         return _philox_lower_batch(ctx, state, shape=shape, bits=bits)
     outs = _philox_shape(state.aval, shape=shape, bits=bits)
@@ -316,7 +321,7 @@ def _philox_lower(ctx, state, *, shape, bits):
     )
 
 
-def _philox_lower_batch(ctx, state, *, shape, bits):
+def _philox_lower_batch(ctx: LowerContext, state: Operand, *, shape: Ints, bits: int) -> list[Operand]:
     n, size = _philox_blocks(shape, bits), math.prod(shape)
     batch = state.aval.shape[:-1]
     out = aval((*batch, *shape), UNSIGNED[bits])
@@ -330,7 +335,7 @@ def _philox_lower_batch(ctx, state, *, shape, bits):
     return [new, ctx.op("stablehlo.reshape", cut, out=out)]
 
 
-def _concatenated(ctx, terms, shape):
+def _concatenated(ctx: LowerContext, terms: Sequence[Numeric], shape: Ints) -> Operand:
     """The terms reshaped to `shape` and joined along its last dimension."""
     parts = [ctx.op("stablehlo.reshape", t.operand, out=aval(shape, t.dtype)) for t in terms]
     return ctx.op(
@@ -343,8 +348,7 @@ def _concatenated(ctx, terms, shape):
 
 philox_bits_p = Primitive(
     "philox_bits",
-    family="random",
-    feature="elementwise",
+    traits=RANDOM,
     multiple=True,
     shape=_philox_shape,
     reference=_philox_reference,

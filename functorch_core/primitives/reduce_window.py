@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.lowering import dense_int
+from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.trace import bind
-from .declare import check_dtype, jointly_linear, no_tangent
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .arithmetic import add, div, mul, rem, sub
+from .batching import Axis, move_batch_axis
+from .bitwise import and_, or_
+from .comparison import eq, ne, select
+from .convert import convert
+from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
+from .indexing import take
 from .reductions import accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest
+from .scattering import scatter_axis
+from .slicing import concatenate, pad, pad_p, slice
+from .structure import broadcast_in_dim, constant, full, iota, reshape, transpose, zeros
 
 UNROLLED = 64  # windows of at most so many elements are written out as shifted arrays
 MOST_RESIDUES = 16  # strides of at most so many positions are taken apart by residue
@@ -28,37 +39,40 @@ MOST_RESIDUES = 16  # strides of at most so many positions are taken apart by re
 # ---- the geometry of windows ---------------------------------------------------------------------
 
 
+T = TypeVar("T")
+
+
 class Window(NamedTuple):
     """A window over all dimensions of an array."""
 
-    size: tuple[int, ...]
-    strides: tuple[int, ...]
+    size: Ints
+    strides: Ints
     padding: tuple[tuple[int, int], ...]
-    base_dilation: tuple[int, ...]
-    window_dilation: tuple[int, ...]
+    base_dilation: Ints
+    window_dilation: Ints
 
     @property
-    def reach(self) -> tuple[int, ...]:
+    def reach(self) -> Ints:
         """How many elements a window spans, holes included."""
         return tuple((n - 1) * d + 1 for n, d in zip(self.size, self.window_dilation))
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # a tuple's count() is not asked of windows
         """How many elements are in a window."""
         return math.prod(self.size)
 
-    def padded(self, shape) -> tuple[int, ...]:
+    def padded(self, shape: Ints) -> Ints:
         """The shape after dilating and padding."""
         return tuple(
             max(n - 1, 0) * d + min(n, 1) + low + high
             for n, d, (low, high) in zip(shape, self.base_dilation, self.padding)
         )
 
-    def places(self, shape) -> tuple[int, ...]:
+    def places(self, shape: Ints) -> Ints:
         """How many places the window takes in each dimension of an array of `shape`."""
         return tuple(max(0, (n - r) // s + 1) for n, r, s in zip(self.padded(shape), self.reach, self.strides))
 
-    def offsets(self):
+    def offsets(self) -> Iterator[Ints]:
         """For each element of a window, row by row: where it is in a window at the origin."""
         for at in itertools.product(*map(range, self.size)):
             yield tuple(i * d for i, d in zip(at, self.window_dilation))
@@ -66,7 +80,7 @@ class Window(NamedTuple):
     def with_batch(self, dim: int) -> Window:
         """The window of size 1 along a further dimension at `dim`."""
 
-        def insert(values, new):
+        def insert(values: tuple[T, ...], new: T) -> tuple[T, ...]:
             return (*values[:dim], new, *values[dim:])
 
         return Window(
@@ -83,7 +97,14 @@ class Window(NamedTuple):
         return self._replace(padding=((0, 0),) * n, base_dilation=(1,) * n)
 
 
-def make_window(ndim: int, window, strides, padding, base_dilation, window_dilation) -> Window:
+def make_window(
+    ndim: int,
+    window: Ints,
+    strides: Ints | None,
+    padding: Sequence[Ints] | None,
+    base_dilation: Ints | None,
+    window_dilation: Ints | None,
+) -> Window:
     """A Window of canonical tuples, 1 for what is not given."""
     ones = (1,) * ndim
     return Window(
@@ -95,7 +116,7 @@ def make_window(ndim: int, window, strides, padding, base_dilation, window_dilat
     )
 
 
-def _check_window(name: str, x: Aval, window: Window):
+def _check_window(name: str, x: Aval, window: Window) -> None:
     if any(len(field) != x.ndim for field in window):
         raise ValueError(f"{name} of {x} takes a window over all {x.ndim} dimensions, got {window}")
     positive = (window.size, window.strides, window.base_dilation, window.window_dilation)
@@ -105,22 +126,17 @@ def _check_window(name: str, x: Aval, window: Window):
         raise ValueError(f"{name} of {x}: the negative padding {window.padding} takes away more than there is")
 
 
-def pad_for(x, *, fill, window: Window):
+def pad_for(x: Value, *, fill: np.ndarray | int, window: Window) -> Value:
     """x dilated and padded as the window says, with primitives."""
-    from .slicing import pad
-    from .structure import constant
-
     low, high = zip(*window.padding) if window.padding else ((), ())
-    fill = constant(np.asarray(fill).astype(aval_of(x).dtype))
-    return pad(x, fill, low=low, high=high, interior=[d - 1 for d in window.base_dilation])
+    value = constant(np.asarray(fill).astype(aval_of(x).dtype))
+    return pad(x, value, low=low, high=high, interior=[d - 1 for d in window.base_dilation])
 
 
-def padded_array(x: np.ndarray, fill, window: Window) -> np.ndarray:
+def padded_array(x: np.ndarray, fill: np.ndarray | int, window: Window) -> np.ndarray:
     """A NumPy array dilated and padded as the window says."""
     if window == window.unpadded():
         return x
-    from .slicing import pad_p
-
     low, high = zip(*window.padding)
     interior = tuple(d - 1 for d in window.base_dilation)
     return pad_p.reference(x, np.asarray(fill).astype(x.dtype), low=low, high=high, interior=interior)
@@ -135,6 +151,14 @@ def window_views(x: np.ndarray, window: Window) -> np.ndarray:
         return np.empty(places + window.size, x.dtype)
     return np.lib.stride_tricks.as_strided(x, places + window.size, steps + inner, writeable=False)
 
+
+def _in_windows(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """NumPy reads each element once for each window that it is in."""
+    return max(operands[0].size, results[0].size * params["window"].count)
+
+
+# Per element of a window: 6 ns for max on an idle machine, 15 on a busy one.
+WINDOW = Traits(family="window", numpy=8, work=_in_windows, compile=15_000, expensive=True)
 
 # ---- reduce_window_sum, reduce_window_max, reduce_window_min -------------------------------------
 
@@ -151,11 +175,11 @@ def _window_attributes(window: Window) -> str:
     )
 
 
-def _window_lower(combine, identity):
+def _window_lower(combine: Function, identity: Function) -> Function:
     """XLA's reduce_window, but padded beforehand where that is negative, and a slice where windows
     have one element: of both at once its simplifier makes a wrong shape, and aborts."""
 
-    def rule(ctx, x, *, window):
+    def rule(ctx: LowerContext, x: Operand, *, window: Window) -> Operand:
         a, wide = x.aval, accumulator(x.aval.dtype)
         out = aval(window.places(a.shape), wide)
         fill = identity(wide)
@@ -180,31 +204,50 @@ def _window_lower(combine, identity):
     return rule
 
 
-def _single_elements(x, *, window, fill):
+def _single_elements(x: Value, *, window: Window, fill: int) -> Value:
     return taken(pad_for(x, fill=fill, window=window), (0,) * len(window.size), window.unpadded())
 
 
-def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp, transpose=NOT_LINEAR, lower_on=None):
+def _window_reduction(
+    name: str,
+    fun: Any,
+    combine: Function,
+    identity: Function,
+    *,
+    dtypes: frozenset[np.dtype],
+    what: str,
+    jvp: Function,
+    transpose: Function | Reason = NOT_LINEAR,
+    lower_on: dict[str, Function] | None = None,
+    traits: Traits = WINDOW,
+) -> Wrapper:
     """Declare a reduction over windows; its wrapper."""
 
-    def apply(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
+    def apply(
+        x: Value,
+        *,
+        window: Ints,
+        strides: Ints | None = None,
+        padding: Sequence[Ints] | None = None,
+        base_dilation: Ints | None = None,
+        window_dilation: Ints | None = None,
+    ) -> Value:
         made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
         return bind(primitive, x, window=made)
 
-    def shape(x, *, window):
+    def shape(x: Aval, *, window: Window) -> Aval:
         check_dtype(name, x, dtypes, what)
         _check_window(name, x, window)
         return x.with_shape(window.places(x.shape))
 
-    def reference(x, *, window):
+    def reference(x: np.ndarray, *, window: Window) -> np.ndarray:
         wide = accumulator(x.dtype)
         padded = padded_array(x.astype(wide, copy=False), identity(wide), window)
         return fun(window_views(padded, window), axis=tuple(range(x.ndim, 2 * x.ndim)))
 
     primitive = Primitive(
         name,
-        family="reduction",
-        feature="reduce_window",
+        traits=traits,
         shape=shape,
         reference=reference,
         lower=_window_lower(combine, identity),
@@ -213,17 +256,13 @@ def _window_reduction(name: str, fun, combine, identity, *, dtypes, what, jvp, t
         transpose=transpose,
         batch=_window_batch(lambda x, *, window: bind(primitive, x, window=window)),
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"{name} of {what} arrays; strides, padding and dilations by dimension."
-    return apply
+    return wrapper(primitive, apply, f"{name} of {what} arrays; strides, padding and dilations by dimension.")
 
 
-def _window_batch(apply):
+def _window_batch(apply: Function) -> Function:
     """The batch rule: a window of size 1 along the batch dimension."""
 
-    def rule(axis, args, dims, *, window, **params):
-        from .batching import move_batch_axis
-
+    def rule(axis: Axis, args: Sequence[Value], dims: Dims, *, window: Window, **params: Any) -> Batched:
         to = next(d for d in dims if d is not None)
         args = [move_batch_axis(axis, x, d, to) for x, d in zip(args, dims)]
         return apply(*args, window=window.with_batch(to), **params), to
@@ -231,14 +270,11 @@ def _window_batch(apply):
     return rule
 
 
-def _sum_transpose(ct, x, *, window):
+def _sum_transpose(ct: Value, x: Value, *, window: Window) -> Cotangents:
     """Each cotangent goes to all elements of its window: the sum over windows of the cotangents,
     with what was the strides and the dilation of the array exchanged."""
-    shape, padded = x.aval.shape, window.padded(x.aval.shape)
-    padding = []
-    for n, r, s, m, p, (low, high) in zip(
-        padded, window.reach, window.strides, aval_of(ct).shape, shape, window.padding
-    ):
+    padded, padding = window.padded(x.aval.shape), []
+    for n, r, s, m, (low, high) in zip(padded, window.reach, window.strides, aval_of(ct).shape, window.padding):
         rest = n - (max(m - 1, 0) * s + min(m, 1) + r - 1)  # elements that no window reaches
         padding.append((r - 1 - low, r - 1 + rest - high))
     return (
@@ -253,14 +289,14 @@ def _sum_transpose(ct, x, *, window):
     )
 
 
-def _sum_jvp(primals, tangents, *, window):
+def _sum_jvp(primals: Sequence[Value], tangents: Tangents, *, window: Window) -> Jvp:
     return jointly_linear(lambda x: bind(reduce_window_sum.primitive, x, window=window))(primals, tangents)
 
 
 _sum_lower = _window_lower(combine_by("stablehlo.add"), lambda dtype: 0)
 
 
-def _sum_cpu(ctx, x, *, window):
+def _sum_cpu(ctx: LowerContext, x: Operand, *, window: Window) -> Operand:
     """A dilated array (the gradient of strided windows) by residues: 2 ms for 13, see below."""
     ones = (1,) * x.aval.ndim
     simple = window.strides == ones == window.window_dilation
@@ -269,7 +305,7 @@ def _sum_cpu(ctx, x, *, window):
     return _sum_lower(ctx, x, window=window)
 
 
-def _sum_by_residues(x, *, window):
+def _sum_by_residues(x: Value, *, window: Window) -> Value:
     """Sums over an array with holes: for each residue of the position modulo the dilation, a sum
     over the elements that are there, without holes; then interleaved.
 
@@ -278,7 +314,7 @@ def _sum_by_residues(x, *, window):
     a, holes = aval_of(x), window.base_dilation
     shape = window.places(a.shape)
     grid = tuple(-(-n // s) for n, s in zip(shape, holes))
-    parts = {}
+    parts: dict[Ints, Value] = {}
     for residue in itertools.product(*map(range, holes)):
         dims = [_residue_window(*each) for each in zip(residue, window.size, holes, window.padding, grid, a.shape)]
         if all(dims):
@@ -287,7 +323,7 @@ def _sum_by_residues(x, *, window):
     return interleaved(parts, shape, grid, holes, a.dtype)
 
 
-def _residue_window(residue, size, hole, padding, places, n):
+def _residue_window(residue: int, size: int, hole: int, padding: Ints, places: int, n: int) -> tuple[int, Ints] | None:
     """Window size and padding, in one dimension, of what a residue sees of the elements."""
     first = (padding[0] - residue) % hole  # the first offset in a window where an element is
     if first >= size:
@@ -305,15 +341,16 @@ reduce_window_sum = _window_reduction(
     dtypes=dt.NUMERIC,
     what="numeric",
     jvp=_sum_jvp,
+    traits=WINDOW.but(conjugates=True),
     transpose=_sum_transpose,
     lower_on={"cpu": _sum_cpu},
 )
 
 
-def _extreme_jvp(name: str):
+def _extreme_jvp(name: str) -> Function:
     """The tangent is that of the first element of each window that is its extreme."""
 
-    def rule(primals, tangents, *, window):
+    def rule(primals: Sequence[Value], tangents: Tangents, *, window: Window) -> Jvp:
         x, t = primals[0], tangents[0]
         value, index, _, _ = _EXTREMES[name]
         places = bind(index, x, window=window)
@@ -348,20 +385,36 @@ reduce_window_min = _window_reduction(
 # not even beside elements that equal it; a window of nothing but padding has place 0.
 
 
-def reduce_window_argmax(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
+def reduce_window_argmax(
+    x: Value,
+    *,
+    window: Ints,
+    strides: Ints | None = None,
+    padding: tuple[Ints, ...] | None = None,
+    base_dilation: Ints | None = None,
+    window_dilation: Ints | None = None,
+) -> Value:
     """The int32 number in each window of its greatest element, the first one; NaN is greatest."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmax_p, x, window=made)
 
 
-def reduce_window_argmin(x, *, window, strides=None, padding=None, base_dilation=None, window_dilation=None):
+def reduce_window_argmin(
+    x: Value,
+    *,
+    window: Ints,
+    strides: Ints | None = None,
+    padding: tuple[Ints, ...] | None = None,
+    base_dilation: Ints | None = None,
+    window_dilation: Ints | None = None,
+) -> Value:
     """The int32 number in each window of its least element, the first one; NaN is least."""
     made = make_window(aval_of(x).ndim, window, strides, padding, base_dilation, window_dilation)
     return bind(reduce_window_argmin_p, x, window=made)
 
 
-def _place_shape(name: str):
-    def rule(x, *, window):
+def _place_shape(name: str) -> Function:
+    def rule(x: Aval, *, window: Window) -> Aval:
         check_dtype(name, x, dt.ORDERED, "real or bool")
         _check_window(name, x, window)
         return aval(window.places(x.shape), dt.int32)
@@ -369,8 +422,8 @@ def _place_shape(name: str):
     return rule
 
 
-def _place_reference(fun, identity):
-    def rule(x, *, window):
+def _place_reference(fun: Any, identity: Function) -> Function:
+    def rule(x: np.ndarray, *, window: Window) -> np.ndarray:
         x = x.astype(accumulator(x.dtype), copy=False)
         views = window_views(padded_array(x, identity(x.dtype), window), window)
         real = window_views(padded_array(np.ones(x.shape, bool), False, window), window)
@@ -383,10 +436,10 @@ def _place_reference(fun, identity):
     return rule
 
 
-def _lower_place(extreme: str):
+def _lower_place(extreme: str) -> Function:
     """A short program for small windows, a reduction of pairs for large ones."""
 
-    def rule(ctx, x, *, window):
+    def rule(ctx: LowerContext, x: Operand, *, window: Window) -> Operand:
         if x.aval.size == 0 or 0 in window.places(x.aval.shape):
             return ctx.full(aval(window.places(x.aval.shape), dt.int32), 0)
         if window.count <= UNROLLED:
@@ -397,12 +450,8 @@ def _lower_place(extreme: str):
     return rule
 
 
-def _place_by_shifts(x, *, window, extreme):
+def _place_by_shifts(x: Value, *, window: Window, extreme: str) -> Value:
     """The first offset whose element equals the extreme, a comparison for each offset."""
-    from .bitwise import or_
-    from .comparison import eq, ne, select
-    from .structure import full
-
     a, (value, _, identity, _) = aval_of(x), _EXTREMES[extreme]
     best = bind(value.primitive, x, window=window)
     padded, inner = pad_for(x, fill=identity(a.dtype), window=window), window.unpadded()
@@ -412,26 +461,21 @@ def _place_by_shifts(x, *, window, extreme):
         hit = eq(element, best)
         if a.dtype in dt.FLOATING:
             hit = or_(hit, ne(element, element))
-        hit = _and_inside(hit, at, a.shape, window)
-        if hit is not None:
-            index = select(hit, full(aval_of(best).shape, number, dt.int32), index)
+        inside = _and_inside(hit, at, a.shape, window)
+        if inside is not None:
+            index = select(inside, full(aval_of(best).shape, number, dt.int32), index)
     return index
 
 
-def taken(x, at, window: Window):
+def taken(x: Value, at: Ints, window: Window) -> Value:
     """The element at one offset of each window of a padded array."""
-    from .slicing import slice
-
     shape = aval_of(x).shape
     limits = [i + (m - 1) * s + 1 for i, m, s in zip(at, window.places(shape), window.strides)]
     return slice(x, start=at, limit=limits, strides=window.strides)
 
 
-def _and_inside(hit, at, shape, window: Window):
+def _and_inside(hit: Value, at: Ints, shape: Ints, window: Window) -> Value | None:
     """`hit` where the windows' elements at this offset are no padding; None if all of them are."""
-    from .bitwise import and_
-    from .structure import broadcast_in_dim, constant
-
     places = window.places(shape)
     for d, (n, (low, _), hole) in enumerate(zip(shape, window.padding, window.base_dilation)):
         position = np.arange(places[d]) * window.strides[d] + at[d] - low
@@ -443,7 +487,7 @@ def _and_inside(hit, at, shape, window: Window):
     return hit
 
 
-def _place_by_pairs(ctx, x, window: Window, extreme: str):
+def _place_by_pairs(ctx: LowerContext, x: Operand, window: Window, extreme: str) -> Operand:
     """The flat index of each window's extreme in x, the number of its elements for padding."""
     _, _, identity, direction = _EXTREMES[extreme]
     a = x.aval
@@ -458,11 +502,11 @@ def _place_by_pairs(ctx, x, window: Window, extreme: str):
     )[1]
 
 
-def _choose_pair(direction: str):
+def _choose_pair(direction: str) -> Function:
     """Of two (value, index): the extreme value, NaN before any, the smaller index if equal."""
 
-    def body(ctx, a, i, b, j):
-        def logic(op, p, q):
+    def body(ctx: LowerContext, a: Operand, i: Operand, b: Operand, j: Operand) -> list[Operand]:
+        def logic(op: str, p: Operand, q: Operand) -> Operand:
             return ctx.op(f"stablehlo.{op}", p, q, out=p.aval)
 
         a_nan, b_nan = (compare_operands(ctx, "NE", v, v) for v in (a, b))
@@ -479,13 +523,8 @@ def _choose_pair(direction: str):
     return body
 
 
-def _number_of(flat, *, window, shape):
+def _number_of(flat: Value, *, window: Window, shape: Ints) -> Value:
     """The number within its window of the element with each flat index."""
-    from .arithmetic import add, div, mul, rem, sub
-    from .comparison import eq, select
-    from .convert import convert
-    from .structure import iota, zeros
-
     a = aval_of(flat)
     number, pitch, step = zeros(a), 1, 1
     for d in reversed(range(a.ndim)):
@@ -499,11 +538,10 @@ def _number_of(flat, *, window, shape):
     return convert(number, dtype=dt.int32)
 
 
-def _place_primitive(extreme: str, fun, apply):
+def _place_primitive(extreme: str, fun: Any, apply: Function) -> Primitive:
     return Primitive(
         f"reduce_window_arg{extreme}",
-        family="reduction",
-        feature="reduce_window",
+        traits=WINDOW.but(numpy=12, compile=80_000),
         shape=_place_shape(f"reduce_window_arg{extreme}"),
         reference=_place_reference(fun, lowest if extreme == "max" else highest),
         lower=_lower_place(extreme),
@@ -513,10 +551,10 @@ def _place_primitive(extreme: str, fun, apply):
     )
 
 
-reduce_window_argmax_p = _place_primitive(
+reduce_window_argmax_p: Primitive = _place_primitive(
     "max", np.max, lambda x, *, window: bind(reduce_window_argmax_p, x, window=window)
 )
-reduce_window_argmin_p = _place_primitive(
+reduce_window_argmin_p: Primitive = _place_primitive(
     "min", np.min, lambda x, *, window: bind(reduce_window_argmin_p, x, window=window)
 )
 
@@ -530,22 +568,22 @@ _EXTREMES = {
 # what comes to each element from the windows whose place it is. Both are linear in the array.
 
 
-def window_gather(x, places, *, window: Window):
+def window_gather(x: Value, places: Value, *, window: Window) -> Value:
     """x's element at `places` (numbers within each window; int32) of every window."""
     return bind(window_gather_p, x, places, window=window)
 
 
-def window_scatter(ct, places, *, shape, window: Window):
+def window_scatter(ct: Value, places: Value, *, shape: Ints, window: Window) -> Value:
     """An array of `shape` with each window's element of `ct` added at its place."""
     return bind(window_scatter_p, ct, places, shape=tuple(shape), window=window)
 
 
-def _gather_shape(x, places, *, window):
+def _gather_shape(x: Aval, places: Aval, *, window: Window) -> Aval:
     _check_places("window_gather", x.shape, places, window)
     return x.with_shape(places.shape)
 
 
-def _check_places(name: str, shape, places: Aval, window: Window):
+def _check_places(name: str, shape: Ints, places: Aval, window: Window) -> None:
     if window != window.unpadded():
         raise ValueError(f"{name} takes an array that is padded already, got {window}")
     if places.shape != window.places(shape) or places.dtype != dt.int32:
@@ -555,7 +593,7 @@ def _check_places(name: str, shape, places: Aval, window: Window):
         )
 
 
-def _flat_places(places: np.ndarray, shape, window: Window) -> np.ndarray:
+def _flat_places(places: np.ndarray, shape: Ints, window: Window) -> np.ndarray:
     """The flat index in an array of `shape` of the place in each window."""
     offsets = np.array(list(window.offsets()), np.int64).reshape(window.count, len(shape))
     pitch = np.array([math.prod(shape[d + 1 :]) for d in range(len(shape))], np.int64)
@@ -566,46 +604,39 @@ def _flat_places(places: np.ndarray, shape, window: Window) -> np.ndarray:
     return starts + (offsets @ pitch)[places]
 
 
-def _gather_reference(x, places, *, window):
+def _gather_reference(x: np.ndarray, places: np.ndarray, *, window: Window) -> np.ndarray:
     return np.ravel(x)[_flat_places(places, x.shape, window)].reshape(places.shape)
 
 
-def _scatter_reference(ct, places, *, shape, window):
+def _scatter_reference(ct: np.ndarray, places: np.ndarray, *, shape: Ints, window: Window) -> np.ndarray:
     out = np.zeros(math.prod(shape), accumulator(ct.dtype))
     np.add.at(out, _flat_places(places, shape, window).ravel(), ct.ravel().astype(out.dtype))
     return out.reshape(shape)
 
 
-def _gather_lower(ctx, x, places, *, window):
+def _gather_lower(ctx: LowerContext, x: Operand, places: Operand, *, window: Window) -> Operand:
     if places.aval.size == 0:
         return ctx.full(x.aval.with_shape(places.aval.shape), 0)
     by = _gather_by_shifts if window.count <= UNROLLED else _gather_by_index
     return ctx.call(by, x, places, window=window)[0]
 
 
-def _scatter_lower(ctx, ct, places, *, shape, window):
+def _scatter_lower(ctx: LowerContext, ct: Operand, places: Operand, *, shape: Ints, window: Window) -> Operand:
     if places.aval.size == 0:
         return ctx.full(ct.aval.with_shape(shape), 0)
     by = _scatter_by_shifts if window.count <= UNROLLED else _scatter_by_index
     return ctx.call(by, ct, places, shape=shape, window=window)[0]
 
 
-def _gather_by_shifts(x, places, *, window):
-    from .comparison import eq, select
-    from .structure import zeros
-
+def _gather_by_shifts(x: Value, places: Value, *, window: Window) -> Value:
     out = zeros(aval_of(x).with_shape(aval_of(places).shape))
     for number, at in enumerate(window.offsets()):
         out = select(eq(places, number), taken(x, at, window), out)
     return out
 
 
-def _index_by_iota(places, shape, window: Window):
+def _index_by_iota(places: Value, shape: Ints, window: Window) -> Value:
     """_flat_places, with primitives."""
-    from .arithmetic import add, div, mul, rem
-    from .convert import convert
-    from .structure import iota, zeros
-
     a = aval_of(places).with_dtype(dt.int64)
     places, flat, pitch = convert(places, dtype=dt.int64), zeros(a), 1
     for d in reversed(range(a.ndim)):
@@ -616,39 +647,27 @@ def _index_by_iota(places, shape, window: Window):
     return flat
 
 
-def _gather_by_index(x, places, *, window):
-    from .indexing import take
-    from .structure import reshape
-
+def _gather_by_index(x: Value, places: Value, *, window: Window) -> Value:
     a = aval_of(x)
     return take(reshape(x, shape=(a.size,)), _index_by_iota(places, a.shape, window), axis=0)
 
 
-def _scatter_by_index(ct, places, *, shape, window):
-    from .convert import convert
-    from .scattering import scatter_axis
-    from .structure import reshape, zeros
-
+def _scatter_by_index(ct: Value, places: Value, *, shape: Ints, window: Window) -> Value:
     a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
     index = _index_by_iota(places, shape, window)
     out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, convert(ct, dtype=wide), axis=0, combine="add")
     return convert(reshape(out, shape=shape), dtype=a.dtype)
 
 
-def _scatter_by_shifts(ct, places, *, shape, window):
+def _scatter_by_shifts(ct: Value, places: Value, *, shape: Ints, window: Window) -> Value:
     """A sum of shifted arrays for each residue of positions modulo the strides, then interleaved.
 
     With holes of zeros between the cotangents instead, every shift is as large as the result and
     full of index arithmetic: 40 ms for 3 (32 x 64 x 32 x 32, window 3, stride 2).
     """
-    from .arithmetic import add
-    from .comparison import eq, select
-    from .convert import convert
-    from .structure import zeros
-
     a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
     grid = tuple(-(-n // s) for n, s in zip(shape, window.strides))
-    parts = {}
+    parts: dict[Ints, Value] = {}
     for number, at in enumerate(window.offsets()):
         mine = convert(select(eq(places, number), ct, zeros(a)), dtype=wide)
         shift = [i // s for i, s in zip(at, window.strides)]
@@ -658,21 +677,15 @@ def _scatter_by_shifts(ct, places, *, shape, window):
     return convert(interleaved(parts, shape, grid, window.strides, wide), dtype=a.dtype)
 
 
-def _placed(x, start, shape):
+def _placed(x: Value, start: list[int], shape: Ints) -> Value:
     """x at `start` within zeros of `shape`; what sticks out is cut off."""
-    from .slicing import pad
-    from .structure import constant
-
     a = aval_of(x)
     high = [n - i - m for n, i, m in zip(shape, start, a.shape)]
     return pad(x, constant(np.zeros((), a.dtype)), low=start, high=high)
 
 
-def interleaved(parts, shape, grid, strides, dtype):
+def interleaved(parts: dict[Ints, Value], shape: Ints, grid: Ints, strides: Ints, dtype: np.dtype) -> Value:
     """The array of `shape` whose positions with each residue modulo the strides are a part."""
-    from .slicing import concatenate, slice
-    from .structure import reshape, transpose, zeros
-
     residues = list(itertools.product(*map(range, strides)))
     if not parts:
         return zeros(aval(shape, dtype))
@@ -685,33 +698,32 @@ def interleaved(parts, shape, grid, strides, dtype):
     return slice(whole, start=(0,) * n, limit=shape)
 
 
-def _scatter_shape(ct, places, *, shape, window):
+def _scatter_shape(ct: Aval, places: Aval, *, shape: Ints, window: Window) -> Aval:
     _check_places("window_scatter", shape, places, window)
     if ct.shape != places.shape:
         raise TypeError(f"window_scatter takes one element for each place, got {ct} and {places}")
     return ct.with_shape(shape)
 
 
-def _scatter_batch(axis, args, dims, *, shape, window):
-    from .batching import move_batch_axis
-
+def _scatter_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, shape: Ints, window: Window) -> Batched:
     to = next(d for d in dims if d is not None)
     ct, places = (move_batch_axis(axis, x, d, to) for x, d in zip(args, dims))
     return window_scatter(ct, places, shape=(*shape[:to], axis.size, *shape[to:]), window=window.with_batch(to)), to
 
 
-def _gather_transpose(ct, x, places, *, window):
+def _gather_transpose(ct: Value, x: Value, places: Value, *, window: Window) -> Cotangents:
     return window_scatter(ct, places, shape=x.aval.shape, window=window), None
 
 
-def _scatter_transpose(ct, x, places, *, shape, window):
+def _scatter_transpose(ct: Value, x: Value, places: Value, *, shape: Ints, window: Window) -> Cotangents:
     return window_gather(ct, places, window=window), None
 
 
+# NumPy takes 15 ns for each place, and what it makes is filled with zeros first.
+PLACES = WINDOW.but(numpy=1, work=lambda operands, results, params: results[0].size + 10 * operands[1].size)
 window_gather_p = Primitive(
     "window_gather",
-    family="reduction",
-    feature="reduce_window",
+    traits=PLACES,
     shape=_gather_shape,
     reference=_gather_reference,
     lower=_gather_lower,
@@ -721,8 +733,7 @@ window_gather_p = Primitive(
 )
 window_scatter_p = Primitive(
     "window_scatter",
-    family="reduction",
-    feature="reduce_window",
+    traits=PLACES,
     shape=_scatter_shape,
     reference=_scatter_reference,
     lower=_scatter_lower,

@@ -5,16 +5,27 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.reference import specialised
 from ..core.trace import bind
-from .declare import check_dtype, jointly_linear, no_tangent
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .arithmetic import div, mul
+from .batching import Axis
+from .comparison import eq, select
+from .convert import convert
+from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
+from .structure import broadcast_in_dim, full, reshape, transpose, zeros
+
+REDUCTION = Traits(family="reduction", compile=8_000, expensive=True)
 
 # ---- what reductions share -----------------------------------------------------------------------
 
@@ -24,18 +35,18 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return dt.wide(dtype)
 
 
-def lowest(dtype: np.dtype):
+def lowest(dtype: np.dtype) -> Any:
     """The identity of max: -inf, or the least number of a dtype without infinities."""
     return _extreme(dtype, -1)
 
 
-def highest(dtype: np.dtype):
+def highest(dtype: np.dtype) -> Any:
     """The identity of min: inf, or the greatest number of a dtype without infinities."""
     return _extreme(dtype, 1)
 
 
 @functools.cache
-def _extreme(dtype: np.dtype, sign: int):
+def _extreme(dtype: np.dtype, sign: int) -> Any:
     if dtype == dt.bool_:
         return np.bool_(sign > 0)
     if dtype in dt.INTEGER:
@@ -46,22 +57,22 @@ def _extreme(dtype: np.dtype, sign: int):
     return dt.finfo(dtype).max if sign > 0 else dt.finfo(dtype).min
 
 
-def reduced_shape(name: str, x: Aval, axes) -> tuple[int, ...]:
+def reduced_shape(name: str, x: Aval, axes: Ints) -> Ints:
     """The shape without `axes`; ValueError if they are out of range or repeated."""
     if len(set(axes)) != len(axes) or any(not 0 <= d < x.ndim for d in axes):
         raise ValueError(f"{name}: axes {axes} do not fit {x}: distinct, 0 to {x.ndim - 1}")
     return tuple(n for d, n in enumerate(x.shape) if d not in axes)
 
 
-def kept_axes(ndim: int, axes) -> tuple[int, ...]:
+def kept_axes(ndim: int, axes: Ints) -> Ints:
     """The axes that a reduction over `axes` leaves."""
     return tuple(d for d in range(ndim) if d not in axes)
 
 
-def reduction_batch(apply):
+def reduction_batch(apply: Function) -> Function:
     """The batch rule of a reduction over `axes`: they shift past the batch dimension."""
 
-    def rule(axis, args, dims, *, axes, **params):
+    def rule(axis: Axis, args: Sequence[Value], dims: Dims, *, axes: Ints, **params: Any) -> Batched:
         (d,) = dims
         shifted = tuple(a + (a >= d) for a in axes)
         return apply(args[0], axes=shifted, **params), d - sum(a < d for a in shifted)
@@ -69,14 +80,14 @@ def reduction_batch(apply):
     return rule
 
 
-def convert_operand(ctx, x, dtype: np.dtype):
+def convert_operand(ctx: LowerContext, x: Operand, dtype: np.dtype) -> Operand:
     """In a lowering: the operand in another dtype."""
     if x.aval.dtype == dtype:
         return x
     return ctx.op("stablehlo.convert", x, out=x.aval.with_dtype(dtype))
 
 
-def reduce_operand(ctx, x, axes, combine, identity):
+def reduce_operand(ctx: LowerContext, x: Operand, axes: Ints, combine: Function, identity: np.ndarray | int) -> Operand:
     """In a lowering: stablehlo.reduce by combine(ctx, a, b); wide accumulation is the caller's."""
     init = ctx.full(aval((), x.aval.dtype), identity)
     out = aval(tuple(n for d, n in enumerate(x.aval.shape) if d not in axes), x.aval.dtype)
@@ -90,16 +101,16 @@ def reduce_operand(ctx, x, axes, combine, identity):
     )
 
 
-def combine_by(hlo: str):
+def combine_by(hlo: str) -> Function:
     """The body of a reduction by one StableHLO operation."""
 
-    def body(ctx, a, b):
+    def body(ctx: LowerContext, a: Operand, b: Operand) -> Operand:
         return ctx.op(hlo, a, b, out=a.aval)
 
     return body
 
 
-def compare_operands(ctx, direction: str, a, b):
+def compare_operands(ctx: LowerContext, direction: str, a: Operand, b: Operand) -> Operand:
     """In a lowering: a bool array of a comparison, 'LT', 'EQ', ..."""
     return ctx.op(
         "stablehlo.compare",
@@ -112,22 +123,23 @@ def compare_operands(ctx, direction: str, a, b):
 
 def _reduction(
     name: str,
-    reference,
-    lower,
+    reference: Function,
+    lower: Function,
     *,
-    dtypes,
+    dtypes: frozenset[np.dtype],
     what: str,
-    jvp=None,
-    transpose=NOT_LINEAR,
+    jvp: Function | None = None,
+    transpose: Function | Reason = NOT_LINEAR,
     nonempty: bool = False,
-    lower_on=None,
-):
+    lower_on: dict[str, Function] | None = None,
+    traits: Traits = REDUCTION,
+) -> Wrapper:
     """Declare a reduction over `axes` that keeps the dtype; its wrapper."""
 
-    def apply(x, *, axes):
+    def apply(x: Value, *, axes: Ints) -> Value:
         return bind(primitive, x, axes=tuple(axes)) if len(axes) else x
 
-    def shape(x, *, axes):
+    def shape(x: Aval, *, axes: Ints) -> Aval:
         check_dtype(name, x, dtypes, what)
         if nonempty and any(x.shape[d] == 0 for d in axes if d < x.ndim):
             raise ValueError(
@@ -138,8 +150,7 @@ def _reduction(
 
     primitive = Primitive(
         name,
-        family="reduction",
-        feature="reduce",
+        traits=traits,
         shape=shape,
         reference=reference,
         lower=lower,
@@ -148,12 +159,10 @@ def _reduction(
         batch=reduction_batch(apply),
         lower_on=lower_on,
     )
-    apply.__name__, apply.primitive = name, primitive
-    apply.__doc__ = f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear."
-    return apply
+    return wrapper(primitive, apply, f"{name} of {what} arrays over `axes` (distinct, sorted), which disappear.")
 
 
-def _at_once(x: Aval, axes):
+def _at_once(x: Aval, axes: Ints) -> Ints | None:
     """NumPy's axis: None, which is faster, for all."""
     return None if len(axes) == x.ndim else tuple(axes)
 
@@ -161,7 +170,7 @@ def _at_once(x: Aval, axes):
 LONG = 256  # a float32 sum of rows one after the other is off by 1e-6 from about 4,000 on
 
 
-def _sum_dtype(x: Aval, axes) -> np.dtype:
+def _sum_dtype(x: Aval | np.ndarray, axes: Ints) -> np.dtype:
     """The dtype NumPy is to accumulate in. It adds pairwise along the last axis only; along others
     one after the other, which takes float64 if there are many (1.5 to 1.8 of the time)."""
     wide = accumulator(x.dtype)
@@ -169,23 +178,23 @@ def _sum_dtype(x: Aval, axes) -> np.dtype:
     return dt.float64 if wide == dt.float32 and one_by_one else wide
 
 
-def _wide_reference(fun: np.ufunc):
-    def at(x, *, axes):
+def _wide_reference(fun: np.ufunc) -> Function:
+    def at(x: Aval, *, axes: Ints) -> Function | None:
         wide = _sum_dtype(x, axes)
         if wide != x.dtype:
             return None
         return functools.partial(fun.reduce, axis=_at_once(x, axes), dtype=wide)
 
     @specialised(at)
-    def rule(x, *, axes):
+    def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = x.astype(accumulator(x.dtype), copy=False)
         return fun.reduce(wide, axis=axes, dtype=_sum_dtype(x, axes))
 
     return rule
 
 
-def _wide_lower(hlo: str, identity: int):
-    def rule(ctx, x, *, axes):
+def _wide_lower(hlo: str, identity: int) -> Function:
+    def rule(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
         wide = convert_operand(ctx, x, accumulator(x.aval.dtype))
         out = reduce_operand(ctx, wide, axes, combine_by(hlo), identity)
         return convert_operand(ctx, out, x.aval.dtype)
@@ -197,19 +206,18 @@ def _wide_lower(hlo: str, identity: int):
 # float16 and bfloat16 are summed in float32.
 
 
-def _reduce_sum_transpose(ct, x, *, axes):
-    from .structure import broadcast_in_dim
-
+def _reduce_sum_transpose(ct: Value, x: Value, *, axes: Ints) -> Cotangents:
     shape = x.aval.shape
     return (broadcast_in_dim(ct, shape=shape, dims=kept_axes(len(shape), axes)),)
 
 
-reduce_sum = _reduction(
+reduce_sum: Wrapper = _reduction(
     "reduce_sum",
     _wide_reference(np.add),
     _wide_lower("stablehlo.add", 0),
     dtypes=dt.NUMERIC,
     what="numeric",
+    traits=REDUCTION.but(conjugates=True),
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
     transpose=_reduce_sum_transpose,
 )
@@ -220,10 +228,8 @@ reduce_sum_p = reduce_sum.primitive
 # at zeros, so it is the product of those before times the product of those after.
 
 
-def _flatten_reduced(x, axes):
+def _flatten_reduced(x: Value, axes: Ints) -> Value:
     """x with the reduced axes last and as one."""
-    from .structure import reshape, transpose
-
     a = aval_of(x)
     kept = kept_axes(a.ndim, axes)
     moved = transpose(x, permutation=(*kept, *axes))
@@ -231,8 +237,7 @@ def _flatten_reduced(x, axes):
     return reshape(moved, shape=(*(a.shape[d] for d in kept), size))
 
 
-def _reduce_prod_jvp(primals, tangents, *, axes):
-    from .arithmetic import mul
+def _reduce_prod_jvp(primals: Sequence[Value], tangents: Tangents, *, axes: Ints) -> Jvp:
     from .cumulative import exclusive_cumprod
 
     flat, t = _flatten_reduced(primals[0], axes), _flatten_reduced(tangents[0], axes)
@@ -256,10 +261,10 @@ reduce_prod = _reduction(
 # 4096 x 1024 takes 5.9 ms for 4.5, because it is no longer one library fusion.
 
 
-def choose_keeping_nan(direction: str):
+def choose_keeping_nan(direction: str) -> Function:
     """The body of a reduction that takes a where it compares so with b, or is NaN."""
 
-    def body(ctx, a, b):
+    def body(ctx: LowerContext, a: Operand, b: Operand) -> Operand:
         wins, nan = compare_operands(ctx, direction, a, b), compare_operands(ctx, "NE", a, a)
         wins = ctx.op("stablehlo.or", wins, nan, out=wins.aval)
         return ctx.op("stablehlo.select", wins, a, b, out=a.aval)
@@ -267,8 +272,8 @@ def choose_keeping_nan(direction: str):
     return body
 
 
-def _extreme_lower(hlo: str, direction: str, identity, platform: str):
-    def rule(ctx, x, *, axes):
+def _extreme_lower(hlo: str, direction: str, identity: Function, platform: str) -> Function:
+    def rule(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
         dtype = x.aval.dtype
         explicit = platform == "cpu" and dtype in dt.FLOATING
         body = choose_keeping_nan(direction) if explicit else combine_by(hlo)
@@ -277,16 +282,16 @@ def _extreme_lower(hlo: str, direction: str, identity, platform: str):
     return rule
 
 
-def _narrow_reference(fun: np.ufunc):
+def _narrow_reference(fun: np.ufunc) -> Function:
     """A choice among elements: NumPy's, by way of float32 for dtypes that are not NumPy's own."""
 
-    def at(x, *, axes):
+    def at(x: Aval, *, axes: Ints) -> Function | None:
         if x.dtype.kind == "V":
             return None
         return functools.partial(fun.reduce, axis=_at_once(x, axes))
 
     @specialised(at)
-    def rule(x, *, axes):
+    def rule(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         if x.dtype.kind != "V":
             return fun.reduce(x, axis=axes)
         return fun.reduce(x.astype(np.float32), axis=axes).astype(x.dtype)
@@ -294,13 +299,8 @@ def _narrow_reference(fun: np.ufunc):
     return rule
 
 
-def _extreme_jvp(primals, tangents, *, axes, apply):
+def _extreme_jvp(primals: Sequence[Value], tangents: Tangents, *, axes: Ints, apply: Function) -> Jvp:
     """The tangent is shared equally among the elements that equal the result."""
-    from .arithmetic import div, mul
-    from .comparison import eq, select
-    from .convert import convert
-    from .structure import broadcast_in_dim, full, zeros
-
     x, t = primals[0], tangents[0]
     a, out = aval_of(x), apply(x, axes=axes)
     ties = eq(x, broadcast_in_dim(out, shape=a.shape, dims=kept_axes(a.ndim, axes)))
@@ -310,14 +310,15 @@ def _extreme_jvp(primals, tangents, *, axes, apply):
     return out, mul(reduce_sum(select(ties, t, zeros(a)), axes=axes), share)
 
 
-def _extreme_reduction(name: str, fun, hlo: str, direction: str, identity):
-    apply = _reduction(
+def _extreme_reduction(name: str, fun: np.ufunc, hlo: str, direction: str, identity: Function) -> Wrapper:
+    apply: Wrapper = _reduction(
         name,
         _narrow_reference(fun),
         _extreme_lower(hlo, direction, identity, ""),
         dtypes=dt.ORDERED,
         what="real or bool",
         nonempty=True,
+        traits=REDUCTION.but(moves=slice(0, 1)),
         jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes, apply=apply),
         lower_on={"cpu": _extreme_lower(hlo, direction, identity, "cpu")},
     )
@@ -331,15 +332,15 @@ reduce_min = _extreme_reduction("reduce_min", np.minimum, "stablehlo.minimum", "
 # Of bools, and bit by bit of integers.
 
 
-def _bitwise(name: str, fun, hlo: str, identity: int):
-    def start_of(x):
+def _bitwise(name: str, fun: np.ufunc, hlo: str, identity: int) -> Wrapper:
+    def start_of(x: Aval) -> np.ndarray:
         return np.asarray(identity).astype(x.dtype)[()]
 
     @specialised(lambda x, *, axes: functools.partial(fun.reduce, axis=_at_once(x, axes), initial=start_of(x)))
-    def reference(x, *, axes):
+    def reference(x: Any, *, axes: Ints) -> Any:
         return fun.reduce(x, axis=axes, initial=start_of(x))
 
-    def lower(ctx, x, *, axes):
+    def lower(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
         start = np.asarray(identity).astype(x.aval.dtype)
         return reduce_operand(ctx, x, axes, combine_by(hlo), start)
 
@@ -356,18 +357,18 @@ reduce_xor = _bitwise("reduce_xor", np.bitwise_xor, "stablehlo.xor", 0)
 # 4.6 ms for 0.95 over 1000 x 1000.
 
 
-def argmax(x, *, axis, index_dtype=dt.int64):
+def argmax(x: Value, *, axis: int, index_dtype: type[Any] | np.dtype = dt.int64) -> Value:
     """The first index of the greatest element along `axis`, which disappears; NaN is greatest."""
     return bind(argmax_p, x, axis=axis, index_dtype=np.dtype(index_dtype))
 
 
-def argmin(x, *, axis, index_dtype=dt.int64):
+def argmin(x: Value, *, axis: int, index_dtype: type[Any] | np.dtype = dt.int64) -> Value:
     """The first index of the least element along `axis`, which disappears; NaN is least."""
     return bind(argmin_p, x, axis=axis, index_dtype=np.dtype(index_dtype))
 
 
-def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
-    def shape(x, *, axis, index_dtype):
+def _index_rules(name: str, direction: str, fun: Any, hlo: str, identity: Function, apply: Function) -> dict[str, Any]:
+    def shape(x: Aval, *, axis: int, index_dtype: np.dtype) -> Aval:
         check_dtype(name, x, dt.ORDERED, "real or bool")
         if index_dtype not in dt.INTEGER:
             raise TypeError(f"{name} gives indices of an integer dtype, not {index_dtype}")
@@ -376,16 +377,16 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
             raise ValueError(f"{name} of {x} along axis {axis}, which has no elements; give it at least one")
         return aval(out, index_dtype)
 
-    def at(x, *, axis, index_dtype):
+    def at(x: Aval, *, axis: int, index_dtype: np.dtype) -> Function | None:
         if x.dtype.kind == "V" or index_dtype != dt.int64:
             return None
         return operator.methodcaller(name, axis)
 
     @specialised(at)
-    def reference(x, *, axis, index_dtype):
+    def reference(x: np.ndarray, *, axis: int, index_dtype: np.dtype) -> np.ndarray:
         return fun(x.astype(np.float32) if x.dtype.kind == "V" else x, axis=axis)
 
-    def lower(ctx, x, *, axis, index_dtype):
+    def lower(ctx: LowerContext, x: Operand, *, axis: int, index_dtype: np.dtype) -> Operand:
         a = x.aval
         # int8 counts to 127: indices are counted in a dtype that holds them all
         counted = dt.int32 if a.shape[axis] < 2**31 else dt.int64
@@ -406,7 +407,9 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
         first = reduce_operand(ctx, places, (axis,), combine_by("stablehlo.minimum"), a.shape[axis])
         return convert_operand(ctx, first, index_dtype)
 
-    def batch(axis_, args, dims, *, axis, index_dtype):
+    def batch(
+        axis_: Axis, args: list[Value], dims: list[int], *, axis: int, index_dtype: np.dtype
+    ) -> tuple[Value, int]:
         (d,) = dims
         moved = axis + (axis >= d)
         return apply(args[0], axis=moved, index_dtype=index_dtype), d - (moved < d)
@@ -422,14 +425,8 @@ def _index_rules(name: str, direction: str, fun, hlo: str, identity, apply):
 
 
 argmax_p = Primitive(
-    "argmax",
-    family="reduction",
-    feature="reduce",
-    **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax),
+    "argmax", traits=REDUCTION, **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax)
 )
 argmin_p = Primitive(
-    "argmin",
-    family="reduction",
-    feature="reduce",
-    **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin),
+    "argmin", traits=REDUCTION, **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin)
 )

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval_of
-from ..core.primitive import NOT_LINEAR, Linear, Primitive
+from ..core.lowering import LowerContext, Operand
+from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason, Traits
 from ..core.trace import bind
-from .batching import all_at_front
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .batching import Axis, all_at_front
 from .declare import check_dtype, jointly_linear
 from .indexing import check_along, gather, index_vectors, other_dims, take
 from .structure import full, iota, reshape, transpose, zeros
 from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
+
+SCATTER = Traits(family="scatter", numpy=4, compile=20_000, expensive=True)
 
 # ---- scatter -------------------------------------------------------------------------------------
 # One primitive for each way to combine; they share every rule but the derivative.
 
 
 def scatter(
-    operand,
-    indices,
-    updates,
+    operand: Value,
+    indices: Value,
+    updates: Value,
     *,
-    update_window_dims,
-    inserted_window_dims,
-    scatter_dims_to_operand_dims,
-    operand_batching_dims=(),
-    scatter_indices_batching_dims=(),
-    mode="drop",
-    unique=False,
-    combine="set",
-):
+    update_window_dims: Sequence[int],
+    inserted_window_dims: Sequence[int],
+    scatter_dims_to_operand_dims: Sequence[int],
+    operand_batching_dims: Sequence[int] = (),
+    scatter_indices_batching_dims: Sequence[int] = (),
+    mode: str = "drop",
+    unique: bool = False,
+    combine: str = "set",
+) -> Value:
     """`operand` with `updates` combined into the windows at `indices` (XLA's scatter).
 
     combine: 'set' (of several updates of an element the last in index order stays), 'add', 'mul',
@@ -57,19 +64,19 @@ def scatter(
 
 
 def _scatter_windows(
-    operand,
-    updates,
+    operand: np.ndarray | Aval,
+    updates: np.ndarray | Aval,
     *,
-    update_window_dims,
-    inserted_window_dims,
-    scatter_dims_to_operand_dims,
-    operand_batching_dims,
-    scatter_indices_batching_dims,
-    **_,
+    update_window_dims: Ints,
+    inserted_window_dims: Ints,
+    scatter_dims_to_operand_dims: Ints,
+    operand_batching_dims: Ints,
+    scatter_indices_batching_dims: Ints,
+    **_: Any,
 ) -> Windows:
     left_out = (*inserted_window_dims, *operand_batching_dims)
-    sizes = (updates.shape[d] for d in update_window_dims if d < updates.ndim)
-    sizes = tuple(1 if d in left_out else next(sizes, 0) for d in range(operand.ndim))
+    taken = (updates.shape[d] for d in update_window_dims if d < updates.ndim)
+    sizes = tuple(1 if d in left_out else next(taken, 0) for d in range(operand.ndim))
     return Windows(
         operand.shape,
         sizes,
@@ -81,8 +88,8 @@ def _scatter_windows(
     )
 
 
-def _scatter_shape(name: str, allowed, what: str):
-    def rule(operand, indices, updates, **params):
+def _scatter_shape(name: str, allowed: frozenset[np.dtype], what: str) -> Function:
+    def rule(operand: Aval, indices: Aval, updates: Aval, **params: Any) -> Aval:
         check_dtype(name, operand, allowed, what)
         w = _scatter_windows(operand, updates, **params)
         w.check(name, operand, indices)
@@ -101,8 +108,10 @@ def _scatter_shape(name: str, allowed, what: str):
     return rule
 
 
-def _scatter_reference(put):
-    def rule(operand, indices, updates, *, mode, unique, **params):
+def _scatter_reference(put: Function) -> Function:
+    def rule(
+        operand: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, mode: str, unique: bool, **params: Any
+    ) -> np.ndarray:
         rows = rows_of(_scatter_windows(operand, updates, **params), indices.ndim)
         places, inside = rows.places(indices, clip=mode != "drop")
         updates = updates.transpose(rows.outer).reshape(places.shape + rows.row)
@@ -116,8 +125,18 @@ def _scatter_reference(put):
     return rule
 
 
-def _scatter_lower(body):
-    def rule(ctx, operand, indices, updates, *, mode, unique, **params):
+def _scatter_lower(body: Function) -> Function:
+    def rule(
+        ctx: LowerContext,
+        operand: Operand,
+        indices: Operand,
+        updates: Operand,
+        *,
+        mode: str,
+        unique: bool,
+        **params: Any,
+    ) -> Operand:
+        ctx.root.features.add("scatter")
         w = _scatter_windows(operand.aval, updates.aval, **params)
         indices = wide_indices(ctx, indices)
         if mode == "clip":
@@ -144,19 +163,19 @@ def _scatter_lower(body):
     return rule
 
 
-def _scatter_batch(combine: str):
+def _scatter_batch(combine: str) -> Function:
     def rule(
-        axis,
-        args,
-        dims,
+        axis: Axis,
+        args: Sequence[Value],
+        dims: Dims,
         *,
-        update_window_dims,
-        inserted_window_dims,
-        scatter_dims_to_operand_dims,
-        operand_batching_dims,
-        scatter_indices_batching_dims,
-        **params,
-    ):
+        update_window_dims: Ints,
+        inserted_window_dims: Ints,
+        scatter_dims_to_operand_dims: Ints,
+        operand_batching_dims: Ints,
+        scatter_indices_batching_dims: Ints,
+        **params: Any,
+    ) -> Batched:
         if dims[1] is None:
             indices = args[1]
             operand, updates = all_at_front(axis, args[::2], dims[::2])
@@ -182,7 +201,9 @@ def _scatter_batch(combine: str):
     return rule
 
 
-def _gather_updates(operand, indices, updates: Aval, *, mode, unique, fill_value=0, **params):
+def _gather_updates(
+    operand: Value, indices: Value, updates: Aval, *, mode: str, unique: bool, fill_value: int = 0, **params: Any
+) -> Value:
     """What stands in the operand's windows, in the shape of the updates."""
     w = _scatter_windows(aval_of(operand), updates, **params)
     return gather(
@@ -202,7 +223,7 @@ def _gather_updates(operand, indices, updates: Aval, *, mode, unique, fill_value
 # -- set: jointly linear in operand and updates, even where updates meet, as the last one stays
 
 
-def _update_ids(updates: Aval, window_dims):
+def _update_ids(updates: Aval, window_dims: Ints) -> Value:
     """Distinct int64 numbers for the elements of the updates, increasing in index order."""
     scatter_dims = tuple(i for i in range(updates.ndim) if i not in window_dims)
     order = scatter_dims + tuple(window_dims)
@@ -211,12 +232,14 @@ def _update_ids(updates: Aval, window_dims):
     return transpose(ids, permutation=inverse(order))
 
 
-def _last_ids(operand: Aval, indices, ids, **params):
+def _last_ids(operand: Aval, indices: Value, ids: Value, **params: Any) -> Value:
     """For each element of the operand the id of the last update it gets, -1 if none."""
     return scatter(full(operand.shape, -1, dt.int64), indices, ids, combine="max", **params)
 
 
-def _scatter_set_transpose(ct, operand, indices, updates, *, unique, **params):
+def _scatter_set_transpose(
+    ct: Value, operand: Value, indices: Value, updates: Value, *, unique: bool, **params: Any
+) -> Cotangents:
     from . import eq, select
 
     update_aval = aval_of(updates) if not isinstance(updates, Linear) else updates.aval
@@ -233,14 +256,16 @@ def _scatter_set_transpose(ct, operand, indices, updates, *, unique, **params):
     return ct_operand, None, ct_updates
 
 
-def _scatter_set_cuda(ctx, operand, indices, updates, *, unique, **params):
+def _scatter_set_cuda(
+    ctx: LowerContext, operand: Operand, indices: Operand, updates: Operand, *, unique: bool, **params: Any
+) -> Operand:
     """On a GPU updates run in any order: pick each element's last one first, by its id."""
     if unique:
         return _scatter_set_lower(ctx, operand, indices, updates, unique=unique, **params)
     return ctx.call(_scatter_last, operand, indices, updates, **params)[0]
 
 
-def _scatter_last(operand, indices, updates, **params):
+def _scatter_last(operand: Value, indices: Value, updates: Value, **params: Any) -> Value:
     """scatter 'set' as a maximum of ids, a gather by them, and a selection."""
     from . import lt, select
 
@@ -257,14 +282,14 @@ def _scatter_last(operand, indices, updates, **params):
 # -- add, mul, min, max
 
 
-def _scatter_add_transpose(ct, operand, indices, updates, **params):
+def _scatter_add_transpose(ct: Value, operand: Value, indices: Value, updates: Value, **params: Any) -> Cotangents:
     ct_updates = None
     if isinstance(updates, Linear):
         ct_updates = _gather_updates(ct, indices, updates.aval, **params)
     return ct if isinstance(operand, Linear) else None, None, ct_updates
 
 
-def _scatter_mul_jvp(primals, tangents, **params):
+def _scatter_mul_jvp(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
     from . import mul
 
     operand, indices, updates = primals
@@ -284,16 +309,16 @@ def _scatter_mul_jvp(primals, tangents, **params):
     return out, tangent
 
 
-def _scatter_mul_transpose(ct, operand, indices, updates, **params):
+def _scatter_mul_transpose(ct: Value, operand: Value, indices: Value, updates: Value, **params: Any) -> Cotangents:
     if isinstance(updates, Linear):
         raise NotImplementedError("scatter 'mul' is transposed in its operand only")
     return scatter(ct, indices, updates, combine="mul", **params), None, None
 
 
-def _scatter_extremum_jvp(combine: str):
+def _scatter_extremum_jvp(combine: str) -> Function:
     """The tangent of each maximum (minimum) is the mean of those of the elements that attain it."""
 
-    def rule(primals, tangents, **params):
+    def rule(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
         from . import div, eq, select
 
         operand, indices, updates = primals
@@ -301,7 +326,7 @@ def _scatter_extremum_jvp(combine: str):
         here = eq(operand, out)
         there = eq(updates, _gather_updates(out, indices, aval_of(updates), **params))
 
-        def total(of_operand, of_updates):
+        def total(of_operand: Value, of_updates: Value) -> Value:
             kept = select(here, of_operand, zeros(aval_of(operand)))
             added = select(there, of_updates, zeros(aval_of(updates)))
             return scatter(kept, indices, added, combine="add", **params)
@@ -316,28 +341,38 @@ def _scatter_extremum_jvp(combine: str):
 # -- the five
 
 
-def _put(out, places, updates):
+def _put(out: np.ndarray, places: np.ndarray, updates: np.ndarray) -> None:
     out[places] = updates
 
 
-def _at(ufunc):
+def _at(ufunc: np.ufunc) -> Function:
     return lambda out, places, updates: ufunc.at(out, places, updates)
 
 
-def _combine_with(hlo: str):
+def _combine_with(hlo: str) -> Function:
     return lambda ctx, old, new: ctx.op(hlo, old, new, out=old.aval)
 
 
-def _scatter_primitive(combine, put, body, allowed, what, *, jvp=None, transpose, lower_on=None):
+def _scatter_primitive(
+    combine: str,
+    put: Function,
+    body: Function,
+    allowed: frozenset[np.dtype],
+    what: str,
+    *,
+    jvp: Function | None = None,
+    transpose: Function | Reason,
+    lower_on: dict[str, Function] | None = None,
+    traits: Traits = SCATTER,
+) -> Primitive:
     name = f"scatter_{combine}"
 
-    def apply(*args, **params):
+    def apply(*args: Value, **params: Any) -> Value:
         return scatter(*args, combine=combine, **params)
 
     return Primitive(
         name,
-        family="index",
-        feature="scatter",
+        traits=traits,
         shape=_scatter_shape(name, allowed, what),
         reference=_scatter_reference(put),
         lower=_scatter_lower(body),
@@ -348,7 +383,7 @@ def _scatter_primitive(combine, put, body, allowed, what, *, jvp=None, transpose
     )
 
 
-def _keep_new(ctx, old, new):
+def _keep_new(ctx: LowerContext, old: Operand, new: Operand) -> Operand:
     return new
 
 
@@ -356,10 +391,23 @@ _scatter_set_lower = _scatter_lower(_keep_new)
 
 SCATTERS = {
     "set": _scatter_primitive(
-        "set", _put, _keep_new, dt.ALL, "any", transpose=_scatter_set_transpose, lower_on={"cuda": _scatter_set_cuda}
+        "set",
+        _put,
+        _keep_new,
+        dt.ALL,
+        "any",
+        transpose=_scatter_set_transpose,
+        lower_on={"cuda": _scatter_set_cuda},
+        traits=SCATTER.but(conjugates=True, carries=True),
     ),
     "add": _scatter_primitive(
-        "add", _at(np.add), _combine_with("stablehlo.add"), dt.ALL, "numeric or bool", transpose=_scatter_add_transpose
+        "add",
+        _at(np.add),
+        _combine_with("stablehlo.add"),
+        dt.ALL,
+        "numeric or bool",
+        transpose=_scatter_add_transpose,
+        traits=SCATTER.but(conjugates=True),
     ),
     "mul": _scatter_primitive(
         "mul",
@@ -393,7 +441,16 @@ SCATTERS = {
 # ---- along one axis: what most callers want ------------------------------------------------------
 
 
-def scatter_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):
+def scatter_axis(
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int,
+    combine: str = "set",
+    mode: str = "drop",
+    unique: bool = False,
+) -> Value:
     """The mirror of take: `updates`, of take's shape, combined into x at `indices` along `axis`."""
     a, i = aval_of(x), aval_of(indices)
     if not a.shape[axis] or not aval_of(updates).size:
@@ -412,7 +469,16 @@ def scatter_axis(x, indices, updates, *, axis, combine="set", mode="drop", uniqu
     )
 
 
-def scatter_along_axis(x, indices, updates, *, axis, combine="set", mode="drop", unique=False):
+def scatter_along_axis(
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int,
+    combine: str = "set",
+    mode: str = "drop",
+    unique: bool = False,
+) -> Value:
     """The mirror of take_along_axis: `updates`, of the indices' shape, combined into x."""
     a, i = aval_of(x), aval_of(indices)
     check_along("scatter_along_axis", a, i, axis)

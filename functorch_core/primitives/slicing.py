@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive
 from ..core.reference import specialised
 from ..core.trace import bind
-from .batching import all_at_front, move_batch_axis
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .batching import Axis, all_at_front, move_batch_axis
 from .declare import jointly_linear
-from .structure import broadcast_in_dim, constant, full, zeros
+from .indexing import gather
+from .scattering import scatter
+from .structure import MOVING, VIEW, broadcast_in_dim, constant, full, zeros
 
 # ---- slice ---------------------------------------------------------------------------------------
 
 
-def slice(x, *, start, limit, strides=None):
+def slice(x: Value, *, start: Sequence[int], limit: Sequence[int], strides: Sequence[int] | None = None) -> Value:
     """x[start:limit:strides] in every dimension; 0 <= start <= limit <= size, strides >= 1."""
     start, limit = tuple(start), tuple(limit)
     strides = (1,) * len(start) if strides is None else tuple(strides)
@@ -30,7 +36,7 @@ def slice(x, *, start, limit, strides=None):
     return bind(slice_p, x, start=start, limit=limit, strides=strides)
 
 
-def slice_in_dim(x, *, start, limit, stride=1, dimension):
+def slice_in_dim(x: Value, *, start: int, limit: int, stride: int = 1, dimension: int) -> Value:
     """x[start:limit:stride] in one dimension, everything in the others."""
     shape = aval_of(x).shape
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
@@ -38,7 +44,7 @@ def slice_in_dim(x, *, start, limit, stride=1, dimension):
     return slice(x, start=starts, limit=limits, strides=strides)
 
 
-def _slice_shape(x, *, start, limit, strides):
+def _slice_shape(x: Aval, *, start: Ints, limit: Ints, strides: Ints) -> Aval:
     if not len(start) == len(limit) == len(strides) == x.ndim:
         raise ValueError(
             f"slice of {x} takes {x.ndim} starts, limits and strides, got "
@@ -53,7 +59,7 @@ def _slice_shape(x, *, start, limit, strides):
     return aval(tuple(-(-(e - b) // s) for b, e, s in zip(start, limit, strides)), x.dtype)
 
 
-def _slice_lower(ctx, x, *, start, limit, strides):
+def _slice_lower(ctx: LowerContext, x: Operand, *, start: Ints, limit: Ints, strides: Ints) -> Operand:
     return ctx.op(
         "stablehlo.slice",
         x,
@@ -62,36 +68,36 @@ def _slice_lower(ctx, x, *, start, limit, strides):
     )
 
 
-def _slice_transpose(ct, x, *, start, limit, strides):
-    x, taken = x.aval, aval_of(ct).shape
+def _slice_transpose(ct: Value, x: Value, *, start: Ints, limit: Ints, strides: Ints) -> Cotangents:
+    a, taken = x.aval, aval_of(ct).shape
     spread = [_dilated(n, s - 1) for n, s in zip(taken, strides)]
-    high = tuple(n - b - m for n, b, m in zip(x.shape, start, spread))
-    return (pad(ct, constant(np.zeros((), x.dtype)), low=start, high=high, interior=tuple(s - 1 for s in strides)),)
+    high = tuple(n - b - m for n, b, m in zip(a.shape, start, spread))
+    return (pad(ct, constant(np.zeros((), a.dtype)), low=start, high=high, interior=tuple(s - 1 for s in strides)),)
 
 
-def _slice_batch(axis, args, dims, *, start, limit, strides):
+def _slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, start: Ints, limit: Ints, strides: Ints) -> Batched:
     (d,) = dims
     return slice(
         args[0], start=_insert(start, d, 0), limit=_insert(limit, d, axis.size), strides=_insert(strides, d, 1)
     ), d
 
 
-def _insert(values, at, new):
+def _insert(values: Ints, at: int, new: int) -> Ints:
     return (*values[:at], new, *values[at:])
 
 
-def _slices(x, *, start, limit, strides) -> tuple:
+def _slices(x: Aval | np.ndarray, *, start: Ints, limit: Ints, strides: Ints) -> tuple[builtins.slice, ...]:
     return tuple(map(builtins.slice, start, limit, strides))
 
 
 @specialised(lambda x, **params: operator.itemgetter(_slices(x, **params)))
-def _slice_reference(x, **params):
+def _slice_reference(x: np.ndarray, **params: Any) -> np.ndarray:
     return x[_slices(x, **params)]
 
 
 slice_p = Primitive(
     "slice",
-    family="structure",
+    traits=VIEW,
     shape=_slice_shape,
     reference=_slice_reference,
     lower=_slice_lower,
@@ -103,7 +109,9 @@ slice_p = Primitive(
 # ---- pad -----------------------------------------------------------------------------------------
 
 
-def pad(x, value, *, low, high, interior=None):
+def pad(
+    x: Value, value: Value, *, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None
+) -> Value:
     """x with the 0-d `value` around it, and `interior` (>= 0) of it between neighbours.
 
     Negative `low` and `high` take elements away, after the interior padding.
@@ -120,7 +128,7 @@ def _dilated(size: int, interior: int) -> int:
     return size + max(size - 1, 0) * interior
 
 
-def _pad_shape(x, value, *, low, high, interior):
+def _pad_shape(x: np.ndarray | Aval, value: np.ndarray | Aval, *, low: Ints, high: Ints, interior: Ints) -> Aval:
     if value.ndim or value.dtype != x.dtype:
         raise TypeError(f"pad of {x} takes a value {x.dtype.name}[], got {value}")
     if not len(low) == len(high) == len(interior) == x.ndim or any(i < 0 for i in interior):
@@ -136,7 +144,7 @@ def _pad_shape(x, value, *, low, high, interior):
     return aval(shape, x.dtype)
 
 
-def _pad_reference(x, value, *, low, high, interior):
+def _pad_reference(x: np.ndarray, value: np.ndarray, *, low: Ints, high: Ints, interior: Ints) -> np.ndarray:
     shape = _pad_shape(x, value, low=low, high=high, interior=interior).shape
     out = np.full(shape, value, x.dtype)
     into, taken = [], []
@@ -151,7 +159,7 @@ def _pad_reference(x, value, *, low, high, interior):
     return out
 
 
-def _pad_lower(ctx, x, value, *, low, high, interior):
+def _pad_lower(ctx: LowerContext, x: Operand, value: Operand, *, low: Ints, high: Ints, interior: Ints) -> Operand:
     return ctx.op(
         "stablehlo.pad",
         x,
@@ -162,7 +170,7 @@ def _pad_lower(ctx, x, value, *, low, high, interior):
     )
 
 
-def _pad_transpose(ct, x, value, *, low, high, interior):
+def _pad_transpose(ct: Value, x: Value, value: Value, *, low: Ints, high: Ints, interior: Ints) -> Cotangents:
     ct_x = ct_value = None
     x_shape = (x.aval if isinstance(x, Linear) else aval_of(x)).shape
     if isinstance(x, Linear):
@@ -178,12 +186,12 @@ def _pad_transpose(ct, x, value, *, low, high, interior):
     return ct_x, ct_value
 
 
-def _inside(shape, low, high, interior):
+def _inside(shape: Ints, low: Ints, high: Ints, interior: Ints) -> Value:
     """True where a padded array has an element of the original, of `shape`."""
     return pad(full(shape, True, dt.bool_), constant(np.False_), low=low, high=high, interior=interior)
 
 
-def _pad_batch(axis, args, dims, *, low, high, interior):
+def _pad_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, low: Ints, high: Ints, interior: Ints) -> Batched:
     from . import select
 
     x, value = args
@@ -200,7 +208,7 @@ def _pad_batch(axis, args, dims, *, low, high, interior):
 
 pad_p = Primitive(
     "pad",
-    family="structure",
+    traits=MOVING.but(moves=builtins.slice(0, 2)),
     shape=_pad_shape,
     reference=_pad_reference,
     lower=_pad_lower,
@@ -212,12 +220,12 @@ pad_p = Primitive(
 # ---- concatenate ---------------------------------------------------------------------------------
 
 
-def concatenate(*xs, dimension):
+def concatenate(*xs: Value, dimension: int) -> Value:
     """The arrays (one dtype, equal shapes but for `dimension`) one after the other."""
     return xs[0] if len(xs) == 1 else bind(concatenate_p, *xs, dimension=dimension)
 
 
-def _concatenate_shape(*xs, dimension):
+def _concatenate_shape(*xs: Aval, dimension: int) -> Aval:
     if not xs:
         raise ValueError("concatenate takes at least one array, got none")
     first = xs[0]
@@ -228,7 +236,7 @@ def _concatenate_shape(*xs, dimension):
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"concatenate: {first} has no dimension {dimension}")
 
-    def others(x):
+    def others(x: Aval) -> Ints:
         return x.shape[:dimension] + x.shape[dimension + 1 :]
 
     if any(x.ndim != first.ndim or others(x) != others(first) for x in xs):
@@ -239,12 +247,12 @@ def _concatenate_shape(*xs, dimension):
     return aval(_insert(others(first), dimension, sum(x.shape[dimension] for x in xs)), first.dtype)
 
 
-def _concatenate_lower(ctx, *xs, dimension):
+def _concatenate_lower(ctx: LowerContext, *xs: Operand, dimension: int) -> Operand:
     out = _concatenate_shape(*(x.aval for x in xs), dimension=dimension)
     return ctx.op("stablehlo.concatenate", *xs, out=out, attrs=f"dimension = {dimension} : i64")
 
 
-def _concatenate_transpose(ct, *xs, dimension):
+def _concatenate_transpose(ct: Value, *xs: Value, dimension: int) -> Cotangents:
     out, at = [], 0
     for x in xs:
         size = (x.aval if isinstance(x, Linear) else aval_of(x)).shape[dimension]
@@ -253,13 +261,13 @@ def _concatenate_transpose(ct, *xs, dimension):
     return tuple(out)
 
 
-def _concatenate_batch(axis, args, dims, *, dimension):
+def _concatenate_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int) -> Batched:
     return concatenate(*all_at_front(axis, args, dims), dimension=dimension + 1), 0
 
 
 concatenate_p = Primitive(
     "concatenate",
-    family="structure",
+    traits=MOVING.but(moves=builtins.slice(None)),
     shape=_concatenate_shape,
     reference=lambda *xs, dimension: np.concatenate(xs, dimension),
     lower=_concatenate_lower,
@@ -271,25 +279,25 @@ concatenate_p = Primitive(
 # ---- reverse -------------------------------------------------------------------------------------
 
 
-def reverse(x, *, dims):
+def reverse(x: Value, *, dims: Ints) -> Value:
     """The elements in reverse order along `dims`."""
     return bind(reverse_p, x, dims=tuple(dims)) if len(dims) else x
 
 
-def _reverse_shape(x, *, dims):
+def _reverse_shape(x: Aval, *, dims: Ints) -> Aval:
     if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
         raise ValueError(f"reverse: {dims} are not distinct dimensions of {x}")
     return x
 
 
-def _reverse_batch(axis, args, batch_dims, *, dims):
+def _reverse_batch(axis: Axis, args: list[Value], batch_dims: list[int], *, dims: Ints) -> tuple[Value, int]:
     (d,) = batch_dims
     return reverse(args[0], dims=tuple(i + (i >= d) for i in dims)), d
 
 
 reverse_p = Primitive(
     "reverse",
-    family="structure",
+    traits=VIEW,
     shape=_reverse_shape,
     reference=specialised(
         lambda x, *, dims: operator.itemgetter(
@@ -306,12 +314,12 @@ reverse_p = Primitive(
 # The start of each dimension is a 0-d integer array; starts are moved so that the slice fits.
 
 
-def dynamic_slice(x, *starts, sizes):
+def dynamic_slice(x: Value, *starts: Value, sizes: Ints) -> Value:
     """The part of x of shape `sizes` at `starts` (0-d integers, clamped so that it fits)."""
     return bind(dynamic_slice_p, x, *starts, sizes=tuple(sizes))
 
 
-def _check_starts(name: str, x, starts, sizes):
+def _check_starts(name: str, x: Aval, starts: tuple[Aval, ...], sizes: Ints) -> None:
     if len(starts) != x.ndim or len(sizes) != x.ndim:
         raise ValueError(f"{name} of {x} takes {x.ndim} starts and sizes, got {len(starts)} starts and sizes {sizes}")
     if any(s.ndim or s.dtype not in dt.INTEGER or s.dtype != starts[0].dtype for s in starts):
@@ -320,18 +328,18 @@ def _check_starts(name: str, x, starts, sizes):
         raise ValueError(f"{name}: sizes {sizes} do not fit into {x}")
 
 
-def _dynamic_slice_shape(x, *starts, sizes):
+def _dynamic_slice_shape(x: Aval, *starts: Aval, sizes: Ints) -> Aval:
     _check_starts("dynamic_slice", x, starts, sizes)
     return aval(sizes, x.dtype)
 
 
-def _part(x, starts, sizes) -> tuple:
+def _part(x: np.ndarray, starts: tuple[np.ndarray, ...], sizes: Ints) -> tuple[builtins.slice, ...]:
     """The slices that cut `sizes` out of x at the clamped starts."""
     first = [0 if m == n else min(max(int(s), 0), n - m) for s, n, m in zip(starts, x.shape, sizes)]
     return tuple(builtins.slice(b, b + m) for b, m in zip(first, sizes))
 
 
-def _wide_starts(ctx, starts):
+def _wide_starts(ctx: LowerContext, starts: Sequence[Operand]) -> Sequence[Operand]:
     """The starts as 32 or 64 bits: XLA clamps them in their own dtype."""
     if not starts or starts[0].aval.dtype.itemsize >= 4:
         return starts
@@ -339,7 +347,7 @@ def _wide_starts(ctx, starts):
     return [ctx.op("stablehlo.convert", s, out=wide) for s in starts]
 
 
-def _dynamic_slice_lower(ctx, x, *starts, sizes):
+def _dynamic_slice_lower(ctx: LowerContext, x: Operand, *starts: Operand, sizes: Ints) -> Operand:
     return ctx.op(
         "stablehlo.dynamic_slice",
         x,
@@ -349,7 +357,7 @@ def _dynamic_slice_lower(ctx, x, *starts, sizes):
     )
 
 
-def _dynamic_slice_jvp(primals, tangents, *, sizes):
+def _dynamic_slice_jvp(primals: Sequence[Value], tangents: Tangents, *, sizes: Ints) -> Jvp:
     x, *starts = primals
     out = dynamic_slice(x, *starts, sizes=sizes)
     if tangents[0] is None:
@@ -357,29 +365,27 @@ def _dynamic_slice_jvp(primals, tangents, *, sizes):
     return out, dynamic_slice(tangents[0], *starts, sizes=sizes)
 
 
-def _dynamic_slice_transpose(ct, x, *starts, sizes):
+def _dynamic_slice_transpose(ct: Value, x: Value, *starts: Value, sizes: Ints) -> Cotangents:
     return (dynamic_update_slice(zeros(x.aval), ct, *starts), *[None] * len(starts))
 
 
-def _start_vectors(axis, starts, dims):
+def _start_vectors(axis: Axis, starts: Sequence[Value], dims: Dims) -> Value:
     """Batched and unbatched starts as one array of index vectors, [axis size, number of starts]."""
     columns = [broadcast_in_dim(s, shape=(axis.size, 1), dims=() if d is None else (0,)) for s, d in zip(starts, dims)]
     return concatenate(*columns, dimension=1)
 
 
-def _zero_start(starts):
+def _zero_start(starts: Sequence[Value]) -> Value:
     """One more start, at 0: of the others' dtype."""
     return constant(np.zeros((), aval_of(starts[0]).dtype if starts else dt.int64))
 
 
-def _dynamic_slice_batch(axis, args, dims, *, sizes):
+def _dynamic_slice_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, sizes: Ints) -> Batched:
     x, *starts = args
     d, *start_dims = dims
     if all(s is None for s in start_dims):
         starts.insert(d, _zero_start(starts))
         return dynamic_slice(x, *starts, sizes=_insert(sizes, d, axis.size)), d
-    from .indexing import gather
-
     both = (0,) if d is not None else ()  # the dimension that x and the starts share
     return gather(
         x if d is None else move_batch_axis(axis, x, d, 0),
@@ -393,7 +399,7 @@ def _dynamic_slice_batch(axis, args, dims, *, sizes):
     ), 0
 
 
-def _dynamic_slice_at(x, *starts, sizes):
+def _dynamic_slice_at(x: Aval, *starts: Aval, sizes: Ints) -> Function:
     """With one start to look at where all but one dimension are taken whole: 0.6 us for 3."""
     parts = [d for d, (n, m) in enumerate(zip(x.shape, sizes)) if m != n]
     if len(parts) != 1:
@@ -401,7 +407,7 @@ def _dynamic_slice_at(x, *starts, sizes):
     (d,) = parts
     size, last, before = sizes[d], x.shape[d] - sizes[d], (builtins.slice(None),) * d
 
-    def one_part(x, *starts):
+    def one_part(x: np.ndarray, *starts: np.ndarray) -> np.ndarray:
         first = int(starts[d])
         first = 0 if first < 0 else min(first, last)
         return x[(*before, builtins.slice(first, first + size))]
@@ -410,13 +416,13 @@ def _dynamic_slice_at(x, *starts, sizes):
 
 
 @specialised(_dynamic_slice_at)
-def _dynamic_slice_reference(x, *starts, sizes):
+def _dynamic_slice_reference(x: np.ndarray, *starts: Any, sizes: Any) -> np.ndarray:
     return x[_part(x, starts, sizes)]
 
 
 dynamic_slice_p = Primitive(
     "dynamic_slice",
-    family="structure",
+    traits=VIEW,
     shape=_dynamic_slice_shape,
     reference=_dynamic_slice_reference,
     lower=_dynamic_slice_lower,
@@ -426,12 +432,12 @@ dynamic_slice_p = Primitive(
 )
 
 
-def dynamic_update_slice(x, update, *starts):
+def dynamic_update_slice(x: Value, update: Value, *starts: Value) -> Value:
     """x with `update` at `starts` (0-d integers, clamped so that it fits)."""
     return bind(dynamic_update_slice_p, x, update, *starts)
 
 
-def _dynamic_update_slice_shape(x, update, *starts):
+def _dynamic_update_slice_shape(x: Aval, update: Aval, *starts: Aval) -> Aval:
     if update.dtype != x.dtype:
         raise TypeError(
             f"dynamic_update_slice (primitive) takes an update of dtype "
@@ -443,17 +449,17 @@ def _dynamic_update_slice_shape(x, update, *starts):
     return x
 
 
-def _dynamic_update_slice_reference(x, update, *starts):
+def _dynamic_update_slice_reference(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
     out = np.array(x)
     out[_part(x, starts, update.shape)] = update
     return out
 
 
-def _dynamic_update_slice_lower(ctx, x, update, *starts):
+def _dynamic_update_slice_lower(ctx: LowerContext, x: Operand, update: Operand, *starts: Operand) -> Operand:
     return ctx.op("stablehlo.dynamic_update_slice", x, update, *_wide_starts(ctx, starts), out=x.aval)
 
 
-def _dynamic_update_slice_transpose(ct, x, update, *starts):
+def _dynamic_update_slice_transpose(ct: Value, x: Value, update: Value, *starts: Value) -> Cotangents:
     part = update.aval if isinstance(update, Linear) else aval_of(update)
     ct_x = ct_update = None
     if isinstance(x, Linear):
@@ -463,13 +469,11 @@ def _dynamic_update_slice_transpose(ct, x, update, *starts):
     return (ct_x, ct_update, *[None] * len(starts))
 
 
-def _dynamic_update_slice_batch(axis, args, dims):
+def _dynamic_update_slice_batch(axis: Axis, args: Sequence[Value], dims: Dims) -> Batched:
     x, update = all_at_front(axis, args[:2], dims[:2])
     starts, start_dims = args[2:], dims[2:]
     if all(d is None for d in start_dims):
         return dynamic_update_slice(x, update, _zero_start(starts), *starts), 0
-    from .scattering import scatter
-
     windows = tuple(range(1, len(starts) + 1))
     return scatter(
         x,
@@ -487,7 +491,7 @@ def _dynamic_update_slice_batch(axis, args, dims):
 
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice",
-    family="structure",
+    traits=MOVING.but(moves=builtins.slice(0, 2)),
     shape=_dynamic_update_slice_shape,
     reference=_dynamic_update_slice_reference,
     lower=_dynamic_update_slice_lower,

@@ -8,21 +8,27 @@ keys: neither then needs to know about NaN, and GPUs have radix sort for them.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval, aval_of
-from ..core.lowering import callback_op
-from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.aval import Aval, aval, aval_of
+from ..core.lowering import LowerContext, Operand, callback_op
+from ..core.primitive import NOT_LINEAR, Primitive, Traits
 from ..core.trace import bind
-from .batching import all_at_front, move_batch_axis
+from ..core.types import Batcheds, Dims, Jvps, Tangents, Value
+from .batching import Axis, all_at_front, move_batch_axis
 from .bitwise import not_, xor
 from .comparison import eq, lt, ne, select
 from .convert import bitcast, convert, imag, real
 from .declare import check_dtype
 from .indexing import take_along_axis
+from .slicing import slice_in_dim
 from .structure import full, iota
+
+SORTING = Traits(family="sort", numpy=15, expensive=True)
 
 # From so many elements on a CPU program sorts by a NumPy callback. XLA's sort against the callback,
 # of float32, in microseconds: 300 elements 35 and 35, 10^3 113 and 41, 10^4 1,687 and 186, 10^5
@@ -40,7 +46,7 @@ def _sign_bit(dtype: np.dtype) -> int:
     return 1 << (8 * dtype.itemsize - 1)
 
 
-def sort_keys(x, *, descending=False) -> list:
+def sort_keys(x: Value, *, descending: bool = False) -> list[Value]:
     """Unsigned integers that sort as x does: one array, or three if x is complex."""
     dtype = aval_of(x).dtype
     if dtype in dt.COMPLEX:
@@ -51,14 +57,14 @@ def sort_keys(x, *, descending=False) -> list:
     return [not_(key) if descending else key]
 
 
-def _nan_class(re, im):
+def _nan_class(re: Value, im: Value) -> Value:
     """0 to 3: numbers, NaN in the imaginary part, in the real part, in both."""
     two, one = (full(aval_of(re).shape, n, dt.uint8) for n in (2, 1))
     zero = full(aval_of(re).shape, 0, dt.uint8)
     return xor(select(ne(re, re), two, zero), select(ne(im, im), one, zero))
 
 
-def _integer_key(x):
+def _integer_key(x: Value) -> Value:
     dtype = aval_of(x).dtype
     if dtype == dt.bool_:
         return convert(x, dtype=dt.uint8)
@@ -68,7 +74,7 @@ def _integer_key(x):
     return xor(bits, _sign_bit(aval_of(bits).dtype))
 
 
-def _float_key(x):
+def _float_key(x: Value) -> Value:
     if aval_of(x).dtype in dt.FLOAT8:  # some have no sign, some no -0.0
         x = convert(x, dtype=dt.float32)
     shape, unsigned = aval_of(x).shape, UNSIGNED[aval_of(x).dtype.itemsize]
@@ -143,7 +149,7 @@ def _low_half(packed: np.ndarray) -> np.ndarray:
 # ---- sort ----------------------------------------------------------------------------------------
 
 
-def sort(*xs, dimension, num_keys=1, descending=False, stable=True):
+def sort(*xs: Value, dimension: int, num_keys: int = 1, descending: bool = False, stable: bool = True) -> list[Value]:
     """The operands (of one shape) sorted along `dimension` by the first `num_keys` of them; a list.
 
     Equal elements keep their order if `stable`, also descending.
@@ -151,13 +157,13 @@ def sort(*xs, dimension, num_keys=1, descending=False, stable=True):
     return list(bind(sort_p, *xs, dimension=dimension, num_keys=num_keys, descending=descending, stable=stable))
 
 
-def argsort(x, *, dimension, descending=False, stable=True):
+def argsort(x: Value, *, dimension: int, descending: bool = False, stable: bool = True) -> Value:
     """The int64 indices that sort x along `dimension`."""
     index = iota(shape=aval_of(x).shape, dtype=dt.int64, dimension=dimension)
     return sort(x, index, dimension=dimension, descending=descending, stable=stable)[1]
 
 
-def _sort_shape(*xs, dimension, num_keys, descending, stable):
+def _sort_shape(*xs: Aval, dimension: int, num_keys: int, descending: bool, stable: bool) -> tuple[Aval, ...]:
     if not 1 <= num_keys <= len(xs):
         raise ValueError(f"sort of {len(xs)} operands takes num_keys from 1 to {len(xs)}, got {num_keys}")
     if any(x.shape != xs[0].shape for x in xs):
@@ -167,7 +173,7 @@ def _sort_shape(*xs, dimension, num_keys, descending, stable):
     return xs
 
 
-def _sort_reference(*xs, dimension, num_keys, descending, stable):
+def _sort_reference(*xs: np.ndarray, dimension: int, num_keys: int, descending: bool, stable: bool) -> list[np.ndarray]:
     if len(xs) == 1 and not _needs_keys(xs[0], stable):
         out = np.sort(xs[0], axis=dimension)
         return [np.flip(out, dimension) if descending else out]
@@ -184,8 +190,10 @@ def _needs_keys(x: np.ndarray, stable: bool) -> bool:
     return x.dtype in dt.INEXACT
 
 
-def _sort_lower(ctx, *xs, dimension, num_keys, descending, stable):
-    params = dict(dimension=dimension, stable=stable)
+def _sort_lower(
+    ctx: LowerContext, *xs: Operand, dimension: int, num_keys: int, descending: bool, stable: bool
+) -> list[Operand]:
+    params: dict[str, Any] = dict(dimension=dimension, stable=stable)
     if len(xs) == 1 and xs[0].aval.dtype in dt.INTEGER:
         return _sort_op(ctx, xs, 1, direction="GT" if descending else "LT", **params)
     keys = [k for x in xs[:num_keys] for k in ctx.call(sort_keys, x, descending=descending)]
@@ -199,16 +207,24 @@ def _sort_lower(ctx, *xs, dimension, num_keys, descending, stable):
     return ctx.call(_take_all, order, *xs, dimension=dimension)
 
 
-def _take_all(order, *xs, dimension):
+def _take_all(order: Value, *xs: Value, dimension: int) -> list[Value]:
     return [take_along_axis(x, order, axis=dimension, mode="promise_in_bounds") for x in xs]
 
 
-def _sort_op(ctx, operands, num_keys, *, dimension, stable, direction="LT"):
+def _sort_op(
+    ctx: LowerContext,
+    operands: Sequence[Operand],
+    num_keys: int,
+    *,
+    dimension: int,
+    stable: bool,
+    direction: str = "LT",
+) -> list[Operand]:
     """stablehlo.sort by the first `num_keys` operands, all integers."""
     scalars = [o.aval.with_shape(()) for o in operands for _ in range(2)]
     bool_ = aval((), dt.bool_)
 
-    def compare(c, x, y, direction):
+    def compare(c: LowerContext, x: Operand, y: Operand, direction: str) -> Operand:
         return c.op(
             "stablehlo.compare",
             x,
@@ -217,7 +233,7 @@ def _sort_op(ctx, operands, num_keys, *, dimension, stable, direction="LT"):
             attrs=f"comparison_direction = #stablehlo<comparison_direction {direction}>",
         )
 
-    def comes_first(c, *pairs):
+    def comes_first(c: LowerContext, *pairs: Operand) -> Operand:
         keys = list(zip(pairs[::2], pairs[1::2]))[:num_keys]
         found = compare(c, *keys.pop(), direction)
         for x, y in reversed(keys):
@@ -234,13 +250,13 @@ def _sort_op(ctx, operands, num_keys, *, dimension, stable, direction="LT"):
     )
 
 
-def _sort_lower_cpu(ctx, *xs, **params):
+def _sort_lower_cpu(ctx: LowerContext, *xs: Operand, **params: Any) -> list[Operand]:
     if xs[0].aval.size < CALLBACK_FROM:
         return _sort_lower(ctx, *xs, **params)
     return callback_op(ctx, functools.partial(_sort_reference, **params), xs, [x.aval for x in xs])
 
 
-def _sort_jvp(primals, tangents, *, dimension, **params):
+def _sort_jvp(primals: Sequence[Value], tangents: Tangents, *, dimension: int, **params: Any) -> Jvps:
     index = iota(shape=aval_of(primals[0]).shape, dtype=dt.int64, dimension=dimension)
     *out, order = sort(*primals, index, dimension=dimension, **params)
     return out, [
@@ -248,15 +264,14 @@ def _sort_jvp(primals, tangents, *, dimension, **params):
     ]
 
 
-def _sort_batch(axis, args, dims, *, dimension, **params):
+def _sort_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, dimension: int, **params: Any) -> Batcheds:
     out = sort(*all_at_front(axis, args, dims), dimension=dimension + 1, **params)
     return out, [0] * len(out)
 
 
 sort_p = Primitive(
     "sort",
-    family="sort",
-    feature="sort",
+    traits=SORTING.but(compile=60_000),
     multiple=True,
     shape=_sort_shape,
     reference=_sort_reference,
@@ -270,7 +285,7 @@ sort_p = Primitive(
 # ---- top_k ---------------------------------------------------------------------------------------
 
 
-def top_k(x, *, k, largest=True):
+def top_k(x: Value, *, k: int, largest: bool = True) -> list[Value]:
     """(values, int64 indices) of the k largest (or smallest) along the last dimension, in order.
 
     Of equal elements the one with the lowest index comes first. NaN counts as the largest.
@@ -278,7 +293,7 @@ def top_k(x, *, k, largest=True):
     return list(bind(top_k_p, x, k=k, largest=largest))
 
 
-def _top_k_shape(x, *, k, largest):
+def _top_k_shape(x: Aval, *, k: int, largest: bool) -> tuple[Aval, ...]:
     check_dtype("top_k", x, dt.ORDERED, "real or bool")
     if not x.ndim or not 0 <= k <= x.shape[-1]:
         raise ValueError(f"top_k of {x} takes k from 0 to the size of the last dimension, got {k}")
@@ -286,7 +301,7 @@ def _top_k_shape(x, *, k, largest):
     return aval(shape, x.dtype), aval(shape, dt.int64)
 
 
-def _top_k_reference(x, *, k, largest):
+def _top_k_reference(x: np.ndarray, *, k: int, largest: bool) -> tuple[np.ndarray, ...]:
     (key,) = _host_keys(x, largest)
     n = x.shape[-1]
     if key.itemsize > 4 or 2 * k >= n:
@@ -299,10 +314,8 @@ def _top_k_reference(x, *, k, largest):
     return np.take_along_axis(x, order, -1), order
 
 
-def _top_k_by_sort(x, *, k, largest):
+def _top_k_by_sort(x: Value, *, k: int, largest: bool) -> list[Value]:
     """top_k as a sort with its indices, cut off."""
-    from .slicing import slice_in_dim
-
     last = aval_of(x).ndim - 1
     index = iota(shape=aval_of(x).shape, dtype=dt.int64, dimension=last)
     return [
@@ -310,32 +323,31 @@ def _top_k_by_sort(x, *, k, largest):
     ]
 
 
-def _top_k_lower(ctx, x, *, k, largest):
+def _top_k_lower(ctx: LowerContext, x: Operand, *, k: int, largest: bool) -> list[Operand]:
     return ctx.call(_top_k_by_sort, x, k=k, largest=largest)
 
 
-def _top_k_lower_cpu(ctx, x, *, k, largest):
+def _top_k_lower_cpu(ctx: LowerContext, x: Operand, *, k: int, largest: bool) -> list[Operand]:
     if x.aval.size < CALLBACK_FROM:
         return _top_k_lower(ctx, x, k=k, largest=largest)
     fun = functools.partial(_top_k_reference, k=k, largest=largest)
     return callback_op(ctx, fun, [x], _top_k_shape(x.aval, k=k, largest=largest))
 
 
-def _top_k_jvp(primals, tangents, **params):
+def _top_k_jvp(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvps:
     values, index = top_k(primals[0], **params)
     last = aval_of(primals[0]).ndim - 1
     tangent = take_along_axis(tangents[0], index, axis=last, mode="promise_in_bounds")
     return [values, index], [tangent, None]
 
 
-def _top_k_batch(axis, args, dims, **params):
+def _top_k_batch(axis: Axis, args: Sequence[Value], dims: Dims, **params: Any) -> Batcheds:
     return top_k(move_batch_axis(axis, args[0], dims[0], 0), **params), [0, 0]
 
 
 top_k_p = Primitive(
     "top_k",
-    family="sort",
-    feature="sort",
+    traits=SORTING,
     multiple=True,
     shape=_top_k_shape,
     reference=_top_k_reference,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.types import Function, Value
 from . import formula as fo
 from . import special_tables as tables
 from .arithmetic import div, mul, neg, sub
-from .declare import unary
+from .declare import ELEMENTWISE, Wrapper, unary
+from .formula import Numeric
 from .transcendental import exp
+
+SPECIAL = ELEMENTWISE.but(family="special", numpy=30, expensive=True)
 
 FLOATS = dt.FLOATING - dt.FLOAT8
 
@@ -29,19 +32,19 @@ def in_float64(dtype: np.dtype) -> np.dtype:
     return dt.float64
 
 
-def wide_reference(fun: Callable) -> Callable:
+def wide_reference(fun: Function) -> Function:
     """A NumPy function computed in float64, whatever floats come."""
 
-    def rule(*arrays):
+    def rule(*arrays: np.ndarray) -> np.ndarray:
         return fun(*[a.astype(np.float64) for a in arrays]).astype(arrays[0].dtype)
 
     return rule
 
 
-def scipy_reference(name: str) -> Callable:
+def scipy_reference(name: str) -> Function:
     """scipy.special's function of this name, imported when first used."""
 
-    def fun(*arrays):
+    def fun(*arrays: np.ndarray) -> np.ndarray:
         from scipy import special
 
         return np.asarray(getattr(special, name)(*arrays))
@@ -49,7 +52,7 @@ def scipy_reference(name: str) -> Callable:
     return wide_reference(fun)
 
 
-def special(name: str, formula: Callable, reference: str | Callable, derivative=None):
+def special(name: str, formula: Function, reference: str | Function, derivative: Function | None = None) -> Wrapper:
     """Declare an elementwise special function of one operand by its formula."""
     return unary(
         name,
@@ -58,12 +61,11 @@ def special(name: str, formula: Callable, reference: str | Callable, derivative=
         dtypes=FLOATS,
         what="floating (not float8)",
         derivative=derivative,
-        family="special",
-        feature="transcendental",
+        traits=SPECIAL,
     )
 
 
-def series(t, table):
+def series(t: Numeric, table: tuple[float, ...]) -> Numeric:
     """A Chebyshev series with as many terms as t's dtype can use."""
     return fo.chebyshev(t, fo.needed(table, t.dtype))
 
@@ -74,7 +76,7 @@ SQRT2 = math.sqrt(2)
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 
 
-def _gaussian(x, scale: float):
+def _gaussian(x: Value, scale: float) -> Value:
     """scale e^(-x^2), written with primitives."""
     return mul(exp(neg(mul(x, x))), scale)
 
@@ -88,7 +90,7 @@ erfc = special("erfc", fo.erfc, "erfc", lambda t, out, x: mul(t, _gaussian(x, -T
 # mapping is that of Shepherd and Laframboise, Math. Comp. 36, 1981), reflection for x < 0.
 
 
-def _exp_square(x):
+def _exp_square(x: Numeric) -> Numeric:
     """e^(x^2) for x >= 0: the square is split, as its rounding would be multiplied by x^2.
 
     Not as e^u e^v, which XLA turns back into e^(u + v).
@@ -99,11 +101,11 @@ def _exp_square(x):
     return main + fo.where(rest > 0, main * fo.expm1(rest), 0.0)
 
 
-def _erfcx_positive(x):
+def _erfcx_positive(x: Numeric) -> Numeric:
     return series(1 - 8 / (x + 4), tables.ERFCX) / (1 + 2 * x)
 
 
-def _erfcx(x):
+def _erfcx(x: Numeric) -> Numeric:
     size = abs(x)
     positive = _erfcx_positive(size)
     return fo.where(x < 0, 2 * _exp_square(size) - positive, positive)
@@ -120,12 +122,12 @@ _chlo_erf_inv = fo.unary_function("chlo.erf_inv", None)
 _LOG_NEAR, _LOG_6, _LOG_FAR = math.log(math.sqrt(2 * math.log(8))), math.log(6), math.log(38.7)
 
 
-def _on_interval(x, low: float, high: float):
+def _on_interval(x: Numeric, low: float, high: float) -> Numeric:
     """x mapped from [low, high] to [-1, 1]."""
     return (x - (low + high) / 2) * (2 / (high - low))
 
 
-def _upper_quantile(tail):
+def _upper_quantile(tail: Numeric) -> Numeric:
     """The x > 0 above which a normal number lies with this probability, at most 1/8."""
     r = fo.sqrt(-2 * fo.log(tail))
     v = fo.log(r)
@@ -134,7 +136,7 @@ def _upper_quantile(tail):
     return fo.where(fo.equals(tail, 0), math.inf, r - fo.where(r < 6.0, near, far))
 
 
-def _quantile(x, tail):
+def _quantile(x: Numeric, tail: Numeric) -> Numeric:
     """The quantile at (1 + x)/2, given min((1 + x)/2, (1 - x)/2) exactly."""
     middle = abs(x) < 0.75
     near = _chlo_erf_inv(fo.where(middle, x, 0.0)) * SQRT2
@@ -142,19 +144,19 @@ def _quantile(x, tail):
     return fo.where(middle, near, fo.where(x < 0, -far, far))
 
 
-def _erf_inv(x):
+def _erf_inv(x: Numeric) -> Numeric:
     return _quantile(x, (1 - abs(x)) * 0.5) * (1 / SQRT2)
 
 
-def _ndtri(p):
+def _ndtri(p: Numeric) -> Numeric:
     return _quantile(2 * p - 1, fo.where(p < 0.5, p, 1 - p))
 
 
-def _erf_inv_derivative(t, out, x):
+def _erf_inv_derivative(t: Value, out: Value, x: Value) -> Value:
     return mul(t, mul(exp(mul(out, out)), 1 / TWO_OVER_SQRT_PI))
 
 
-def _ndtri_derivative(t, out, p):
+def _ndtri_derivative(t: Value, out: Value, p: Value) -> Value:
     return mul(t, mul(exp(mul(mul(out, out), 0.5)), math.sqrt(2 * math.pi)))
 
 
@@ -164,13 +166,13 @@ ndtri = special("ndtri", _ndtri, "ndtri", _ndtri_derivative)
 # ---- log_ndtr ------------------------------------------------------------------------------------
 
 
-def _log_ndtr(x):
+def _log_ndtr(x: Numeric) -> Numeric:
     scaled = x * (1 / SQRT2)
     far = fo.log(_erfcx_positive(abs(scaled)) * 0.5) - scaled * scaled
     return fo.where(x < -1.0, far, fo.log1p(fo.erfc(scaled) * -0.5))
 
 
-def _log_ndtr_derivative(t, out, x):
+def _log_ndtr_derivative(t: Value, out: Value, x: Value) -> Value:
     # density / probability; the factors e^(-x^2/2) of both are cancelled
     return mul(t, div(math.sqrt(2 / math.pi), erfcx(mul(x, -1 / SQRT2))))
 

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.graph import Literal
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import NOT_LINEAR, Primitive
+from ..core.primitive import NOT_LINEAR, Primitive, Traits
 from ..core.reference import specialised
 from ..core.trace import bind, constant_p
+from ..core.types import Cotangents, Function, Ints, Jvps, Tangents, Value
+from .batching import Axis, move_batch_axis
 from .declare import jointly_linear
+
+MOVING = Traits(family="structure", conjugates=True, moves=slice(0, 1), carries=True)
+VIEW = MOVING.but(numpy=0)  # elements read through it are counted where they are read
 
 # ---- constants -----------------------------------------------------------------------------------
 
 
-def constant(value):
+def constant(value: np.ndarray | np.generic) -> Value:
     """A concrete array as a value of the active trace."""
     return bind(constant_p, value=Literal(value))
 
 
-def full(shape, fill, dtype):
+def full(shape: Ints, fill: complex, dtype: np.dtype) -> Value:
     """An array of one repeated number: a scalar constant, broadcast."""
     scalar = constant(np.asarray(fill).astype(dtype))
     return broadcast_in_dim(scalar, shape=tuple(shape), dims=()) if len(shape) else scalar
 
 
-def zeros(like: Aval):
+def zeros(like: Aval) -> Value:
     """Zeros of an aval."""
     return full(like.shape, 0, like.dtype)
 
@@ -37,21 +45,21 @@ def zeros(like: Aval):
 # ---- broadcast_in_dim ----------------------------------------------------------------------------
 
 
-def broadcast_in_dim(x, *, shape, dims):
+def broadcast_in_dim(x: Value, *, shape: Ints, dims: Ints) -> Value:
     """Broadcast x to `shape`, its dimension i becoming dimension dims[i] (increasing)."""
     if tuple(shape) == aval_of(x).shape:
         return x
     return bind(broadcast_in_dim_p, x, shape=tuple(shape), dims=tuple(dims))
 
 
-def _broadcast_in_dim_shape(x, *, shape, dims):
+def _broadcast_in_dim_shape(x: Aval, *, shape: Ints, dims: Ints) -> Aval:
     fits = len(dims) == x.ndim and all(n in (1, shape[d]) for n, d in zip(x.shape, dims))
     if not fits or any(a >= b for a, b in zip(dims, dims[1:])):
         raise ValueError(f"broadcast_in_dim cannot place {x} in shape {shape} at dimensions {dims}")
     return aval(shape, x.dtype)
 
 
-def _broadcast_at(x, *, shape, dims):
+def _broadcast_at(x: Aval, *, shape: Ints, dims: Ints) -> Function | None:
     if x.ndim or x.dtype.isbuiltin != 1:
         return None
     strides = (0,) * len(shape)
@@ -59,14 +67,14 @@ def _broadcast_at(x, *, shape, dims):
 
 
 @specialised(_broadcast_at)
-def _broadcast_in_dim_reference(x, *, shape, dims):
+def _broadcast_in_dim_reference(x: np.ndarray, *, shape: Ints, dims: Ints) -> np.ndarray:
     expanded = [1] * len(shape)
     for n, d in zip(x.shape, dims):
         expanded[d] = n
     return np.broadcast_to(x.reshape(expanded), shape)
 
 
-def _broadcast_in_dim_lower(ctx, x, *, shape, dims):
+def _broadcast_in_dim_lower(ctx: LowerContext, x: Operand, *, shape: Ints, dims: Ints) -> Operand:
     return ctx.op(
         "stablehlo.broadcast_in_dim",
         x,
@@ -75,25 +83,25 @@ def _broadcast_in_dim_lower(ctx, x, *, shape, dims):
     )
 
 
-def _broadcast_in_dim_transpose(ct, x, *, shape, dims):
+def _broadcast_in_dim_transpose(ct: Value, x: Value, *, shape: Ints, dims: Ints) -> Cotangents:
     from .reductions import reduce_sum
 
-    x = x.aval
-    kept = {d: n for n, d in zip(x.shape, dims) if n != 1 or shape[d] == 1}
+    a = x.aval
+    kept = {d: n for n, d in zip(a.shape, dims) if n != 1 or shape[d] == 1}
     summed = reduce_sum(ct, axes=tuple(d for d in range(len(shape)) if d not in kept))
-    return (reshape(summed, shape=x.shape),)
+    return (reshape(summed, shape=a.shape),)
 
 
-def _broadcast_in_dim_batch(axis, args, batch_dims, *, shape, dims):
-    from .batching import move_batch_axis
-
+def _broadcast_in_dim_batch(
+    axis: Axis, args: list[Value], batch_dims: list[int], *, shape: Ints, dims: Ints
+) -> tuple[Value, int]:
     x = move_batch_axis(axis, args[0], batch_dims[0], 0)
     return broadcast_in_dim(x, shape=(axis.size, *shape), dims=(0, *(d + 1 for d in dims))), 0
 
 
 broadcast_in_dim_p = Primitive(
     "broadcast_in_dim",
-    family="structure",
+    traits=VIEW.but(free=True),
     shape=_broadcast_in_dim_shape,
     reference=_broadcast_in_dim_reference,
     lower=_broadcast_in_dim_lower,
@@ -105,30 +113,28 @@ broadcast_in_dim_p = Primitive(
 # ---- reshape -------------------------------------------------------------------------------------
 
 
-def reshape(x, *, shape):
+def reshape(x: Value, *, shape: Ints) -> Value:
     """The same elements in row-major order under another shape of the same size."""
     if tuple(shape) == aval_of(x).shape:
         return x
     return bind(reshape_p, x, shape=tuple(shape))
 
 
-def _reshape_shape(x, *, shape):
+def _reshape_shape(x: Aval, *, shape: Ints) -> Aval:
     out = aval(shape, x.dtype)
     if out.size != x.size:
         raise ValueError(f"reshape cannot make {out} of {x}: {x.size} elements, {out.size} wanted")
     return out
 
 
-def _reshape_batch(axis, args, batch_dims, *, shape):
-    from .batching import move_batch_axis
-
+def _reshape_batch(axis: Axis, args: list[Value], batch_dims: list[int], *, shape: Ints) -> tuple[Value, int]:
     x = move_batch_axis(axis, args[0], batch_dims[0], 0)
     return reshape(x, shape=(axis.size, *shape)), 0
 
 
 reshape_p = Primitive(
     "reshape",
-    family="structure",
+    traits=VIEW,
     shape=_reshape_shape,
     reference=specialised(lambda x, *, shape: operator.methodcaller("reshape", shape))(
         lambda x, *, shape: np.reshape(x, shape)
@@ -142,20 +148,20 @@ reshape_p = Primitive(
 # ---- transpose -----------------------------------------------------------------------------------
 
 
-def transpose(x, *, permutation):
+def transpose(x: Value, *, permutation: Sequence[int]) -> Value:
     """Permute the dimensions: dimension i of the result is dimension permutation[i] of x."""
     if tuple(permutation) == tuple(range(len(permutation))):
         return x
     return bind(transpose_p, x, permutation=tuple(permutation))
 
 
-def _transpose_shape(x, *, permutation):
+def _transpose_shape(x: Aval, *, permutation: Ints) -> Aval:
     if sorted(permutation) != list(range(x.ndim)):
         raise ValueError(f"transpose: {permutation} is not a permutation of {x.ndim} dimensions")
     return aval(tuple(x.shape[p] for p in permutation), x.dtype)
 
 
-def _transpose_lower(ctx, x, *, permutation):
+def _transpose_lower(ctx: LowerContext, x: Operand, *, permutation: Ints) -> Operand:
     return ctx.op(
         "stablehlo.transpose",
         x,
@@ -164,11 +170,11 @@ def _transpose_lower(ctx, x, *, permutation):
     )
 
 
-def _transpose_transpose(ct, x, *, permutation):
+def _transpose_transpose(ct: Value, x: Value, *, permutation: Ints) -> Cotangents:
     return (transpose(ct, permutation=tuple(int(i) for i in np.argsort(permutation))),)
 
 
-def _transpose_batch(axis, args, batch_dims, *, permutation):
+def _transpose_batch(axis: Axis, args: list[Value], batch_dims: list[int], *, permutation: Ints) -> tuple[Value, int]:
     (d,) = batch_dims
     moved = tuple(p + (p >= d) for p in permutation)
     return transpose(args[0], permutation=(d, *moved)), 0
@@ -176,7 +182,7 @@ def _transpose_batch(axis, args, batch_dims, *, permutation):
 
 transpose_p = Primitive(
     "transpose",
-    family="structure",
+    traits=VIEW,
     shape=_transpose_shape,
     reference=specialised(lambda x, *, permutation: operator.methodcaller("transpose", permutation))(
         lambda x, *, permutation: np.transpose(x, permutation)
@@ -188,7 +194,7 @@ transpose_p = Primitive(
 )
 
 
-def squeeze(x, *, dims):
+def squeeze(x: Value, *, dims: Ints) -> Value:
     """Without the dimensions `dims`, each of size 1: a reshape."""
     shape = aval_of(x).shape
     if any(not 0 <= d < len(shape) or shape[d] != 1 for d in dims):
@@ -196,7 +202,7 @@ def squeeze(x, *, dims):
     return reshape(x, shape=tuple(n for d, n in enumerate(shape) if d not in dims))
 
 
-def expand_dims(x, *, dims):
+def expand_dims(x: Value, *, dims: Ints) -> Value:
     """With new dimensions of size 1, which are the result's dimensions `dims`: a reshape."""
     old = aval_of(x).shape
     ndim = len(old) + len(dims)
@@ -209,12 +215,12 @@ def expand_dims(x, *, dims):
 # ---- iota ----------------------------------------------------------------------------------------
 
 
-def iota(*, shape, dtype, dimension=0):
+def iota(*, shape: Ints, dtype: type[Any] | np.dtype, dimension: int = 0) -> Value:
     """An array of `shape` whose elements count 0, 1, ... along `dimension`."""
     return bind(iota_p, shape=tuple(shape), dtype=np.dtype(dtype), dimension=dimension)
 
 
-def _iota_shape(*, shape, dtype, dimension):
+def _iota_shape(*, shape: Ints, dtype: np.dtype, dimension: int) -> Aval:
     if dtype not in dt.NUMERIC:
         raise TypeError(f"iota takes a numeric dtype, got {dtype.name}; count in int64 and convert")
     if not 0 <= dimension < len(shape):
@@ -222,20 +228,20 @@ def _iota_shape(*, shape, dtype, dimension):
     return aval(shape, dtype)
 
 
-def _iota_reference(*, shape, dtype, dimension):
+def _iota_reference(*, shape: Ints, dtype: np.dtype, dimension: int) -> np.ndarray:
     line = np.arange(shape[dimension]).astype(dtype)
     expanded = [1] * len(shape)
     expanded[dimension] = shape[dimension]
     return np.broadcast_to(line.reshape(expanded), shape)
 
 
-def _iota_lower(ctx, *, shape, dtype, dimension):
+def _iota_lower(ctx: LowerContext, *, shape: Ints, dtype: np.dtype, dimension: int) -> Operand:
     return ctx.op("stablehlo.iota", out=aval(shape, dtype), attrs=f"iota_dimension = {dimension} : i64")
 
 
 iota_p = Primitive(
     "iota",
-    family="structure",
+    traits=Traits(family="structure", free=True),
     shape=_iota_shape,
     reference=_iota_reference,
     lower=_iota_lower,
@@ -247,15 +253,15 @@ iota_p = Primitive(
 # ---- identities: copy, name, optimization_barrier ------------------------------------------------
 
 
-def _identity(name: str):
+def _identity(name: str) -> tuple[Function, Primitive]:
     """A primitive that is the identity of one operand, and its wrapper (static params free)."""
 
-    def apply(x, **params):
+    def apply(x: Value, **params: Any) -> Value:
         return bind(primitive, x, **params)
 
     primitive = Primitive(
         name,
-        family="structure",
+        traits=MOVING,
         shape=lambda x, **params: x,
         reference=lambda x, **params: np.array(x),
         lower=lambda ctx, x, **params: x,
@@ -270,40 +276,40 @@ _copy, copy_p = _identity("copy")
 _name, name_p = _identity("name")
 
 
-def copy(x):
+def copy(x: Value) -> Value:
     """x as a fresh value: the reference computes a new array, a graph gets a new slot."""
     return _copy(x)
 
 
-def name(x, *, name):
+def name(x: Value, *, name: str) -> Value:
     """x itself, under a name that rematerialisation policies look for."""
     return _name(x, name=name)
 
 
-def optimization_barrier(*xs):
+def optimization_barrier(*xs: Value) -> list[Value]:
     """The operands, none of which is available before all are: XLA moves nothing across."""
     return list(bind(optimization_barrier_p, *xs))
 
 
-def _barrier_lower(ctx, *xs):
+def _barrier_lower(ctx: LowerContext, *xs: Operand) -> list[Operand]:
     ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
     return ctx.op("stablehlo.optimization_barrier", *xs, out=[x.aval for x in xs]) if xs else []
 
 
-def _barrier_of_present(values):
+def _barrier_of_present(values: Sequence[Value | None]) -> list[Value | None]:
     """A barrier of the values that are not None; None stays."""
     present = [v for v in values if v is not None]
     held = iter(optimization_barrier(*present) if present else ())
     return [None if v is None else next(held) for v in values]
 
 
-def _barrier_jvp(primals, tangents):
+def _barrier_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
     return optimization_barrier(*primals), _barrier_of_present(tangents)
 
 
 optimization_barrier_p = Primitive(
     "optimization_barrier",
-    family="structure",
+    traits=Traits(family="structure", numpy=0, carries=True),
     multiple=True,
     shape=lambda *xs: xs,
     reference=lambda *xs: xs,

@@ -7,31 +7,35 @@ comment beside it says how inaccurate, in units in the last place (ulps).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from ..core import dtypes as dt
+from ..core.aval import Aval
+from ..core.lowering import LowerContext, Operand
 from ..core.reference import specialised
+from ..core.types import Function, Value
 from .arithmetic import abs, add, div, max, min, mul, neg, round, rsqrt, sign, sqrt, sub
 from .bitwise import and_, shift_left, shift_right_arithmetic
 from .comparison import clamp, eq, gt, is_finite, lt, select
 from .convert import bitcast, by_float32, complex, convert, imag, real, with_sign_of
-from .declare import binary, elementwise_lower, same_dtype, unary
+from .declare import ELEMENTWISE, Wrapper, binary, elementwise_lower, same_dtype, unary
 from .structure import full
 
+TRANSCENDENTAL = ELEMENTWISE.but(family="transcendental")
 LN2, LN10 = math.log(2), math.log(10)
 
 
 def _transcendental(
     name: str,
     hlo: str,
-    reference: Callable,
-    derivative: Callable,
-    forms: Mapping[np.dtype, Callable] = MappingProxyType({}),
-    signs: Callable | None = None,
-):
+    reference: Function,
+    derivative: Function,
+    forms: Mapping[np.dtype, Function] = MappingProxyType({}),
+    signs: Function | None = None,
+) -> Wrapper:
     """Declare a transcendental function: one HLO operation, but by `forms` in those dtypes.
 
     `signs(x, out)` mends the signs of complex results, which XLA gets wrong where x has a part -0:
@@ -39,7 +43,7 @@ def _transcendental(
     """
     plain = elementwise_lower(hlo, same_dtype)
 
-    def lower(ctx, x):
+    def lower(ctx: LowerContext, x: Operand) -> Operand:
         form = forms.get(x.aval.dtype)
         if form is not None:
             return ctx.call(form, x)[0]
@@ -55,30 +59,29 @@ def _transcendental(
         dtypes=dt.INEXACT,
         derivative=derivative,
         what="floating or complex",
-        feature="transcendental",
-        family="transcendental",
+        traits=TRANSCENDENTAL,
     )
     return apply
 
 
-def _reals(form) -> dict:
+def _reals(form: Function) -> dict[np.dtype, Function]:
     return {dt.float32: form, dt.float64: form}
 
 
-def _complexes(form) -> dict:
+def _complexes(form: Function) -> dict[np.dtype, Function]:
     return {dt.complex64: form, dt.complex128: form}
 
 
-def _like(x, value):
+def _like(x: Value, value: float) -> Value:
     return full(x.shape, value, x.dtype)
 
 
-def _times(size, factor):
+def _times(size: Value, factor: Value) -> Value:
     """size * factor, but 0 where the factor is 0 (and size may be inf)."""
     return mul(select(eq(factor, 0), sign(size), size), factor)
 
 
-def _scaled(z, factor):
+def _scaled(z: Value, factor: float) -> Value:
     """A complex array by a real number: the complex product would make NaN of inf * 0."""
     return complex(mul(real(z), factor), mul(imag(z), factor))
 
@@ -86,7 +89,7 @@ def _scaled(z, factor):
 # ---- exponentials --------------------------------------------------------------------------------
 
 
-def _expm1_complex(z):
+def _expm1_complex(z: Value) -> Value:
     """XLA's imaginary part is wrong in all digits for real parts below -16 (complex64)."""
     a, b = real(z), imag(z)
     half = sin(mul(b, 0.5))
@@ -94,7 +97,7 @@ def _expm1_complex(z):
     return complex(re, _times(exp(a), sin(b)))
 
 
-def _exp2_real(x):
+def _exp2_real(x: Value) -> Value:
     """2**n exp(r ln 2) with x = n + r: exp(x ln 2) would lose |x| ulps."""
     n = clamp(_like(x, -2200), round(x), _like(x, 2200))
     near = select(is_finite(x), sub(x, n), x)
@@ -102,7 +105,7 @@ def _exp2_real(x):
     return mul(mul(exp(mul(near, LN2)), _power_of_two(half)), _power_of_two(sub(n, half)))
 
 
-def _power_of_two(n):
+def _power_of_two(n: Value) -> Value:
     """2**n of an integral float, through the exponent's bits; 0 and inf outside of the range."""
     info = dt.finfo(n.dtype)
     bias, ints = 2 ** (info.nexp - 1) - 1, np.dtype(f"int{info.bits}")
@@ -111,7 +114,7 @@ def _power_of_two(n):
     return bitcast(shift_left(bits, info.nmant), dtype=n.dtype)
 
 
-def _exp2_complex(z):
+def _exp2_complex(z: Value) -> Value:
     size, angle = exp2(real(z)), mul(imag(z), LN2)
     return complex(_times(size, cos(angle)), _times(size, sin(angle)))
 
@@ -126,17 +129,17 @@ expm1 = _transcendental(
 )
 
 
-def _logistic_at(x):
+def _logistic_at(x: Aval) -> Function | None:
     # exp may be infinite: what is 0 then would be subnormal.
     return _simple_logistic if x.dtype in (dt.float32, dt.float64) else None
 
 
-def _simple_logistic(x):
+def _simple_logistic(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
 @specialised(_logistic_at)
-def _logistic_reference(x):
+def _logistic_reference(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
@@ -150,7 +153,7 @@ logistic = _transcendental(
 # ---- logarithms ----------------------------------------------------------------------------------
 
 
-def _log1p_real(x):
+def _log1p_real(x: Value) -> Value:
     """Kahan's: log(u) x / (u - 1) with u = fl(1 + x). XLA's float64 is off by 94 ulps at -0.41."""
     one = select(is_finite(x), _like(x, 1), x)  # XLA would simplify (x + 1) - 1 to x
     u = add(x, one)
@@ -159,7 +162,7 @@ def _log1p_real(x):
     return select(eq(u, 1), x, select(plain, mul(log(u), ratio), log(u)))
 
 
-def _log_of_size(a, b):
+def _log_of_size(a: Value, b: Value) -> Value:
     """log |a + ib|, without overflow and accurate where |a + ib| is near 1."""
     large, small = max(abs(a), abs(b)), min(abs(a), abs(b))
     ratio = select(eq(small, large), _like(a, 1), div(small, large))
@@ -168,13 +171,13 @@ def _log_of_size(a, b):
     return select(and_(gt(large, 0.5), lt(large, 1.5)), near, far)
 
 
-def _log_complex(z):
+def _log_complex(z: Value) -> Value:
     """XLA's, with the log1p above (its own: 120 ulps in complex128)."""
     a, b = real(z), imag(z)
     return complex(_log_of_size(a, b), atan2(b, a))
 
 
-def _log1p_complex(z):
+def _log1p_complex(z: Value) -> Value:
     a, b = real(z), imag(z)
     u = add(a, 1)
     near = mul(log1p(add(mul(a, add(a, 2)), mul(b, b))), 0.5)
@@ -182,7 +185,7 @@ def _log1p_complex(z):
     return complex(size, atan2(b, u))
 
 
-def _log1p_reference(x):
+def _log1p_reference(x: np.ndarray) -> np.ndarray:
     """NumPy's for complex numbers is log(1 + x), without any digits near 0."""
     if x.dtype.kind != "c":
         return np.log1p(x)
@@ -194,7 +197,7 @@ def _log1p_reference(x):
     return out
 
 
-def _exponent_and_log(x):
+def _exponent_and_log(x: Value) -> tuple[Value, ...]:
     """(n, log m) with x = 2**n m and m in [sqrt(1/2), sqrt(2)), for positive finite x."""
     info = dt.finfo(x.dtype)
     ints = np.dtype(f"int{info.bits}")
@@ -205,13 +208,13 @@ def _exponent_and_log(x):
     return convert(n, dtype=x.dtype), log(m)
 
 
-def _log2_real(x):
+def _log2_real(x: Value) -> Value:
     """Exact at powers of two, which log(x) / ln 2 is not."""
     n, rest = _exponent_and_log(x)
     return select(and_(gt(x, 0), is_finite(x)), add(n, mul(rest, 1 / LN2)), log(x))
 
 
-def _log10_real(x):
+def _log10_real(x: Value) -> Value:
     n, rest = _exponent_and_log(x)
     high = 77 / 256  # few bits of log10(2), so that n * high is exact
     low = math.log10(2) - high
@@ -245,24 +248,24 @@ log10 = _transcendental(
 # ---- trigonometric -------------------------------------------------------------------------------
 
 
-def _sin_complex(z):
+def _sin_complex(z: Value) -> Value:
     """XLA's sinh of the small part is a difference of exponentials: no digits near 0."""
     a, b = real(z), imag(z)
     return complex(_times(cosh(b), sin(a)), mul(cos(a), sinh(b)))
 
 
-def _cos_complex(z):
+def _cos_complex(z: Value) -> Value:
     a, b = real(z), imag(z)
     return complex(mul(cos(a), cosh(b)), neg(_times(sinh(b), sin(a))))
 
 
 sin = _transcendental("sin", "stablehlo.sine", np.sin, lambda t, out, x: mul(t, cos(x)), _complexes(_sin_complex))
-cos = _transcendental(
+cos: Wrapper = _transcendental(
     "cos", "stablehlo.cosine", np.cos, lambda t, out, x: mul(t, neg(sin(x))), _complexes(_cos_complex)
 )
 
 
-def _tan_complex(z):
+def _tan_complex(z: Value) -> Value:
     """-i tanh(iz)."""
     turned = tanh(complex(neg(imag(z)), real(z)))
     return complex(imag(turned), neg(real(turned)))
@@ -273,17 +276,17 @@ tan = _transcendental(
 )
 
 
-def _both_signs(z, out):
+def _both_signs(z: Value, out: Value) -> Value:
     """Odd functions: each part has the sign of the operand's."""
     return complex(with_sign_of(real(out), real(z)), with_sign_of(imag(out), imag(z)))
 
 
-def _imaginary_sign(z, out):
+def _imaginary_sign(z: Value, out: Value) -> Value:
     """The imaginary part has the sign of the operand's."""
     return complex(real(out), with_sign_of(imag(out), imag(z)))
 
 
-def _opposite_imaginary_sign(z, out):
+def _opposite_imaginary_sign(z: Value, out: Value) -> Value:
     return complex(real(out), with_sign_of(imag(out), neg(imag(z))))
 
 
@@ -300,7 +303,7 @@ acos = _transcendental(
 atan = _transcendental("atan", "chlo.atan", np.arctan, lambda t, out, x: div(t, add(mul(x, x), 1)), signs=_both_signs)
 
 
-def _atan2_factor(numerator, x, y):
+def _atan2_factor(numerator: Value, x: Value, y: Value) -> Value:
     return div(numerator, add(mul(x, x), mul(y, y)))
 
 
@@ -314,14 +317,13 @@ atan2 = binary(
         lambda t, out, y, x: mul(t, _atan2_factor(x, x, y)),
         lambda t, out, y, x: mul(t, _atan2_factor(neg(y), x, y)),
     ),
-    feature="transcendental",
-    family="transcendental",
+    traits=TRANSCENDENTAL,
 )
 
 # ---- hyperbolic ----------------------------------------------------------------------------------
 
 
-def _sinh_real(x):
+def _sinh_real(x: Value) -> Value:
     """XLA's exp(x + log 1/2) is off by 24 ulps at 43 (float32), 300 at 700 (float64)."""
     size = abs(x)
     e, half = expm1(size), exp(mul(size, 0.5))
@@ -329,22 +331,22 @@ def _sinh_real(x):
     return select(eq(x, 0), x, mul(sign(x), value))
 
 
-def _cosh_real(x):
+def _cosh_real(x: Value) -> Value:
     half = exp(mul(abs(x), 0.5))
     return add(mul(mul(half, 0.5), half), div(div(_like(x, 0.5), half), half))
 
 
-def _sinh_complex(z):
+def _sinh_complex(z: Value) -> Value:
     a, b = real(z), imag(z)
     return complex(mul(sinh(a), cos(b)), _times(cosh(a), sin(b)))
 
 
-def _cosh_complex(z):
+def _cosh_complex(z: Value) -> Value:
     a, b = real(z), imag(z)
     return complex(mul(cosh(a), cos(b)), _times(sinh(a), sin(b)))
 
 
-def _tanh_complex(z):
+def _tanh_complex(z: Value) -> Value:
     """Kahan's, from tan and sinh; XLA's is off by 240 ulps near the poles (complex128)."""
     a, b = real(z), imag(z)
     tangent, s = tan(b), sinh(clamp(_like(a, -20), a, _like(a, 20)))
@@ -356,7 +358,7 @@ def _tanh_complex(z):
     return complex(select(far, sign(a), re), select(far, far_im, div(tangent, below)))
 
 
-def _atanh_real(x):
+def _atanh_real(x: Value) -> Value:
     """From log1p; XLA's float64 is off by 118 ulps at 0.41."""
     size = abs(x)
     return mul(sign(x), mul(log1p(div(mul(size, 2), sub(1, size))), 0.5))
@@ -365,7 +367,7 @@ def _atanh_real(x):
 sinh = _transcendental(
     "sinh", "", np.sinh, lambda t, out, x: mul(t, cosh(x)), _reals(_sinh_real) | _complexes(_sinh_complex)
 )
-cosh = _transcendental(
+cosh: Wrapper = _transcendental(
     "cosh", "", np.cosh, lambda t, out, x: mul(t, sinh(x)), _reals(_cosh_real) | _complexes(_cosh_complex)
 )
 tanh = _transcendental(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
+from ..core.types import Ints
 from .declare import check_dtype
 
 
@@ -27,16 +29,16 @@ class Windows(NamedTuple):
     `window_dims`.
     """
 
-    shape: tuple[int, ...]
-    sizes: tuple[int, ...]
-    index_map: tuple[int, ...]
-    dropped: tuple[int, ...]
-    window_dims: tuple[int, ...]
-    operand_batch: tuple[int, ...]
-    indices_batch: tuple[int, ...]
+    shape: Ints
+    sizes: Ints
+    index_map: Ints
+    dropped: Ints
+    window_dims: Ints
+    operand_batch: Ints
+    indices_batch: Ints
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def kept(self) -> Ints:
         """The operand's dimensions that the outer array has."""
         out = (*self.dropped, *self.operand_batch)
         return tuple(d for d in range(len(self.shape)) if d not in out)
@@ -46,17 +48,17 @@ class Windows(NamedTuple):
         """The largest start within bounds, for each component of an index vector."""
         return np.array([self.shape[d] - self.sizes[d] for d in self.index_map], np.int64)
 
-    def outer_shape(self, scatter_shape) -> tuple[int, ...]:
+    def outer_shape(self, scatter_shape: Ints) -> Ints:
         """The outer array's shape, the indices being of shape (*scatter_shape, n)."""
         window = dict(zip(self.window_dims, (self.sizes[d] for d in self.kept)))
         rest = iter(scatter_shape)
         return tuple(window[i] if i in window else next(rest) for i in range(len(window) + len(scatter_shape)))
 
-    def scatter_dims(self, outer_ndim: int) -> tuple[int, ...]:
+    def scatter_dims(self, outer_ndim: int) -> Ints:
         """The outer array's dimensions that are the indices'."""
         return tuple(i for i in range(outer_ndim) if i not in self.window_dims)
 
-    def check(self, name: str, operand: Aval, indices: Aval):
+    def check(self, name: str, operand: Aval, indices: Aval) -> None:
         """TypeError or ValueError unless the dimension numbers fit."""
         check_dtype(f"the indices of {name}", indices, dt.INTEGER, "integer")
         problem = _problem_of(self, operand, indices)
@@ -114,21 +116,21 @@ class Rows(NamedTuple):
     The dimensions that every window spans make up the row; the others number the rows.
     """
 
-    order: tuple[int, ...]  # the operand's dimensions: those that number the rows, then the row's
-    numbered: tuple[int, ...]  # the sizes of the former
-    row: tuple[int, ...]  # and of the latter
+    order: Ints  # the operand's dimensions: those that number the rows, then the row's
+    numbered: Ints  # the sizes of the former
+    row: Ints  # and of the latter
     limits: np.ndarray  # the largest start within bounds, by component of an index vector
     strides: np.ndarray  # rows from one start to the next, likewise
-    batches: tuple  # shared dimensions: (the indices' dimension, size, stride in rows)
+    batches: tuple[Any, ...]  # shared dimensions: (the indices' dimension, size, stride in rows)
     offsets: np.ndarray | None  # of a window's rows from its first one, unless there is just one
-    outer: tuple[int, ...]  # the outer array's dimensions: the indices', then as in `order`
-    kept: tuple[int, ...]  # the sizes of the latter
+    outer: Ints  # the outer array's dimensions: the indices', then as in `order`
+    kept: Ints  # the sizes of the latter
 
     def view(self, operand: np.ndarray) -> np.ndarray:
         """The operand as [number of rows, *row]."""
         return operand.transpose(self.order).reshape((math.prod(self.numbered), *self.row))
 
-    def places(self, indices: np.ndarray, clip: bool):
+    def places(self, indices: np.ndarray, clip: bool) -> tuple[np.ndarray, Any]:
         """(row numbers of each window, whether each is within bounds or None for all of them)."""
         if indices.dtype == np.uint64:  # the upper half would wrap to negative numbers
             indices = np.minimum(indices, np.uint64(2**63 - 1))
@@ -175,7 +177,7 @@ def rows_of(w: Windows, indices_ndim: int) -> Rows:
     )
 
 
-def _offsets(sizes, strides) -> np.ndarray | None:
+def _offsets(sizes: list[int], strides: list[int]) -> np.ndarray | None:
     """Offsets of a window's rows from its first one, in row-major order; None if there is one."""
     if all(n == 1 for n in sizes):
         return None
@@ -185,7 +187,7 @@ def _offsets(sizes, strides) -> np.ndarray | None:
     return offsets.reshape(-1)
 
 
-def inverse(permutation) -> tuple[int, ...]:
+def inverse(permutation: Ints) -> Ints:
     """The permutation that undoes another."""
     return tuple(permutation.index(i) for i in range(len(permutation)))
 
@@ -193,12 +195,12 @@ def inverse(permutation) -> tuple[int, ...]:
 # -- in a program
 
 
-def ints(values) -> str:
+def ints(values: Ints) -> str:
     """[0, 2]: a list in MLIR; str of each, as the repr of NumPy's integers names their type."""
     return f"[{', '.join(map(str, values))}]"
 
 
-def wide_indices(ctx, indices):
+def wide_indices(ctx: LowerContext, indices: Operand) -> Operand:
     """The indices as int32 or int64: narrow ones cannot hold every bound, unsigned ones wrap."""
     a = indices.aval
     if a.dtype in (dt.int32, dt.int64):
@@ -208,7 +210,7 @@ def wide_indices(ctx, indices):
     return ctx.op("stablehlo.convert", indices, out=a.with_dtype(dt.int64))
 
 
-def _limits_like(ctx, indices, w: Windows):
+def _limits_like(ctx: LowerContext, indices: Operand, w: Windows) -> Operand:
     """The limits broadcast to the shape of the indices."""
     a = indices.aval
     limits = np.minimum(w.limits, np.iinfo(a.dtype).max).astype(a.dtype)
@@ -220,19 +222,19 @@ def _limits_like(ctx, indices, w: Windows):
     )
 
 
-def clipped(ctx, indices, w: Windows):
+def clipped(ctx: LowerContext, indices: Operand, w: Windows) -> Operand:
     """The indices moved to the nearest ones within bounds."""
     return ctx.op(
         "stablehlo.clamp", ctx.full(indices.aval, 0), indices, _limits_like(ctx, indices, w), out=indices.aval
     )
 
 
-def inside_bounds(ctx, indices, w: Windows):
+def inside_bounds(ctx: LowerContext, indices: Operand, w: Windows) -> Operand:
     """Whether each window is within bounds: bool, of the indices' shape without the last."""
     a = indices.aval
     bools = a.with_dtype(dt.bool_)
 
-    def compare(direction, x, y):
+    def compare(direction: str, x: Operand, y: Operand) -> Operand:
         return ctx.op(
             "stablehlo.compare",
             x,
@@ -259,12 +261,12 @@ def inside_bounds(ctx, indices, w: Windows):
     )
 
 
-def shift(dims) -> tuple[int, ...]:
+def shift(dims: Ints) -> Ints:
     """The same dimensions behind a new leading one."""
     return tuple(d + 1 for d in dims)
 
 
-def check_mode(name: str, mode: str, allowed):
+def check_mode(name: str, mode: str, allowed: tuple[str, ...]) -> None:
     """ValueError unless the treatment of windows out of bounds is one of these."""
     if mode not in allowed:
         raise ValueError(f"{name} takes mode {' or '.join(map(repr, allowed))}, got {mode!r}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ..core.aval import aval_of
+from ..core.types import Function, Value
 from ..primitives import concatenate, expand_dims, reshape, slice_in_dim
 from ..primitives import reverse as flip
 from .nested import avals_of, check_avals, listed
 
 
-def associative_scan(fun: Callable, xs: Sequence, *, axis: int = 0, reverse: bool = False) -> list:
+def associative_scan(fun: Function, xs: Sequence[Value], *, axis: int = 0, reverse: bool = False) -> list[Value]:
     """The prefixes of xs under fun(a, b) -> c along `axis`: x0, fun(x0, x1), ...
 
     xs is a sequence of values of one length n along the axis; a, b and c are lists of slices of
@@ -28,11 +29,11 @@ def associative_scan(fun: Callable, xs: Sequence, *, axis: int = 0, reverse: boo
     return _prefixes(fun, xs, axis)
 
 
-def _flipped(xs: Sequence, axis: int) -> list:
+def _flipped(xs: Sequence[Value], axis: int) -> list[Value]:
     return [flip(x, dims=(axis,)) for x in xs]
 
 
-def _prefixes(fun: Callable, xs: list, axis: int) -> list:
+def _prefixes(fun: Function, xs: list[Value], axis: int) -> list[Value]:
     """Pair up neighbours, solve the half as long problem, fill the places between (Blelloch)."""
     n = aval_of(xs[0]).shape[axis]
     if n < 2:
@@ -48,7 +49,7 @@ def _prefixes(fun: Callable, xs: list, axis: int) -> list:
     return [_interleave(e, o, axis) for e, o in zip(even, odd)]
 
 
-def _apply(fun: Callable, a: list, b: list) -> list:
+def _apply(fun: Function, a: list[Value], b: list[Value]) -> list[Value]:
     out = list(fun(a, b))
     check_avals(
         "associative_scan: what the function returns", avals_of(out), avals_of(a), "It must keep shapes and dtypes."
@@ -56,11 +57,11 @@ def _apply(fun: Callable, a: list, b: list) -> list:
     return out
 
 
-def _every_other(xs: list, start: int, limit: int, axis: int) -> list:
+def _every_other(xs: list[Value], start: int, limit: int, axis: int) -> list[Value]:
     return [slice_in_dim(x, start=start, limit=limit, stride=2, dimension=axis) for x in xs]
 
 
-def _interleave(a, b, axis: int):
+def _interleave(a: Value, b: Value, axis: int) -> Value:
     """a0, b0, a1, b1, ...: a has as many elements as b, or one more."""
     n, m = aval_of(a).shape[axis], aval_of(b).shape[axis]
     both = slice_in_dim(a, start=0, limit=m, dimension=axis)

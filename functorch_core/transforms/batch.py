@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ..core.graph import Graph, memoised, subgraphs
+from ..core.graph import Graph, Node, memoised, subgraphs
 from ..core.trace import Builder, current
+from ..core.types import Value
 from ..primitives.batching import Axis, move_batch_axis
 from .jvp import copy_node
 
 __all__ = ["Axis", "batch", "batch_values", "move_batch_axis"]
 
 
-def batch_values(graph: Graph, axis: Axis, args: Sequence, dims: Sequence) -> tuple[list, list]:
+def batch_values(
+    graph: Graph, axis: Axis, args: Sequence[Value], dims: Sequence[int | None]
+) -> tuple[list[Any], list[Any]]:
     """Write the batched graph into the active trace: outputs and their batch dimensions."""
-    builder = current()
+    builder: Any = current()  # whoever calls this is tracing
     env = dict(zip(graph.inputs, args, strict=True))
     where = dict(zip(graph.inputs, dims, strict=True))
     for node in graph.nodes:
@@ -33,7 +37,7 @@ def batch_values(graph: Graph, axis: Axis, args: Sequence, dims: Sequence) -> tu
     return [env[s] for s in graph.outputs], [where[s] for s in graph.outputs]
 
 
-def _sees_axis(node, axis: Axis) -> bool:
+def _sees_axis(node: Node, axis: Axis) -> bool:
     """Whether a node without batched inputs depends on the axis all the same (axis_index)."""
     if axis.name is None:
         return False
@@ -43,7 +47,9 @@ def _sees_axis(node, axis: Axis) -> bool:
 
 
 @memoised
-def batch(graph: Graph, axis: Axis, dims: tuple, out: tuple | None = None):
+def batch(
+    graph: Graph, axis: Axis, dims: tuple[int | None, ...], out: tuple[Any, ...] | None = None
+) -> tuple[Graph, tuple[int | None, ...]]:
     """(batched graph, batch dimension of each output).
 
     `dims[i]` is the batch dimension of input i, None if it has none. `out[i]`: an int moves (or

@@ -8,21 +8,24 @@ custom_call *args -> *outs      params: target, out_avals, backend_config, api_v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.graph import Graph, Node, subgraphs
-from ..core.lowering import tensor_type
-from ..core.primitive import NOT_LINEAR, Primitive, Reason
+from ..core.lowering import LowerContext, Operand, tensor_type
+from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.trace import Builder, Traced, bind, current
+from ..core.types import Batcheds, Dims, Function, Jvps, Tangents, Value
 from ..primitives import broadcast_in_dim, constant, reshape, slice_in_dim
-from .batch import move_batch_axis
+from .batch import Axis, move_batch_axis
 from .nested import present
 from .scan import map_values, scan
 
+CALLBACK = Traits(family="callback", expensive=True, carries=True, calls_back=True)
 TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "cuda": "xla_ffi_python_gpu_callback"}
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
@@ -36,7 +39,13 @@ OPAQUE = Reason("""a Python callback is opaque, it has no derivative of its own.
 
 
 def call_text(
-    target: str, operands, out_avals, *, api_version: int = 4, backend_config: str = "", has_side_effect: bool = False
+    target: str,
+    operands: Sequence[Operand],
+    out_avals: Sequence[Aval],
+    *,
+    api_version: int = 4,
+    backend_config: str = "",
+    has_side_effect: bool = False,
 ) -> str:
     """The text of a stablehlo.custom_call."""
     config = f", backend_config = {backend_config}" if backend_config else ""
@@ -48,7 +57,9 @@ def call_text(
     )
 
 
-def _lower_callback(ctx, operands, fun: Callable, out_avals: Sequence[Aval], has_side_effect: bool):
+def _lower_callback(
+    ctx: LowerContext, operands: Sequence[Operand], fun: Function, out_avals: Sequence[Aval], has_side_effect: bool
+) -> list[Operand]:
     if ctx.platform not in TARGETS:
         raise NotImplementedError(f"no Python callbacks on platform {ctx.platform!r}, only on " + ", ".join(TARGETS))
     index = ctx.callback(fun, operands, out_avals)
@@ -65,7 +76,9 @@ def _lower_callback(ctx, operands, fun: Callable, out_avals: Sequence[Aval], has
 # ---- pure_callback -------------------------------------------------------------------------------
 
 
-def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *, vmap_method: str | None = None) -> list:
+def pure_callback(
+    fun: Function, out_avals: Sequence[Aval], args: Sequence[Value], *, vmap_method: str | None = None
+) -> list[Value]:
     """fun(*arrays) -> arrays of `out_avals`, called by the running program with host arrays.
 
     It may be called any number of times, or not at all. `vmap_method` says what vmap does: call it
@@ -78,7 +91,7 @@ def pure_callback(fun: Callable, out_avals: Sequence[Aval], args: Sequence, *, v
     return list(bind(pure_callback_p, *args, fun=fun, out_avals=tuple(out_avals), vmap_method=vmap_method))
 
 
-def checked_results(fun: Callable, results, out_avals: Sequence[Aval]) -> list[np.ndarray]:
+def checked_results(fun: Function, results: tuple[np.ndarray, ...], out_avals: Sequence[Aval]) -> list[np.ndarray]:
     """What a callback returned, as arrays; TypeError or ValueError unless they are as declared."""
     name = getattr(fun, "__name__", repr(fun))
     results = results if isinstance(results, (tuple, list)) else (results,)
@@ -95,11 +108,21 @@ def checked_results(fun: Callable, results, out_avals: Sequence[Aval]) -> list[n
     return arrays
 
 
-def _callback_reference(*args, fun, out_avals, vmap_method):
+def _callback_reference(
+    *args: np.ndarray, fun: Function, out_avals: tuple[Aval, ...], vmap_method: str | None
+) -> list[np.ndarray]:
     return checked_results(fun, fun(*(np.array(a) for a in args)), out_avals)
 
 
-def _callback_batch(axis, args, dims, *, fun, out_avals, vmap_method):
+def _callback_batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    fun: Function,
+    out_avals: tuple[Aval, ...],
+    vmap_method: str | None,
+) -> Batcheds:
     if vmap_method is None:
         raise NotImplementedError(
             f"vmap of a pure_callback without vmap_method; say vmap_method= one of {VMAP_METHODS}"
@@ -115,14 +138,16 @@ def _callback_batch(axis, args, dims, *, fun, out_avals, vmap_method):
     return bind(pure_callback_p, *args, fun=fun, out_avals=new, vmap_method=vmap_method), [0] * len(out_avals)
 
 
-def _repeated(x, size: int):
+def _repeated(x: Value, size: int) -> Value:
     return broadcast_in_dim(x, shape=(size, *x.shape), dims=tuple(range(1, x.ndim + 1)))
 
 
-def _one_by_one(primitive: Primitive, args, batched, params) -> list:
+def _one_by_one(
+    primitive: Primitive, args: list[Value], batched: tuple[bool, ...], params: dict[str, Any]
+) -> list[Value]:
     """The primitive on one example after the other: a scan over the batched arguments."""
 
-    def one(*slices):
+    def one(*slices: Value) -> list[Value]:
         rest = iter(slices)
         return bind(primitive, *(next(rest) if b else x for x, b in zip(args, batched)), **params)
 
@@ -131,7 +156,7 @@ def _one_by_one(primitive: Primitive, args, batched, params) -> list:
 
 pure_callback_p = Primitive(
     "pure_callback",
-    family="callback",
+    traits=CALLBACK,
     multiple=True,
     shape=lambda *args, fun, out_avals, vmap_method: out_avals,
     reference=_callback_reference,
@@ -150,7 +175,7 @@ pure_callback_p = Primitive(
 TOKEN = aval((), dt.uint8)
 
 
-def debug_callback(fun: Callable, args: Sequence, *, ordered: bool = False):
+def debug_callback(fun: Function, args: Sequence[Value], *, ordered: bool = False) -> None:
     """Call fun(*arrays) when the program comes there, for its effect; derivatives pass it by.
 
     Calls that depend on one another's data come in that order, others in any; `ordered` ones, of
@@ -166,7 +191,7 @@ def debug_callback(fun: Callable, args: Sequence, *, ordered: bool = False):
         builder.ordered = (token, len(builder.nodes))
 
 
-def _tokens(builder: Builder) -> list:
+def _tokens(builder: Builder) -> list[Value]:
     """What an ordered call comes after: the last one, and loops and branches with some inside."""
     last, begin = builder.ordered
     tokens = [] if last is None else [last]
@@ -189,7 +214,7 @@ def has_ordered(graph: Graph) -> bool:
     return any(_is_ordered(node) or any(map(has_ordered, subgraphs(node))) for node in graph.nodes)
 
 
-def token_of_trace() -> list:
+def token_of_trace() -> list[Value]:
     """[a value that comes after the ordered calls of the innermost trace], or [] if it has none.
 
     What a branch without results returns, so that there is something to wait for.
@@ -200,32 +225,32 @@ def token_of_trace() -> list:
     return _tokens(builder)[-1:]
 
 
-def _first_element(x):
+def _first_element(x: Value) -> Value:
     """One number of an array, so that little is copied to the host."""
     for dimension in range(x.ndim):
         x = slice_in_dim(x, start=0, limit=1, dimension=dimension)
     return reshape(x, shape=())
 
 
-def _debug_shape(*args, fun, tokens):
+def _debug_shape(*args: Aval | Operand, fun: Function, tokens: int | None) -> tuple[Aval, ...]:
     return () if tokens is None else (TOKEN,)
 
 
-def _debug_call(fun: Callable, tokens: int | None):
+def _debug_call(fun: Function, tokens: int | None) -> Function:
     """What is called: fun of the arrays without the tokens."""
 
-    def call(*arrays):
+    def call(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         fun(*arrays[: len(arrays) - (tokens or 0)])
         return () if tokens is None else (np.zeros((), np.uint8),)
 
     return call
 
 
-def _debug_reference(*args, fun, tokens):
+def _debug_reference(*args: np.ndarray, fun: Function, tokens: int | None) -> tuple[np.ndarray, ...]:
     return _debug_call(fun, tokens)(*(np.array(a) for a in args))
 
 
-def _debug_batch(axis, args, dims, *, fun, tokens):
+def _debug_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, fun: Function, tokens: int | None) -> Batcheds:
     batched = present(dims)
     args = [move_batch_axis(axis, x, d, 0) if b else x for x, d, b in zip(args, dims, batched)]
     params = dict(fun=fun, tokens=tokens)
@@ -233,7 +258,7 @@ def _debug_batch(axis, args, dims, *, fun, tokens):
         return _one_by_one(debug_callback_p, args, batched, params), []
     params["tokens"] = tokens + 1  # that of the example before
 
-    def one(carry, slices):
+    def one(carry: list[Value], slices: list[Value]) -> tuple[list[Value], list[Any]]:
         rest = iter(slices)
         args_of_one = [next(rest) if b else x for x, b in zip(args, batched)]
         return bind(debug_callback_p, *args_of_one, *carry, **params), []
@@ -243,14 +268,14 @@ def _debug_batch(axis, args, dims, *, fun, tokens):
     return scan(one, start, xs)[0], [None]
 
 
-def _debug_jvp(primals, tangents, *, fun, tokens):
+def _debug_jvp(primals: Sequence[Value], tangents: Tangents, *, fun: Function, tokens: int | None) -> Jvps:
     outs = bind(debug_callback_p, *primals, fun=fun, tokens=tokens)
     return outs, [None] * len(outs)
 
 
 debug_callback_p = Primitive(
     "debug_callback",
-    family="callback",
+    traits=CALLBACK,
     multiple=True,
     effect=True,
     shape=_debug_shape,
@@ -269,12 +294,12 @@ debug_callback_p = Primitive(
 def custom_call(
     target: str,
     out_avals: Sequence[Aval],
-    args: Sequence,
+    args: Sequence[Value],
     *,
     backend_config: str = "",
     api_version: int = 4,
-    reference: Callable | None = None,
-) -> list:
+    reference: Function | None = None,
+) -> list[Value]:
     """A function that was registered with XLA under a name, called on arrays.
 
     The call is pure: it may be dropped or merged with an equal one. `backend_config` is the text of
@@ -294,16 +319,26 @@ def custom_call(
     )
 
 
-def _custom_call_reference(*args, target, reference, **_):
+def _custom_call_reference(
+    *args: np.ndarray, target: str, reference: Function | None, **_: Any
+) -> tuple[np.ndarray, ...]:
     if reference is None:
         raise NotImplementedError(
             f"custom call {target!r} has no NumPy reference; compile it, or pass custom_call(..., reference=f)"
         )
     found = reference(*args)
-    return found if isinstance(found, (tuple, list)) else (found,)
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def _custom_call_lower(ctx, *args, target, out_avals, backend_config, api_version, reference):
+def _custom_call_lower(
+    ctx: LowerContext,
+    *args: Operand,
+    target: str,
+    out_avals: tuple[Aval, ...],
+    backend_config: str,
+    api_version: int,
+    reference: Function,
+) -> list[Operand]:
     return ctx.raw(
         call_text(target, args, out_avals, backend_config=backend_config, api_version=api_version), out_avals
     )
@@ -311,7 +346,7 @@ def _custom_call_lower(ctx, *args, target, out_avals, backend_config, api_versio
 
 custom_call_p = Primitive(
     "custom_call",
-    family="callback",
+    traits=CALLBACK,
     multiple=True,
     shape=lambda *args, out_avals, **_: out_avals,
     reference=_custom_call_reference,

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core import dtypes as dt
-from ..core.aval import aval
-from ..core.primitive import NOT_LINEAR, Primitive, Reason
+from ..core.aval import Aval, aval
+from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.trace import bind
+from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Value
 from ..primitives import broadcast_in_dim, constant, div, eq, iota, mul, reduce_max, reduce_sum, select, zeros
 from ..primitives.batching import Axis, move_batch_axis
 from ..primitives.declare import check_dtype, jointly_linear
@@ -29,14 +31,14 @@ UNBOUND = """{what} over axis {name!r}, which no enclosing vmap has; it has {bou
 
 
 class _Axes(threading.local):
-    sizes: dict = {}
+    sizes: dict[Any, Any] = {}
 
 
 _axes = _Axes()
 
 
 @contextlib.contextmanager
-def bound_axis(name, size: int) -> Iterator[None]:
+def bound_axis(name: object, size: int) -> Iterator[None]:
     """While the function under vmap is traced: an axis of that name is in scope."""
     saved = _axes.sizes
     _axes.sizes = {**saved, name: size}
@@ -46,17 +48,17 @@ def bound_axis(name, size: int) -> Iterator[None]:
         _axes.sizes = saved
 
 
-def in_axis(axis: Axis):
+def in_axis(axis: Axis) -> Any:
     """The scope of the axis of a batch, for what is traced only when it is batched."""
     return contextlib.nullcontext() if axis.name is None else bound_axis(axis.name, axis.size)
 
 
-def axes_in_scope() -> tuple:
+def axes_in_scope() -> tuple[Any, ...]:
     """The names and sizes in scope: what a trace may depend on."""
     return tuple(_axes.sizes.items())
 
 
-def axis_size(name, what: str = "axis_size") -> int:
+def axis_size(name: str, what: str = "axis_size") -> int:
     """The size of a named axis in scope; NameError if there is none."""
     if name not in _axes.sizes:
         bound = ", ".join(map(repr, _axes.sizes)) or "none at all"
@@ -67,19 +69,21 @@ def axis_size(name, what: str = "axis_size") -> int:
 # ---- what they share -----------------------------------------------------------------------------
 
 
-def _unbound(name: str):
+def _unbound(name: str) -> Function:
     """The reference and the lowering of a collective: too late, its axis is gone."""
 
-    def rule(*args, axis_name, size, **params):
+    def rule(*args: Any, axis_name: Any, size: int, **params: Any) -> NoReturn:
         raise NameError(UNBOUND.format(what=name, name=axis_name, bound="none here any more"))
 
     return rule
 
 
-def _collective(name: str, *, shape: Callable, jvp, transpose, over: Callable):
+def _collective(
+    name: str, *, shape: Function, jvp: Function, transpose: Function | Reason, over: Function
+) -> Primitive:
     """A primitive of one operand; over(axis, x, dim, **params) -> (out, dim) is its own vmap."""
 
-    def batch(axis, args, dims, *, axis_name, size, **params):
+    def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axis_name: str, size: int, **params: Any) -> Batched:
         x, dim = args[0], dims[0]
         if axis_name == axis.name:
             return over(axis, x, dim, **params)
@@ -87,7 +91,7 @@ def _collective(name: str, *, shape: Callable, jvp, transpose, over: Callable):
 
     primitive = Primitive(
         name,
-        family="collective",
+        traits=Traits(family="collective"),
         shape=shape,
         reference=_unbound(name),
         lower=_unbound(name),
@@ -98,7 +102,7 @@ def _collective(name: str, *, shape: Callable, jvp, transpose, over: Callable):
     return primitive
 
 
-def _past_another(primitive, x, dim, **params):
+def _past_another(primitive: Primitive, x: Value, dim: int, **params: Any) -> tuple[Value, int]:
     """A collective over another axis: this one goes through."""
     if "at" in params:  # the new dimension of all_gather goes in before or behind this one
         at = params.pop("at")
@@ -110,23 +114,23 @@ def _past_another(primitive, x, dim, **params):
 # ---- psum ----------------------------------------------------------------------------------------
 
 
-def psum(x, *, axis_name):
+def psum(x: Value, *, axis_name: str | tuple[str, ...]) -> Value:
     """The sum of x over all examples of the named axis (or axes, a tuple), the same in each."""
     for one in axis_name if isinstance(axis_name, tuple) else (axis_name,):
         x = _psum(x, axis_name=one, size=axis_size(one, "psum"))
     return x
 
 
-def _psum(x, *, axis_name, size):
+def _psum(x: Value, *, axis_name: str, size: int) -> Value:
     return bind(psum_p, x, axis_name=axis_name, size=size)
 
 
-def _psum_shape(x, *, axis_name, size):
+def _psum_shape(x: Aval, *, axis_name: str, size: int) -> Aval:
     check_dtype("psum", x, dt.NUMERIC, "numeric")
     return x
 
 
-def _psum_over(axis, x, dim):
+def _psum_over(axis: Axis, x: Value, dim: int | None) -> tuple[Value, None]:
     if dim is not None:
         return reduce_sum(x, axes=(dim,)), None
     count = constant(np.asarray(axis.size).astype(x.dtype))
@@ -142,7 +146,7 @@ psum_p = _collective(
 )
 
 
-def pmean(x, *, axis_name):
+def pmean(x: Value, *, axis_name: str) -> Value:
     """The mean of x over all examples of the named axis (or axes, a tuple)."""
     names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
     count = float(np.prod([axis_size(one, "pmean") for one in names]))
@@ -152,23 +156,23 @@ def pmean(x, *, axis_name):
 # ---- pmax ----------------------------------------------------------------------------------------
 
 
-def pmax(x, *, axis_name):
+def pmax(x: Value, *, axis_name: str) -> Value:
     """The maximum of x over all examples of the named axis (or axes, a tuple)."""
     for one in axis_name if isinstance(axis_name, tuple) else (axis_name,):
         x = _pmax(x, axis_name=one, size=axis_size(one, "pmax"))
     return x
 
 
-def _pmax(x, *, axis_name, size):
+def _pmax(x: Value, *, axis_name: str, size: int) -> Value:
     return bind(pmax_p, x, axis_name=axis_name, size=size)
 
 
-def _pmax_shape(x, *, axis_name, size):
+def _pmax_shape(x: Aval, *, axis_name: str, size: int) -> Aval:
     check_dtype("pmax", x, dt.ORDERED, "real or bool")
     return x
 
 
-def _pmax_jvp(primals, tangents, **params):
+def _pmax_jvp(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
     """Equal maxima share the tangent."""
     out = _pmax(primals[0], **params)
     wins = eq(primals[0], out)
@@ -189,22 +193,22 @@ pmax_p = _collective(
 # ---- all_gather ----------------------------------------------------------------------------------
 
 
-def all_gather(x, *, axis_name, at=0):
+def all_gather(x: Value, *, axis_name: str, at: int = 0) -> Value:
     """x of all examples of the named axis, stacked as dimension `at`, the same in each."""
     return _all_gather(x, axis_name=axis_name, size=axis_size(axis_name, "all_gather"), at=at)
 
 
-def _all_gather(x, *, axis_name, size, at):
+def _all_gather(x: Value, *, axis_name: str, size: int, at: int) -> Value:
     return bind(all_gather_p, x, axis_name=axis_name, size=size, at=at)
 
 
-def _all_gather_shape(x, *, axis_name, size, at):
+def _all_gather_shape(x: Aval, *, axis_name: str, size: int, at: int) -> Aval:
     if not 0 <= at <= x.ndim:
         raise ValueError(f"all_gather of {x}: at={at} is not a place for a new dimension, 0 to {x.ndim}")
     return aval((*x.shape[:at], size, *x.shape[at:]), x.dtype)
 
 
-def _all_gather_transpose(ct, x, *, axis_name, size, at):
+def _all_gather_transpose(ct: Value, x: Value, *, axis_name: str, size: int, at: int) -> Cotangents:
     """Each example's cotangent is its own row of the sum of all."""
     summed = _psum(ct, axis_name=axis_name, size=size)
     index = bind(axis_index_p, axis_name=axis_name, size=size)
@@ -223,12 +227,12 @@ all_gather_p = _collective(
 # ---- axis_index ----------------------------------------------------------------------------------
 
 
-def axis_index(axis_name):
+def axis_index(axis_name: str) -> Value:
     """The place of this example along the named axis, an int32."""
     return bind(axis_index_p, axis_name=axis_name, size=axis_size(axis_name, "axis_index"))
 
 
-def _axis_index_batch(axis, args, dims, *, axis_name, size):
+def _axis_index_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axis_name: str, size: int) -> Batched:
     if axis_name == axis.name:
         return iota(shape=(size,), dtype=dt.int32), 0
     return bind(axis_index_p, axis_name=axis_name, size=size), None
@@ -236,7 +240,7 @@ def _axis_index_batch(axis, args, dims, *, axis_name, size):
 
 axis_index_p = Primitive(
     "axis_index",
-    family="collective",
+    traits=Traits(family="collective"),
     shape=lambda *, axis_name, size: aval((), dt.int32),
     reference=_unbound("axis_index"),
     lower=_unbound("axis_index"),

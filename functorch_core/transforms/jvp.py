@@ -7,15 +7,17 @@ copied as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..core.graph import Graph, Node, memoised
 from ..core.trace import Builder, Traced, current
+from ..core.types import Value
 from ..primitives import zeros
 
 
-def jvp_values(graph: Graph, primals: Sequence, tangents: Sequence) -> tuple[list, list]:
+def jvp_values(graph: Graph, primals: Sequence[Value], tangents: Sequence[Value | None]) -> tuple[list[Any], list[Any]]:
     """Write outputs and tangents of `graph` into the active trace."""
-    builder = current()
+    builder: Any = current()  # whoever calls this is tracing
     env = dict(zip(graph.inputs, primals, strict=True))
     dot = dict(zip(graph.inputs, tangents, strict=True))
     for node in graph.nodes:
@@ -27,7 +29,9 @@ def jvp_values(graph: Graph, primals: Sequence, tangents: Sequence) -> tuple[lis
     return [env[s] for s in graph.outputs], [dot.get(s) for s in graph.outputs]
 
 
-def _node(builder: Builder, graph: Graph, node: Node, primals: list, tangents: list):
+def _node(
+    builder: Builder, graph: Graph, node: Node, primals: list[Value], tangents: list[Value | None]
+) -> tuple[Sequence[Value], Sequence[Value | None]]:
     primitive = node.primitive
     if all(t is None for t in tangents):
         return copy_node(builder, graph, node, primals), [None] * len(node.outputs)
@@ -37,20 +41,20 @@ def _node(builder: Builder, graph: Graph, node: Node, primals: list, tangents: l
     return (outs, tangents_out) if primitive.multiple else ([outs], [tangents_out])
 
 
-def copy_node(builder: Builder, graph: Graph, node: Node, args: Sequence) -> list:
+def copy_node(builder: Builder, graph: Graph, node: Node, args: Sequence[Value]) -> list[Traced]:
     """The same node in another graph; its avals are known, so no shape rule runs."""
     avals = [graph.avals[s] for s in node.outputs]
     slots = builder.append(node.primitive, tuple([builder.lift(a) for a in args]), node.params, avals, node.source)
     return [Traced(a, builder, s) for a, s in zip(avals, slots)]
 
 
-def instantiate(tangents: Sequence, likes: Sequence, which: Sequence[bool]) -> list:
+def instantiate(tangents: Sequence[Value | None], likes: Sequence[Value], which: Sequence[bool]) -> list[Value | None]:
     """Tangents with explicit zeros where `which` asks for them."""
     return [zeros(like.aval) if t is None and w else t for t, like, w in zip(tangents, likes, which, strict=True)]
 
 
 @memoised
-def jvp(graph: Graph, mask: tuple[bool, ...], want: tuple[bool, ...] | None = None):
+def jvp(graph: Graph, mask: tuple[bool, ...], want: tuple[bool, ...] | None = None) -> tuple[Graph, tuple[bool, ...]]:
     """(graph of primals + masked tangents -> outputs + nonzero tangents, mask of those tangents).
 
     Outputs marked in `want` get a tangent even where it is zero.

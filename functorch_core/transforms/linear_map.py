@@ -9,19 +9,26 @@ of gradients are those of the backward graph's own nodes, or with `both` the for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from .. import primitives as p
-from ..core.primitive import Primitive
+from ..core.graph import Graph
+from ..core.primitive import Primitive, Traits
 from ..core.reference import reference_of, specialised
 from ..core.trace import bind, evaluate, run, trace_closed
+from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
 from ..primitives.batching import move_batch_axis
-from .batch import batch
+from .batch import Axis, batch
 from .jvp import instantiate, jvp_values
 from .nested import avals_of, is_linear, parts
 
 
-def linear_map(forward: Callable, backward: Callable, linear: Sequence, rest: Sequence = (), both: bool = False):
+def linear_map(
+    forward: Function, backward: Function, linear: Sequence[Any], rest: Sequence[Any] = (), both: bool = False
+) -> Any:
     """forward(*linear, *rest), one value, which is transposed by backward(cotangent, *rest): a
     sequence of cotangents of the linear operands; with `both` that is transposed by forward."""
     avals, others = avals_of(linear), avals_of(rest)
@@ -30,21 +37,21 @@ def linear_map(forward: Callable, backward: Callable, linear: Sequence, rest: Se
     return bind(linear_map_p, *linear, *rest, forward=there, backward=back, n=len(avals), both=both)[0]
 
 
-def _jvp(primals, tangents, *, forward, **params):
+def _jvp(primals: Sequence[Value], tangents: Tangents, *, forward: Graph, **params: Any) -> Jvps:
     n = params["n"]
     (moved, rest_tangents), rest = parts(tangents, n), primals[n:]
     outs = bind(linear_map_p, *primals, forward=forward, **params)
-    dots = [None] * len(outs)
+    dots: Sequence[Value | None] = [None] * len(outs)
     if any(t is not None for t in moved):
-        moved = instantiate(moved, primals[:n], [True] * n)
-        dots = bind(linear_map_p, *moved, *rest, forward=forward, **params)
+        filled: list[Any] = instantiate(moved, primals[:n], [True] * n)
+        dots = bind(linear_map_p, *filled, *rest, forward=forward, **params)
     if any(t is not None for t in rest_tangents):
         further = jvp_values(forward, primals, [*[None] * n, *rest_tangents])[1]
         dots = [a if b is None else b if a is None else p.add(a, b) for a, b in zip(dots, further)]
     return outs, list(dots)
 
 
-def _transpose(cotangents, *args, forward, backward, n, both):
+def _transpose(cotangents: Tangents, *args: Value, forward: Graph, backward: Graph, n: int, both: bool) -> Cotangents:
     cotangents = [p.zeros(a) if c is None else c for c, a in zip(cotangents, forward.out_avals)]
     rest = args[n:]
     found = (
@@ -55,7 +62,9 @@ def _transpose(cotangents, *args, forward, backward, n, both):
     return [*(c if is_in else None for c, is_in in zip(found, is_linear(args[:n]))), *[None] * len(rest)]
 
 
-def _batch(axis, args, dims, *, forward, backward, n, both):
+def _batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, forward: Graph, backward: Graph, n: int, both: bool
+) -> Batcheds:
     linear = [move_batch_axis(axis, x, d, 0) for x, d in zip(args[:n], dims[:n])]
     rest, m = tuple(dims[n:]), len(forward.outputs)
     there = batch(forward, axis, ((0,) * n + rest), (0,) * m)[0]
@@ -65,13 +74,13 @@ def _batch(axis, args, dims, *, forward, backward, n, both):
 
 
 @specialised(lambda *avals, forward, **params: lambda *args: reference_of(forward)(args))
-def _reference(*args, forward, **params):
+def _reference(*args: Any, forward: Graph, **params: Any) -> list[np.ndarray]:
     return evaluate(forward, args)
 
 
 linear_map_p = Primitive(
     "linear_map",
-    family="custom",
+    traits=Traits(family="custom", primal="forward"),
     multiple=True,
     shape=lambda *avals, forward, **params: forward.out_avals,
     reference=_reference,

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.graph import Graph, Node, dce, memoised
 from ..core.primitive import Primitive
 from ..core.trace import Builder, Traced
+from ..core.types import Value
 from .jvp import copy_node, jvp
-
-# Known values that are cheaper to make again than to keep: recomputed in the unknown graph.
-CHEAP = frozenset({"constant", "iota", "broadcast_in_dim"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +46,21 @@ class Split:
 class Splitter:
     """Writes the two halves of one graph."""
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.known, self.unknown = Builder(f"known_{graph.name}"), Builder(f"unknown_{graph.name}")
-        self.cheap: dict[int, tuple[Node, list]] = {}
+        self.cheap: dict[int, tuple[Node, list[Any]]] = {}
         self.again: dict[int, Traced] = {}  # slot of a known value -> what the unknown half uses
 
     def is_known(self, x: Traced) -> bool:
         """Whether x is a value of the known half."""
         return x.builder is self.known
 
-    def node(self, node: Node, args: list) -> list:
+    def node(self, node: Node, args: list[Traced]) -> list[Traced]:
         """Write one node into the half it belongs to; its outputs."""
         if all(map(self.is_known, args)):
             outs = copy_node(self.known, self.graph, node, args)
-            if node.primitive.name in CHEAP:
+            if node.primitive.traits.free:
                 self.cheap[outs[0].slot] = node, args
             return outs
         if node.primitive.partial_eval is None:
@@ -76,11 +75,11 @@ class Splitter:
         """The node as it is, in the unknown half."""
         return copy_node(self.unknown, self.graph, node, list(map(self.residual, args)))
 
-    def add_known(self, primitive: Primitive, args: Sequence[Traced], **params):
+    def add_known(self, primitive: Primitive, args: Sequence[Traced], **params: Any) -> Any:
         """A new node in the known half."""
         return self.known.add(primitive, args, params)
 
-    def add_unknown(self, primitive: Primitive, args: Sequence[Traced], **params):
+    def add_unknown(self, primitive: Primitive, args: Sequence[Traced], **params: Any) -> Any:
         """A new node in the unknown half; known arguments become residuals."""
         return self.unknown.add(primitive, list(map(self.residual, args)), params)
 
@@ -120,14 +119,14 @@ def partial_eval(graph: Graph, unknown: tuple[bool, ...], force: tuple[bool, ...
     return Split(dce(first), second, out_unknown, len(residuals))
 
 
-def residuals_first(builder: Builder, outputs) -> Graph:
+def residuals_first(builder: Builder, outputs: Sequence[Value]) -> Graph:
     """Finish a graph with its captured inputs before its own."""
     graph = builder.finish(outputs)
     own = len(builder.inputs)
     return Graph(graph.name, graph.inputs[own:] + graph.inputs[:own], graph.nodes, graph.outputs, graph.avals)
 
 
-def without_unused(graph: Graph, residuals: list) -> tuple[Graph, list]:
+def without_unused(graph: Graph, residuals: list[Traced]) -> tuple[Graph, list[Traced]]:
     """The graph without the leading inputs (its residuals) that nothing uses, and those used."""
     used = set(graph.outputs).union(*(node.inputs for node in graph.nodes))
     n = len(residuals)

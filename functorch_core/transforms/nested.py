@@ -3,53 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ..core.aval import Aval, aval_of
 from ..core.graph import Graph
-from ..core.primitive import Linear
+from ..core.primitive import Linear, Traits
+from ..core.types import ArrayLike, Value
 
 Mask = tuple[bool, ...]
+CONTROL = Traits(family="control", numpy=50, expensive=True)
+T = TypeVar("T")
 
 # ---- lists under masks ---------------------------------------------------------------------------
 
 
-def parts(values: Sequence, *sizes: int) -> list[list]:
+def parts(values: Iterable[T], *sizes: int) -> list[list[T]]:
     """Consecutive parts of these sizes, and the rest."""
-    values, out = list(values), []
+    rest, out = list(values), []
     for n in sizes:
-        out.append(values[:n])
-        values = values[n:]
-    return [*out, values]
+        out.append(rest[:n])
+        rest = rest[n:]
+    return [*out, rest]
 
 
-def pick(values: Iterable, mask: Iterable[bool]) -> list:
+def pick(values: Iterable[T], mask: Iterable[bool]) -> list[T]:
     """The values where the mask holds."""
     return [x for x, m in zip(values, mask, strict=True) if m]
 
 
-def unpick(values: Iterable, mask: Iterable[bool]) -> list:
+def unpick(values: Iterable[T], mask: Iterable[bool]) -> list[T]:
     """The values where the mask does not hold."""
     return [x for x, m in zip(values, mask, strict=True) if not m]
 
 
-def merge(mask: Iterable[bool], chosen: Iterable, others: Iterable) -> list:
+def merge(mask: Iterable[bool], chosen: Iterable[T], others: Iterable[T]) -> list[T]:
     """The inverse of pick and unpick: the next of `chosen` under the mask, else of `others`."""
     chosen, others = iter(chosen), iter(others)
     return [next(chosen) if m else next(others) for m in mask]
 
 
-def spread(mask: Iterable[bool], chosen: Iterable) -> list:
+def spread(mask: Iterable[bool], chosen: Iterable[T]) -> list[T | None]:
     """The next of `chosen` where the mask holds, None elsewhere."""
     chosen = iter(chosen)
     return [next(chosen) if m else None for m in mask]
 
 
-def present(values: Iterable) -> Mask:
+def present(values: Iterable[object]) -> Mask:
     """Which values are not None."""
     return tuple(x is not None for x in values)
 
 
-def is_linear(args: Iterable) -> Mask:
+def is_linear(args: Iterable[object]) -> Mask:
     """Which arguments of a transpose rule are linear ones."""
     return tuple(isinstance(a, Linear) for a in args)
 
@@ -84,18 +88,18 @@ def sections(*sizes: int) -> list[list[int]]:
     return parts(range(sum(sizes)), *sizes)[:-1]
 
 
-def avals_of(values: Iterable) -> list[Aval]:
+def avals_of(values: Iterable[ArrayLike]) -> list[Aval]:
     """The aval of each."""
     return [aval_of(x) for x in values]
 
 
-def join_captures(graphs: Sequence[tuple[Graph, list]], own: int) -> tuple[list[Graph], list]:
+def join_captures(graphs: Sequence[tuple[Graph, list[Any]]], own: int) -> tuple[list[Graph], list[Any]]:
     """Give graphs with `own` equal inputs and different captured ones equal inputs throughout."""
     joined = list(dict.fromkeys(x for _, captures in graphs for x in captures))
     return [_with_captures(g, own, captures, joined) for g, captures in graphs], joined
 
 
-def _with_captures(graph: Graph, own: int, captures: Sequence, joined: Sequence) -> Graph:
+def _with_captures(graph: Graph, own: int, captures: Sequence[Value], joined: Sequence[Value]) -> Graph:
     slots = dict(zip(captures, graph.inputs[own:], strict=True))
     avals = list(graph.avals)
     for x in joined:
@@ -106,12 +110,12 @@ def _with_captures(graph: Graph, own: int, captures: Sequence, joined: Sequence)
     return Graph(graph.name, inputs, graph.nodes, graph.outputs, avals)
 
 
-def listed(values) -> str:
+def listed(values: Iterable[Aval]) -> str:
     """float32[3], int32[]: avals in a message."""
     return ", ".join(map(str, values)) or "nothing"
 
 
-def check_avals(what: str, found: Sequence[Aval], expected: Sequence[Aval], advice: str):
+def check_avals(what: str, found: Sequence[Aval], expected: Sequence[Aval], advice: str) -> None:
     """TypeError unless two lists of avals agree."""
     if tuple(found) != tuple(expected):
         raise TypeError(f"{what}: expected {listed(expected)}; got {listed(found)}. {advice}")

@@ -10,103 +10,109 @@ computed the same, and from keeping that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.aval import Aval
-from ..core.graph import Graph, dce, memoised
+from ..core.graph import Graph, Node, dce, memoised
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Linear, Primitive
-from ..core.trace import bind, evaluate, run, trace, trace_closed
-from .batch import batch
+from ..core.trace import Traced, bind, evaluate, run, trace, trace_closed
+from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
+from ..primitives.convolution import conv_p
+from ..primitives.dot import dot_general_p
+from ..primitives.structure import name_p
+from .batch import Axis, batch
 from .jvp import jvp
-from .linearize import Split, partial_eval
-from .nested import avals_of, is_linear, merge, pick, present, spread, unpick
+from .linearize import Split, Splitter, partial_eval
+from .nested import CONTROL, avals_of, is_linear, merge, pick, present, spread, unpick
 from .transpose import transpose_mixed
 
 # ---- policies ------------------------------------------------------------------------------------
 
 
-def everything_saveable(*_, **__) -> bool:
+def everything_saveable(*_: Aval | Primitive, **__: Any) -> bool:
     """Keep every value: as without remat."""
     return True
 
 
-def nothing_saveable(*_, **__) -> bool:
+def nothing_saveable(*_: Aval | Primitive, **__: Any) -> bool:
     """Keep nothing but the arguments: the least memory."""
     return False
 
 
-def dots_saveable(prim: Primitive, *args: Aval, **params) -> bool:
+def dots_saveable(prim: Primitive, *args: Aval, **params: Any) -> bool:
     """Keep the results of matrix products and convolutions, compute the rest again."""
-    return prim.feature in ("dot", "conv")
+    return prim in (dot_general_p, conv_p)
 
 
-def dots_with_no_batch_dims_saveable(prim: Primitive, *args: Aval, **params) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *args: Aval, **params: Any) -> bool:
     """Keep the results of matrix products without batch dimensions: those with weights, mostly."""
-    return prim.name == "dot_general" and not params["batch"][0]
+    return prim is dot_general_p and not params["batch"][0]
 
 
 class _ByName:
     """A policy that looks at the names that checkpoint_name has given; equal for equal names."""
 
-    def __init__(self, *names: str):
+    def __init__(self, *names: str) -> None:
         self.names = frozenset(names)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return other.__class__ is self.__class__ and self.names == other.names
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.__class__, self.names))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, sorted(self.names)))})"
 
 
 class save_only_these_names(_ByName):
     """A policy that keeps the values marked by `name`, under one of these names."""
 
-    def __init__(self, *names_which_can_be_saved: str):
+    def __init__(self, *names_which_can_be_saved: str) -> None:
         super().__init__(*names_which_can_be_saved)
 
-    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
-        return prim.name == "name" and params["name"] in self.names
+    def __call__(self, prim: Primitive, *args: Aval, **params: Any) -> bool:
+        return prim is name_p and params["name"] in self.names
 
 
 class save_any_names_but_these(_ByName):
     """A policy that keeps the values marked by `name`, but not under one of these names."""
 
-    def __init__(self, *names_not_to_save: str):
+    def __init__(self, *names_not_to_save: str) -> None:
         super().__init__(*names_not_to_save)
 
-    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
-        return prim.name == "name" and params["name"] not in self.names
+    def __call__(self, prim: Primitive, *args: Aval, **params: Any) -> bool:
+        return prim is name_p and params["name"] not in self.names
 
 
 class save_anything_except_these_names(_ByName):
     """A policy that keeps all values but those marked by `name` under one of these names."""
 
-    def __init__(self, *names_not_to_save: str):
+    def __init__(self, *names_not_to_save: str) -> None:
         super().__init__(*names_not_to_save)
 
-    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
-        return prim.name != "name" or params["name"] not in self.names
+    def __call__(self, prim: Primitive, *args: Aval, **params: Any) -> bool:
+        return prim is not name_p or params["name"] not in self.names
 
 
 @dataclass(frozen=True)
 class save_from_both_policies:
     """A policy that keeps what one of two policies keeps."""
 
-    policy_1: Callable
-    policy_2: Callable
+    policy_1: Function
+    policy_2: Function
 
-    def __call__(self, prim: Primitive, *args: Aval, **params) -> bool:
+    def __call__(self, prim: Primitive, *args: Aval, **params: Any) -> bool:
         return self.policy_1(prim, *args, **params) or self.policy_2(prim, *args, **params)
 
 
 # ---- wrapper -------------------------------------------------------------------------------------
 
 
-def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable) -> list:
+def remat(fun: Function, args: Sequence[Value], *, policy: Function = nothing_saveable) -> list[Value]:
     """fun(*args), a sequence of values; its derivative computes again what `policy` does not keep.
 
     What the function closes over counts among its arguments.
@@ -123,23 +129,35 @@ def remat(fun: Callable, args: Sequence, *, policy: Callable = nothing_saveable)
 # ---- shape, reference, lowering ------------------------------------------------------------------
 
 
-def _shape(*avals, graph, policy, differentiated):
+def _shape(
+    *avals: Aval, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
+) -> tuple[Aval, ...]:
     if tuple(avals) != graph.in_avals:
         raise TypeError(f"remat of a graph of {graph.in_avals}, got {avals}")
     return graph.out_avals
 
 
-def _lower(ctx, *operands, graph, policy, differentiated):
+def _lower(
+    ctx: LowerContext, *operands: Operand, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
+) -> list[Operand]:
     if differentiated and operands:
         ctx.root.features.add("barrier")  # on CPU a barrier holds only with an option of its own
-        operands = ctx.op("stablehlo.optimization_barrier", *operands, out=[x.aval for x in operands])
+        held = ctx.op("stablehlo.optimization_barrier", *operands, out=[x.aval for x in operands])
+        return ctx.graph(graph, held)
     return ctx.graph(graph, operands)
 
 
 # ---- jvp, batch ----------------------------------------------------------------------------------
 
 
-def _jvp(primals, tangents, *, graph, policy, differentiated):
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Tangents,
+    *,
+    graph: Graph,
+    policy: Function | save_only_these_names,
+    differentiated: bool,
+) -> Jvps:
     dual, out_mask = jvp(graph, present(tangents))
     outs = bind(
         remat_p,
@@ -153,7 +171,15 @@ def _jvp(primals, tangents, *, graph, policy, differentiated):
     return outs[:n], spread(out_mask, outs[n:])
 
 
-def _batch(axis, args, dims, *, graph, policy, differentiated):
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    graph: Graph,
+    policy: Function | save_only_these_names,
+    differentiated: bool,
+) -> Batcheds:
     new, out_dims = batch(graph, axis, tuple(dims))
     outs = bind(remat_p, *args, graph=new, policy=policy, differentiated=differentiated)
     return outs, list(out_dims)
@@ -162,7 +188,7 @@ def _batch(axis, args, dims, *, graph, policy, differentiated):
 # ---- partial evaluation --------------------------------------------------------------------------
 
 
-def _partial_eval(split, args, node):
+def _partial_eval(split: Splitter, args: list[Traced], node: Node) -> list[Traced]:
     """Known outputs are computed as ever; the rest stays one node that makes residuals again."""
     graph, policy = node.params["graph"], node.params["policy"]
     unknown = tuple(not split.is_known(a) for a in args)
@@ -181,7 +207,9 @@ def _partial_eval(split, args, node):
 
 
 @memoised
-def _split_graph(graph: Graph, unknown: tuple[bool, ...], policy: Callable):
+def _split_graph(
+    graph: Graph, unknown: tuple[bool, ...], policy: Function
+) -> tuple[Graph, Graph, tuple[bool, ...], tuple[bool, ...]]:
     """(known graph with what it keeps, unknown graph of that, the known inputs it needs, ...).
 
     The unknown graph: needed known inputs, kept values, unknown inputs -> unknown outputs.
@@ -193,17 +221,18 @@ def _split_graph(graph: Graph, unknown: tuple[bool, ...], policy: Callable):
     sources = [*pick(s.known.inputs, needed), *kept]
     residuals = Graph("recomputed", sources, again, s.known.outputs[s.known_outs :], s.known.avals)
 
-    def later(*args):
+    def later(*args: Value) -> list[Value]:
         return run(s.unknown, [*run(residuals, args[: len(sources)]), *args[len(sources) :]])
 
     in_avals = [*residuals.in_avals, *s.unknown.in_avals[s.residuals :]]
     return dce(known), trace_closed(later, in_avals, graph.name), needed, s.out_unknown
 
 
-def _walk_back(s: Split, policy: Callable):
+def _walk_back(s: Split, policy: Function) -> tuple[set[int], list[int], list[Node]]:
     """From the residuals: (known inputs they come from, slots to keep, nodes to run again)."""
     wanted = set(s.known.outputs[s.known_outs :])
-    kept, again = [], []
+    kept: list[int] = []
+    again: list[Node] = []
     for node in reversed(s.known.nodes):
         if not wanted.intersection(node.outputs):
             continue
@@ -218,7 +247,9 @@ def _walk_back(s: Split, policy: Callable):
 # ---- transpose -----------------------------------------------------------------------------------
 
 
-def _transpose(cotangents, *args, graph, policy, differentiated):
+def _transpose(
+    cotangents: Tangents, *args: Value, graph: Graph, policy: Function | save_only_these_names, differentiated: bool
+) -> Cotangents:
     linear, given = is_linear(args), present(cotangents)
     back, mask = _backward(graph, linear, given)
     outs = bind(
@@ -228,11 +259,11 @@ def _transpose(cotangents, *args, graph, policy, differentiated):
 
 
 @memoised
-def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
+def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[Graph, tuple[bool, ...]]:
     """(graph of the other inputs + given cotangents -> cotangents, which inputs have one)."""
     found = []
 
-    def fun(*args):
+    def fun(*args: Value) -> list[Value]:
         values, cts = args[: linear.count(False)], args[linear.count(False) :]
         operands = merge(linear, (Linear(a) for a in pick(graph.in_avals, linear)), values)
         out = pick(transpose_mixed(graph, operands, spread(given, cts)), linear)
@@ -246,7 +277,7 @@ def _backward(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...]):
 
 remat_p = Primitive(
     "remat",
-    family="control",
+    traits=CONTROL,
     multiple=True,
     shape=_shape,
     reference=lambda *args, graph, policy, differentiated: evaluate(graph, args),

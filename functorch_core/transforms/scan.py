@@ -9,24 +9,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.graph import Graph, dce, has_effect, memoised
-from ..core.lowering import Operand
+from ..core.graph import Graph, Node, dce, has_effect, memoised
+from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run, trace, trace_closed
+from ..core.trace import Traced, bind, evaluate, run, trace, trace_closed
+from ..core.types import Batcheds, Cotangents, Dims, Function, Jvps, Tangents, Value
 from ..primitives import add, zeros
-from .batch import batch, move_batch_axis
+from .batch import Axis, batch, move_batch_axis
 from .jvp import jvp
-from .linearize import Split, partial_eval
+from .linearize import Split, Splitter, partial_eval
 from .nested import (
+    CONTROL,
     Mask,
+    avals_of,
     check_avals,
     fixpoint,
     is_linear,
@@ -38,7 +42,6 @@ from .nested import (
     rearranged,
     sections,
     spread,
-    avals_of,
     unpick,
 )
 from .scan_dots import Deferred, defer_dots
@@ -51,8 +54,8 @@ CARRY_ADVICE = "Let it return the carry's own shapes and dtypes: convert or broa
 
 
 def scan(
-    body: Callable, init: Sequence, xs: Sequence, *, length: int | None = None, reverse: bool = False
-) -> tuple[list, list]:
+    body: Function, init: Sequence[Value], xs: Sequence[Value], *, length: int | None = None, reverse: bool = False
+) -> tuple[list[Any], list[Any]]:
     """(last carry, stacked ys) of body(carry, x) -> (carry, y) over the leading dimension of xs.
 
     All are sequences of values. `length` is needed only where there are no xs. What the body closes
@@ -62,7 +65,7 @@ def scan(
     length = _length(xs, length)
     carry, n = avals_of(init), len(init)
 
-    def flat(*args):
+    def flat(*args: Value) -> list[Value]:
         new, ys = body(list(args[:n]), list(args[n:]))
         check_avals(WRONG_CARRY, avals_of(new), carry, CARRY_ADVICE)
         return [*new, *ys]
@@ -77,13 +80,13 @@ def scan(
     return list(outs[:n]), list(outs[n:])
 
 
-def _bind(operands: Sequence, body: Graph, n_consts: int, n_carry: int, **params) -> list:
+def _bind(operands: Sequence[Value], body: Graph, n_consts: int, n_carry: int, **params: Any) -> list[Value]:
     """A scan, without the operands that its body does not use."""
     body, used = _without_unused(body, n_consts, n_carry)
     return bind(scan_p, *pick(operands, used), body=body, n_consts=sum(used[:n_consts]), n_carry=n_carry, **params)
 
 
-def _length(xs: Sequence, length: int | None) -> int:
+def _length(xs: Sequence[Value], length: int | None) -> int:
     shapes = [aval_of(x).shape for x in xs]
     if any(not s for s in shapes):
         raise ValueError(f"scan maps over leading dimensions, got a scalar among the xs: {listed(map(aval_of, xs))}")
@@ -98,7 +101,7 @@ def _length(xs: Sequence, length: int | None) -> int:
     return int(found.pop())
 
 
-def map_values(fun: Callable, xs: Sequence) -> list:
+def map_values(fun: Function, xs: Sequence[Value]) -> list[Value]:
     """fun(*slices) -> sequence, for each slice along the leading dimension in turn; stacked."""
     return scan(lambda carry, x: ([], fun(*x)), [], xs)[1]
 
@@ -111,7 +114,7 @@ def stacked(a: Aval, length: int) -> Aval:
     return aval((length, *a.shape), a.dtype)
 
 
-def _shape(*operands, body, n_consts, n_carry, length, reverse):
+def _shape(*operands: Aval, body: Graph, n_consts: int, n_carry: int, length: int, reverse: bool) -> tuple[Aval, ...]:
     consts, carry, xs = parts(operands, n_consts, n_carry)
     want_consts, want_carry, want_xs = parts(body.in_avals, n_consts, n_carry)
     check_avals("scan: constants", consts, want_consts, "They are what the body takes.")
@@ -130,7 +133,9 @@ def _shape(*operands, body, n_consts, n_carry, length, reverse):
 # ---- reference -----------------------------------------------------------------------------------
 
 
-def _reference(*operands, body, n_consts, n_carry, length, reverse):
+def _reference(
+    *operands: np.ndarray, body: Graph, n_consts: int, n_carry: int, length: int, reverse: bool
+) -> list[np.ndarray]:
     consts, carry, xs = parts(operands, n_consts, n_carry)
     ys = [np.zeros((length, *a.shape), a.dtype) for a in body.out_avals[n_carry:]]
     for i in reversed(range(length)) if reverse else range(length):
@@ -146,7 +151,9 @@ def _reference(*operands, body, n_consts, n_carry, length, reverse):
 COUNTER = aval((), dt.int32)
 
 
-def _lower(ctx, *operands, body, n_consts, n_carry, length, reverse):
+def _lower(
+    ctx: LowerContext, *operands: Operand, body: Graph, n_consts: int, n_carry: int, length: int, reverse: bool
+) -> list[Operand]:
     consts, carry, xs = parts(operands, n_consts, n_carry)
     y_avals = [stacked(a, length) for a in body.out_avals[n_carry:]]
     if length == 0:
@@ -156,7 +163,7 @@ def _lower(ctx, *operands, body, n_consts, n_carry, length, reverse):
     state = [ctx.full(COUNTER, 0), *carry, *(ctx.full(a, 0) for a in y_avals)]
     avals = [s.aval for s in state]
 
-    def step(c, count, *values):
+    def step(c: LowerContext, count: Operand, *values: Operand) -> list[Operand]:
         carry, ys = parts(values, n_carry)
         at = c.op("stablehlo.subtract", c.full(COUNTER, length - 1), count, out=COUNTER) if reverse else count
         outs = c.graph(body, [*consts, *carry, *(_lower_slice(c, x, at) for x in xs)])
@@ -167,14 +174,16 @@ def _lower(ctx, *operands, body, n_consts, n_carry, length, reverse):
     return ctx.op("stablehlo.while", *state, out=avals, regions=regions)[1:]
 
 
-def _lower_once(ctx, consts, carry, xs, body):
+def _lower_once(
+    ctx: LowerContext, consts: list[Operand], carry: list[Operand], xs: list[Operand], body: Graph
+) -> list[Operand]:
     """A loop of one step: the step."""
     slices = [ctx.op("stablehlo.reshape", x, out=x.aval.with_shape(x.aval.shape[1:])) for x in xs]
     outs = ctx.graph(body, [*consts, *carry, *slices])
     return [*outs[: len(carry)], *(ctx.op("stablehlo.reshape", y, out=stacked(y.aval, 1)) for y in outs[len(carry) :])]
 
 
-def _less(ctx, count: Operand, length: int) -> Operand:
+def _less(ctx: LowerContext, count: Operand, length: int) -> Operand:
     return ctx.op(
         "stablehlo.compare",
         count,
@@ -184,12 +193,11 @@ def _less(ctx, count: Operand, length: int) -> Operand:
     )
 
 
-def _start(ctx, array: Operand, at: Operand) -> list[Operand]:
-    zero = ctx.full(COUNTER, 0) if array.aval.ndim > 1 else None
-    return [at, *[zero] * (array.aval.ndim - 1)]
+def _start(ctx: LowerContext, array: Operand, at: Operand) -> list[Operand]:
+    return [at, *[ctx.full(COUNTER, 0)] * (array.aval.ndim - 1)] if array.aval.ndim > 1 else [at]
 
 
-def _lower_slice(ctx, x: Operand, at: Operand) -> Operand:
+def _lower_slice(ctx: LowerContext, x: Operand, at: Operand) -> Operand:
     """x[at]"""
     rest = x.aval.shape[1:]
     row = ctx.op(
@@ -202,7 +210,7 @@ def _lower_slice(ctx, x: Operand, at: Operand) -> Operand:
     return ctx.op("stablehlo.reshape", row, out=x.aval.with_shape(rest))
 
 
-def _lower_update(ctx, stack: Operand, y: Operand, at: Operand) -> Operand:
+def _lower_update(ctx: LowerContext, stack: Operand, y: Operand, at: Operand) -> Operand:
     """stack with y at [at]"""
     row = ctx.op("stablehlo.reshape", y, out=stacked(y.aval, 1))
     return ctx.op("stablehlo.dynamic_update_slice", stack, row, *_start(ctx, stack, at), out=stack.aval)
@@ -211,7 +219,16 @@ def _lower_update(ctx, stack: Operand, y: Operand, at: Operand) -> Operand:
 # ---- jvp -----------------------------------------------------------------------------------------
 
 
-def _jvp(primals, tangents, *, body, n_consts, n_carry, length, reverse):
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Tangents,
+    *,
+    body: Graph,
+    n_consts: int,
+    n_carry: int,
+    length: int,
+    reverse: bool,
+) -> Jvps:
     dual, mask, carry_mask, y_mask = _jvp_body(body, n_consts, n_carry, present(tangents))
     tangents = [zeros(p.aval) if t is None and m else t for p, t, m in zip(primals, tangents, mask)]
     consts, carry, xs = [
@@ -234,7 +251,9 @@ def _jvp(primals, tangents, *, body, n_consts, n_carry, length, reverse):
 
 
 @memoised
-def _jvp_body(body: Graph, n_consts: int, n_carry: int, mask: Mask):
+def _jvp_body(
+    body: Graph, n_consts: int, n_carry: int, mask: Mask
+) -> tuple[Graph, tuple[bool, ...], tuple[bool, ...], tuple[bool, ...]]:
     """(dual body in scan's order, mask of the operands, of the carries and of the ys)."""
     consts_mask, carry_mask, xs_mask = map(tuple, parts(mask, n_consts, n_carry))
     carry_mask = fixpoint(lambda m: jvp(body, (*consts_mask, *m, *xs_mask))[1][:n_carry], carry_mask)
@@ -251,7 +270,7 @@ def _jvp_body(body: Graph, n_consts: int, n_carry: int, mask: Mask):
 # ---- partial evaluation --------------------------------------------------------------------------
 
 
-def _partial_eval(split, args, node):
+def _partial_eval(split: Splitter, args: list[Traced], node: Node) -> list[Traced]:
     body, n_consts, n_carry, length, reverse = (
         node.params[k] for k in ("body", "n_consts", "n_carry", "length", "reverse")
     )
@@ -277,7 +296,15 @@ def _partial_eval(split, args, node):
     return merge(halves.out_unknown, unknown_outs, outs)
 
 
-def _run_known(split, halves: _Halves, consts, carry, xs, length, reverse):
+def _run_known(
+    split: Splitter,
+    halves: _Halves,
+    consts: list[Traced],
+    carry: list[Traced],
+    xs: list[Traced],
+    length: int,
+    reverse: bool,
+) -> tuple[list[Traced], list[Traced]]:
     """Write the known loop: its outputs, and the residuals of the unknown one."""
     before = split.known.inline(halves.before, consts if halves.hoists else [])
     n_invariant = len(before) - halves.hoisted
@@ -317,7 +344,7 @@ class _Halves:
     hoists: bool
     known: Graph
     used: Mask
-    sources: tuple
+    sources: tuple[Any, ...]
     stacked: Mask
     later: Graph
 
@@ -332,12 +359,12 @@ def _split_body(body: Graph, n_consts: int, n_carry: int, unknown: Mask) -> _Hal
     loop_consts = len(inner.unknown.inputs) - carry.count(False) - xs.count(False)
     per_step = inner.out_unknown[split.known_outs :]
     graph, sources = _stacks(inner.unknown, split.known_outs, carry.count(False), loop_consts + carry.count(False))
-    sources = merge(per_step, sources, [None] * len(per_step))
-    stacked = tuple(s is not None and (s[0] == "out" or s[1] >= loop_consts) for s in sources)
+    places = merge(per_step, sources, [None] * len(per_step))
+    stacked = tuple(s is not None and (s[0] == "out" or s[1] >= loop_consts) for s in places)
     graph, used = _without_unused(graph, loop_consts, carry.count(False))
     later = _residuals_in_place(split.unknown, stacked, consts.count(True), carry.count(True))
     return _Halves(
-        unknown, split.out_unknown, inner.known, inner.residuals, hoists, graph, used, tuple(sources), stacked, later
+        unknown, split.out_unknown, inner.known, inner.residuals, hoists, graph, used, tuple(places), stacked, later
     )
 
 
@@ -350,7 +377,7 @@ def _hoist(split: Split, n_consts: int) -> tuple[bool, Split]:
     )
 
 
-def _stacks(graph: Graph, n_outs: int, n_carry: int, first_x: int):
+def _stacks(graph: Graph, n_outs: int, n_carry: int, first_x: int) -> tuple[Graph, list[Any]]:
     """(graph whose residuals are each stacked once, where the stack of each residual is).
 
     A residual that is an x or a constant of the loop, or one of its ys, needs no stack of its own.
@@ -387,7 +414,9 @@ def _residuals_in_place(graph: Graph, stacked: Mask, n_consts: int, n_carry: int
 # ---- transpose -----------------------------------------------------------------------------------
 
 
-def _transpose(cotangents, *args, body, n_consts, n_carry, length, reverse):
+def _transpose(
+    cotangents: Tangents, *args: Value, body: Graph, n_consts: int, n_carry: int, length: int, reverse: bool
+) -> Cotangents:
     linear = is_linear(args)
     simpler = _simpler(body, n_consts, n_carry, length, reverse, linear)
     if simpler is not None:
@@ -410,19 +439,29 @@ def _transpose(cotangents, *args, body, n_consts, n_carry, length, reverse):
     return _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs)
 
 
-def _in_place(linear, n_consts, n_carry, back, ct_consts, ct_carry, ct_xs):
+def _in_place(
+    linear: tuple[bool, ...],
+    n_consts: int,
+    n_carry: int,
+    back: _Backward,
+    ct_consts: list[Value],
+    ct_carry: list[Value],
+    ct_xs: list[Value],
+) -> list[Value | None]:
     """One cotangent, or None, for each operand."""
     of_consts, of_carry, of_xs = parts(linear, n_consts, n_carry)
-    ct_carry = spread(back.carry_mask, ct_carry)
+    of_carries = spread(back.carry_mask, ct_carry)
     return [
         *spread(of_consts, spread(back.consts_mask, ct_consts)),
-        *(c if lin else None for c, lin in zip(ct_carry, of_carry)),
+        *(c if lin else None for c, lin in zip(of_carries, of_carry)),
         *spread(of_xs, spread(back.xs_mask, ct_xs)),
     ]
 
 
 @memoised
-def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
+def _simpler(
+    body: Graph, n_consts: int, n_carry: int, length: int, reverse: bool, linear: tuple[bool, ...]
+) -> Graph | None:
     """A graph of the same value whose scan is only linear, with nothing to do before the loop.
 
     None if this scan is so already. What the constants alone determine (a weight's transpose, or
@@ -441,7 +480,7 @@ def _simpler(body, n_consts, n_carry, length, reverse, linear) -> Graph | None:
     if not split.known.nodes or any(map(has_effect, body.nodes)):
         return None
 
-    def fun(*args):
+    def fun(*args: Value) -> list[Value]:
         consts = run(split.known, args[:n_consts])
         return bind(
             scan_p, *consts, *args[n_consts:], body=split.unknown, n_consts=len(consts), n_carry=n_carry, **params
@@ -488,11 +527,11 @@ def _transpose_body(body: Graph, n_consts: int, n_carry: int, linear: Mask, give
     return _Backward(new, consts_mask, carry_mask, xs_mask, accumulated, deferred)
 
 
-def _accumulating(back: Graph, n_values: int, n_xs: int, n_carry: int, accumulated) -> Graph:
+def _accumulating(back: Graph, n_values: int, n_xs: int, n_carry: int, accumulated: tuple[Aval, ...]) -> Graph:
     """A body for the backward graph: it adds the cotangents of constants up."""
     n = len(accumulated)
 
-    def fun(*args):
+    def fun(*args: Value) -> list[Value]:
         values, carry, sums, xs, ct_ys = parts(args, n_values, n_carry, n, n_xs)
         steps, carry, stacks = parts(run(back, [*values, *xs, *carry, *ct_ys]), n, n_carry)
         return [*carry, *map(add, sums, steps), *stacks]
@@ -504,7 +543,17 @@ def _accumulating(back: Graph, n_values: int, n_xs: int, n_carry: int, accumulat
 # ---- batch ---------------------------------------------------------------------------------------
 
 
-def _batch(axis, args, dims, *, body, n_consts, n_carry, length, reverse):
+def _batch(
+    axis: Axis,
+    args: Sequence[Value],
+    dims: Dims,
+    *,
+    body: Graph,
+    n_consts: int,
+    n_carry: int,
+    length: int,
+    reverse: bool,
+) -> Batcheds:
     consts, carry, xs = parts(args, n_consts, n_carry)
     const_dims, carry_dims, xs_dims = parts(dims, n_consts, n_carry)
     new, carry_mask, y_dims = _batch_body(body, n_carry, axis, tuple(const_dims), present(carry_dims), present(xs_dims))
@@ -517,13 +566,15 @@ def _batch(axis, args, dims, *, body, n_consts, n_carry, length, reverse):
 
 
 @memoised
-def _batch_body(body: Graph, n_carry: int, axis, const_dims, carry_mask: Mask, xs_mask: Mask):
+def _batch_body(
+    body: Graph, n_carry: int, axis: Axis, const_dims: tuple[int | None, ...], carry_mask: Mask, xs_mask: Mask
+) -> tuple[Graph, tuple[bool, ...], tuple[int | None, ...]]:
     """(batched body, which carries are batched, batch dimension of each slice of the ys)."""
 
-    def at_front(mask):
+    def at_front(mask: tuple[bool, ...]) -> tuple[int | None, ...]:
         return tuple(0 if m else None for m in mask)
 
-    def dims(mask):
+    def dims(mask: tuple[bool, ...]) -> tuple[int | None, ...]:
         return (*const_dims, *at_front(mask), *at_front(xs_mask))
 
     carry_mask = fixpoint(lambda m: present(batch(body, axis, dims(m))[1][:n_carry]), carry_mask)
@@ -534,7 +585,7 @@ def _batch_body(body: Graph, n_carry: int, axis, const_dims, carry_mask: Mask, x
 
 scan_p = Primitive(
     "scan",
-    family="control",
+    traits=CONTROL,
     multiple=True,
     shape=_shape,
     reference=_reference,

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 
 from ..core.graph import Graph, Node, dce
 from ..core.trace import Builder, bind
-from ..primitives import add, dot_general
+from ..core.types import Ints, Value
+from ..primitives import add, dot_general, neg
+from ..primitives.convert import convert_p
+from ..primitives.dot import dot_general_p
+from ..primitives.structure import reshape_p, transpose_p
 
 # What may come between a dot and the cotangent: linear in one operand, so it can wait for the sum.
-LINEAR = frozenset({"transpose", "reshape", "neg", "convert"})
+LINEAR = frozenset({transpose_p, reshape_p, neg.primitive, convert_p})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class LateDot:
     dot: Node
     then: tuple[Node, ...]
 
-    def apply(self, xs: Sequence, stacks: Sequence):
+    def apply(self, xs: Sequence[Value], stacks: Sequence[Value]) -> Value:
         """The dot of the stacks, summed over the steps, and what follows."""
         x, y = ({"x": xs, "stack": stacks}[kind][i] for kind, i in self.operands)
         contract = tuple((0, *(d + 1 for d in dims)) for dims in self.dot.params["contract"])
@@ -45,7 +49,7 @@ class Deferred:
     """What is left to do after a transposed scan to have the cotangents of its constants."""
 
     n_consts: int
-    accumulated: tuple[int, ...]  # which constants have something that was added up in the loop
+    accumulated: Ints  # which constants have something that was added up in the loop
     dots: tuple[LateDot, ...]
 
     @property
@@ -53,7 +57,7 @@ class Deferred:
         """How many sums the loop carries."""
         return len(self.accumulated)
 
-    def finish(self, sums: Sequence, xs: Sequence, stacks: Sequence) -> list:
+    def finish(self, sums: Sequence[Value], xs: Sequence[Value], stacks: Sequence[Value]) -> list[Value]:
         """The cotangents: the sums of the loop plus the late dots."""
         found = dict(zip(self.accumulated, sums, strict=True))
         for dot in self.dots:
@@ -62,7 +66,7 @@ class Deferred:
         return [found[i] for i in range(self.n_consts)]
 
 
-def defer_dots(back: Graph, n_consts: int, xs: Sequence[int], carry: Sequence[int]):
+def defer_dots(back: Graph, n_consts: int, xs: Sequence[int], carry: Sequence[int]) -> tuple[Deferred, Graph]:
     """(what to do after the loop, backward graph of one step that leaves it undone).
 
     The first n_consts outputs of `back` are cotangents of constants; xs and carry are the positions
@@ -83,7 +87,7 @@ def defer_dots(back: Graph, n_consts: int, xs: Sequence[int], carry: Sequence[in
     return Deferred(n_consts, tuple(plan.sums), tuple(plan.dots)), new
 
 
-def _total(values: list):
+def _total(values: list[Value]) -> Value:
     total = values[0]
     for x in values[1:]:
         total = add(total, x)
@@ -93,7 +97,7 @@ def _total(values: list):
 class _Plan:
     """Sorts the terms of each cotangent into late dots and sums of the loop."""
 
-    def __init__(self, back: Graph, xs: Sequence[int], carry: Sequence[int]):
+    def __init__(self, back: Graph, xs: Sequence[int], carry: Sequence[int]) -> None:
         self.maker = {s: node for node in back.nodes for s in node.outputs}
         self.xs = {s: ("x", i) for i, s in enumerate(xs)}
         self.changing = {*xs, *carry}
@@ -104,19 +108,22 @@ class _Plan:
         self.stacks: dict[int, int] = {}
         self.dots: list[LateDot] = []
 
-    def place(self, target: int, slot: int, then: tuple[Node, ...], top: int | None = None):
+    def place(self, target: int, slot: int, then: tuple[Node, ...], top: int | None = None) -> None:
         """Find what the cotangent at `slot` is a sum of; `then` comes after it, up to `top`."""
         top = slot if top is None else top
         node = self.maker.get(slot)
-        name = node.primitive.name if node else ""
-        if name == "add" and not then:
+        if node is None:
+            self.sums.setdefault(target, []).append(top)
+            return
+        primitive = node.primitive
+        if primitive is add.primitive and not then:
             for s in node.inputs:
                 self.place(target, s, ())
-        elif name in LINEAR:
+        elif primitive in LINEAR:
             self.place(target, node.inputs[0], (node, *then), top)
-        elif name == "dot_general" and self.changing.issuperset(node.inputs):
-            operands = tuple(map(self._stack, node.inputs))
-            self.dots.append(LateDot(target, operands, node, then))
+        elif primitive is dot_general_p and self.changing.issuperset(node.inputs):
+            x, y = map(self._stack, node.inputs)
+            self.dots.append(LateDot(target, (x, y), node, then))
         else:
             self.sums.setdefault(target, []).append(top)
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.graph import Graph, Node, dce, memoised
 from ..core.primitive import Linear
 from ..core.trace import Builder, current, run
+from ..core.types import Value
 from ..primitives import add, zeros
 from .jvp import copy_node
 from .linearize import linearize, partial_eval
 
 
-def transpose_values(graph: Graph, linear: Sequence[bool], args: Sequence, cotangents: Sequence):
+def transpose_values(
+    graph: Graph, linear: Sequence[bool], args: Sequence[Value | None], cotangents: Sequence[Value | None]
+) -> list[Value | None]:
     """Write the backward pass into the active trace: cotangents of the linear inputs.
 
     `args` holds the values of the other inputs (anything in the linear places).
     """
-    builder = current()
-    env = {s: x for s, lin, x in zip(graph.inputs, linear, args, strict=True) if not lin}
-    ct: dict[int, object] = {}
+    builder: Any = current()  # whoever calls this is tracing
+    env: dict[int, Any] = {s: x for s, lin, x in zip(graph.inputs, linear, args, strict=True) if not lin}
+    ct: dict[int, Value] = {}
     nodes = _run_nonlinear(builder, graph, env)
     for slot, c in zip(graph.outputs, cotangents, strict=True):
         accumulate(ct, slot, c)
@@ -29,7 +33,7 @@ def transpose_values(graph: Graph, linear: Sequence[bool], args: Sequence, cotan
     return [ct.get(s) for s, lin in zip(graph.inputs, linear) if lin]
 
 
-def _run_nonlinear(builder: Builder, graph: Graph, env: dict) -> list[Node]:
+def _run_nonlinear(builder: Builder, graph: Graph, env: dict[int, Value]) -> list[Node]:
     """Compute what depends on no linear input; the nodes that remain."""
     remaining = []
     for node in graph.nodes:
@@ -40,7 +44,7 @@ def _run_nonlinear(builder: Builder, graph: Graph, env: dict) -> list[Node]:
     return remaining
 
 
-def _transpose_node(builder: Builder, graph: Graph, node: Node, env: dict, ct: dict):
+def _transpose_node(builder: Builder, graph: Graph, node: Node, env: dict[int, Value], ct: dict[int, Value]) -> None:
     cts = [ct.pop(s, None) for s in node.outputs]
     if all(c is None for c in cts):
         return
@@ -54,14 +58,16 @@ def _transpose_node(builder: Builder, graph: Graph, node: Node, env: dict, ct: d
             accumulate(ct, slot, c)
 
 
-def accumulate(ct: dict, slot: int, c):
+def accumulate(ct: dict[int, Value], slot: int, c: Value | None) -> None:
     """Add a cotangent to what a slot has; None is zero."""
     if c is not None:
         ct[slot] = c if ct.get(slot) is None else add(ct[slot], c)
 
 
 @memoised
-def transpose(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...], want: tuple[bool, ...] | None = None):
+def transpose(
+    graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...], want: tuple[bool, ...] | None = None
+) -> tuple[Graph, tuple[bool, ...]]:
     """(graph of non-linear inputs + given cotangents -> nonzero cotangents, mask of those).
 
     `given` says which outputs have a cotangent; the others' are zero. Linear inputs marked in
@@ -79,7 +85,7 @@ def transpose(graph: Graph, linear: tuple[bool, ...], given: tuple[bool, ...], w
     return dce(new), tuple(c is not None for c in out)
 
 
-def transpose_mixed(graph: Graph, args: Sequence, cotangents: Sequence) -> list:
+def transpose_mixed(graph: Graph, args: Sequence[Value], cotangents: Sequence[Value | None]) -> list[Value | None]:
     """Cotangents of a graph that computes non-linear things on the way: those first, then back.
 
     For the transpose rules of primitives that hold such a graph; one cotangent per argument.

@@ -11,22 +11,27 @@ known length are scans; `bounded_while` is a scan of a loop of unknown length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
-from ..core.graph import Graph, memoised
+from ..core.graph import Graph, Node, memoised
+from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Primitive
-from ..core.trace import bind, evaluate, run, trace, trace_closed
+from ..core.trace import Traced, bind, evaluate, run, trace, trace_closed
+from ..core.types import ArrayLike, Batcheds, Dims, Function, Jvps, Tangents, Value
 from ..primitives import add, and_, broadcast_in_dim, constant, lt, reduce_or, select, zeros
-from .batch import batch, move_batch_axis
+from .batch import Axis, batch, move_batch_axis
 from .cond import cond as cond_of
 from .jvp import jvp
-from .linearize import partial_eval
+from .linearize import Splitter, partial_eval
 from .nested import (
+    CONTROL,
     Mask,
+    avals_of,
     check_avals,
     fixpoint,
     merge,
@@ -36,7 +41,6 @@ from .nested import (
     rearranged,
     sections,
     spread,
-    avals_of,
     unpick,
 )
 from .scan import scan
@@ -54,7 +58,7 @@ BOOL = aval((), dt.bool_)
 # ---- wrappers ------------------------------------------------------------------------------------
 
 
-def while_loop(cond: Callable, body: Callable, init: Sequence) -> list:
+def while_loop(cond: Function, body: Function, init: Sequence[Value]) -> list[Value]:
     """The carry after body(*carry) -> carry was applied for as long as cond(*carry) held.
 
     The carry is a sequence of values, the predicate a bool scalar. What the functions close over
@@ -84,19 +88,19 @@ def _captures_first(graph: Graph, own: int) -> Graph:
     return rearranged(graph, caught + first, range(len(graph.outputs)))
 
 
-def bounded_while(cond: Callable, body: Callable, init: Sequence, *, max_steps: int) -> list:
+def bounded_while(cond: Function, body: Function, init: Sequence[Value], *, max_steps: int) -> list[Value]:
     """while_loop that ends after `max_steps` steps in any case, and so has reverse mode.
 
     A scan of max_steps steps, those after the end doing nothing.
     """
 
-    def step(carry, _):
+    def step(carry: list[Value], _: list[Any]) -> tuple[list[Value], list[Any]]:
         return cond_of(cond(*carry), body, lambda *same: list(same), carry), []
 
     return scan(step, init, [], length=max_steps)[0]
 
 
-def fori_loop(lower, upper, body: Callable, init: Sequence) -> list:
+def fori_loop(lower: ArrayLike, upper: ArrayLike, body: Function, init: Sequence[Value]) -> list[Value]:
     """The carry after body(i, *carry) -> carry for i = lower ... upper - 1.
 
     With Python ints for both bounds it is a scan, and has reverse mode; int32 or int64 scalars make
@@ -104,20 +108,20 @@ def fori_loop(lower, upper, body: Callable, init: Sequence) -> list:
     """
     if isinstance(lower, int) and isinstance(upper, int):
 
-        def step(carry, _):
+        def step(carry: list[Value], _: list[Any]) -> tuple[list[Value], list[Any]]:
             return [add(carry[0], 1), *body(*carry)], []
 
         start = constant(np.int64(lower))
         return scan(step, [start, *init], [], length=max(upper - lower, 0))[0][1:]
-    lower, upper = _bounds(lower, upper)
+    first, last = _bounds(lower, upper)
     return while_loop(
         lambda i, stop, *carry: lt(i, stop),
         lambda i, stop, *carry: [add(i, 1), stop, *body(i, *carry)],
-        [lower, upper, *init],
+        [first, last, *init],
     )[2:]
 
 
-def _bounds(lower, upper) -> list:
+def _bounds(lower: ArrayLike, upper: ArrayLike) -> list[Any]:
     """Both bounds as values of the one dtype that the traced ones have."""
     given = next(b for b in (lower, upper) if not isinstance(b, int))
     dtype = aval_of(given).dtype
@@ -127,7 +131,7 @@ def _bounds(lower, upper) -> list:
 # ---- shape, reference, lowering ------------------------------------------------------------------
 
 
-def _shape(*operands, cond, body, n_cond, n_body):
+def _shape(*operands: Aval, cond: Graph, body: Graph, n_cond: int, n_body: int) -> tuple[Aval, ...]:
     cond_consts, body_consts, carry = parts(operands, n_cond, n_body)
     check_avals(
         "while_loop: operands of the predicate", [*cond_consts, *carry], cond.in_avals, "They are what it takes."
@@ -148,14 +152,14 @@ def _shape(*operands, cond, body, n_cond, n_body):
     return tuple(carry)
 
 
-def _reference(*operands, cond, body, n_cond, n_body):
+def _reference(*operands: np.ndarray, cond: Graph, body: Graph, n_cond: int, n_body: int) -> list[np.ndarray]:
     cond_consts, body_consts, carry = parts(operands, n_cond, n_body)
     while evaluate(cond, [*cond_consts, *carry])[0]:
         carry = evaluate(body, [*body_consts, *carry])
     return carry
 
 
-def _lower(ctx, *operands, cond, body, n_cond, n_body):
+def _lower(ctx: LowerContext, *operands: Operand, cond: Graph, body: Graph, n_cond: int, n_body: int) -> list[Operand]:
     cond_consts, body_consts, carry = parts(operands, n_cond, n_body)
     avals = [x.aval for x in carry]
     regions = [
@@ -168,7 +172,7 @@ def _lower(ctx, *operands, cond, body, n_cond, n_body):
 # ---- jvp -----------------------------------------------------------------------------------------
 
 
-def _jvp(primals, tangents, *, cond, body, n_cond, n_body):
+def _jvp(primals: Sequence[Value], tangents: Tangents, *, cond: Graph, body: Graph, n_cond: int, n_body: int) -> Jvps:
     _, const_dots, carry_dots = parts(tangents, n_cond, n_body)
     dual_cond, dual, mask = _jvp_graphs(body, cond, n_cond, n_body, present(const_dots), present(carry_dots))
     n = len(mask)
@@ -190,7 +194,9 @@ def _jvp(primals, tangents, *, cond, body, n_cond, n_body):
 
 
 @memoised
-def _jvp_graphs(body: Graph, cond: Graph, n_cond: int, n_body: int, consts: Mask, carry: Mask):
+def _jvp_graphs(
+    body: Graph, cond: Graph, n_cond: int, n_body: int, consts: Mask, carry: Mask
+) -> tuple[Graph, Graph, tuple[bool, ...]]:
     """(predicate and body of carry + tangents, which carries get a tangent)."""
     carry = fixpoint(lambda m: jvp(body, consts + m)[1], carry)
     dual, _ = jvp(body, consts + carry, carry)
@@ -209,7 +215,7 @@ def _ignoring(graph: Graph, more: Sequence[Aval]) -> Graph:
 # ---- partial evaluation --------------------------------------------------------------------------
 
 
-def _partial_eval(split, args, node):
+def _partial_eval(split: Splitter, args: list[Traced], node: Node) -> list[Traced]:
     """The known carry comes from a loop of its own; the whole loop is run again for the rest.
 
     The steps cannot be stored, so the loop of the unknown half computes the known carry too (and
@@ -238,7 +244,9 @@ def _partial_eval(split, args, node):
 
 
 @memoised
-def _known_graphs(body: Graph, cond: Graph, n_cond: int, consts: Mask, carry: Mask):
+def _known_graphs(
+    body: Graph, cond: Graph, n_cond: int, consts: Mask, carry: Mask
+) -> tuple[Graph, Graph, tuple[bool, ...]]:
     """Predicate and body of the known carry alone."""
     split = partial_eval(body, consts + carry, carry)
     known = Graph(
@@ -255,14 +263,16 @@ def _known_graphs(body: Graph, cond: Graph, n_cond: int, consts: Mask, carry: Ma
 # ---- transpose -----------------------------------------------------------------------------------
 
 
-def _transpose(cotangents, *args, **params):
+def _transpose(cotangents: Tangents, *args: Value, **params: Any) -> NoReturn:
     raise NotImplementedError(REVERSE_MESSAGE)
 
 
 # ---- batch ---------------------------------------------------------------------------------------
 
 
-def _batch(axis, args, dims, *, cond, body, n_cond, n_body):
+def _batch(
+    axis: Axis, args: Sequence[Value], dims: Dims, *, cond: Graph, body: Graph, n_cond: int, n_body: int
+) -> Batcheds:
     cond_consts, body_consts, carry = parts(args, n_cond, n_body)
     cond_dims, body_dims, carry_dims = map(tuple, parts(dims, n_cond, n_body))
     mask = fixpoint(lambda m: _batched_carry(cond, body, axis, cond_dims, body_dims, m), present(carry_dims))
@@ -284,7 +294,14 @@ def _batch(axis, args, dims, *, cond, body, n_cond, n_body):
     return outs[1:], list(at_front)
 
 
-def _batched_carry(cond, body, axis, cond_dims, body_dims, mask) -> Mask:
+def _batched_carry(
+    cond: Graph,
+    body: Graph,
+    axis: Axis,
+    cond_dims: tuple[int | None, ...],
+    body_dims: tuple[int | None, ...],
+    mask: tuple[bool, ...],
+) -> Mask:
     """Which carries are batched after a step: all, if the examples stop at different times."""
     at_front = tuple(0 if m else None for m in mask)
     if batch(cond, axis, cond_dims + at_front)[1][0] is not None:
@@ -293,7 +310,7 @@ def _batched_carry(cond, body, axis, cond_dims, body_dims, mask) -> Mask:
 
 
 @memoised
-def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
+def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int) -> tuple[Graph, ...]:
     """Predicate and body of a carry led by each example's predicate.
 
     The loop runs while any of them holds; an example whose own does not keeps its carry.
@@ -301,7 +318,7 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
     carry = body.in_avals[n_body:]
     pred = cond.out_avals[0]
 
-    def step(*args):
+    def step(*args: Value) -> list[Value]:
         cond_consts, body_consts, going, old = parts(args, n_cond, n_body, 1)
         new = run(body, [*body_consts, *old])
         new = [select(broadcast_in_dim(going[0], shape=x.shape, dims=(0,)), x, o) for x, o in zip(new, old)]
@@ -309,7 +326,7 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
 
     consts = [*cond.in_avals[:n_cond], *body.in_avals[:n_body]]
 
-    def any_going(going, *_):
+    def any_going(going: Value, *_: Value) -> list[Value]:
         return [reduce_or(going, axes=(0,))]
 
     return (trace_closed(any_going, [pred, *carry], cond.name), trace_closed(step, [*consts, pred, *carry], body.name))
@@ -317,7 +334,7 @@ def _each_stops(body: Graph, cond: Graph, n_cond: int, n_body: int):
 
 while_p = Primitive(
     "while",
-    family="control",
+    traits=CONTROL.but(repeats=10),
     multiple=True,
     shape=_shape,
     reference=_reference,

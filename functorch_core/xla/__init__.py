@@ -3,6 +3,10 @@
 Importing it starts no client and no thread.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from .binding import Buffer, RuntimeFailure
 from .buffers import block, copy_to, delete, device_of, dlpack_device, from_dlpack, is_deleted, put, to_dlpack, to_numpy
 from .cache import cache_stats
@@ -32,7 +36,7 @@ def verify(module_text: str, *, name: str = "") -> None:
     parse(module_text, name)
 
 
-def deviceless_cuda_compiler():
+def deviceless_cuda_compiler() -> Any:
     """A CUDA compiler that needs the plugin's packages but no GPU; see `xla.cuda`.
 
     Raises CudaUnavailable naming the packages that are missing.

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxlib import _jax, utils
@@ -20,10 +22,10 @@ from jaxlib.version import __version__ as jaxlib_version
 
 from .dtypes import element_type, stored_dtype
 
-Buffer = _jax.ArrayImpl
+Buffer: TypeAlias = _jax.ArrayImpl
 RuntimeFailure = _jax.JaxRuntimeError
-CompileOptions = xc.CompileOptions
-DeviceList = _jax.DeviceList
+CompileOptions: TypeAlias = xc.CompileOptions
+DeviceList: TypeAlias = _jax.DeviceList
 
 batched_device_put = _jax.batched_device_put
 COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -40,7 +42,7 @@ class Aval:
 
     __slots__ = ("shape", "element", "dtype", "weak_type", "size", "ndim")
 
-    def __init__(self, shape, dtype):
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape = tuple(shape)
         self.element = np.dtype(dtype)
         element_type(self.element)  # raises for a dtype XLA does not have
@@ -49,7 +51,7 @@ class Aval:
         self.size = math.prod(self.shape)
         self.ndim = len(self.shape)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.element.name}[{','.join(map(str, self.shape))}]"
 
 
@@ -57,29 +59,29 @@ class Aval:
 aval_of = lru_cache(maxsize=4096)(Aval)
 
 
-class Sharding(_jax.SingleDeviceSharding):
+class Sharding(_jax.SingleDeviceSharding):  # type: ignore[misc]  # jaxlib has no stubs of it
     """One whole array on one device; C++ calls these attributes, which jax adds in Python."""
 
     memory_kind = None
     is_fully_replicated = True
     is_fully_addressable = True
 
-    def _to_xla_hlo_sharding(self, ndim):
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
         return _REPLICATED
 
     @property
-    def _device_assignment(self):
+    def _device_assignment(self) -> Any:
         return (self._device,)
 
     @property
-    def device_set(self):
+    def device_set(self) -> Any:
         return {self._device}
 
 
 # ---- clients -------------------------------------------------------------------------------------
 
 
-def make_cpu_client(*, asynchronous: bool, num_devices: int):
+def make_cpu_client(*, asynchronous: bool, num_devices: int) -> Any:
     """A PJRT CPU client; starts its threads."""
     quieten()
     return xc.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices)
@@ -94,7 +96,7 @@ def quieten() -> None:
 # ---- compile -------------------------------------------------------------------------------------
 
 
-def compile_options(device, overrides) -> CompileOptions:
+def compile_options(device: Any, overrides: Mapping[str, object]) -> CompileOptions:
     """Options for one program on one jaxlib device; overrides are fields of XLA's DebugOptions."""
     options = CompileOptions()
     options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]]))
@@ -102,7 +104,7 @@ def compile_options(device, overrides) -> CompileOptions:
     return options
 
 
-def result_handlers(avals, sharding) -> list:
+def result_handlers(avals: tuple[Aval, ...], sharding: Sharding) -> list[Any]:
     """What turns the results of an execution into Buffers with these avals."""
     return [_jax.array_result_handler(aval, sharding, True, True) for aval in avals]
 
@@ -119,24 +121,24 @@ def register_lapack() -> None:
 # ---- moving and sharing buffers ------------------------------------------------------------------
 
 
-def copy_between_devices(buffer, device_list, sharding) -> Buffer:
+def copy_between_devices(buffer: Any, device_list: Any, sharding: Any) -> Buffer:
     """Copy a buffer to another device of the same client."""
     reuse = _jax.ArrayCopySemantics.REUSE_INPUT
     copies = _jax.batched_copy_array_to_devices_with_sharding([buffer], [device_list], [sharding], [reuse])
     return copies[0]
 
 
-def export_dlpack(buffer, stream=None):
+def export_dlpack(buffer: Any, stream: int | None = None) -> Any:
     """A DLPack capsule that shares the buffer's memory."""
     return _jax.buffer_to_dlpack_managed_tensor(buffer, stream)
 
 
-def import_dlpack(capsule, device, stream=None):
+def import_dlpack(capsule: Any, device: Any, stream: int | None = None) -> Any:
     """A Buffer without aval from a DLPack capsule; shares memory that is aligned to 64 bytes."""
     return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy=None)
 
 
-def is_row_major(buffer) -> bool:
+def is_row_major(buffer: Any) -> bool:
     """Whether the elements lie as programs expect them; those of a DLPack import may not."""
     minor_to_major = str(buffer._pjrt_layout).strip("{}").partition(":")[0]
     dims = [int(d) for d in minor_to_major.split(",") if d]

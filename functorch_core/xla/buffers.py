@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from . import device as _device
 from .binding import (
     ALIAS_OR_COPY_LATER,
     COPY_NOW,
+    Aval,
     Buffer,
     aval_of,
     batched_device_put,
@@ -21,12 +22,11 @@ from .binding import (
 from .device import Device, default_device, device_of_handle
 from .errors import ExecutionError, fail
 
-
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others
 
 
-def put(x, device: Device | None = None, *, owned: bool = False) -> Buffer:
+def put(x: Any, device: Device | None = None, *, owned: bool = False) -> Buffer:
     """Put a NumPy array or a scalar on a device, its dtype kept exactly.
 
     The array may be changed afterwards. `owned=True` promises that it never will be: its memory is
@@ -132,7 +132,7 @@ def dlpack_device(buffer: Buffer) -> tuple[int, int]:
     return _DLPACK_KINDS[device.platform], device.id if device.platform == "cuda" else 0
 
 
-def to_dlpack(buffer: Buffer):
+def to_dlpack(buffer: Buffer) -> Any:
     """A DLPack capsule that shares the buffer's memory; the consumer must not write to it."""
     if buffer.aval.element is not buffer.aval.dtype:
         raise BufferError(f"XLA has no {buffer.aval.element} that DLPack could share; convert it")
@@ -144,7 +144,7 @@ def to_dlpack(buffer: Buffer):
     return capsule
 
 
-def from_dlpack(obj, *, copy: bool | None = None) -> Buffer:
+def from_dlpack(obj: Any, *, copy: bool | None = None) -> Buffer:
     """A buffer from an object with `__dlpack__` and `__dlpack_device__`.
 
     Shares the object's memory where XLA can (contiguous, aligned to 64 bytes, writable) and copies
@@ -168,7 +168,7 @@ def from_dlpack(obj, *, copy: bool | None = None) -> Buffer:
     raise ValueError(f"from_dlpack: DLPack device type {kind} is neither CPU (1) nor CUDA (2)")
 
 
-def _from_host_dlpack(obj, copy: bool | None) -> Buffer:
+def _from_host_dlpack(obj: Any, copy: bool | None) -> Buffer:
     """Share if allowed and possible, else copy through NumPy, which knows strides."""
     shared = None if copy else _share_host_dlpack(obj)
     if shared is not None:
@@ -186,7 +186,7 @@ def _from_host_dlpack(obj, copy: bool | None) -> Buffer:
     return put(array)
 
 
-def _share_host_dlpack(obj) -> Buffer | None:
+def _share_host_dlpack(obj: Any) -> Buffer | None:
     """XLA's own import; None where it refuses: strided, read-only, or a dtype it does not have.
 
     It takes a transposed array as it lies; programs would read it in the wrong order.
@@ -202,6 +202,6 @@ def _share_host_dlpack(obj) -> Buffer | None:
     return _adopt(buffer, aval_of(view.shape, view.dtype), host)
 
 
-def _adopt(buffer: Buffer, aval, device: Device) -> Buffer:
+def _adopt(buffer: Buffer, aval: Aval, device: Device) -> Buffer:
     """The same buffer, with the aval and sharding that a DLPack import lacks."""
     return buffer._rewrap_with_aval_and_sharding(aval, device._sharding)

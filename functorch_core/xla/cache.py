@@ -16,10 +16,12 @@ import platform
 import re
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from .binding import jaxlib_version
+from .device import Device
 
 _MAGIC = b"FTCXLA01"
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -60,7 +62,7 @@ _LOCATION_LINES = re.compile(r"^#loc\d*\s*=.*\n?", re.M)
 _LOCATION_USES = re.compile(r" loc\(#loc\d*\)")
 
 
-def program_key(text: str, *, options, callbacks: int, device) -> str:
+def program_key(text: str, *, options: Mapping[str, object], callbacks: int, device: Device) -> str:
     """What an entry is called: a digest of everything that the compiled program depends on.
 
     The number of callbacks belongs to it because reading an entry with too few of them back ends in
@@ -211,7 +213,7 @@ def shrink() -> None:
         total -= size
 
 
-def _entries(folder: Path):
+def _entries(folder: Path) -> Iterator[tuple[int, int, str]]:
     """(last used, size, path) of each entry, those another process just removed left out."""
     for entry in os.scandir(folder):
         if entry.name.endswith(_SUFFIX):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Callback:
 
     __slots__ = ("fn", "outputs", "borrow", "__weakref__")
 
-    def __init__(self, fn: Callable, outputs: Sequence, *, borrow: bool = False):
+    def __init__(self, fn: Callable[..., Any], outputs: Sequence[Any], *, borrow: bool = False) -> None:
         self.fn = fn
         self.outputs: tuple[Aval, ...] = tuple(aval_of(tuple(aval.shape), aval.dtype) for aval in outputs)
         self.borrow = borrow
@@ -35,7 +36,7 @@ class Callback:
         except BaseException as error:
             raise ticket_for(error) from None
 
-    def _checked(self, results) -> tuple[np.ndarray, ...]:
+    def _checked(self, results: np.ndarray | tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         if results is None:
             results = ()
         elif not isinstance(results, (tuple, list)):
@@ -46,7 +47,7 @@ class Callback:
             self._checked_one(index, result, aval) for index, (result, aval) in enumerate(zip(results, self.outputs))
         )
 
-    def _checked_one(self, index: int, result, aval: Aval) -> np.ndarray:
+    def _checked_one(self, index: int, result: np.ndarray, aval: Aval) -> np.ndarray:
         # Not np.ascontiguousarray, which makes a vector of a 0-d array.
         array = np.asarray(result, order="C")
         if array.shape != aval.shape:
@@ -55,5 +56,5 @@ class Callback:
             raise TypeError(f"{self}, result {index}: expected dtype {aval.element}, got {array.dtype}")
         return array.view(aval.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"callback {getattr(self.fn, '__qualname__', self.fn)!s}"

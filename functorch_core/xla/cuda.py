@@ -14,6 +14,7 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from jaxlib import _jax, _profiler
 from jaxlib import xla_client as xc
@@ -23,7 +24,7 @@ from .errors import CudaUnavailable, compile_error
 from .mlir import parse
 
 # NVIDIA's wheels: package below `nvidia` -> libraries, in the order they depend on each other.
-_LIBRARIES = {
+_LIBRARIES: dict[str, dict[str, tuple[str, ...]]] = {
     "13": {
         "cu13": (
             "libcudart.so.13",
@@ -48,7 +49,11 @@ _LIBRARIES = {
         "cufft": ("libcufft.so.11",),
     },
 }
-_SHARED_LIBRARIES = {"nccl": ("libnccl.so.2",), "nvshmem": ("libnvshmem_host.so.3",), "cudnn": ("libcudnn.so.9",)}
+_SHARED_LIBRARIES: dict[str, tuple[str, ...]] = {
+    "nccl": ("libnccl.so.2",),
+    "nvshmem": ("libnvshmem_host.so.3",),
+    "cudnn": ("libcudnn.so.9",),
+}
 # Where NVIDIA's wheels have the compiler's files (libdevice, ptxas).
 _TOOLKITS = {"13": "nvidia.cu13", "12": "nvidia.cuda_nvcc"}
 
@@ -63,7 +68,7 @@ _MISSING = (
 # ---- the plugin ----------------------------------------------------------------------------------
 
 
-def _find(module: str):
+def _find(module: str) -> Any:
     try:
         return importlib.util.find_spec(module)
     except ModuleNotFoundError:  # the parent package is missing
@@ -111,7 +116,7 @@ def _preload_libraries(version: str) -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def _load_plugin():
+def _load_plugin() -> Any:
     """The plugin's C API, loaded, initialised and with its custom calls registered."""
     version = _cuda_version()
     quieten()
@@ -126,7 +131,7 @@ def _load_plugin():
     return c_api
 
 
-def _register_custom_calls(c_api, version: str) -> None:
+def _register_custom_calls(c_api: Any, version: str) -> None:
     """cuSOLVER, threefry, cuSPARSE, ... : the handlers first, then the types, then the targets."""
     extension = importlib.import_module(f"jax_cuda{version}_plugin.cuda_plugin_extension")
     xc.register_custom_type_handler("CUDA", functools.partial(extension.register_custom_type, c_api))
@@ -141,7 +146,7 @@ def _register_custom_calls(c_api, version: str) -> None:
             xc.register_custom_call_target(name, value, platform="CUDA", api_version=api_version)
 
 
-def make_client():
+def make_client() -> Any:
     """A PJRT client for this machine's GPUs. Raises CudaUnavailable, saying why there is none."""
     try:
         _load_plugin()
@@ -157,7 +162,7 @@ def make_client():
 
 
 @functools.lru_cache(maxsize=1)
-def compile_overrides() -> dict[str, str]:
+def compile_overrides() -> dict[str, object]:
     """Options every CUDA program needs: where the toolkit is, if it came as a wheel."""
     spec = _find(_TOOLKITS[_cuda_version()])
     folders = list(spec.submodule_search_locations or ()) if spec else []
@@ -189,7 +194,7 @@ _NO_AUTOTUNING = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": Fal
 class CudaProgram:
     """A program compiled for a GPU that is not there."""
 
-    def __init__(self, compiled):
+    def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
 
     def hlo_text(self) -> str:
@@ -204,14 +209,16 @@ class CudaProgram:
 class DevicelessCompiler:
     """Compiles for an H100 on a machine without a GPU, to check the whole lowering."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         # The devices do not keep the topology alive, and need it.
         self._topology = xc.make_c_api_device_topology(_load_plugin(), "H100", topology="1x1x1", target_config=_H100)
         devices = self._topology._make_compile_only_devices()
         self._client = devices[0].client
         self._devices = _jax.DeviceList(tuple(devices[:1]))
 
-    def compile(self, module_text: str, *, options: Mapping[str, object] | None = None, callbacks=()) -> CudaProgram:
+    def compile(
+        self, module_text: str, *, options: Mapping[str, object] | None = None, callbacks: Any = ()
+    ) -> CudaProgram:
         """Compile a StableHLO module. Raises CompileError."""
         choices = xc.CompileOptions()
         choices.env_option_overrides = list({**_NO_AUTOTUNING, **(options or {})}.items())

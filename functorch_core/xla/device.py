@@ -13,6 +13,7 @@ import ctypes
 import itertools
 import os
 import threading
+from typing import Any, NoReturn
 
 from . import binding, memory
 from .errors import CudaUnavailable, ExecutionError
@@ -29,7 +30,7 @@ class Device:
 
     __slots__ = ("platform", "id", "kind", "_client", "_handle", "_sharding", "_list", "_targets")
 
-    def __init__(self, platform: str, client, handle):
+    def __init__(self, platform: str, client: Any, handle: Any) -> None:
         self.platform = platform
         self.id = handle.id
         self.kind = handle.device_kind
@@ -51,16 +52,16 @@ class Device:
         """What the device's allocator counts, by name; empty on CPU, which keeps no count."""
         return self._handle.memory_stats() or {}
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> NoReturn:
         """Only for an attribute that is not there: a forked child takes the client away."""
         if name in _LOST_IN_CHILD and _client_lost:
             raise ExecutionError(AFTER_FORK)
         raise AttributeError(f"Device has no attribute {name!r}")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.platform}:{self.id}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return device, (repr(self),)
 
 
@@ -78,14 +79,14 @@ _client_lost = False
 _asynchronous = False
 
 
-def overlap_python():
+def overlap_python() -> None:
     """Start the CPU client, if it is not running yet, as the asynchronous one: the next step is
     recorded while this one runs. FUNCTORCH_CPU_ASYNC decides where it is set."""
     global _asynchronous
     _asynchronous = True
 
 
-def _start_cpu():
+def _start_cpu() -> Any:
     memory.keep_freed_memory()
     chosen = os.environ.get("FUNCTORCH_CPU_ASYNC", "1" if _asynchronous else "0")
     return binding.make_cpu_client(
@@ -93,7 +94,7 @@ def _start_cpu():
     )
 
 
-def _start_cuda():
+def _start_cuda() -> Any:
     from . import cuda
 
     return cuda.make_client()
@@ -176,7 +177,7 @@ def set_default_device(device: Device) -> None:
     _default = device
 
 
-def device_of_handle(handle) -> Device:
+def device_of_handle(handle: Any) -> Device:
     """The Device of a jaxlib device."""
     try:
         return _by_handle[handle]

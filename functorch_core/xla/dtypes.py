@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -52,8 +53,8 @@ _STORED_AS = {np.dtype(ml_dtypes.complex32): np.dtype(np.uint32)}
 _HEX_BLOB_FROM = 64
 
 
-@lru_cache(maxsize=None)
-def element_type(dtype) -> str:
+@cache
+def element_type(dtype: type[Any] | np.dtype | str) -> str:
     """MLIR element type of a NumPy dtype: 'f32', 'ui8', 'i1', 'complex<f32>', 'bf16', 'f8E4M3FN'.
 
     Raises TypeError for a dtype XLA does not have.
@@ -71,7 +72,7 @@ def stored_dtype(dtype: np.dtype) -> np.dtype:
 
 
 @lru_cache(maxsize=4096)
-def mlir_type(shape: tuple[int, ...], dtype) -> str:
+def mlir_type(shape: tuple[int, ...], dtype: np.dtype | str) -> str:
     """MLIR tensor type: `mlir_type((2, 3), 'float32')` is 'tensor<2x3xf32>'."""
     return f"tensor<{''.join(f'{n}x' for n in shape)}{element_type(dtype)}>"
 
@@ -79,7 +80,7 @@ def mlir_type(shape: tuple[int, ...], dtype) -> str:
 # ---- constants -----------------------------------------------------------------------------------
 
 
-def constant(array) -> str:
+def constant(array: np.ndarray) -> str:
     """The attribute `dense<...>` of an array, without its type; exact for every dtype.
 
     One element if all are equal bit by bit (MLIR calls it a splat), so write
@@ -114,7 +115,7 @@ def _nested(array: np.ndarray, kind: str) -> str:
     return f"[{', '.join(_nested(row, kind) for row in array)}]"
 
 
-def _literal(value, kind: str) -> str:
+def _literal(value: np.ndarray, kind: str) -> str:
     if kind == "i1":
         return "true" if value else "false"
     if kind.startswith("complex"):
@@ -124,7 +125,7 @@ def _literal(value, kind: str) -> str:
     return _float_literal(value)
 
 
-def _float_literal(value) -> str:
+def _float_literal(value: np.ndarray) -> str:
     """A float as a decimal that reads back exactly, or as its bits where no decimal does."""
     number = float(value)
     if not math.isfinite(number):

@@ -14,7 +14,7 @@ class XLAError(RuntimeError):
     Fields: `op` and `location` ('file:line', '' where not known) and `details` (XLA's own text).
     """
 
-    def __init__(self, message: str, *, op: str = "", location: str = "", details: str = ""):
+    def __init__(self, message: str, *, op: str = "", location: str = "", details: str = "") -> None:
         super().__init__(f"{message}\n\nXLA's message:\n{details}" if details else message)
         self.op = op
         self.location = location

@@ -7,7 +7,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from . import binding, lapack
 from . import cache as disk
@@ -40,7 +41,17 @@ class Executable:
         "__weakref__",
     )
 
-    def __init__(self, loaded, *, name, inputs, outputs, device, from_disk_cache, compile_seconds):
+    def __init__(
+        self,
+        loaded: Any,
+        *,
+        name: str,
+        inputs: tuple[Aval, ...],
+        outputs: tuple[Aval, ...],
+        device: Device,
+        from_disk_cache: bool,
+        compile_seconds: float,
+    ) -> None:
         self.name: str = name
         self.inputs: tuple[Aval, ...] = inputs
         self.outputs: tuple[Aval, ...] = outputs
@@ -61,7 +72,7 @@ class Executable:
         self._check(buffers)
         return self.run(buffers)
 
-    def run_into(self, buffers: list[Buffer], found: list) -> None:
+    def run_into(self, buffers: list[Buffer], found: list[Any]) -> None:
         """Like `run`, but appends the list of results to `found` before any line of Python runs:
         an interrupt comes before the program or when its results are there, never between."""
         try:
@@ -78,7 +89,7 @@ class Executable:
                 raise ExecutionError(f"{self}, argument {index}: {problem}")
 
     def _problem(self, buffer: Buffer, aval: Aval) -> str:
-        if not isinstance(buffer, Buffer):
+        if not isinstance(buffer, Buffer):  # type: ignore[misc]  # Any: jaxlib has no stubs of it
             return f"expected a Buffer, got {type(buffer).__name__}; use put() first"
         if buffer.is_deleted():
             return deleted_message(buffer)
@@ -105,16 +116,16 @@ class Executable:
         """The optimised HLO, as XLA runs it."""
         return self._loaded.hlo_modules()[0].to_string()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         takes = ", ".join(map(repr, self.inputs))
         gives = ", ".join(map(repr, self.outputs))
         return f"<program {self.name!r} ({takes}) -> ({gives}) on {self.device}>"
 
 
-def _runner(execute, handlers):
+def _runner(execute: Any, handlers: list[Any]) -> Callable[..., Any]:
     """The hot path as a closure: two calls into C++ and no attribute of `self`."""
 
-    def run(buffers):
+    def run(buffers: list[Any]) -> list[Any]:
         try:
             return execute(buffers).consume_with_handlers(handlers)
         except RuntimeError as error:
@@ -134,7 +145,7 @@ def _after_fork_in_child() -> None:
         executable.run = executable._execute = _refuse
 
 
-def _refuse(buffers):
+def _refuse(buffers: Any) -> NoReturn:
     raise ExecutionError(AFTER_FORK)
 
 
@@ -152,7 +163,7 @@ def compile_stats() -> dict[str, float]:
     return dict(_stats)
 
 
-def _count(**amounts) -> None:
+def _count(**amounts: float) -> None:
     with _stats_lock:
         for name, amount in amounts.items():
             _stats[name] += amount
@@ -161,8 +172,8 @@ def _count(**amounts) -> None:
 def compile(
     module: str,
     *,
-    inputs: Sequence,
-    outputs: Sequence,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
     device: Device | None = None,
     options: Mapping[str, object] | None = None,
     callbacks: Sequence[Callback] = (),
@@ -203,7 +214,9 @@ def compile(
 class _Request:
     """One program to be had: from the disk or from the compiler."""
 
-    def __init__(self, text, device, options, callbacks, name):
+    def __init__(
+        self, text: str, device: Device, options: dict[str, object], callbacks: Sequence[Callback], name: str
+    ) -> None:
         for callback in callbacks:
             if not isinstance(callback, Callback):
                 raise TypeError(f"compile expects each callback as Callback(fn, outputs), got {callback!r}")
@@ -217,7 +230,7 @@ class _Request:
         if device.platform == "cpu" and lapack.is_used(text):
             lapack.initialize()
 
-    def load(self):
+    def load(self) -> Any:
         """The program from the disk, or None."""
         blob = disk.load(self.key)
         if blob is None:
@@ -228,8 +241,9 @@ class _Request:
             disk.discard(self.key)
             return None
 
-    def compile(self, *, store: bool):
-        client, module, callbacks = self.device._client, self.text, ()
+    def compile(self, *, store: bool) -> Any:
+        client, module = self.device._client, self.text
+        callbacks: tuple[list[Callback], ...] = ()
         if self.callbacks:  # only then must the module be parsed here
             from .mlir import parse
 
@@ -243,5 +257,5 @@ class _Request:
         return loaded
 
 
-def _avals(avals: Sequence) -> tuple[Aval, ...]:
+def _avals(avals: Sequence[Any]) -> tuple[Aval, ...]:
     return tuple(aval_of(tuple(aval.shape), aval.dtype) for aval in avals)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +43,8 @@ def initialize() -> None:
 def custom_call_text(
     target: str,
     operands: Sequence[str],
-    operand_avals: Sequence,
-    result_avals: Sequence,
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
     *,
     result: str,
     attributes: str = "",
@@ -85,15 +86,15 @@ def _result_names(result: str, count: int) -> list[str]:
     return [result] if count == 1 else [f"{result}#{index}" for index in range(count)]
 
 
-def _types(avals: Sequence) -> str:
+def _types(avals: Sequence[Any]) -> str:
     return ", ".join(mlir_type(tuple(aval.shape), aval.dtype) for aval in avals)
 
 
-def _result_types(avals: Sequence) -> str:
+def _result_types(avals: Sequence[Any]) -> str:
     return _types(avals) if len(avals) == 1 else f"({_types(avals)})"
 
 
-def _layouts(avals: Sequence, matrices: Sequence[bool] | None) -> str:
+def _layouts(avals: Sequence[Any], matrices: Sequence[bool] | None) -> str:
     flags = matrices if matrices is not None else [False] * len(avals)
     return ", ".join(_layout(len(aval.shape), flag) for aval, flag in zip(avals, flags))
 
@@ -147,7 +148,7 @@ _PREFIXES = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"
 _COMPLEX_NAMES = {"or": "un", "sy": "he"}  # orgqr is ungqr, syevd is heevd
 
 
-def lapack_target(routine: str, dtype) -> str:
+def lapack_target(routine: str, dtype: np.dtype | str) -> str:
     """The target's name: `lapack_target('syevd', 'complex64')` is 'lapack_cheevd_ffi'."""
     dtype = np.dtype(dtype)
     if dtype.name not in _PREFIXES:
@@ -167,8 +168,8 @@ def flag(name: str, character: str) -> str:
 def lapack_call(
     routine: str,
     operands: Sequence[str],
-    operand_avals: Sequence,
-    result_avals: Sequence,
+    operand_avals: Sequence[Any],
+    result_avals: Sequence[Any],
     attributes: str = "",
     aliases: Sequence[tuple[int, int]] | None = None,
     *,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
 
 # malloc.h
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
@@ -20,7 +21,7 @@ _SETTINGS = (
 )
 
 
-def _glibc():
+def _glibc() -> Any:
     """The C library if it is glibc, else None."""
     try:
         library = ctypes.CDLL(None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
@@ -19,7 +20,7 @@ from .errors import compile_error
 _lock = threading.Lock()
 _context: ir.Context | None = None
 _pool: ir.ThreadPool | None = None  # the context does not keep its pool alive
-_before_fork: list = []
+_before_fork: list[Any] = []
 
 
 def _new_context(pool: ir.ThreadPool) -> ir.Context:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from jaxlib import _jax
 
-PyTreeDef = _jax.pytree.PyTreeDef
+PyTreeDef: TypeAlias = _jax.pytree.PyTreeDef
 # The steps of a path into a container.
 DictKey, FlattenedIndexKey = _jax.pytree.DictKey, _jax.pytree.FlattenedIndexKey
 GetAttrKey, SequenceKey = _jax.pytree.GetAttrKey, _jax.pytree.SequenceKey
@@ -17,7 +18,12 @@ registry = _jax.pytree.PyTreeRegistry(
 )
 
 
-def register_node(cls: type, flatten: Callable, unflatten: Callable, flatten_with_keys: Callable | None = None):
+def register_node(
+    cls: type,
+    flatten: Callable[..., Any],
+    unflatten: Callable[..., Any],
+    flatten_with_keys: Callable[..., Any] | None = None,
+) -> None:
     """Register a container: flatten(obj) -> (children, aux); unflatten(aux, children) -> obj.
 
     flatten_with_keys(obj) -> (pairs of key and child, aux) names the children in paths.
@@ -30,7 +36,7 @@ def treedef_of_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return _jax.pytree.treedef_tuple(registry, list(treedefs))
 
 
-def _items(d) -> tuple:
+def _items(d: Any) -> tuple[Any, ...]:
     return tuple((DictKey(k), v) for k, v in d.items())
 
 
