@@ -1,4 +1,8 @@
-"""Importing one module under several names: the same object, never a copy."""
+"""Importing one module under several names: the same object, never a copy.
+
+The files of `functorch_core.torch` lie in rooms (tensors, tape, ..., compat); users import its modules
+under PyTorch's names. `HOMES` says where a module of PyTorch's lives.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,8 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import sys
+import types
 from collections.abc import Callable
 
 
@@ -56,21 +62,103 @@ def exists(name: str) -> bool:
         return False
 
 
-# functorch_core.torch.nn is functorch_core.nn, under the name that `import ... as torch` suggests.
-_INNER = (
-    ("functorch_core.torch.utils.data", "functorch_core.data"),
-    ("functorch_core.torch.nn", "functorch_core.nn"),
-    ("functorch_core.torch.optim", "functorch_core.optim"),
-)
+def after_loading(loader, function: Callable[[types.ModuleType], None]):
+    """Let a loader call function(module) when it has executed one."""
+    execute = loader.exec_module
+
+    def exec_module(module):
+        execute(module)
+        function(module)
+
+    loader.exec_module = exec_module
 
 
-def _inner(name: str) -> str | None:
-    if not name.startswith("functorch_core.torch."):
+# ---- where PyTorch's modules live ----------------------------------------------------------------
+
+TORCH = "functorch_core.torch"
+# Room -> the modules in it that PyTorch has, by PyTorch's name: all of that name, or `name=file`.
+ROOMS = {
+    "namespaces": "autograd fft func functional linalg signal sparse special",
+    "tensors": "utils._pytree=pytree",
+    "tape": "autograd.anomaly_mode=anomaly_mode autograd.grad_mode=grad_mode autograd.graph=graph",
+    "levels": "autograd.forward_ad=forward_ad autograd.function=function",
+    "dispatch": "_tensor=members amp.autocast_mode=autocast",
+    "operators": "autograd.gradcheck=func.gradcheck random=random.seeds return_types",
+    "compat": """_C __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
+        distributed distributions futures fx hub jit library masked multiprocessing onnx overrides
+        profiler quasirandom serialization storage testing torch_version types utils version
+        _library=library.custom_ops _ops=library.ops _utils=serialization.rebuilders
+        classes=library.classes ops=library.ops
+        accelerator=devices.accelerator backends=devices.backends cpu=devices.cpu cuda=devices.cuda
+        mps=devices.mps mtia=devices.mtia xpu=devices.xpu
+        autograd.functional=autograd.functional
+        autograd.profiler=autograd.profiler autograd.profiler_legacy=autograd.profiler_legacy
+        autograd.profiler_util=autograd.profiler_util""",
+}
+# torch.nn is functorch_core.nn, under the name that `import functorch_core.torch as torch` suggests.
+HOMES = {"utils.data": "functorch_core.data", "nn": "functorch_core.nn", "optim": "functorch_core.optim"}
+for _room, _names in ROOMS.items():
+    for _name in _names.split():
+        _name, _, _file = _name.partition("=")
+        HOMES[_name] = f"{TORCH}.{_room}.{_file or _name}"
+_PUBLIC = {home: name for name, home in HOMES.items()}
+
+
+def home_of(name: str) -> str | None:
+    """The module in which functorch_core.torch.NAME lives, None if it is nowhere else."""
+    if not name.startswith(TORCH + "."):
         return None
-    for alias, own in _INNER:
-        if name == alias or name.startswith(alias + "."):
-            return own + name[len(alias) :]
+    return _translated(name.removeprefix(TORCH + "."), HOMES)
+
+
+def public_name(module: str) -> str:
+    """The name under which users import a module of the PyTorch face: functorch_core.torch.fx."""
+    found = _translated(module, _PUBLIC) if module.startswith(TORCH + ".") else None
+    return module if found is None else f"{TORCH}.{found}"
+
+
+def _translated(name: str, table: dict[str, str]) -> str | None:
+    """The name with the longest prefix that the table has replaced."""
+    prefix = name
+    while prefix:
+        if prefix in table:
+            return table[prefix] + name[len(prefix) :]
+        prefix = prefix.rpartition(".")[0]
     return None
 
 
-inner = AliasFinder(_inner)
+class _TorchFinder(AliasFinder):
+    """Finds PyTorch's modules where they live, and lets them say their public name."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        """A spec for an alias, or for a module that has one."""
+        public = public_name(fullname)
+        if public == fullname:
+            return super().find_spec(fullname, path, target)
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            after_loading(spec.loader, _tell_public_name)
+        return spec
+
+
+def _tell_public_name(module: types.ModuleType):
+    """Let a module and what it defines say the name under which users know them."""
+    own = module.__name__
+    public = public_name(own)
+    if sys.modules.setdefault(public, module) is module:
+        retitle(vars(module), own, public)
+        module.__name__ = public
+
+
+def retitle(contents: dict, old: str, new: str, record: list | None = None):
+    """Let classes and functions of one module name another; `record` gets them with what they said."""
+    for thing in list(contents.values()):
+        if isinstance(thing, (type, types.FunctionType)) and thing.__module__ == old:
+            if record is not None:
+                record.append((thing, old, thing.__qualname__))
+            thing.__module__ = new
+            if isinstance(thing, type):
+                retitle(vars(thing), old, new, record)
+
+
+inner = _TorchFinder(home_of)

@@ -18,8 +18,9 @@ import sys
 import types
 
 from . import names
-from .aliases import AliasFinder
+from .aliases import AliasFinder, after_loading, retitle
 from .names import own_name, torch_name
+from .tracebacks import hide
 
 VERSION = "2.7.0+xla"
 ALREADY = (
@@ -43,7 +44,7 @@ class _Finder(AliasFinder):
         others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
         spec = next(filter(None, others), None)
         if spec is not None and spec.loader is not None:
-            _call_after_loading(spec.loader, after)
+            after_loading(spec.loader, after)
         return spec
 
     def find_distributions(self, context=None):
@@ -67,16 +68,6 @@ class _Distribution(importlib.metadata.Distribution):
         return path
 
 
-def _call_after_loading(loader, function):
-    execute = loader.exec_module
-
-    def exec_module(module):
-        execute(module)
-        function(module)
-
-    loader.exec_module = exec_module
-
-
 _finder = _Finder(own_name)
 
 
@@ -89,25 +80,16 @@ def _publish(module: types.ModuleType):
     if title is None:  # done already, under another name of it
         return
     if sys.modules.setdefault(title, module) is module:
-        _retitle(vars(module), module.__name__, title)
+        retitle(vars(module), module.__name__, title, _retitled)
         _renamed.append((module, module.__name__))
         module.__name__ = title
-    if title == "torch":  # it is imported last
-        sys.modules["functorch_core.torch._public_names"].retitle(_retitled)
+    if title in ("torch", "torch.nn.functional"):  # what they gather is imported before them
+        sys.modules["functorch_core.torch.compat.public_names"].retitle(_retitled)
 
 
 # Things with their own module and qualified name, for uninstall.
 _retitled: list[tuple[object, str, str]] = []
 _renamed: list[tuple[types.ModuleType, str]] = []  # modules with their own names, for the same
-
-
-def _retitle(contents, old: str, new: str):
-    for thing in list(contents.values()):
-        if isinstance(thing, (type, types.FunctionType)) and thing.__module__ == old:
-            _retitled.append((thing, old, thing.__qualname__))
-            thing.__module__ = new
-            if isinstance(thing, type):
-                _retitle(vars(thing), old, new)
 
 
 def _own_modules() -> list[types.ModuleType]:
@@ -199,8 +181,6 @@ def load_ipython_extension(ipython):
     True
     """
     install()
-    from .tracebacks import hide
-
     showtraceback = ipython.showtraceback
 
     def filtered(*args, **kwargs):

@@ -11,7 +11,8 @@ from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
 from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
-from ..ops.op import Weak, strong
+from ..ops.op import strong
+from ..ops.signature import Weak
 
 _new = object.__new__
 

@@ -19,7 +19,7 @@ from .. import xla
 from ..core.aval import Aval
 from ..core.tree import PyTreeDef, flatten
 from ..engine.units import SCALAR_AVALS
-from ..ops.op import fits
+from ..ops.signature import fits
 from .array import Array, array_of
 
 MAX_KNOWN = 8  # signatures a function is tried for, most recent first

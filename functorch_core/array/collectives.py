@@ -16,7 +16,7 @@ from ..core import dtypes as dt
 from ..core import tree
 from ..core.explain import explaining
 from ..transforms import collectives as ops
-from . import namespace as fc
+from . import functions as fc
 from .array import Array, as_value, wrap
 
 GROUPS = """{what}: axis_index_groups={groups} does not divide the axis {axis!r} of size {size}.

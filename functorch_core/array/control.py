@@ -14,12 +14,15 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.explain import explaining
 from ..core.trace import run, trace
 from ..engine.units import SCALAR_AVALS
-from ..ops.op import Weak
+from ..ops.signature import Weak
 from ..primitives import constant, convert
-from ..transforms import associative, cond as conds, scan as scans, while_loop as whiles
+from ..transforms import associative
+from ..transforms import cond as conds
+from ..transforms import scan as scans
+from ..transforms import while_loop as whiles
 from ..transforms.callback import has_ordered, token_of_trace
 from .array import as_value, wrap
-from .namespace import concat
+from .functions import concat
 from .tracing import arguments, kind_of, name_of, shown_tree
 from .trees import FlatFunction, flatten_values, rebuild
 from .vmap import vmap

@@ -9,14 +9,16 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
+from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
+from ..core.explain import explaining
 from ..core.trace import Traced, state
 from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
-from ..ops import creation as ops, elementwise, manipulation
+from ..ops import creation as ops
 from ..ops.manipulation import astype, stack
 from ..ops.op import lift
 from .array import Array, as_value, wrap
-from ..core.explain import explaining
 from .expose import public
+from .functions import expand_dims, log2
 
 NOT_DATA = """asarray takes numbers, nested lists of them, and arrays, got {value!r:.60} ({kind}).
     The dtypes are those of fc: bool, integers, floats and complex numbers."""
@@ -110,8 +112,6 @@ def _number(x, name: str):
 
 
 def _static(x: Array, name: str):
-    from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
-
     raise ConcretizationError(CONCRETE_MESSAGE.format(what=name, value=x))
 
 
@@ -185,9 +185,6 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0) -> Array:
     spread = start if not start.ndim else expand_dims(start, axis=axis)
     powers = spread * 2**ratio
     return powers if dtype is None else powers.astype(dtype)
-
-
-log2, expand_dims = public(elementwise.log2), public(manipulation.expand_dims)
 
 
 def _from_host(array: np.ndarray, device) -> Array:

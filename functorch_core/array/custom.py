@@ -15,8 +15,11 @@ from ..core import tree
 from ..core.aval import aval
 from ..core.explain import MISTAKES, as_function, explained, explaining, result_of
 from ..engine.units import SCALAR_AVALS
-from ..primitives import convert, name as name_value
-from ..transforms import callback as callbacks, custom as rules, remat
+from ..primitives import convert
+from ..primitives import name as name_value
+from ..transforms import callback as callbacks
+from ..transforms import custom as rules
+from ..transforms import remat
 from .array import as_value, wrap
 from .tracing import ONE_DEVICE, arguments, name_of, refuse, resolve_arguments
 from .trees import FlatFunction, flatten_values, rebuild

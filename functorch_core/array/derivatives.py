@@ -13,13 +13,15 @@ from ..core import tree
 from ..core.aval import aval, aval_of
 from ..core.explain import as_called, explaining, result_of
 from ..core.trace import run
-from ..primitives import constant, zeros
+from ..primitives import constant, reshape, slice_in_dim, zeros
+from ..transforms.custom import stop_gradient as stop
 from ..transforms.jvp import jvp as graph_jvp
 from ..transforms.linearize import linearize as graph_linearize
 from ..transforms.transpose import transpose as graph_transpose
 from ..transforms.transpose import vjp as graph_vjp
 from .array import Array, as_value, wrap
 from .tracing import TracedFunction, leaf_values, name_of, shown_tree, trace_function, wrapping
+from .vmap import vmap
 
 NOT_SCALAR = """grad needs a function with a scalar result, `{name}` returned {out}.
     wrong: fc.grad(lambda x: x ** 2)(vector)    right: fc.grad(lambda x: (x ** 2).sum())(vector)
@@ -431,8 +433,6 @@ def _basis(avals) -> list[list[Array]]:
 
 def _split(x: Array, axis: int, avals) -> list[Array]:
     """Undo the stacking of basis vectors along `axis`: one piece a leaf, in the leaf's shape."""
-    from ..primitives import reshape, slice_in_dim
-
     pieces, start, shape = [], 0, x.shape
     for a in avals:
         piece = slice_in_dim(x._value, start=start, limit=start + a.size, dimension=axis)
@@ -461,7 +461,6 @@ def jacfwd(
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    from .vmap import vmap
 
     @result_of(jacfwd, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic)
     def wrapped(*args, **kwargs):
@@ -498,7 +497,6 @@ def jacrev(
     >>> fc.jacrev(lambda x: x.sum())(fc.asarray([1., 2.]))
     Array([1., 1.], dtype=float32)
     """
-    from .vmap import vmap
 
     @result_of(jacrev, fun, argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     def wrapped(*args, **kwargs):
@@ -585,8 +583,6 @@ def stop_gradient(x):
     >>> fc.grad(lambda x: x * fc.stop_gradient(x))(fc.asarray(3.))
     Array(3., dtype=float32)
     """
-    from ..transforms.custom import stop_gradient as stop
-
     return tree.map(lambda leaf: wrap(stop(as_value(leaf))), x)
 
 

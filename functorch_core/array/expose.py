@@ -10,19 +10,21 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval
+from ..core.explain import MISTAKES, as_function, as_operator, told
 from ..core.trace import Traced, open_traces, state
 from ..engine import Unit, Value, from_numpy, record
 from ..engine.recorder import record_pair
-from ..ops.op import Op, Weak, fits, strong
+from ..ops.op import Op, strong
+from ..ops.places import declared_in
+from ..ops.signature import Weak, fits
 from .array import Array, _new, wrap
-from ..core.explain import MISTAKES, as_function, as_method, as_operator, told
-from .named import by_position, signature_of
 
 NOT_AN_OPERAND = """{name} takes arrays and numbers, got {kind}: {value!r:.60}
     Convert it first: fc.asarray(...)."""
 DOES_NOT_FIT = """{name}: the Python integer {value} does not fit {dtype}, the array's dtype.
     Convert the array to a wider dtype first: x.astype(fc.int64)."""
 
+TWICE = "{name}() got multiple values for argument {argument!r}"
 NOT_A_SEQUENCE = """{name} takes a sequence of arrays, got {kind}: {name}([x, y, ...])"""
 
 # Parameters that are arrays, and that are sequences of them; all others are static.
@@ -83,6 +85,12 @@ def wrap_result(out):
     return tuple(map(wrap_result, out)) if isinstance(out, (list, tuple)) else out
 
 
+def placed(space: str) -> dict[str, Callable]:
+    """The functions of Arrays of the operations that are declared for a namespace, by their names in it."""
+    return {name: public(operation) for name, operation in declared_in(space).items()}
+
+
+@functools.cache
 def public(operation: Op | Callable, name: str = "", write: Callable = as_function) -> Callable:
     """The function of Arrays of an operation, or of a plain function, of values.
 
@@ -90,13 +98,31 @@ def public(operation: Op | Callable, name: str = "", write: Callable = as_functi
     """
     make = _public_op if isinstance(operation, Op) else _public_function
     call = make(operation, name, write)
-    call.__module__, call._operation = "functorch_core", operation
+    call.__module__ = "functorch_core"
     return call
 
 
-def method(function: Callable, name: str) -> Callable:
-    """A public function as a method: its errors show it as one. It costs what the function does."""
-    return public(function._operation, name, as_method)
+def signature_of(own: inspect.Signature, names: tuple[str, ...]) -> tuple[inspect.Signature, dict[str, int]]:
+    """(the public signature of an operation, the place of each array that may come by name)."""
+    if not names:
+        return own, {}
+    parameters = list(own.parameters.values())
+    for i, name in enumerate(names):
+        parameters[i] = parameters[i].replace(name=name, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return inspect.Signature(parameters), {name: i for i, name in enumerate(names)}
+
+
+def by_position(name: str, places: dict[str, int], given: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """A call whose arrays came by name, as one in which they come by position."""
+    given, keywords = list(given), dict(keywords)
+    for argument, place in places.items():
+        if argument not in keywords:
+            continue
+        if place < len(given):
+            raise TypeError(TWICE.format(name=name, argument=argument))
+        if place == len(given):
+            given.append(keywords.pop(argument))
+    return tuple(given), keywords
 
 
 def _public_op(operation: Op, called: str, write: Callable) -> Callable:
@@ -106,8 +132,7 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
         for i, p in enumerate(operation.__signature__.parameters.values())
         if p.name in SEQUENCES and p.kind is p.POSITIONAL_ONLY
     }
-
-    signature, places = signature_of(name, operation.__signature__)
+    signature, places = signature_of(operation.__signature__, operation.by_name)
 
     @functools.wraps(operation.fun)
     def call(*given, **keywords):
@@ -142,11 +167,11 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
 
 def _public_function(function: Callable, called: str, write: Callable) -> Callable:
     name = function.__name__
-    parameters = inspect.signature(function).parameters.values()
+    own = inspect.signature(function)
+    parameters = own.parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arrays = [p.name in ARRAYS for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-
-    signature, places = signature_of(name, inspect.signature(function))
+    signature, places = signature_of(own, function.by_name)
 
     @functools.wraps(function)
     def call(*args, **kwargs):

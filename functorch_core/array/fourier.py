@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..core.explain import explaining
 from ..ops import fourier as ops
+from . import expose
 from .array import Array
 from .creation import _from_host
-from ..core.explain import explaining
-from .expose import public
 
-fft = public(ops.fft)
-fftn = public(ops.fftn)
-fftshift = public(ops.fftshift)
-hfft = public(ops.hfft)
-ifft = public(ops.ifft)
-ifftn = public(ops.ifftn)
-ifftshift = public(ops.ifftshift)
-ihfft = public(ops.ihfft)
-irfft = public(ops.irfft)
-irfftn = public(ops.irfftn)
-rfft = public(ops.rfft)
-rfftn = public(ops.rfftn)
+if TYPE_CHECKING:
+    from ..ops.fourier import *
 
 
 @explaining
@@ -44,19 +36,4 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None) -> Array:
     return _from_host(ops.rfftfreq_array(n, d, dtype), device)
 
 
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+globals().update(expose.placed("fc.fft"), __all__=["fftfreq", "rfftfreq", *expose.placed("fc.fft")])

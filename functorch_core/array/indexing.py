@@ -11,8 +11,10 @@ from ..core.trace import state
 from ..engine import Value, record
 from ..ops import indexing as ops
 from ..ops import updating
-from ..ops.op import SCALARS, strong
+from ..ops.op import strong
+from ..ops.signature import SCALARS
 from .array import Array, as_value, wrap
+from .creation import asarray
 
 
 def unwrapped(index):
@@ -163,8 +165,6 @@ class AtIndex:
 
     def _updated(self, name: str, values, mode) -> Array:
         if isinstance(values, (list, tuple)):
-            from .creation import asarray
-
             values = asarray(values)
         values = values if isinstance(values, SCALARS) and not isinstance(values, np.generic) else as_value(values)
         if name == "subtract":

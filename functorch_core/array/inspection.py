@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import xla
 from ..core import dtypes as dt
-from .array import Array
 from ..core.explain import explaining
-from .expose import operand
 from ..ops.promotion import result_dtype
+from .array import Array
+from .expose import operand
 
 KINDS = {
     "bool": frozenset({dt.bool_}),

@@ -2,63 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..core.explain import as_index, as_method, explained, explaining, shown
 from ..engine import to_numpy
-from ..ops import elementwise as el
-from ..ops import linear_algebra as la
-from . import namespace as fc
+from ..ops.places import ARITHMETIC, OPERATORS, UNARY, declared, declared_in
+from . import functions as fc
 from .array import Array, concrete_value
+from .creation import on_device
 from .display import repr_html
-from .expose import binary_operator, is_operand, method, unary_operator
+from .expose import binary_operator, is_operand, public, unary_operator
 from .indexing import At, getitem
 
 ASSIGNMENT = """fc.Array is immutable: x[{index}] = y is not possible.
     wrong: x[i] = y                right: x = x.at[i].set(y)
     wrong: x[i] += y               right: x = x.at[i].add(y)"""
 
+
+def _method(function: Callable) -> Callable:
+    """A method of Array by the name behind the underscore; its errors show it as one."""
+    name = function.__name__.removeprefix("_")
+    setattr(Array, name, explaining(function, name, as_method))
+    return function
+
+
 # ---- operators -----------------------------------------------------------------------------------
 
-OPERATORS = {
-    "add": (el.add, "+"),
-    "sub": (el.subtract, "-"),
-    "mul": (el.multiply, "*"),
-    "truediv": (el.divide, "/"),
-    "floordiv": (el.floor_divide, "//"),
-    "mod": (el.remainder, "%"),
-    "pow": (el.pow, "**"),
-    "matmul": (la.matmul, "@"),
-    "and": (el.bitwise_and, "&"),
-    "or": (el.bitwise_or, "|"),
-    "xor": (el.bitwise_xor, "^"),
-    "lshift": (el.bitwise_left_shift, "<<"),
-    "rshift": (el.bitwise_right_shift, ">>"),
-}
-COMPARISONS = {
-    "eq": (el.equal, "=="),
-    "ne": (el.not_equal, "!="),
-    "lt": (el.less, "<"),
-    "le": (el.less_equal, "<="),
-    "gt": (el.greater, ">"),
-    "ge": (el.greater_equal, ">="),
-}
-UNARY = {
-    "neg": (el.negative, "-"),
-    "pos": (el.positive, "+"),
-    "abs": (el.abs, "abs "),
-    "invert": (el.bitwise_invert, "~"),
-}
 
-
-def _attach_operators():
-    for name, (operation, symbol) in OPERATORS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation, symbol))
-        setattr(Array, f"__r{name}__", binary_operator(operation, symbol, reflected=True))
-    for name, (operation, symbol) in COMPARISONS.items():
-        setattr(Array, f"__{name}__", binary_operator(operation, symbol))
-    for name, (operation, symbol) in UNARY.items():
-        setattr(Array, f"__{name}__", unary_operator(operation, symbol))
+for _written, _special in OPERATORS.items():
+    _operation = declared[_written]
+    if _written in UNARY:
+        setattr(Array, f"__{_special}__", unary_operator(_operation, _written.removesuffix("x")))
+        continue
+    _symbol = _written.split()[1]
+    setattr(Array, f"__{_special}__", binary_operator(_operation, _symbol))
+    if _written in ARITHMETIC:
+        setattr(Array, f"__r{_special}__", binary_operator(_operation, _symbol, reflected=True))
 
 
 def _divmod(self, other):
@@ -69,6 +50,7 @@ def _rdivmod(self, other):
     return (other // self, other % self) if is_operand(other) else NotImplemented
 
 
+@_method
 def _round(self, ndigits=None):
     return fc.round(self, decimals=ndigits or 0)
 
@@ -88,7 +70,6 @@ def _contains(self, value):
     return bool(fc.any(self == value))
 
 
-_attach_operators()
 Array.__divmod__, Array.__rdivmod__ = _divmod, _rdivmod
 Array.__round__ = _round
 Array.__format__ = _format
@@ -97,14 +78,16 @@ Array.__setitem__ = _setitem
 Array.__contains__ = _contains
 Array._repr_html_ = repr_html
 
-# ---- methods -------------------------------------------------------------------------------------
+# ---- methods: those that are not called as the function of their name, then all others -------------
 
 
+@_method
 def _reshape(self, *shape):
     """See fc.reshape; x.reshape(2, -1) is x.reshape((2, -1))."""
     return fc.reshape(self, shape[0] if len(shape) == 1 else shape)
 
 
+@_method
 def _transpose(self, *axes):
     """See fc.permute_dims; without axes they are reversed."""
     if not axes or axes == (None,):
@@ -112,38 +95,43 @@ def _transpose(self, *axes):
     return fc.permute_dims(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 
 
+@_method
 def _clip(self, min=None, max=None):
     """See fc.clip."""
     return fc.clip(self, min, max)
 
 
+@_method
 def _copy(self):
     """The array itself: Arrays are immutable."""
     return self
 
 
+@_method
 def _sort(self, axis=-1, *, descending=False, stable=True):
     """See fc.sort; a new array."""
     return fc.sort(self, axis=axis, descending=descending, stable=stable)
 
 
+@_method
 def _argsort(self, axis=-1, *, descending=False, stable=True):
     """See fc.argsort."""
     return fc.argsort(self, axis=axis, descending=descending, stable=stable)
 
 
+@_method
 def _to_device(self, device, /, *, stream=None):
     """The array on another device."""
-    from .creation import on_device
-
     return on_device(self, device)
 
 
+@_method
 def _repeat(self, repeats, axis=None, *, total_repeat_length=None):
     """See fc.repeat."""
     return fc.repeat(self, repeats, axis=axis, total_repeat_length=total_repeat_length)
 
 
+@_method
 def _take(self, indices, axis=None, *, mode=None, fill_value=None):
     """See fc.take."""
     return fc.take(self, indices, axis=axis, mode=mode, fill_value=fill_value)
@@ -158,56 +146,13 @@ def _array_namespace(self, /, *, api_version=None):
     return functorch_core
 
 
-METHODS = {
-    "all": fc.all,
-    "any": fc.any,
-    "argmax": fc.argmax,
-    "argmin": fc.argmin,
-    "argsort": _argsort,
-    "astype": fc.astype,
-    "clip": _clip,
-    "conj": fc.conj,
-    "conjugate": fc.conj,
-    "copy": _copy,
-    "cumprod": fc.cumprod,
-    "cumsum": fc.cumsum,
-    "dot": fc.dot,
-    "flatten": fc.ravel,
-    "max": fc.max,
-    "mean": fc.mean,
-    "min": fc.min,
-    "nonzero": fc.nonzero,
-    "prod": fc.prod,
-    "ptp": fc.ptp,
-    "ravel": fc.ravel,
-    "repeat": _repeat,
-    "reshape": _reshape,
-    "round": _round,
-    "sort": _sort,
-    "squeeze": fc.squeeze,
-    "std": fc.std,
-    "sum": fc.sum,
-    "swapaxes": fc.swapaxes,
-    "take": _take,
-    "to_device": _to_device,
-    "transpose": _transpose,
-    "var": fc.var,
-    "view": fc.view_as,
-    "__array_namespace__": _array_namespace,
-}
-PROPERTIES = {
-    "T": (fc.transpose, "The dimensions in reverse order."),
-    "mT": (fc.matrix_transpose, "The matrices, the last two dimensions, transposed."),
-    "real": (fc.real, "The real part."),
-    "imag": (fc.imag, "The imaginary part."),
-    "at": (At, "Updates by index, x.at[i].set(y): see At."),
-}
-
-for _name, _function in METHODS.items():
-    setattr(
-        Array,
-        _name,
-        method(_function, _name) if hasattr(_function, "_operation") else explaining(_function, _name, as_method),
-    )
-for _name, (_function, _doc) in PROPERTIES.items():
-    setattr(Array, _name, property(_function, doc=_doc))
+for _name, _operation in declared_in("Array").items():
+    if hasattr(Array, _name):
+        raise TypeError(f"Array.{_name} is written here, or inherited, and declared by {_operation}")
+    setattr(Array, _name, public(_operation, _name, as_method))
+Array.__array_namespace__ = explaining(_array_namespace, "__array_namespace__", as_method)
+Array.T = property(fc.transpose, doc="The dimensions in reverse order.")
+Array.mT = property(fc.matrix_transpose, doc="The matrices, the last two dimensions, transposed.")
+Array.real = property(fc.real, doc="The real part.")
+Array.imag = property(fc.imag, doc="The imaginary part.")
+Array.at = property(At, doc="Updates by index, x.at[i].set(y): see At.")

@@ -18,7 +18,7 @@ from ..core.graph import Graph
 from ..core.trace import trace
 from ..engine import from_numpy
 from ..engine.units import SCALAR_AVALS
-from ..ops.op import Weak, fits
+from ..ops.signature import Weak, fits
 from .array import Array, as_value, wrap
 
 NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an array.

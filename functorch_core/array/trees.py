@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ..core import tree
 from ..engine.units import SCALAR_AVALS
-from ..ops.op import Weak
+from ..ops.signature import Weak
 from .array import wrap
 from .tracing import arguments, leaf_values, name_of
 

@@ -1,1 +1,20 @@
-"""The operations users call: pure functions of values, written with primitives, declared once."""
+"""The operations users call: pure functions of values, written with primitives, declared once.
+
+Here are the files that declare some.
+"""
+
+from . import (
+    counts,
+    creation,
+    distributions,
+    elementwise,
+    fourier,
+    linalg,
+    linear_algebra,
+    manipulation,
+    nn,
+    random,
+    searching,
+    special,
+    statistics,
+)

@@ -14,12 +14,13 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels.values import full_like as like
 from ..transforms.scan import scan
 from ..transforms.while_loop import while_loop
 from .creation import canonical_shape
 from .distributions import open_unit, parameters_of, standard_exponential
-from .elementwise import like
 from .op import op
+from .places import exposed
 from .promotion import broadcast_to, cast
 from .random import _float_dtype, _shape_like, _three, check_key, rejection, unit
 
@@ -98,6 +99,7 @@ def _poisson(key, lam, /, *, shape, dtype):
     return p.convert(p.select(valid, count, like(count, -1)), dtype=dtype)
 
 
+@exposed("fc.random")
 def poisson(key, lam, shape=None, dtype=None):
     """Poisson counts of mean lam, int64 by default; -1 where lam is negative, infinite or NaN.
 
@@ -116,6 +118,7 @@ def _geometric(key, prob, /, *, shape, dtype):
     return p.convert(count, dtype=dtype)
 
 
+@exposed("fc.random")
 def geometric(key, p, shape=None, dtype=None):
     """The number of trials until one succeeds, each with probability p; int64 by default.
 
@@ -190,6 +193,7 @@ def _binomial(key, n, prob, /, *, shape, dtype):
     return p.convert(binomial_of(key, n, prob), dtype=dtype)
 
 
+@exposed("fc.random")
 def binomial(key, n, p, shape=None, dtype=None):
     """The successes among n trials of probability p, as floats; NaN where p is none.
 
@@ -224,6 +228,7 @@ def _multinomial(key, n, probabilities, /, *, shape, dtype):
     return p.convert(counts, dtype=dtype)
 
 
+@exposed("fc.random")
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
     """Counts [*shape, k] of the outcomes of n trials with probabilities p [..., k], as floats.
 
@@ -240,3 +245,8 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
         )
     shape = np.shape(p)[:-1] if shape is None else canonical_shape(shape, "random.multinomial")
     return _multinomial(key, n, p, shape=shape, dtype=_float_dtype(dtype, "multinomial"))
+
+
+__all__ = [  # what it has in fc.random, for static tools
+    "binomial", "geometric", "multinomial", "poisson",
+]  # fmt: skip

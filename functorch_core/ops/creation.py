@@ -9,6 +9,7 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..primitives import linalg_matrices as m
 from .op import op
 from .promotion import canonical_axis, cast, promote, result_dtype
 
@@ -28,7 +29,7 @@ def canonical_shape(shape, name: str) -> tuple[int, ...]:
 # ---- filled --------------------------------------------------------------------------------------
 
 
-@op
+@op("array.creation")
 def zeros(*, shape, dtype=None):
     """An array of zeros, float32 by default.
 
@@ -40,7 +41,7 @@ def zeros(*, shape, dtype=None):
     return p.full(canonical_shape(shape, "zeros"), 0, dt.canonical(dtype or float))
 
 
-@op
+@op("array.creation")
 def ones(*, shape, dtype=None):
     """An array of ones, float32 by default.
 
@@ -52,7 +53,7 @@ def ones(*, shape, dtype=None):
     return p.full(canonical_shape(shape, "ones"), 1, dt.canonical(dtype or float))
 
 
-@op(scalars=True)
+@op("array.creation", scalars=True)
 def full(fill_value, /, *, shape, dtype=None):
     """An array of one repeated number; its dtype is the number's by default.
 
@@ -70,7 +71,7 @@ def full(fill_value, /, *, shape, dtype=None):
     return p.broadcast_in_dim(value, shape=shape, dims=tuple(range(start, len(shape))))
 
 
-@op
+@op("array.creation")
 def zeros_like(x, /, *, dtype=None, shape=None):
     """Zeros of the shape and dtype of x.
 
@@ -81,7 +82,7 @@ def zeros_like(x, /, *, dtype=None, shape=None):
     return _constant_like(x, 0, dtype, shape)
 
 
-@op
+@op("array.creation")
 def ones_like(x, /, *, dtype=None, shape=None):
     """Ones of the shape and dtype of x.
 
@@ -98,7 +99,7 @@ def _constant_like(x, value, dtype, shape):
     return p.full(shape, value, a.dtype if dtype is None else dt.canonical(dtype))
 
 
-@op(scalars=True, arrays=("fill_value",))
+@op("array.creation", scalars=True, arrays=("fill_value",))
 def full_like(x, /, fill_value, *, dtype=None, shape=None):
     """An array of one repeated number, of the shape and dtype of x.
 
@@ -142,7 +143,7 @@ def linspace_array(start, stop, num: int, dtype, endpoint: bool) -> np.ndarray:
     return np.linspace(wide(start), wide(stop), num, endpoint).astype(dtype)
 
 
-@op(scalars=True)
+@op("array.creation", scalars=True)
 def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
     """linspace between arrays: `num` of them along a new axis."""
     num = num.__index__()
@@ -161,7 +162,7 @@ def linspace(start, stop, /, *, num, dtype=None, endpoint=True, axis=0):
     return p.convert(p.floor(out) if dtype in dt.INTEGER else out, dtype=dtype)
 
 
-@op
+@op("array.creation")
 def eye(*, n_rows, n_cols=None, k=0, dtype=None):
     """Ones on the k-th diagonal (above the main one if positive), zeros elsewhere.
 
@@ -178,7 +179,7 @@ def eye(*, n_rows, n_cols=None, k=0, dtype=None):
     return p.convert(p.eq(ahead, int(k)), dtype=dt.canonical(dtype or float))
 
 
-@op
+@op("fc")
 def meshgrid(*arrays, indexing="xy"):
     """Coordinate arrays of a grid with these axes, each 1-d; the first two swapped for 'xy'.
 
@@ -207,18 +208,13 @@ def meshgrid(*arrays, indexing="xy"):
 # ---- triangles -----------------------------------------------------------------------------------
 
 
-def _triangle(x, k: int, keep, name: str):
-    a = aval_of(x)
-    if a.ndim < 2:
-        raise ValueError(f"{name} takes matrices, arrays of 2 or more dimensions, got {a}")
-    if not a.size:
-        return x
-    row = p.iota(shape=a.shape, dtype=dt.int64, dimension=a.ndim - 2)
-    column = p.iota(shape=a.shape, dtype=dt.int64, dimension=a.ndim - 1)
-    return p.select(keep(p.sub(column, row), k), x, p.full(a.shape, 0, a.dtype))
+def _matrices(x, name: str):
+    if aval_of(x).ndim < 2:
+        raise ValueError(f"{name} takes matrices, arrays of 2 or more dimensions, got {aval_of(x)}")
+    return x
 
 
-@op
+@op("fc")
 def tril(x, /, *, k=0):
     """The matrices' lower triangles: zero above the k-th diagonal.
 
@@ -229,10 +225,10 @@ def tril(x, /, *, k=0):
     Array([[1., 0.],
            [1., 1.]], dtype=float32)
     """
-    return _triangle(x, k, p.le, "tril")
+    return m.lower_triangle(_matrices(x, "tril"), k)
 
 
-@op
+@op("fc")
 def triu(x, /, *, k=0):
     """The matrices' upper triangles: zero below the k-th diagonal.
 
@@ -243,4 +239,9 @@ def triu(x, /, *, k=0):
     Array([[1., 1.],
            [0., 1.]], dtype=float32)
     """
-    return _triangle(x, k, p.ge, "triu")
+    return m.upper_triangle(_matrices(x, "triu"), k)
+
+
+__all__ = [  # what it has in fc, for static tools
+    "meshgrid", "tril", "triu",
+]  # fmt: skip

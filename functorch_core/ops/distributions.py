@@ -9,11 +9,13 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels.values import full_like as like
 from .creation import canonical_shape
-from .elementwise import like
-from .op import SCALARS, Op, op
+from .op import Op, op
+from .places import exposed
 from .promotion import broadcast_shapes, broadcast_to, cast
 from .random import _float_dtype, _gamma, _narrow, _shape_like, _three, _tiny, between, check_key, standard_normal, unit
+from .signature import SCALARS
 
 
 def _draw(draw: Op, key, *parameters, shape, dtype):
@@ -61,6 +63,7 @@ def _lognormal(key, sigma, /, *, shape, dtype):
     return p.exp(p.mul(standard_normal(key, shape, dtype), sigma))
 
 
+@exposed("fc.random")
 def lognormal(key, sigma=1.0, shape=None, dtype=None):
     """exp of normal numbers of standard deviation sigma.
 
@@ -77,6 +80,7 @@ def _pareto(key, b, /, *, shape, dtype):
     return p.exp(p.div(standard_exponential(key, shape, dtype), b))
 
 
+@exposed("fc.random")
 def pareto(key, b, shape=None, dtype=None):
     """Pareto numbers, from 1 on, of density b / x**(b + 1).
 
@@ -93,6 +97,7 @@ def _rayleigh(key, scale, /, *, shape, dtype):
     return p.mul(scale, p.sqrt(p.mul(standard_exponential(key, shape, dtype), 2)))
 
 
+@exposed("fc.random")
 def rayleigh(key, scale, shape=None, dtype=None):
     """Rayleigh numbers: the length of a normal vector in the plane, times scale.
 
@@ -110,6 +115,7 @@ def _weibull_min(key, scale, concentration, /, *, shape, dtype):
     return p.mul(scale, p.pow(drawn, p.div(1, concentration)))
 
 
+@exposed("fc.random")
 def weibull_min(key, scale, concentration, shape=(), dtype=None):
     """Weibull numbers; `shape` stands before that of the parameters.
 
@@ -130,6 +136,7 @@ def _triangular(key, left, mode, right, /, *, shape, dtype):
     return p.select(p.lt(p.mul(u, span), p.sub(mode, left)), below, above)
 
 
+@exposed("fc.random")
 def triangular(key, left, mode, right, shape=None, dtype=None):
     """Numbers from left to right, whose density rises to the mode and falls from there.
 
@@ -154,6 +161,7 @@ def _wald(key, mean, /, *, shape, dtype):
     return p.select(chosen, small, p.div(p.mul(mean, mean), small))
 
 
+@exposed("fc.random")
 def wald(key, mean, shape=None, dtype=None):
     """Inverse Gaussian numbers of this mean and scale 1.
 
@@ -171,6 +179,7 @@ def _maxwell(key, /, *, shape, dtype):
     return p.sqrt(p.reduce_sum(p.mul(z, z), axes=(0,)))
 
 
+@exposed("fc.random")
 def maxwell(key, shape=(), dtype=None):
     """Maxwell numbers: the length of a normal vector in space.
 
@@ -195,6 +204,7 @@ def _signed(key, x):
     return p.select(p.lt(drawn, like(drawn, 128)), p.neg(x), x)
 
 
+@exposed("fc.random")
 def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
     """loc plus or minus scale times Maxwell numbers; `shape` stands before the parameters'.
 
@@ -219,6 +229,7 @@ def _loggamma(key, a, /, *, shape, dtype):
     return p.add(log, p.select(small, boost, like(log, 0)))
 
 
+@exposed("fc.random")
 def loggamma(key, a, shape=None, dtype=None):
     """The logarithm of gamma numbers, finite where they underflow; differentiable by a.
 
@@ -235,6 +246,7 @@ def _chisquare(key, df, /, *, shape, dtype):
     return p.mul(_standard_gamma(key, p.mul(df, 0.5), shape, dtype), 2)
 
 
+@exposed("fc.random")
 def chisquare(key, df, shape=None, dtype=None):
     """Chi-squared numbers of df degrees of freedom.
 
@@ -253,6 +265,7 @@ def _f(key, dfnum, dfden, /, *, shape, dtype):
     return p.div(x, y)
 
 
+@exposed("fc.random")
 def f(key, dfnum, dfden, shape=None, dtype=None):
     """Numbers of the F distribution: the ratio of two chi-squared ones over their degrees.
 
@@ -272,6 +285,7 @@ def _t(key, df, /, *, shape, dtype):
     return p.mul(standard_normal(first, shape, dtype), spread)
 
 
+@exposed("fc.random")
 def t(key, df, shape=None, dtype=None):
     """Student's t numbers of df degrees of freedom.
 
@@ -290,6 +304,7 @@ def _generalized_normal(key, power, /, *, shape, dtype):
     return _signed(second, p.pow(_standard_gamma(first, inverse, shape, dtype), inverse))
 
 
+@exposed("fc.random")
 def generalized_normal(key, p, shape=(), dtype=None):
     """Numbers of density proportional to exp(-|x|**p).
 
@@ -312,6 +327,7 @@ def _ball(key, power, /, *, d, shape, dtype):
     return p.div(g, p.broadcast_in_dim(norm, shape=(*shape, d), dims=tuple(range(len(shape)))))
 
 
+@exposed("fc.random")
 def ball(key, d, p=2, shape=(), dtype=None):
     """Points, [*shape, d], uniform in the d-dimensional ball of the p-norm.
 
@@ -358,6 +374,7 @@ def _orthogonal(key, /, *, n, m, shape, dtype):
     return p.transpose(turned, permutation=(*lead, len(shape) + 1, len(shape)))
 
 
+@exposed("fc.random")
 def orthogonal(key, n, shape=(), dtype=None, m=None):
     """Orthogonal matrices [*shape, n, m], uniform (unitary for complex dtypes); m is n by default.
 
@@ -379,6 +396,7 @@ def _beta(key, a, b, /, *, shape, dtype):
     return p.div(x, p.add(x, y))
 
 
+@exposed("fc.random")
 def beta(key, a, b, shape=None, dtype=None):
     """Beta numbers in [0, 1] of parameters a and b (> 0); differentiable by them.
 
@@ -399,6 +417,7 @@ def _dirichlet(key, alpha, /, *, shape, dtype):
     return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:], dims=tuple(range(len(shape)))))
 
 
+@exposed("fc.random")
 def dirichlet(key, alpha, shape=None, dtype=None):
     """Dirichlet vectors, of sum 1, of parameters alpha [..., n]; `shape` is that without n.
 
@@ -442,6 +461,7 @@ def _multivariate_normal(key, mean, cov, /, *, shape, dtype, method):
     return p.add(broadcast_to(mean, (*shape, n)), p.reshape(moved, shape=(*shape, n)))
 
 
+@exposed("fc.random")
 def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky"):
     """Normal vectors of these means [..., n] and covariance matrices [..., n, n].
 
@@ -459,3 +479,10 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
     return _multivariate_normal(
         key, mean, cov, shape=shape, method=method, dtype=_float_dtype(dtype, "multivariate_normal")
     )
+
+
+__all__ = [  # what it has in fc.random, for static tools
+    "ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "generalized_normal", "loggamma",
+    "lognormal", "maxwell", "multivariate_normal", "orthogonal", "pareto", "rayleigh", "t", "triangular", "wald",
+    "weibull_min",
+]  # fmt: skip

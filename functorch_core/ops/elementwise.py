@@ -8,8 +8,10 @@ from collections.abc import Callable
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels import elementwise as kernels
+from ..kernels.values import full_like as like
 from .op import Op, op
-from .promotion import cast, promote, result_dtype
+from .promotion import broadcast_together, cast, promote, result_dtype
 
 # ---- how they are declared -----------------------------------------------------------------------
 
@@ -28,9 +30,9 @@ KINDS = {
 
 
 def binary(
-    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact: bool = False
+    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact=False, **declared
 ) -> Op:
-    """An operation of two operands that are promoted and broadcast first."""
+    """An operation of two operands that are promoted and broadcast first, of fc and places `also`; see op."""
 
     def fun(x1, x2, /):
         x1, x2 = promote(x1, x2, name=name, to_inexact=to_inexact)
@@ -38,11 +40,11 @@ def binary(
         return apply(x1, x2)
 
     takes = "Operands are promoted to one dtype and broadcast to one shape."
-    return _finish(fun, name, doc, takes, example, gives, allowed, to_inexact)
+    return _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, **declared)
 
 
 def unary(
-    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact: bool = False
+    name: str, apply: Callable, doc: str, example: str, gives: str, *, allowed=dt.ALL, to_inexact=False, **declared
 ) -> Op:
     """An operation of one operand."""
 
@@ -51,17 +53,17 @@ def unary(
         check(name, x, allowed)
         return apply(x)
 
-    return _finish(fun, name, doc, "", example, gives, allowed, to_inexact)
+    return _finish(fun, name, doc, "", example, gives, allowed, to_inexact, **declared)
 
 
-def _finish(fun, name, doc, takes, example, gives, allowed, to_inexact) -> Op:
+def _finish(fun, name, doc, takes, example, gives, allowed, to_inexact, also=(), names="") -> Op:
     fun.__name__ = fun.__qualname__ = name
     dtypes = "Integers and bools become float32." if to_inexact else ""
     if allowed != dt.ALL:
         dtypes += f" TypeError for dtypes other than {KINDS[allowed]}."
     details = " ".join(f"{takes} {dtypes}".split())
     fun.__doc__ = f"{doc}\n\n    {details}\n\n    >>> import functorch_core as fc\n    >>> {example}\n    {gives}\n    "
-    return Op(fun, scalars=True)
+    return op("fc", *also, names=names, scalars=True)(fun)
 
 
 def check(name: str, x, allowed):
@@ -72,12 +74,6 @@ def check(name: str, x, allowed):
         raise TypeError(NOT_DEFINED.format(name=name, dtype=dtype.name, what=what))
 
 
-def like(x, value):
-    """An array of one number, of x's shape and dtype."""
-    a = aval_of(x)
-    return p.full(a.shape, value, a.dtype)
-
-
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 add = binary(
@@ -86,6 +82,7 @@ add = binary(
     "The sum of two arrays, elementwise.",
     "fc.add(fc.asarray([1., 2.]), 3)",
     "Array([4., 5.], dtype=float32)",
+    also=("x + y",),
 )
 subtract = binary(
     "subtract",
@@ -94,6 +91,7 @@ subtract = binary(
     "fc.subtract(fc.asarray([1., 2.]), 3)",
     "Array([-2., -1.], dtype=float32)",
     allowed=dt.NUMERIC,
+    also=("x - y",),
 )
 multiply = binary(
     "multiply",
@@ -101,6 +99,7 @@ multiply = binary(
     "The product of two arrays, elementwise.",
     "fc.multiply(fc.asarray([1., 2.]), 3)",
     "Array([3., 6.], dtype=float32)",
+    also=("x * y",),
 )
 divide = binary(
     "divide",
@@ -109,6 +108,7 @@ divide = binary(
     "fc.divide(fc.asarray([1, 2]), 4)",
     "Array([0.25, 0.5 ], dtype=float32)",
     to_inexact=True,
+    also=("x / y",),
 )
 negative = unary(
     "negative",
@@ -117,6 +117,7 @@ negative = unary(
     "fc.negative(fc.asarray([1, -2]))",
     "Array([-1,  2], dtype=int64)",
     allowed=dt.NUMERIC,
+    also=("-x",),
 )
 positive = unary(
     "positive",
@@ -125,6 +126,7 @@ positive = unary(
     "fc.positive(fc.asarray([1, -2]))",
     "Array([ 1, -2], dtype=int64)",
     allowed=dt.NUMERIC,
+    also=("+x",),
 )
 abs = unary(
     "abs",
@@ -133,6 +135,7 @@ abs = unary(
     "fc.abs(fc.asarray([1., -2.]))",
     "Array([1., 2.], dtype=float32)",
     allowed=dt.NUMERIC,
+    also=("abs x",),
 )
 square = unary(
     "square",
@@ -165,6 +168,7 @@ rsqrt = unary(
     "fc.rsqrt(fc.asarray([4., 16.]))",
     "Array([0.5 , 0.25], dtype=float32)",
     to_inexact=True,
+    names="x",
 )
 cbrt = unary(
     "cbrt",
@@ -177,57 +181,23 @@ cbrt = unary(
 )
 
 
-def _adjusts(r, y):
-    """Where a remainder (towards zero) and its divisor differ in sign: floor is one less."""
-    differ = p.xor(p.lt(r, 0), p.lt(y, 0))
-    return p.and_(p.and_(p.ne(r, 0), p.ne(y, 0)), differ)
-
-
-def _floor_divide(x, y):
-    """Towards minus infinity; x // 0 is nan or inf of floats, -1 of integers (as XLA)."""
-    dtype = aval_of(x).dtype
-    if dtype in dt.UNSIGNED:
-        return p.div(x, y)
-    r = p.rem(x, y)
-    if dtype in dt.SIGNED:
-        q = p.div(x, y)
-        return p.select(_adjusts(r, y), p.sub(q, 1), q)
-    # (x - r) / y is a whole number up to rounding, where floor(x / y) may be off by one.
-    q = p.div(p.sub(x, r), y)
-    q = p.select(_adjusts(r, y), p.sub(q, 1), q)
-    whole = p.round(q)
-    zero = _copysign(like(x, 0), p.div(x, y))
-    out = p.select(p.eq(whole, 0), zero, whole)
-    return p.select(p.eq(y, 0), p.div(x, y), out)
-
-
-def _remainder(x, y):
-    """With the sign of the divisor; x % 0 is NaN of floats, x of integers (as XLA)."""
-    dtype = aval_of(x).dtype
-    r = p.rem(x, y)
-    if dtype in dt.UNSIGNED:
-        return r
-    out = p.select(_adjusts(r, y), p.add(r, y), r)
-    if dtype in dt.SIGNED:
-        return out
-    return p.select(p.eq(out, 0), p.select(_signbit(y), like(x, -0.0), like(x, 0.0)), out)
-
-
 floor_divide = binary(
     "floor_divide",
-    _floor_divide,
+    kernels.floor_divide,
     "x1 // x2 as Python rounds it, towards minus infinity; by integer 0 it is -1.",
     "fc.floor_divide(fc.asarray([7, -7]), 2)",
     "Array([ 3, -4], dtype=int64)",
     allowed=dt.REAL,
+    also=("x // y",),
 )
 remainder = binary(
     "remainder",
-    _remainder,
+    kernels.remainder,
     "x1 % x2 as in Python, with the sign of x2; by integer 0 it is x1.",
     "fc.remainder(fc.asarray([7, -7]), 3)",
     "Array([1, 2], dtype=int64)",
     allowed=dt.REAL,
+    also=("x % y",),
 )
 fmod = binary(
     "fmod",
@@ -239,19 +209,9 @@ fmod = binary(
 )
 
 
-def _hypot(x, y):
-    x, y = p.abs(x), p.abs(y)
-    large, small = p.max(x, y), p.min(x, y)
-    flat = p.eq(large, 0)
-    ratio = p.div(small, p.select(flat, like(x, 1), large))
-    out = p.select(flat, p.add(x, y), p.mul(large, p.sqrt(p.add(p.mul(ratio, ratio), 1))))
-    infinite = p.or_(p.eq(x, math.inf), p.eq(y, math.inf))
-    return p.select(infinite, like(x, math.inf), out)
-
-
 hypot = binary(
     "hypot",
-    _hypot,
+    kernels.hypot,
     "sqrt(x1**2 + x2**2) without overflow, elementwise.",
     "fc.hypot(fc.asarray([3., 5.]), fc.asarray([4., 12.]))",
     "Array([ 5., 13.], dtype=float32)",
@@ -262,7 +222,7 @@ hypot = binary(
 # ---- powers --------------------------------------------------------------------------------------
 
 
-@op(scalars=True, static_ints=True)
+@op("fc", "x ** y", scalars=True, static_ints=True)
 def pow(x1, x2, /):
     """x1 to the power x2, elementwise.
 
@@ -346,15 +306,9 @@ log10 = unary(
 )
 
 
-def _logaddexp(x, y):
-    apart = p.sub(x, y)
-    out = p.add(p.max(x, y), p.log1p(p.exp(p.neg(p.abs(apart)))))
-    return p.select(p.ne(apart, apart), p.add(x, y), out)  # equal infinities, NaN
-
-
 logaddexp = binary(
     "logaddexp",
-    _logaddexp,
+    kernels.logaddexp,
     "log(exp(x1) + exp(x2)) without overflow, elementwise.",
     "fc.logaddexp(fc.asarray([0., 1000.]), 0.)",
     "Array([6.931472e-01, 1.000000e+03], dtype=float32)",
@@ -473,21 +427,9 @@ atan2 = binary(
 # ---- rounding ------------------------------------------------------------------------------------
 
 
-def _whole(round_floats: Callable) -> Callable:
-    """Rounding that leaves integers as they are and rounds the parts of complex numbers."""
-
-    def apply(x):
-        dtype = aval_of(x).dtype
-        if dtype in dt.COMPLEX:
-            return p.complex(round_floats(p.real(x)), round_floats(p.imag(x)))
-        return x if dtype in dt.INTEGER else round_floats(x)
-
-    return apply
-
-
 floor = unary(
     "floor",
-    _whole(p.floor),
+    kernels.whole(p.floor),
     "The greatest whole number not above x, elementwise.",
     "fc.floor(fc.asarray([1.5, -1.5]))",
     "Array([ 1., -2.], dtype=float32)",
@@ -495,7 +437,7 @@ floor = unary(
 )
 ceil = unary(
     "ceil",
-    _whole(p.ceil),
+    kernels.whole(p.ceil),
     "The least whole number not below x, elementwise.",
     "fc.ceil(fc.asarray([1.5, -1.5]))",
     "Array([ 2., -1.], dtype=float32)",
@@ -503,7 +445,7 @@ ceil = unary(
 )
 trunc = unary(
     "trunc",
-    _whole(p.trunc),
+    kernels.whole(p.trunc),
     "The whole part of x, elementwise.",
     "fc.trunc(fc.asarray([1.5, -1.5]))",
     "Array([ 1., -1.], dtype=float32)",
@@ -511,7 +453,7 @@ trunc = unary(
 )
 
 
-@op(scalars=True)
+@op("fc", scalars=True)
 def round(x, /, *, decimals=0):
     """The nearest number with so many decimals, elementwise; halves go to the even one.
 
@@ -524,27 +466,15 @@ def round(x, /, *, decimals=0):
     (x,) = promote(x, name="round")
     check("round", x, dt.NUMERIC)
     if not decimals:
-        return _whole(p.round)(x)
+        return kernels.whole(p.round)(x)
     if aval_of(x).dtype in dt.INTEGER:
         if decimals > 0:
             return x
         raise NotImplementedError("round of integers to negative decimals; convert them to floats")
-    return p.div(_whole(p.round)(p.mul(x, 10.0**decimals)), 10.0**decimals)
+    return p.div(kernels.whole(p.round)(p.mul(x, 10.0**decimals)), 10.0**decimals)
 
 
 # ---- sign ----------------------------------------------------------------------------------------
-
-
-def _signbit(x):
-    dtype = aval_of(x).dtype
-    if dtype in dt.FLOATING:
-        x = p.bitcast(x, dtype=dt.canonical(f"int{dtype.itemsize * 8}"))
-    return p.lt(x, 0)
-
-
-def _copysign(x, y):
-    size = p.abs(x)
-    return p.select(_signbit(y), p.neg(size), size)
 
 
 sign = unary(
@@ -557,7 +487,7 @@ sign = unary(
 )
 signbit = unary(
     "signbit",
-    _signbit,
+    kernels.signbit,
     "Whether the sign bit is set (also of -0. and -nan).",
     "fc.signbit(fc.asarray([-1., -0., 0.]))",
     "Array([ True,  True, False], dtype=bool)",
@@ -565,7 +495,7 @@ signbit = unary(
 )
 copysign = binary(
     "copysign",
-    _copysign,
+    kernels.copysign,
     "The magnitude of x1 with the sign of x2, elementwise.",
     "fc.copysign(fc.asarray([1., 2.]), fc.asarray([-0., 3.]))",
     "Array([-1.,  2.], dtype=float32)",
@@ -601,7 +531,7 @@ minimum = binary(
 )
 
 
-@op(scalars=True, arrays=("min", "max"))
+@op("fc", scalars=True, arrays=("min", "max"))
 def clip(x, /, min=None, max=None):
     """x moved into [min, max], elementwise; None is no bound; max wins where min > max.
 
@@ -612,15 +542,10 @@ def clip(x, /, min=None, max=None):
     >>> fc.clip(fc.asarray([-1., .5, 3.]), 0., 1.)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
-    from ..primitives.reductions import highest, lowest
-
     operands = promote(*[v for v in (x, min, max) if v is not None], name="clip")
     x, bounds = operands[0], iter(operands[1:])
     check("clip", x, dt.REAL)
-    dtype = aval_of(x).dtype
-    low = like(x, lowest(dtype)) if min is None else next(bounds)
-    high = like(x, highest(dtype)) if max is None else next(bounds)
-    return p.clamp(low, x, high)
+    return kernels.clamped(x, None if min is None else next(bounds), None if max is None else next(bounds))
 
 
 # ---- comparison ----------------------------------------------------------------------------------
@@ -631,6 +556,7 @@ equal = binary(
     "x1 == x2, elementwise; NaN equals nothing.",
     "fc.equal(fc.asarray([1, 2]), 2)",
     "Array([False,  True], dtype=bool)",
+    also=("x == y",),
 )
 not_equal = binary(
     "not_equal",
@@ -638,6 +564,7 @@ not_equal = binary(
     "x1 != x2, elementwise.",
     "fc.not_equal(fc.asarray([1, 2]), 2)",
     "Array([ True, False], dtype=bool)",
+    also=("x != y",),
 )
 less = binary(
     "less",
@@ -646,6 +573,7 @@ less = binary(
     "fc.less(fc.asarray([1, 2]), 2)",
     "Array([ True, False], dtype=bool)",
     allowed=dt.ORDERED,
+    also=("x < y",),
 )
 less_equal = binary(
     "less_equal",
@@ -654,6 +582,7 @@ less_equal = binary(
     "fc.less_equal(fc.asarray([1, 2]), 2)",
     "Array([ True,  True], dtype=bool)",
     allowed=dt.ORDERED,
+    also=("x <= y",),
 )
 greater = binary(
     "greater",
@@ -662,6 +591,7 @@ greater = binary(
     "fc.greater(fc.asarray([1, 3]), 2)",
     "Array([False,  True], dtype=bool)",
     allowed=dt.ORDERED,
+    also=("x > y",),
 )
 greater_equal = binary(
     "greater_equal",
@@ -670,10 +600,11 @@ greater_equal = binary(
     "fc.greater_equal(fc.asarray([1, 2]), 2)",
     "Array([False,  True], dtype=bool)",
     allowed=dt.ORDERED,
+    also=("x >= y",),
 )
 
 
-@op(scalars=True)
+@op("fc", names="a b", scalars=True)
 def isclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether |x1 - x2| <= atol + rtol |x2|, elementwise; infinities are close to themselves.
 
@@ -682,58 +613,36 @@ def isclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     Array([ True, False], dtype=bool)
     """
     x1, x2 = promote(x1, x2, name="isclose", to_inexact=True)
-    close = p.le(p.abs(p.sub(x1, x2)), p.add(p.mul(p.abs(x2), rtol), atol))
-    close = p.or_(p.eq(x1, x2), p.and_(close, _isfinite(x2)))
-    if equal_nan:
-        close = p.or_(close, p.and_(p.ne(x1, x1), p.ne(x2, x2)))
-    return close
+    return p.or_(kernels.same_or_nan(x1, x2, equal_nan), kernels.isclose(x1, x2, rtol, atol))
 
 
 # ---- kinds of numbers ----------------------------------------------------------------------------
 
 
-def _of_parts(test: Callable, combine: Callable, otherwise: bool) -> Callable:
-    """A test of floats, of both parts of complex numbers; `otherwise` of integers and bools."""
-
-    def apply(x):
-        dtype = aval_of(x).dtype
-        if dtype in dt.COMPLEX:
-            return combine(test(p.real(x)), test(p.imag(x)))
-        if dtype not in dt.FLOATING:
-            return p.full(aval_of(x).shape, otherwise, dt.bool_)
-        return test(x)
-
-    return apply
-
-
-_isfinite = _of_parts(p.is_finite, p.and_, True)
-_isnan = _of_parts(lambda x: p.ne(x, x), p.or_, False)
-_isinf = _of_parts(lambda x: p.eq(p.abs(x), like(x, math.inf)), p.or_, False)
-
 isfinite = unary(
     "isfinite",
-    _isfinite,
+    kernels.isfinite,
     "Whether x is neither infinite nor NaN, elementwise.",
     "fc.isfinite(fc.asarray([1., fc.inf, fc.nan]))",
     "Array([ True, False, False], dtype=bool)",
 )
 isinf = unary(
     "isinf",
-    _isinf,
+    kernels.isinf,
     "Whether x is inf or -inf, elementwise.",
     "fc.isinf(fc.asarray([1., fc.inf, fc.nan]))",
     "Array([False,  True, False], dtype=bool)",
 )
 isnan = unary(
     "isnan",
-    _isnan,
+    kernels.isnan,
     "Whether x is not a number, elementwise.",
     "fc.isnan(fc.asarray([1., fc.inf, fc.nan]))",
     "Array([False, False,  True], dtype=bool)",
 )
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
     """x with NaN and infinities replaced by numbers: 0 and the dtype's largest, by default.
 
@@ -744,31 +653,14 @@ def nan_to_num(x, /, copy=True, nan=0.0, posinf=None, neginf=None):
     Array([1., 0.], dtype=float32)
     """
     (x,) = promote(x, name="nan_to_num")
-    dtype = aval_of(x).dtype
-    if dtype in dt.COMPLEX:
-        fix = dict(nan=nan, posinf=posinf, neginf=neginf)
-        return p.complex(nan_to_num.fun(p.real(x), **fix), nan_to_num.fun(p.imag(x), **fix))
-    if dtype not in dt.FLOATING:
-        return x
-    info = dt.finfo(dtype)
-    for found, value in (
-        (p.ne(x, x), nan),
-        (p.eq(x, math.inf), info.max if posinf is None else posinf),
-        (p.eq(x, -math.inf), info.min if neginf is None else neginf),
-    ):
-        x = p.select(found, like(x, value), x)
-    return x
+    return kernels.nan_to_num(x, nan, posinf, neginf)
 
 
 # ---- logic and bits ------------------------------------------------------------------------------
 
 
-def _truth(x):
-    return p.convert(x, dtype=dt.bool_)
-
-
 def _logical(combine: Callable) -> Callable:
-    return lambda x, y: combine(_truth(x), _truth(y))
+    return lambda x, y: combine(kernels.truth(x), kernels.truth(y))
 
 
 logical_and = binary(
@@ -794,7 +686,7 @@ logical_xor = binary(
 )
 logical_not = unary(
     "logical_not",
-    lambda x: p.not_(_truth(x)),
+    lambda x: p.not_(kernels.truth(x)),
     "Whether x is false (0).",
     "fc.logical_not(fc.asarray([True, False]))",
     "Array([False,  True], dtype=bool)",
@@ -806,6 +698,7 @@ bitwise_and = binary(
     "fc.bitwise_and(fc.asarray([5, 6]), 3)",
     "Array([1, 2], dtype=int64)",
     allowed=BITS,
+    also=("x & y",),
 )
 bitwise_or = binary(
     "bitwise_or",
@@ -814,6 +707,7 @@ bitwise_or = binary(
     "fc.bitwise_or(fc.asarray([5, 6]), 3)",
     "Array([7, 7], dtype=int64)",
     allowed=BITS,
+    also=("x | y",),
 )
 bitwise_xor = binary(
     "bitwise_xor",
@@ -822,6 +716,7 @@ bitwise_xor = binary(
     "fc.bitwise_xor(fc.asarray([5, 6]), 3)",
     "Array([6, 5], dtype=int64)",
     allowed=BITS,
+    also=("x ^ y",),
 )
 bitwise_invert = unary(
     "bitwise_invert",
@@ -830,6 +725,7 @@ bitwise_invert = unary(
     "fc.bitwise_invert(fc.asarray([0, 5]))",
     "Array([-1, -6], dtype=int64)",
     allowed=BITS,
+    also=("~x",),
 )
 bitwise_left_shift = binary(
     "bitwise_left_shift",
@@ -838,21 +734,18 @@ bitwise_left_shift = binary(
     "fc.bitwise_left_shift(fc.asarray([1, 5]), 2)",
     "Array([ 4, 20], dtype=int64)",
     allowed=dt.INTEGER,
+    also=("x << y",),
 )
-
-
-def _shift_right(x1, x2):
-    signed = aval_of(x1).dtype in dt.SIGNED
-    return (p.shift_right_arithmetic if signed else p.shift_right_logical)(x1, x2)
 
 
 bitwise_right_shift = binary(
     "bitwise_right_shift",
-    _shift_right,
+    kernels.shift_right,
     "x1 >> x2, elementwise; the sign stays.",
     "fc.bitwise_right_shift(fc.asarray([8, -8]), 2)",
     "Array([ 2, -2], dtype=int64)",
     allowed=dt.INTEGER,
+    also=("x >> y",),
 )
 bitwise_count = unary(
     "bitwise_count",
@@ -893,10 +786,11 @@ conj = unary(
     "fc.conj(fc.asarray([1 + 2j]))",
     "Array([1.-2.j], dtype=complex64)",
     allowed=dt.NUMERIC,
+    also=("Array", "Array as conjugate"),
 )
 
 
-@op(scalars=True)
+@op("fc", names="z", scalars=True)
 def angle(x, /, deg=False):
     """The angle of a complex number, elementwise, in radians (or degrees, with `deg`).
 
@@ -915,7 +809,7 @@ def angle(x, /, deg=False):
 # ---- choice --------------------------------------------------------------------------------------
 
 
-@op(scalars=True)
+@op("fc", scalars=True)
 def where(condition, x1=None, x2=None, /):
     """x1 where the condition is true, x2 elsewhere.
 
@@ -931,9 +825,19 @@ def where(condition, x1=None, x2=None, /):
             "where takes a condition and two arrays, fc.where(condition, x1, x2); for "
             "the places where a condition holds use fc.nonzero(condition)"
         )
-    from .promotion import broadcast_together
-
     dtype = result_dtype((x1, x2))
-    condition = _truth(cast(condition, result_dtype((condition,))))
+    condition = kernels.truth(cast(condition, result_dtype((condition,))))
     operands = [condition, cast(x1, dtype), cast(x2, dtype)]
     return p.select(*broadcast_together(operands, "where"))
+
+
+__all__ = [  # what it has in fc, for static tools
+    "abs", "acos", "acosh", "add", "angle", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "cbrt", "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal", "exp", "exp2", "expm1", "floor",
+    "floor_divide", "fmod", "greater", "greater_equal", "hypot", "imag", "isclose", "isfinite", "isinf", "isnan",
+    "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "multiply", "nan_to_num", "negative", "nextafter", "not_equal", "positive",
+    "pow", "real", "reciprocal", "remainder", "round", "rsqrt", "sign", "signbit", "sin", "sinh", "sqrt", "square",
+    "subtract", "tan", "tanh", "trunc", "where",
+]  # fmt: skip

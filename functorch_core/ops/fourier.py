@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels import fourier as kernels
+from ..kernels.shapes import rolled
 from .creation import canonical_shape
 from .op import op
 from .promotion import canonical_axis
@@ -32,43 +32,6 @@ def _axes_and_lengths(x, s, axes, name: str):
     return axes, lengths
 
 
-def _resized(x, axis: int, length: int):
-    """x cut, or padded with zeros, to a length along an axis."""
-    a = aval_of(x)
-    change = length - a.shape[axis]
-    high = [change if d == axis else 0 for d in range(a.ndim)]
-    return p.pad(x, p.constant(np.zeros((), a.dtype)), low=(0,) * a.ndim, high=high)
-
-
-def _transform(x, axes, lengths, kind: str):
-    """The primitive over any number of axes: moved to the end, three at a time, the last first."""
-    ndim = aval_of(x).ndim
-    groups = [axes[max(i - 3, 0) : i] for i in range(len(axes), 0, -3)]
-    sizes = [lengths[max(i - 3, 0) : i] for i in range(len(axes), 0, -3)]
-    if kind == "irfft":  # the halved axis is the last to be transformed
-        groups, sizes = groups[::-1], sizes[::-1]
-    halved = 0 if kind == "rfft" else len(groups) - 1
-    for i, (group, size) in enumerate(zip(groups, sizes)):
-        step = kind if i == halved or kind in ("fft", "ifft") else {"rfft": "fft", "irfft": "ifft"}[kind]
-        order = [d for d in range(ndim) if d not in group] + list(group)
-        out = p.fft(p.transpose(x, permutation=tuple(order)), kind=step, lengths=size)
-        x = p.transpose(out, permutation=tuple(order.index(d) for d in range(ndim)))
-    return x
-
-
-def _scaled(x, norm, lengths, inverse: bool):
-    """What the norm asks for, where the primitive divides inverse transforms by n."""
-    if norm not in NORMS:
-        raise ValueError(f"norm is {', '.join(map(repr, NORMS))}, got {norm!r}")
-    n = math.prod(lengths)
-    factor = {
-        "backward": 1.0,
-        "ortho": math.sqrt(n) if inverse else 1 / math.sqrt(n),
-        "forward": float(n) if inverse else 1 / n,
-    }[norm]
-    return x if factor == 1.0 else p.mul(x, factor)
-
-
 def _checked(lengths, name: str) -> tuple[int, ...]:
     if any(n < 1 for n in lengths):
         raise ValueError(LENGTHS.format(name=name, lengths=lengths))
@@ -88,9 +51,7 @@ def _complex(x, s, axes, norm, name: str, kind: str):
     if not axes:
         return x
     lengths = _checked([aval_of(x).shape[d] if n is None else n for d, n in zip(axes, given)], name)
-    for d, n in zip(axes, lengths):
-        x = _resized(x, d, n)
-    return _scaled(_transform(x, axes, lengths, kind), norm, lengths, kind == "ifft")
+    return kernels.complex_transform(x, axes, lengths, _known(norm), kind == "ifft")
 
 
 def _real(x, s, axes, norm, name: str):
@@ -100,9 +61,7 @@ def _real(x, s, axes, norm, name: str):
         raise TypeError(f"{name} takes a real array and one axis or more, got {aval_of(x)}")
     x = p.convert(x, dtype=dt.float64 if dtype == dt.float64 else dt.float32)
     lengths = _checked([aval_of(x).shape[d] if n is None else n for d, n in zip(axes, given)], name)
-    for d, n in zip(axes, lengths):
-        x = _resized(x, d, n)
-    return _scaled(_transform(x, axes, lengths, "rfft"), norm, lengths, False)
+    return kernels.real_transform(x, axes, lengths, _known(norm))
 
 
 def _to_real(x, s, axes, norm, name: str):
@@ -113,10 +72,13 @@ def _to_real(x, s, axes, norm, name: str):
     shape = aval_of(x).shape
     defaults = [shape[d] for d in axes[:-1]] + [2 * (shape[axes[-1]] - 1)]
     lengths = _checked([m if n is None else n for m, n in zip(defaults, given)], name)
-    for d, n in zip(axes[:-1], lengths):
-        x = _resized(x, d, n)
-    x = _resized(x, axes[-1], lengths[-1] // 2 + 1)
-    return _scaled(_transform(x, axes, lengths, "irfft"), norm, lengths, True)
+    return kernels.inverse_real_transform(x, axes, lengths, _known(norm))
+
+
+def _known(norm: str) -> str:
+    if norm not in NORMS:
+        raise ValueError(f"norm is {', '.join(map(repr, NORMS))}, got {norm!r}")
+    return norm
 
 
 def _one(n):
@@ -126,7 +88,7 @@ def _one(n):
 # ---- complex -------------------------------------------------------------------------------------
 
 
-@op
+@op("fc.fft")
 def fft(x, /, *, n=None, axis=-1, norm="backward"):
     """The Fourier transform along `axis`, of length n (x is cut or padded with zeros).
 
@@ -140,7 +102,7 @@ def fft(x, /, *, n=None, axis=-1, norm="backward"):
     return _complex(x, _one(n), (axis,), norm, "fft", "fft")
 
 
-@op
+@op("fc.fft")
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse Fourier transform along `axis`: see fft.
 
@@ -151,7 +113,7 @@ def ifft(x, /, *, n=None, axis=-1, norm="backward"):
     return _complex(x, _one(n), (axis,), norm, "ifft", "ifft")
 
 
-@op
+@op("fc.fft")
 def fftn(x, /, *, s=None, axes=None, norm="backward"):
     """The Fourier transform along several axes (all by default), of lengths s: see fft.
 
@@ -163,7 +125,7 @@ def fftn(x, /, *, s=None, axes=None, norm="backward"):
     return _complex(x, s, axes, norm, "fftn", "fft")
 
 
-@op
+@op("fc.fft")
 def ifftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse Fourier transform along several axes (all by default): see fft.
 
@@ -178,7 +140,7 @@ def ifftn(x, /, *, s=None, axes=None, norm="backward"):
 # ---- real ----------------------------------------------------------------------------------------
 
 
-@op
+@op("fc.fft")
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The Fourier transform of a real array along `axis`: its first n // 2 + 1 numbers. See fft.
 
@@ -191,7 +153,7 @@ def rfft(x, /, *, n=None, axis=-1, norm="backward"):
     return _real(x, _one(n), (axis,), norm, "rfft")
 
 
-@op
+@op("fc.fft")
 def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of rfft, a real array of length n (2 (m - 1) by default): see fft.
 
@@ -202,7 +164,7 @@ def irfft(x, /, *, n=None, axis=-1, norm="backward"):
     return _to_real(x, _one(n), (axis,), norm, "irfft")
 
 
-@op
+@op("fc.fft")
 def rfftn(x, /, *, s=None, axes=None, norm="backward"):
     """The Fourier transform of a real array along several axes, the last one halved: see rfft.
 
@@ -213,7 +175,7 @@ def rfftn(x, /, *, s=None, axes=None, norm="backward"):
     return _real(x, s, axes, norm, "rfftn")
 
 
-@op
+@op("fc.fft")
 def irfftn(x, /, *, s=None, axes=None, norm="backward"):
     """The inverse of rfftn, a real array: see irfft.
 
@@ -228,7 +190,7 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 _TURNED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-@op
+@op("fc.fft")
 def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The real transform of a Hermitian signal given by its first half, of length n: see fft.
 
@@ -239,7 +201,7 @@ def hfft(x, /, *, n=None, axis=-1, norm="backward"):
     return _to_real(p.conj(_to_complex(x)), _one(n), (axis,), _TURNED.get(norm, norm), "hfft")
 
 
-@op
+@op("fc.fft")
 def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
     """The inverse of hfft: the first half of a Hermitian signal.
 
@@ -268,18 +230,16 @@ def rfftfreq_array(n: int, d: float, dtype) -> np.ndarray:
 
 
 def _shift(x, axes, sign: int, name: str):
-    from .manipulation import _roll
-
     ndim = aval_of(x).ndim
     axes = range(ndim) if axes is None else (axes,) if hasattr(axes, "__index__") else axes
     for d in axes:
         d = canonical_axis(d, ndim, name)
         n = aval_of(x).shape[d]
-        x = _roll(x, n // 2 if sign > 0 else -(n // 2), d)
+        x = rolled(x, n // 2 if sign > 0 else -(n // 2), d)
     return x
 
 
-@op
+@op("fc.fft")
 def fftshift(x, /, *, axes=None):
     """x with the zero frequency moved to the middle of `axes` (all by default).
 
@@ -290,7 +250,7 @@ def fftshift(x, /, *, axes=None):
     return _shift(x, axes, 1, "fftshift")
 
 
-@op
+@op("fc.fft")
 def ifftshift(x, /, *, axes=None):
     """The inverse of fftshift.
 
@@ -299,3 +259,8 @@ def ifftshift(x, /, *, axes=None):
     Array([ 0.,  1., -2., -1.], dtype=float32)
     """
     return _shift(x, axes, -1, "ifftshift")
+
+
+__all__ = [  # what it has in fc.fft, for static tools
+    "fft", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft", "rfftn",
+]  # fmt: skip

@@ -18,9 +18,11 @@ from ..core.aval import aval_of
 from ..core.errors import ConcretizationError
 from ..core.trace import Traced, concrete, state
 from ..engine import Value, check_bounds, extent_of, from_numpy, to_numpy
+from ..kernels.indexing import gathered
 from ..primitives.indexing import default_fill
-from .op import Packed, lift, op
+from .op import lift, op
 from .promotion import broadcast_shapes, broadcast_to
+from .signature import Packed
 
 TOO_MANY = """x[{index}]: too many indices: {given} for the {ndim} dimensions of shape {shape}.
     Each int, slice, array and boolean dimension takes one of them; None and ... take none."""
@@ -345,18 +347,6 @@ def cut(x, plan: Plan):
     return p.reshape(p.reverse(x, dims=plan.flipped), shape=plan.basic)
 
 
-def _vectors(arrays, plan: Plan):
-    """Index vectors: the arrays broadcast together and stacked along a last dimension."""
-    columns = [p.reshape(broadcast_to(a, plan.common), shape=(*plan.common, 1)) for a in arrays]
-    return p.concatenate(*columns, dimension=len(plan.common))
-
-
-def _window_dims(plan: Plan) -> tuple[int, ...]:
-    """The dimensions of the gathered array that are not the index arrays'."""
-    ndim, common = len(plan.gathered), range(plan.place, plan.place + len(plan.common))
-    return tuple(d for d in range(ndim) if d not in common)
-
-
 def _nothing_to_index(plan: Plan) -> bool:
     return any(plan.basic[d] == 0 for d in plan.indexed)
 
@@ -371,17 +361,12 @@ def take_arrays(x, arrays, plan: Plan, mode: str, fill_value=None):
         if out.size and mode != "fill":
             raise IndexError(f"x[...]: cannot take {out} from a dimension of size 0")
         return p.full(out.shape, default_fill(out.dtype) if fill_value is None else fill_value, out.dtype)
-    sizes = tuple(1 if d in plan.indexed else n for d, n in enumerate(plan.basic))
-    return p.gather(
-        x,
-        _vectors(arrays, plan),
-        offset_dims=_window_dims(plan),
-        collapsed_slice_dims=plan.indexed,
-        start_index_map=plan.indexed,
-        slice_sizes=sizes,
-        mode=mode,
-        fill_value=fill_value,
-    )
+    return gathered(x, common_arrays(arrays, plan), plan.indexed, plan.place, mode, fill_value)
+
+
+def common_arrays(arrays, plan: Plan) -> list:
+    """The index arrays, broadcast together."""
+    return [broadcast_to(a, plan.common) for a in arrays]
 
 
 @op

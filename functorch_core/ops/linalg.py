@@ -8,13 +8,19 @@ from typing import NamedTuple
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from .elementwise import check, like
+from ..kernels import matrices as kernels
+from ..kernels.subgradients import vector_norm as vector_norm_of
+from ..kernels.values import full_like as like
+from ..kernels.values import kept
+from ..primitives import linalg_matrices as m
+from .elementwise import check
 from .host import host_array
-from .linear_algebra import matrix_product, products
+from .linear_algebra import products
 from .manipulation import matrix_transpose
 from .op import op
+from .places import exposed
 from .promotion import broadcast_shapes, broadcast_to, canonical_axes, canonical_axis, cast
-from .statistics import keep, to_floats
+from .statistics import to_floats
 
 SQUARE = """{name} takes square matrices [..., n, n], got {aval}"""
 DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
@@ -67,15 +73,10 @@ def matrices(x, name: str, square: bool = False):
     return x
 
 
-def _adjoint(x):
-    x = matrix_transpose.fun(x)
-    return p.conj(x) if aval_of(x).dtype in dt.COMPLEX else x
-
-
 # ---- factorisations ------------------------------------------------------------------------------
 
 
-@op
+@op("fc.linalg")
 def cholesky(x, /, *, upper=False):
     """The lower triangular L with L L^H = x (upper: U with U^H U = x), for positive definite x.
 
@@ -87,7 +88,7 @@ def cholesky(x, /, *, upper=False):
            [1., 2.]], dtype=float32)
     """
     out = p.cholesky(matrices(x, "cholesky", square=True))
-    return _adjoint(out) if upper else out
+    return m.adjoint(out) if upper else out
 
 
 @op
@@ -97,6 +98,7 @@ def _qr(x, /, *, mode):
     return p.qr(matrices(x, "qr"), full_matrices=mode == "complete")
 
 
+@exposed("fc.linalg")
 def qr(x, /, *, mode="reduced"):
     """x = Q R: orthonormal columns, upper triangular. QRResult(Q, R).
 
@@ -114,6 +116,7 @@ def _svd(x, /, *, full_matrices):
     return p.svd(matrices(x, "svd"), full_matrices=bool(full_matrices))
 
 
+@exposed("fc.linalg")
 def svd(x, /, *, full_matrices=True):
     """x = U diag(S) Vh with S descending. SVDResult(U, S, Vh).
 
@@ -126,7 +129,7 @@ def svd(x, /, *, full_matrices=True):
     return SVDResult(*_svd(x, full_matrices=full_matrices))
 
 
-@op
+@op("fc.linalg")
 def svdvals(x, /):
     """The singular values, descending, [..., min(m, n)].
 
@@ -142,6 +145,7 @@ def _eigh(x, /, *, lower):
     return p.eigh(matrices(x, "eigh", square=True), lower=lower)
 
 
+@exposed("fc.linalg")
 def eigh(x, /, *, UPLO="L"):
     """Eigenvalues, ascending, and orthonormal eigenvectors of Hermitian matrices. EighResult.
 
@@ -160,7 +164,7 @@ def _is_lower(uplo: str) -> bool:
     return uplo == "L"
 
 
-@op
+@op("fc.linalg")
 def eigvalsh(x, /, *, UPLO="L"):
     """The eigenvalues, ascending, of Hermitian matrices: see eigh.
 
@@ -176,6 +180,7 @@ def _eig(x, /):
     return p.eig(matrices(x, "eig", square=True))
 
 
+@exposed("fc.linalg", names="a")
 def eig(x, /):
     """Complex eigenvalues and eigenvectors (columns of norm 1) of square matrices. EigResult.
 
@@ -186,7 +191,7 @@ def eig(x, /):
     return EigResult(*_eig(x))
 
 
-@op
+@op("fc.linalg", names="a")
 def eigvals(x, /):
     """The complex eigenvalues of square matrices: see eig.
 
@@ -220,7 +225,7 @@ def _unstacked(out, vector: bool):
     return p.squeeze(out, dims=(aval_of(out).ndim - 1,)) if vector else out
 
 
-@op
+@op("fc.linalg")
 def solve(x1, x2, /):
     """The y with x1 y = x2, for square matrices x1 and x2 [..., n, k] or a vector [n].
 
@@ -234,7 +239,7 @@ def solve(x1, x2, /):
     return _unstacked(p.solve(x1, x2), vector)
 
 
-@op
+@op("fc.linalg")
 def solve_triangular(x1, x2, /, *, lower=False, trans=0, unit_diagonal=False):
     """The y with x1 y = x2 for triangular x1, of which only the named triangle is read.
 
@@ -260,6 +265,7 @@ class LstsqResult(NamedTuple):
     singular_values: object
 
 
+@exposed("fc.linalg", names="a b")
 def lstsq(x1, x2, /, rcond=None, *, numpy_resid=False):
     """(y, residuals, rank, singular values) for the y of least norm that minimises |x1 y - x2|.
 
@@ -293,31 +299,16 @@ def _lstsq(x1, x2, /, *, rcond):
         s, rank = p.full((*lead, 0), 0, real), p.full(lead, 0, dt.int64)
     else:
         u, s, vh = p.svd(x1, full_matrices=False)
-        kept = _above(s, rcond, a)
-        inverse = p.select(kept, p.div(1, p.select(kept, s, like(s, 1))), like(s, 0))
-        rank = p.reduce_sum(p.convert(kept, dtype=dt.int64), axes=(len(lead),))
-        u, v = (_adjoint(q) for q in (u, vh))
-        scaled = p.mul(
-            matrix_product(u, x2, "lstsq"),
-            p.broadcast_in_dim(
-                p.convert(inverse, dtype=a.dtype),
-                dims=tuple(range(len(lead) + 1)),
-                shape=(*aval_of(s).shape, aval_of(x2).shape[-1]),
-            ),
-        )
-        y = matrix_product(v, scaled, "lstsq")
-    off = p.abs(p.sub(x2, matrix_product(x1, y, "lstsq")))
+        limits = _tolerances(rcond, a)
+        above, rank = kernels.above(s, *limits), kernels.rank(s, *limits)
+        inverse = p.select(above, p.div(1, p.select(above, s, like(s, 1))), like(s, 0))
+        y = kernels.product(m.adjoint(vh), m.scale_rows(inverse, kernels.product(m.adjoint(u), x2)))
+    off = p.abs(p.sub(x2, kernels.product(x1, y)))
     residuals = p.reduce_sum(p.mul(off, off), axes=(len(lead),))
     return [_unstacked(y, vector), residuals, rank, s]
 
 
-def _adjoint(x):
-    """The conjugate transposes of matrices."""
-    x = matrix_transpose.fun(x)
-    return p.conj(x) if aval_of(x).dtype in dt.COMPLEX else x
-
-
-@op
+@op("fc.linalg")
 def inv(x, /):
     """The inverses of square matrices; inf or NaN where they are singular.
 
@@ -329,7 +320,7 @@ def inv(x, /):
     return p.inv(matrices(x, "inv", square=True))
 
 
-@op
+@op("fc.linalg")
 def det(x, /):
     """The determinants of square matrices.
 
@@ -345,6 +336,7 @@ def _slogdet(x, /):
     return p.slogdet(matrices(x, "slogdet", square=True))
 
 
+@exposed("fc.linalg")
 def slogdet(x, /):
     """The sign of the determinant and the logarithm of its size. SlogdetResult(sign, logabsdet).
 
@@ -355,7 +347,7 @@ def slogdet(x, /):
     return SlogdetResult(*_slogdet(x))
 
 
-@op(arrays=("rtol",))
+@op("fc.linalg", arrays=("rtol",))
 def pinv(x, /, rtol=None):
     """The pseudo-inverses, [..., n, m]; singular values below rtol of the greatest count as 0.
 
@@ -370,33 +362,18 @@ def pinv(x, /, rtol=None):
     a = aval_of(x)
     if not a.size:
         return matrix_transpose.fun(x)
-    u, s, vh = p.svd(x, full_matrices=False)
-    big = _above(s, rtol, a)
-    safe = p.select(big, s, like(s, 1))
-    inverse = p.select(big, p.div(1, safe), like(s, 0))
-    scaled = p.mul(_adjoint(vh), _columns(p.convert(inverse, dtype=a.dtype), aval_of(vh).shape))
-    return matrix_product(scaled, _adjoint(u), "pinv")
+    return kernels.pinv(x, *_tolerances(rtol, a))
 
 
-def _columns(s, shape):
-    """Numbers [..., k] along the columns of the adjoint of [..., k, n]."""
-    shape = (*shape[:-2], shape[-1], shape[-2])
-    return p.broadcast_in_dim(s, shape=shape, dims=(*range(len(shape) - 2), len(shape) - 1))
-
-
-def _above(s, rtol, a):
-    """Which singular values count: those above rtol times the greatest."""
-    dtype = aval_of(s).dtype
+def _tolerances(rtol, a):
+    """(0, rtol) for each matrix of a, by default its larger size times epsilon."""
+    real = dt.real_of(a.dtype)
     if rtol is None:
-        rtol = p.full(aval_of(s).shape[:-1], max(a.shape[-2:]) * float(dt.finfo(dtype).eps), dtype)
-    else:
-        rtol = broadcast_to(cast(rtol, dtype), aval_of(s).shape[:-1])
-    top = p.reduce_max(s, axes=(aval_of(s).ndim - 1,))
-    limit = p.mul(top, rtol)
-    return p.gt(s, p.broadcast_in_dim(limit, shape=aval_of(s).shape, dims=tuple(range(aval_of(limit).ndim))))
+        rtol = max(a.shape[-2:]) * float(dt.finfo(real).eps)
+    return p.full(a.shape[:-2], 0, real), broadcast_to(cast(rtol, real), a.shape[:-2])
 
 
-@op(arrays=("rtol",))
+@op("fc.linalg", arrays=("rtol",))
 def matrix_rank(x, /, rtol=None):
     """The number of singular values above rtol of the greatest, an int64: see pinv.
 
@@ -408,10 +385,10 @@ def matrix_rank(x, /, rtol=None):
     a = aval_of(x)
     if not min(a.shape[-2:]):
         return p.full(a.shape[:-2], 0, dt.int64)
-    s = p.svd(x, compute_uv=False)
-    return p.reduce_sum(p.convert(_above(s, rtol, a), dtype=dt.int64), axes=(aval_of(s).ndim - 1,))
+    return kernels.rank(p.svd(x, compute_uv=False), *_tolerances(rtol, a))
 
 
+@exposed("fc.linalg")
 def matrix_power(x, n, /):
     """Square matrices to the integer power n, by repeated squaring; the inverse's if negative.
 
@@ -429,26 +406,14 @@ def _matrix_power(x, /, *, n):
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError(SQUARE.format(name="matrix_power", aval=a))
     if n == 0:
-        from .creation import eye
-
-        one = eye.fun(n_rows=a.shape[-1], dtype=a.dtype)
-        return broadcast_to(one, a.shape)
-    if n < 0:
-        x, n = p.inv(matrices(x, "matrix_power", square=True)), -n
-    out = None
-    while n:
-        if n & 1:
-            out = x if out is None else matrix_product(out, x, "matrix_power")
-        n >>= 1
-        if n:
-            x = matrix_product(x, x, "matrix_power")
-    return out
+        return m.identity(shape=a.shape, dtype=a.dtype)
+    return kernels.powered(p.inv(matrices(x, "matrix_power", square=True)) if n < 0 else x, abs(n))
 
 
 # ---- norms ---------------------------------------------------------------------------------------
 
 
-@op
+@op("fc.linalg")
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The ord-norm over `axis` (several, or None for all): (sum |x|**ord)**(1/ord).
 
@@ -461,29 +426,10 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     x = to_floats(x)
     ndim = aval_of(x).ndim
     axes = canonical_axes(axis, ndim, "vector_norm") if ndim else ()
-    return keep(_vector_norm(x, axes, ord), x, axes, keepdims)
+    return kept(vector_norm_of(x, ord, axes), x, axes, keepdims)
 
 
-def _vector_norm(x, axes, order):
-    size = p.abs(x)
-    if order == 2:
-        square = p.mul(size, size)
-        if aval_of(x).dtype in dt.COMPLEX:
-            re, im = p.real(x), p.imag(x)
-            square = p.add(p.mul(re, re), p.mul(im, im))
-        return p.sqrt(p.reduce_sum(square, axes=axes))
-    if order == math.inf:
-        return p.reduce_max(size, axes=axes)
-    if order == -math.inf:
-        return p.reduce_min(size, axes=axes)
-    if order == 0:
-        return p.reduce_sum(p.convert(p.ne(size, 0), dtype=aval_of(size).dtype), axes=axes)
-    if order == 1:
-        return p.reduce_sum(size, axes=axes)
-    return p.pow(p.reduce_sum(p.pow(size, float(order)), axes=axes), 1.0 / order)
-
-
-@op
+@op("fc.linalg")
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices in the last two dimensions: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.
 
@@ -496,26 +442,17 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     if a.ndim < 2:
         raise ValueError(f"matrix_norm takes matrices [..., m, n], got {a}")
     last = (a.ndim - 2, a.ndim - 1)
-    return keep(_matrix_norm(x, last, ord), x, last, keepdims)
+    return kept(_matrix_norm(x, ord), x, last, keepdims)
 
 
-def _matrix_norm(x, last, order):
-    if order == "fro":
-        return _vector_norm(x, last, 2)
-    if order in ("nuc", 2, -2):
-        s = p.svd(matrices(x, "matrix_norm"), compute_uv=False)
-        reduce = {"nuc": p.reduce_sum, 2: p.reduce_max, -2: p.reduce_min}[order]
-        return reduce(s, axes=(aval_of(s).ndim - 1,))
-    if order not in (1, -1, math.inf, -math.inf):
+def _matrix_norm(x, order):
+    if order not in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise ValueError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {order!r}")
-    summed = last[0] if abs(order) == 1 else last[1]
-    sums = p.reduce_sum(p.abs(x), axes=(summed,))
-    reduce = p.reduce_max if order > 0 else p.reduce_min
-    return reduce(sums, axes=(last[0],))
+    return kernels.matrix_norm(matrices(x, "matrix_norm") if order in ("nuc", 2, -2) else x, order)
 
 
-@op
-def norm(x, /, ord=None, *, axis=None, keepdims=False):
+@op("fc.linalg", names="x")
+def norm(x, /, ord=None, axis=None, keepdims=False):
     """NumPy's norm: of vectors along one axis, of matrices along two; all elements by default.
 
     >>> import functorch_core as fc
@@ -526,14 +463,19 @@ def norm(x, /, ord=None, *, axis=None, keepdims=False):
     a = aval_of(x)
     if axis is None and (ord is None or a.ndim == 1):
         axes = tuple(range(a.ndim))
-        return keep(_vector_norm(x, axes, 2 if ord is None else ord), x, axes, keepdims)
+        return kept(vector_norm_of(x, 2 if ord is None else ord, axes), x, axes, keepdims)
     axes = tuple(range(a.ndim)) if axis is None else ((axis,) if hasattr(axis, "__index__") else tuple(axis))
     axes = tuple(canonical_axis(d, a.ndim, "norm") for d in axes)
     if len(axes) == 1:
-        return keep(_vector_norm(x, axes, 2 if ord is None else ord), x, axes, keepdims)
+        return kept(vector_norm_of(x, 2 if ord is None else ord, axes), x, axes, keepdims)
     if len(axes) != 2:
         raise ValueError(f"norm: ord={ord!r} is for one axis (vectors) or two (matrices), got {axes}")
-    kept = [d for d in range(a.ndim) if d not in axes]
-    moved = p.transpose(x, permutation=(*kept, *axes))
-    last = (a.ndim - 2, a.ndim - 1)
-    return keep(_matrix_norm(moved, last, "fro" if ord is None else ord), x, axes, keepdims)
+    rest = [d for d in range(a.ndim) if d not in axes]
+    moved = p.transpose(x, permutation=(*rest, *axes))
+    return kept(_matrix_norm(moved, "fro" if ord is None else ord), x, axes, keepdims)
+
+
+__all__ = [  # what it has in fc.linalg, for static tools
+    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_power",
+    "matrix_rank", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "vector_norm",
+]  # fmt: skip

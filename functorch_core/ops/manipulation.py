@@ -9,10 +9,13 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels.shapes import repeated, rolled, stacked, tiled, unit_slice
 from .creation import canonical_shape
+from .host import host_array, is_traced
 from .op import op
-from .promotion import broadcast_together, canonical_axes, canonical_axis, cast, result_dtype
+from .places import exposed
 from .promotion import broadcast_to as broadcast_value
+from .promotion import broadcast_together, canonical_axes, canonical_axis, cast, result_dtype
 
 RESHAPE = """{name}(x, {wanted}): x has {size} elements (shape {shape}), the new shape {product}.
     One size may be -1: it is then computed."""
@@ -27,7 +30,7 @@ def ints(values, name: str) -> tuple[int, ...]:
 # ---- dtype ---------------------------------------------------------------------------------------
 
 
-@op
+@op("fc", "Array")
 def astype(x, /, dtype, *, copy=True, device=None):
     """x converted to a dtype; floats to integers truncate and saturate, complex to real drops.
 
@@ -38,7 +41,7 @@ def astype(x, /, dtype, *, copy=True, device=None):
     return p.convert(x, dtype=dt.canonical(dtype))
 
 
-@op
+@op("fc", "Array as view")
 def view_as(x, /, dtype):
     """The same bits as another dtype: as bytes, of another size along the last dimension.
 
@@ -78,7 +81,7 @@ def resolve_shape(shape, size: int, old, name: str = "reshape") -> tuple[int, ..
     return shape
 
 
-@op
+@op("fc")
 def reshape(x, /, shape, *, copy=None):
     """The same elements, in row-major order, under another shape; one size may be -1.
 
@@ -93,7 +96,7 @@ def reshape(x, /, shape, *, copy=None):
     return p.reshape(x, shape=resolve_shape(shape, a.size, a.shape))
 
 
-@op
+@op("fc", "Array", "Array as flatten", names="a")
 def ravel(x, /):
     """The elements in one dimension, in row-major order.
 
@@ -104,7 +107,7 @@ def ravel(x, /):
     return p.reshape(x, shape=(aval_of(x).size,))
 
 
-@op
+@op("fc")
 def expand_dims(x, /, axis=0):
     """x with a new dimension of size 1 at `axis` of the result (several, if it is a sequence).
 
@@ -119,7 +122,7 @@ def expand_dims(x, /, axis=0):
     return p.expand_dims(x, dims=axes)
 
 
-@op
+@op("fc", "Array")
 def squeeze(x, /, axis=None):
     """x without the dimensions `axis` (all of size 1, by default), each of size 1.
 
@@ -138,7 +141,7 @@ def squeeze(x, /, axis=None):
     return p.squeeze(x, dims=axes)
 
 
-@op
+@op("fc")
 def flatten(x, /, start_axis=0, end_axis=-1):
     """x with the dimensions from start_axis to end_axis (included) made one.
 
@@ -156,7 +159,7 @@ def flatten(x, /, start_axis=0, end_axis=-1):
     return p.reshape(x, shape=shape[:first] + (size,) + shape[last + 1 :])
 
 
-@op
+@op("fc")
 def broadcast_to(x, /, shape):
     """x repeated to a shape that it broadcasts to. ValueError if it does not.
 
@@ -175,7 +178,7 @@ def broadcast_to(x, /, shape):
     return broadcast_value(x, shape)
 
 
-@op
+@op("fc")
 def broadcast_arrays(*arrays):
     """The arrays, each broadcast to their common shape.
 
@@ -189,7 +192,7 @@ def broadcast_arrays(*arrays):
 # ---- order of dimensions and elements ------------------------------------------------------------
 
 
-@op
+@op("fc")
 def permute_dims(x, /, axes):
     """x with its dimensions in another order: dimension i of the result is axes[i] of x.
 
@@ -204,7 +207,7 @@ def permute_dims(x, /, axes):
     return p.transpose(x, permutation=order)
 
 
-@op
+@op("fc", "fc.linalg")
 def matrix_transpose(x, /):
     """The matrices (the last two dimensions) transposed. ValueError for fewer than 2 dimensions.
 
@@ -219,7 +222,7 @@ def matrix_transpose(x, /):
     return p.transpose(x, permutation=(*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-@op
+@op("fc", names="a")
 def transpose(x, /, axes=None):
     """x with its dimensions in reverse order, or in that of `axes`; see permute_dims.
 
@@ -232,7 +235,7 @@ def transpose(x, /, axes=None):
     return p.transpose(x, permutation=tuple(range(aval_of(x).ndim))[::-1])
 
 
-@op
+@op("fc", "Array", names="a")
 def swapaxes(x, /, axis1, axis2):
     """x with two dimensions exchanged.
 
@@ -260,6 +263,7 @@ def _moveaxis(x, /, *, source, destination):
     return p.transpose(x, permutation=tuple(order))
 
 
+@exposed("fc")
 def moveaxis(x, source, destination, /):
     """x with the dimensions `source` moved to the places `destination`, the others in order.
 
@@ -270,7 +274,7 @@ def moveaxis(x, source, destination, /):
     return _moveaxis(x, source=source, destination=destination)
 
 
-@op
+@op("fc")
 def flip(x, /, *, axis=None):
     """The elements in reverse order along `axis` (an int, several, or None for all).
 
@@ -282,7 +286,7 @@ def flip(x, /, *, axis=None):
     return p.reverse(x, dims=canonical_axes(axis, ndim, "flip") if ndim else ())
 
 
-@op
+@op("fc")
 def roll(x, /, shift, *, axis=None):
     """The elements moved by `shift` places along `axis`; what leaves at the end enters in front.
 
@@ -296,27 +300,15 @@ def roll(x, /, shift, *, axis=None):
     if axis is None:
         flat = p.reshape(x, shape=(a.size,))
         for s in ints(shift, "roll"):
-            flat = _roll(flat, s, 0)
+            flat = rolled(flat, s, 0)
         return p.reshape(flat, shape=a.shape)
     shifts, axes = ints(shift, "roll"), ints(axis, "roll")
     shifts, axes = (shifts * len(axes) if len(shifts) == 1 else shifts, axes * len(shifts) if len(axes) == 1 else axes)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for s, d in zip(shifts, axes):
-        x = _roll(x, s, canonical_axis(d, a.ndim, "roll"))
+        x = rolled(x, s, canonical_axis(d, a.ndim, "roll"))
     return x
-
-
-def _roll(x, shift: int, axis: int):
-    n = aval_of(x).shape[axis]
-    if not n or not shift % n:
-        return x
-    at = n - shift % n
-    return p.concatenate(
-        p.slice_in_dim(x, start=at, limit=n, dimension=axis),
-        p.slice_in_dim(x, start=0, limit=at, dimension=axis),
-        dimension=axis,
-    )
 
 
 # ---- joining -------------------------------------------------------------------------------------
@@ -329,7 +321,7 @@ def _as_one_dtype(arrays, name: str) -> list:
     return [cast(x, dtype) for x in arrays]
 
 
-@op
+@op("fc")
 def concat(arrays, /, *, axis=0):
     """The arrays one after the other along `axis` (axis=None: each flattened first).
 
@@ -356,7 +348,7 @@ def concat(arrays, /, *, axis=0):
     return p.concatenate(*arrays, dimension=axis)
 
 
-@op
+@op("fc")
 def stack(arrays, /, *, axis=0):
     """Arrays of one shape joined along a new dimension, `axis` of the result.
 
@@ -370,10 +362,10 @@ def stack(arrays, /, *, axis=0):
     if any(s != shapes[0] for s in shapes):
         raise ValueError(f"stack takes arrays of one shape, got {', '.join(map(str, shapes))}")
     axis = canonical_axis(axis, len(shapes[0]) + 1, "stack")
-    return p.concatenate(*[p.expand_dims(x, dims=(axis,)) for x in arrays], dimension=axis)
+    return stacked(arrays, axis)
 
 
-@op
+@op("fc")
 def unstack(x, /, *, axis=0):
     """The parts of x along `axis`, a tuple of arrays without that dimension.
 
@@ -383,12 +375,10 @@ def unstack(x, /, *, axis=0):
     """
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "unstack")
-    return [
-        p.squeeze(p.slice_in_dim(x, start=i, limit=i + 1, dimension=axis), dims=(axis,)) for i in range(a.shape[axis])
-    ]
+    return [unit_slice(x, i, axis) for i in range(a.shape[axis])]
 
 
-@op
+@op("fc")
 def split(x, /, indices_or_sections, *, axis=0):
     """x cut along `axis` into so many equal parts, or at these indices; a tuple of arrays.
 
@@ -414,7 +404,7 @@ def split(x, /, indices_or_sections, *, axis=0):
     return [p.slice_in_dim(x, start=b, limit=max(b, e), dimension=axis) for b, e in zip(cuts, cuts[1:])]
 
 
-@op
+@op("fc")
 def tile(x, /, repetitions):
     """x repeated as a whole, repetitions[i] times along dimension i (from the last).
 
@@ -423,21 +413,13 @@ def tile(x, /, repetitions):
     Array([[1, 2, 1, 2],
            [1, 2, 1, 2]], dtype=int64)
     """
-    times, shape = canonical_shape(repetitions, "tile"), aval_of(x).shape
-    ndim = max(len(times), len(shape))
-    times, shape = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + shape
-    spread = tuple(n for pair in zip(times, shape) for n in pair)
-    out = p.broadcast_in_dim(p.reshape(x, shape=shape), shape=spread, dims=tuple(range(1, 2 * ndim, 2)))
-    return p.reshape(out, shape=tuple(t * n for t, n in zip(times, shape)))
+    times = canonical_shape(repetitions, "tile")
+    return tiled(x, (1,) * (aval_of(x).ndim - len(times)) + times)
 
 
 @op
 def _repeat_equally(x, /, *, repeats, axis):
-    a = aval_of(x)
-    spread = a.shape[: axis + 1] + (repeats,) + a.shape[axis + 1 :]
-    dims = tuple(d for d in range(a.ndim + 1) if d != axis + 1)
-    out = p.broadcast_in_dim(x, shape=spread, dims=dims)
-    return p.reshape(out, shape=a.shape[:axis] + (a.shape[axis] * repeats,) + a.shape[axis + 1 :])
+    return repeated(x, repeats, axis)
 
 
 @op
@@ -456,6 +438,7 @@ def _repeat_traced(x, repeats, /, *, axis, total):
     return p.take(x, which, axis=axis, mode="clip")
 
 
+@exposed("fc")
 def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     """Each element repeated along `axis` (None: flattened first), so often or each its own number.
 
@@ -466,8 +449,6 @@ def repeat(x, repeats, /, *, axis=None, total_repeat_length=None):
     >>> fc.repeat(fc.asarray([1, 2]), 2)
     Array([1, 1, 2, 2], dtype=int64)
     """
-    from .host import host_array, is_traced
-
     if axis is None:
         x, axis = ravel(x), 0
     a = aval_of(x)
@@ -521,6 +502,7 @@ PAD_PLACES = {
 }
 
 
+@exposed("fc", names="array pad_width")
 def pad(x, pad_width, /, mode="constant", *, constant_values=0):
     """x with elements around it: pad_width is an int, (before, after), or a pair a dimension.
 
@@ -560,7 +542,7 @@ def _starts(x, start_indices, negative: bool) -> list:
     )
 
 
-@op
+@op("fc", names="operand start_indices")
 def dynamic_slice(x, start_indices, /, slice_sizes, *, allow_negative_indices=True):
     """The part of x of shape slice_sizes at start_indices (one 0-d int a dimension).
 
@@ -575,7 +557,7 @@ def dynamic_slice(x, start_indices, /, slice_sizes, *, allow_negative_indices=Tr
     return p.dynamic_slice(x, *starts, sizes=canonical_shape(slice_sizes, "dynamic_slice"))
 
 
-@op
+@op("fc", names="operand update start_indices")
 def dynamic_update_slice(x, update, start_indices, /, *, allow_negative_indices=True):
     """x with `update` at start_indices (one 0-d int a dimension); see dynamic_slice.
 
@@ -585,3 +567,10 @@ def dynamic_update_slice(x, update, start_indices, /, *, allow_negative_indices=
     """
     starts = _starts(x, start_indices, allow_negative_indices)
     return p.dynamic_update_slice(x, cast(update, aval_of(x).dtype), *starts)
+
+
+__all__ = [  # what it has in fc, for static tools
+    "astype", "broadcast_arrays", "broadcast_to", "concat", "dynamic_slice", "dynamic_update_slice", "expand_dims",
+    "flatten", "flip", "matrix_transpose", "moveaxis", "pad", "permute_dims", "ravel", "repeat", "reshape", "roll",
+    "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "view_as",
+]  # fmt: skip

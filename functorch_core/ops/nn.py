@@ -12,11 +12,18 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels import activations as act
+from ..kernels import reductions
+from ..kernels.shapes import one_hot as hot
+from ..kernels.values import full_like as like
+from ..kernels.values import like as as_dtype_of
+from ..kernels.values import spread, total, wide
 from .creation import canonical_shape
-from .elementwise import check, like
+from .elementwise import check
 from .op import op
+from .places import exposed
 from .promotion import broadcast_to, canonical_axes, canonical_axis, cast, promote, result_dtype
-from .statistics import axes_of, logsumexp_of, shifted_by_max, to_floats
+from .statistics import axes_of, to_floats
 
 
 def _floats(x, name: str):
@@ -26,15 +33,10 @@ def _floats(x, name: str):
     return x
 
 
-def _where_positive(x, otherwise):
-    """x where it is greater than 0 or NaN, with derivative 0 at 0."""
-    return p.select(p.le(x, 0), otherwise, x)
-
-
 # ---- activations ---------------------------------------------------------------------------------
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def relu(x, /):
     """max(x, 0), elementwise; its derivative at 0 is 0. Integers stay integers.
 
@@ -44,10 +46,10 @@ def relu(x, /):
     """
     (x,) = promote(x, name="relu")
     check("relu", x, dt.REAL)
-    return _where_positive(x, like(x, 0))
+    return act.rectified(x)
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def relu6(x, /):
     """min(max(x, 0), 6), elementwise; its derivative at 0 and 6 is 0.
 
@@ -56,10 +58,10 @@ def relu6(x, /):
     Array([0., 2., 6.], dtype=float32)
     """
     x = _floats(x, "relu6")
-    return p.select(p.ge(x, 6), like(x, 6), _where_positive(x, like(x, 0)))
+    return p.select(p.ge(x, 6), like(x, 6), act.rectified(x))
 
 
-@op(scalars=True, arrays=("negative_slope",))
+@op("fc", names="x", scalars=True, arrays=("negative_slope",))
 def leaky_relu(x, /, negative_slope=0.01):
     """x where it is positive, negative_slope * x elsewhere.
 
@@ -77,7 +79,7 @@ def _below_zero(x, fun):
     return p.select(positive, x, fun(p.select(positive, like(x, 0), x)))
 
 
-@op(scalars=True, arrays=("alpha",))
+@op("fc", names="x", scalars=True, arrays=("alpha",))
 def elu(x, /, alpha=1.0):
     """x where it is positive, alpha * (exp(x) - 1) elsewhere.
 
@@ -89,7 +91,7 @@ def elu(x, /, alpha=1.0):
     return _below_zero(x, lambda x: p.mul(p.expm1(x), alpha))
 
 
-@op(scalars=True, arrays=("alpha",))
+@op("fc", names="x", scalars=True, arrays=("alpha",))
 def celu(x, /, alpha=1.0):
     """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere.
 
@@ -104,7 +106,7 @@ def celu(x, /, alpha=1.0):
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def selu(x, /):
     """The self-normalising exponential linear unit: scale * elu(x, alpha).
 
@@ -116,7 +118,7 @@ def selu(x, /):
     return p.mul(_below_zero(x, lambda x: p.mul(p.expm1(x), SELU_ALPHA)), SELU_SCALE)
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def gelu(x, /, approximate=True):
     """x times the normal distribution's cdf at x: by tanh if `approximate`, else by erf.
 
@@ -125,13 +127,10 @@ def gelu(x, /, approximate=True):
     Array([-0.15865526,  1.9544997 ], dtype=float32)
     """
     x = _floats(x, "gelu")
-    if not approximate:
-        return p.mul(x, p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5))
-    inner = p.mul(p.add(x, p.mul(p.mul(p.mul(x, x), x), 0.044715)), math.sqrt(2 / math.pi))
-    return p.mul(x, p.mul(p.add(p.tanh(inner), 1), 0.5))
+    return act.gelu(x, bool(approximate))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def sigmoid(x, /):
     """1 / (1 + exp(-x)), elementwise.
 
@@ -142,7 +141,7 @@ def sigmoid(x, /):
     return p.logistic(_floats(x, "sigmoid"))
 
 
-@op(scalars=True)
+@op("fc", "fc as swish", names="x", scalars=True)
 def silu(x, /):
     """x * sigmoid(x), elementwise (also called swish).
 
@@ -154,12 +153,11 @@ def silu(x, /):
     return p.mul(x, p.logistic(x))
 
 
-def softplus_of(x):
-    """log(1 + exp(x)) without overflow."""
-    return p.add(p.max(x, like(x, 0)), p.log1p(p.exp(p.neg(p.abs(x)))))
+def _softplus(x):
+    return p.neg(act.log_sigmoid(p.neg(x)))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def softplus(x, /):
     """log(1 + exp(x)), elementwise.
 
@@ -167,10 +165,10 @@ def softplus(x, /):
     >>> fc.softplus(fc.asarray([0., 100.]))
     Array([  0.6931472, 100.       ], dtype=float32)
     """
-    return softplus_of(_floats(x, "softplus"))
+    return _softplus(_floats(x, "softplus"))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def log_sigmoid(x, /):
     """log(sigmoid(x)), elementwise.
 
@@ -178,10 +176,10 @@ def log_sigmoid(x, /):
     >>> fc.log_sigmoid(fc.asarray([0., -100.]))
     Array([  -0.6931472, -100.       ], dtype=float32)
     """
-    return p.neg(softplus_of(p.neg(_floats(x, "log_sigmoid"))))
+    return act.log_sigmoid(_floats(x, "log_sigmoid"))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def mish(x, /):
     """x * tanh(softplus(x)), elementwise.
 
@@ -190,10 +188,10 @@ def mish(x, /):
     Array([-0.3034014,  1.9439589], dtype=float32)
     """
     x = _floats(x, "mish")
-    return p.mul(x, p.tanh(softplus_of(x)))
+    return p.mul(x, p.tanh(_softplus(x)))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def soft_sign(x, /):
     """x / (1 + |x|), elementwise.
 
@@ -205,7 +203,7 @@ def soft_sign(x, /):
     return p.div(x, p.add(p.abs(x), 1))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def hard_tanh(x, /):
     """x moved into [-1, 1], elementwise.
 
@@ -217,7 +215,7 @@ def hard_tanh(x, /):
     return p.select(p.gt(x, 1), like(x, 1), p.select(p.lt(x, -1), like(x, -1), x))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def hard_sigmoid(x, /):
     """relu6(x + 3) / 6, elementwise.
 
@@ -225,10 +223,10 @@ def hard_sigmoid(x, /):
     >>> fc.hard_sigmoid(fc.asarray([-4., 0.]))
     Array([0. , 0.5], dtype=float32)
     """
-    return p.div(relu6.fun(p.add(_floats(x, "hard_sigmoid"), 3)), 6)
+    return act.hard_sigmoid(_floats(x, "hard_sigmoid"))
 
 
-@op(scalars=True)
+@op("fc", "fc as hard_swish", names="x", scalars=True)
 def hard_silu(x, /):
     """x * hard_sigmoid(x), elementwise.
 
@@ -237,10 +235,10 @@ def hard_silu(x, /):
     Array([-0.,  3.], dtype=float32)
     """
     x = _floats(x, "hard_silu")
-    return p.mul(x, hard_sigmoid.fun(x))
+    return p.mul(x, act.hard_sigmoid(x))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def identity(x, /):
     """x itself.
 
@@ -252,7 +250,7 @@ def identity(x, /):
     return x
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def squareplus(x, /, b=4):
     """(x + sqrt(x**2 + b)) / 2, elementwise: a smooth relu.
 
@@ -264,7 +262,7 @@ def squareplus(x, /, b=4):
     return p.mul(p.add(x, p.sqrt(p.add(p.mul(x, x), b))), 0.5)
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def sparse_plus(x, /):
     """0 up to -1, (x + 1)**2 / 4 up to 1, then x: the softplus that goes with sparse_sigmoid.
 
@@ -278,7 +276,7 @@ def sparse_plus(x, /):
     return p.select(p.ge(x, 1), x, p.select(p.le(x, -1), like(x, 0), inside))
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def sparse_sigmoid(x, /):
     """(x + 1) / 2, moved into [0, 1], elementwise.
 
@@ -290,7 +288,7 @@ def sparse_sigmoid(x, /):
     return p.mul(p.add(hard_tanh.fun(x), 1), 0.5)
 
 
-@op(scalars=True)
+@op("fc", names="x", scalars=True)
 def log1mexp(x, /):
     """log(1 - exp(-x)), elementwise, accurate for small and for large x; NaN below 0.
 
@@ -305,7 +303,7 @@ def log1mexp(x, /):
     return p.select(near, small, p.log1p(p.neg(p.exp(p.neg(p.select(near, one, x))))))
 
 
-@op
+@op("fc", names="x")
 def glu(x, /, axis=-1):
     """The first half of x along `axis` times the sigmoid of the second half.
 
@@ -319,26 +317,13 @@ def glu(x, /, axis=-1):
     n = a.shape[axis]
     if n % 2:
         raise ValueError(f"glu halves axis {axis} of {a}, whose size {n} is odd")
-    left = p.slice_in_dim(x, start=0, limit=n // 2, dimension=axis)
-    right = p.slice_in_dim(x, start=n // 2, limit=n, dimension=axis)
-    return p.mul(left, p.logistic(right))
+    return act.gated(x, axis)
 
 
 # ---- over an axis --------------------------------------------------------------------------------
 
 
-def _spread(x, axes, shape):
-    """A reduced array, over the reduced axes again."""
-    kept = tuple(d for d in range(len(shape)) if d not in axes)
-    return p.broadcast_in_dim(x, shape=shape, dims=kept)
-
-
-def softmax_of(x, axes):
-    """softmax over canonical axes."""
-    powers = p.exp(shifted_by_max(x, axes)[0])
-    return p.div(powers, _spread(p.reduce_sum(powers, axes=axes), axes, aval_of(x).shape))
-
-
+@exposed("fc", names="x")
 def softmax(x, /, axis=-1, where=None):
     """exp(x) / sum(exp(x)) along `axis` (an int, several, or None for all), without overflow.
 
@@ -352,17 +337,19 @@ def softmax(x, /, axis=-1, where=None):
 
 
 @op
-def _softmax(x, where, /, *, axis):
-    x = _floats(x, "softmax")
-    axes = axes_of(x, axis, "softmax")
+def _softmax(x, where, /, *, axis, log=False):
+    name = "log_softmax" if log else "softmax"
+    x = _floats(x, name)
+    axes = axes_of(x, axis, name)
     if where is None:
-        return softmax_of(x, axes)
+        return reductions.softmax(x, axes, log)
     mask = broadcast_to(p.convert(where, dtype=dt.bool_), aval_of(x).shape)
     # The lowest number, not -inf, whose differences would be NaN where all is masked.
-    out = softmax_of(p.select(mask, x, like(x, float(dt.finfo(aval_of(x).dtype).min))), axes)
-    return p.select(mask, out, like(x, 0))
+    lowest = like(x, float(dt.finfo(aval_of(x).dtype).min))
+    return p.select(mask, reductions.softmax(p.select(mask, x, lowest), axes, log), like(x, -math.inf if log else 0))
 
 
+@exposed("fc", names="x")
 def log_softmax(x, /, axis=-1, where=None):
     """log(softmax(x)) along `axis`, without overflow; -inf where a mask says no.
 
@@ -370,28 +357,10 @@ def log_softmax(x, /, axis=-1, where=None):
     >>> fc.log_softmax(fc.asarray([0., 1000.]))
     Array([-1000.,     0.], dtype=float32)
     """
-    return _log_softmax(x, where, axis=axis)
+    return _softmax(x, where, axis=axis, log=True)
 
 
-@op
-def _log_softmax(x, where, /, *, axis):
-    x = _floats(x, "log_softmax")
-    axes = axes_of(x, axis, "log_softmax")
-    if where is None:
-        return log_softmax_of(x, axes)
-    mask = broadcast_to(p.convert(where, dtype=dt.bool_), aval_of(x).shape)
-    out = log_softmax_of(p.select(mask, x, like(x, float(dt.finfo(aval_of(x).dtype).min))), axes)
-    return p.select(mask, out, like(x, -math.inf))
-
-
-def log_softmax_of(x, axes):
-    """log_softmax over canonical axes."""
-    shifted, _ = shifted_by_max(x, axes)
-    total = p.log(p.reduce_sum(p.exp(shifted), axes=axes))
-    return p.sub(shifted, _spread(total, axes, aval_of(x).shape))
-
-
-@op
+@op("fc", names="x")
 def one_hot(x, /, num_classes, *, dtype=None, axis=-1):
     """A new dimension of size num_classes, with 1 at the index x says and 0 elsewhere.
 
@@ -405,37 +374,13 @@ def one_hot(x, /, num_classes, *, dtype=None, axis=-1):
     a = aval_of(x)
     (num_classes,) = canonical_shape(num_classes, "one_hot")
     axis = canonical_axis(axis, a.ndim + 1, "one_hot")
-    shape = a.shape[:axis] + (num_classes,) + a.shape[axis:]
-    dtype = dt.canonical(dtype or float)
-    if not math.prod(shape):
-        return p.full(shape, 0, dtype)
-    places = p.iota(shape=shape, dtype=dt.int64, dimension=axis)
-    wanted = _spread(p.convert(x, dtype=dt.int64), (axis,), shape)
-    return p.convert(p.eq(places, wanted), dtype=dtype)
-
-
-def _moments(x, axes):
-    """(x - mean, variance), both float32 at least."""
-    n = math.prod(aval_of(x).shape[d] for d in axes)
-    shape = aval_of(x).shape
-    mean = p.div(p.reduce_sum(x, axes=axes), float(n))
-    off = p.sub(x, _spread(mean, axes, shape))
-    return off, p.div(p.reduce_sum(p.mul(off, off), axes=axes), float(n))
-
-
-def _wide(x):
-    """Narrow floats as float32."""
-    return p.convert(x, dtype=dt.wide(aval_of(x).dtype))
-
-
-def _normalised(x, axes, epsilon):
-    off, variance = _moments(x, axes)
-    return p.mul(off, _spread(p.rsqrt(p.add(variance, epsilon)), axes, aval_of(x).shape))
+    return hot(x, num_classes, axis, dt.canonical(dtype or float))
 
 
 ALGORITHMS = ("fast", "stable")
 
 
+@exposed("fc", names="x")
 def standardize(x, /, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm="fast"):
     """(x - mean) / sqrt(variance + epsilon) along `axis`.
 
@@ -457,38 +402,28 @@ def _standardize(x, mean, variance, where, /, *, axis, epsilon, algorithm):
     x = _floats(x, "standardize")
     axes = axes_of(x, axis, "standardize")
     if mean is None and variance is None and where is None:
-        return p.convert(_normalised(_wide(x), axes, epsilon), dtype=aval_of(x).dtype)
-    wide = _wide(x)
-    shape, dtype = aval_of(x).shape, aval_of(wide).dtype
+        return as_dtype_of(reductions.normalised(wide(x), axes, epsilon)[0], x)
+    y = wide(x)
+    shape, dtype = aval_of(x).shape, aval_of(y).dtype
     count = p.full(shape, 1, dtype) if where is None else broadcast_to(p.convert(where, dtype=dtype), shape)
 
     def average(v):
-        return _spread(p.div(p.reduce_sum(p.mul(v, count), axes=axes), p.reduce_sum(count, axes=axes)), axes, shape)
+        return spread(p.div(total(p.mul(v, count), axes), total(count, axes)), shape, axes)
 
     given = mean is not None
-    mean = broadcast_to(p.convert(mean, dtype=dtype), shape) if given else average(wide)
-    off = p.sub(wide, mean)
+    mean = broadcast_to(p.convert(mean, dtype=dtype), shape) if given else average(y)
+    off = p.sub(y, mean)
     if variance is not None:
         variance = broadcast_to(p.convert(variance, dtype=dtype), shape)
     elif given and algorithm == "fast":
-        variance = p.sub(average(p.mul(wide, wide)), p.mul(mean, mean))
+        variance = p.sub(average(p.mul(y, y)), p.mul(mean, mean))
         variance = p.max(variance, like(variance, 0))
     else:
         variance = average(p.mul(off, off))
-    return p.convert(p.mul(off, p.rsqrt(p.add(variance, epsilon))), dtype=aval_of(x).dtype)
+    return as_dtype_of(p.mul(off, reductions.reciprocal_root(variance, epsilon)), x)
 
 
-def _scaled(out, weight, bias):
-    """out * weight + bias, broadcast at the last dimensions; None leaves out."""
-    shape, dtype = aval_of(out).shape, aval_of(out).dtype
-    if weight is not None:
-        out = p.mul(out, broadcast_to(p.convert(weight, dtype=dtype), shape))
-    if bias is not None:
-        out = p.add(out, broadcast_to(p.convert(bias, dtype=dtype), shape))
-    return out
-
-
-@op(arrays=("weight", "bias"))
+@op("fc", arrays=("weight", "bias"))
 def layer_norm(x, /, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
     """x standardised along `axis`, times weight, plus bias; narrow floats in float32 within.
 
@@ -498,11 +433,15 @@ def layer_norm(x, /, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
     """
     x = _floats(x, "layer_norm")
     axes = canonical_axes(axis, aval_of(x).ndim, "layer_norm")
-    out = _scaled(_normalised(_wide(x), axes, epsilon), weight, bias)
-    return p.convert(out, dtype=aval_of(x).dtype)
+    weight, bias = _fitting(x, weight, bias)
+    return as_dtype_of(reductions.affine(reductions.normalised(wide(x), axes, epsilon)[0], weight, bias), x)
 
 
-@op(arrays=("weight",))
+def _fitting(x, *vectors):
+    return [v if v is None else broadcast_to(v, aval_of(x).shape) for v in vectors]
+
+
+@op("fc", arrays=("weight",))
 def rms_norm(x, /, weight=None, *, axis=-1, epsilon=1e-6):
     """x / sqrt(mean(x**2) + epsilon) along `axis`, times weight.
 
@@ -512,11 +451,8 @@ def rms_norm(x, /, weight=None, *, axis=-1, epsilon=1e-6):
     """
     x = _floats(x, "rms_norm")
     axes = canonical_axes(axis, aval_of(x).ndim, "rms_norm")
-    wide = _wide(x)
-    n = math.prod(aval_of(x).shape[d] for d in axes)
-    mean = p.div(p.reduce_sum(p.mul(wide, wide), axes=axes), float(n))
-    scale = _spread(p.rsqrt(p.add(mean, epsilon)), axes, aval_of(x).shape)
-    return p.convert(_scaled(p.mul(wide, scale), weight, None), dtype=aval_of(x).dtype)
+    out = reductions.rms_normalised(wide(x), axes, epsilon)
+    return as_dtype_of(reductions.affine(out, *_fitting(x, weight), None), x)
 
 
 # ---- attention -----------------------------------------------------------------------------------
@@ -530,6 +466,7 @@ IMPLEMENTATION = """dot_product_attention: implementation={implementation!r} is 
     Leave it out, or say implementation="xla"."""
 
 
+@exposed("fc", names="query key value")
 def dot_product_attention(
     query,
     key,
@@ -592,15 +529,15 @@ def _attention(query, key, value, bias, mask, query_lengths, key_lengths, /, *, 
     q = p.reshape(q, shape=(b, t, m, n // m, h))
     scores = p.dot_general(q, k, contract=((4,), (3,)), batch=((0, 2), (0, 2)))
     scores = p.transpose(scores, permutation=(0, 1, 3, 2, 4))  # from [b, m, t, group, s]
-    scores = _wide(scores)
+    scores = wide(scores)
     scores = p.mul(scores, 1 / math.sqrt(h) if scale is None else scale)
     scores = p.reshape(scores, shape=(b, n, t, s))
     if bias is not None:
         scores = p.add(scores, broadcast_to(p.convert(bias, dtype=aval_of(scores).dtype), (b, n, t, s)))
     scores = _masked(scores, mask, is_causal)
     scores = _masked(scores, _local(scores, query_lengths, key_lengths, window), False)
-    total = p.transpose(logsumexp_of(scores, (3,)), permutation=(0, 2, 1)) if residual else None
-    weights = p.convert(softmax_of(scores, (3,)), dtype=dtype)
+    total = p.transpose(reductions.logsumexp(scores, (3,)), permutation=(0, 2, 1)) if residual else None
+    weights = p.convert(reductions.softmax(scores, (3,)), dtype=dtype)
     weights = p.reshape(weights, shape=(b, m, n // m, t, s))
     out = p.dot_general(weights, v, contract=((4,), (1,)), batch=((0, 1), (0, 2)))
     out = p.transpose(out, permutation=(0, 3, 1, 2, 4))  # from [b, m, group, t, size]
@@ -671,7 +608,7 @@ def _masked(scores, mask, is_causal: bool):
 # ---- losses --------------------------------------------------------------------------------------
 
 
-@op
+@op("fc")
 def softmax_cross_entropy(logits, labels, /, *, axis=-1):
     """-sum(labels * log_softmax(logits)) along `axis`; labels are probabilities.
 
@@ -681,10 +618,10 @@ def softmax_cross_entropy(logits, labels, /, *, axis=-1):
     """
     logits, labels = promote(logits, labels, name="softmax_cross_entropy", to_inexact=True)
     axes = axes_of(logits, axis, "softmax_cross_entropy")
-    return p.neg(p.reduce_sum(p.mul(labels, log_softmax_of(logits, axes)), axes=axes))
+    return p.neg(p.reduce_sum(p.mul(labels, reductions.softmax(logits, axes, log=True)), axes=axes))
 
 
-@op
+@op("fc")
 def softmax_cross_entropy_with_integer_labels(logits, labels, /, *, axis=-1):
     """-log_softmax(logits) along `axis` at the classes that the integer labels name.
 
@@ -700,10 +637,10 @@ def softmax_cross_entropy_with_integer_labels(logits, labels, /, *, axis=-1):
         raise ValueError(f"{name}: labels are integers of the shape of the logits without axis {axis}, got {i} for {a}")
     index = p.expand_dims(p.convert(labels, dtype=dt.int64), dims=(axis,))
     chosen = p.take_along_axis(logits, p.wrap_negative(index, a.shape[axis]), axis=axis)
-    return p.sub(logsumexp_of(logits, (axis,)), p.squeeze(chosen, dims=(axis,)))
+    return p.sub(reductions.logsumexp(logits, (axis,)), p.squeeze(chosen, dims=(axis,)))
 
 
-@op
+@op("fc")
 def sigmoid_binary_cross_entropy(logits, labels, /):
     """-labels log(sigmoid(logits)) - (1 - labels) log(1 - sigmoid(logits)), elementwise.
 
@@ -712,7 +649,7 @@ def sigmoid_binary_cross_entropy(logits, labels, /):
     Array([0.6931472], dtype=float32)
     """
     logits, labels = promote(logits, labels, name="sigmoid_binary_cross_entropy", to_inexact=True)
-    return p.sub(softplus_of(logits), p.mul(logits, labels))
+    return p.sub(_softplus(logits), p.mul(logits, labels))
 
 
 # ---- convolution and pooling ---------------------------------------------------------------------
@@ -755,7 +692,7 @@ def _dims_of(spec: str, first: str, second: str) -> tuple[int, ...]:
     return (spec.index(first), spec.index(second), *(spec.index(c) for c in spatial))
 
 
-@op
+@op("fc")
 def conv(x, w, /, *, strides=1, padding="VALID", dilation=1, input_dilation=1, groups=1, dimension_numbers=None):
     """The convolution (cross-correlation) of x [N, C, *spatial], w [O, C/groups, *spatial].
 
@@ -812,7 +749,7 @@ def _windowed(x, window, strides, padding, dilation, name: str):
     )
 
 
-@op
+@op("fc")
 def max_pool(x, /, window, *, strides=None, padding="VALID", dilation=1):
     """The greatest element of each window over the last dimensions of x; strides default to window.
 
@@ -825,7 +762,7 @@ def max_pool(x, /, window, *, strides=None, padding="VALID", dilation=1):
     return p.reduce_window_max(x, **_windowed(x, window, strides, padding, dilation, "max_pool"))
 
 
-@op
+@op("fc")
 def avg_pool(x, /, window, *, strides=None, padding="VALID", count_include_pad=True):
     """The mean of each window over the last dimensions of x; strides default to window.
 
@@ -841,3 +778,12 @@ def avg_pool(x, /, window, *, strides=None, padding="VALID", count_include_pad=T
     if count_include_pad or not np.any(how["padding"]):
         return p.div(total, float(math.prod(how["window"])))
     return p.div(total, p.reduce_window_sum(like(x, 1), **how))
+
+
+__all__ = [  # what it has in fc, for static tools
+    "avg_pool", "celu", "conv", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
+    "hard_tanh", "identity", "layer_norm", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "max_pool",
+    "mish", "one_hot", "relu", "relu6", "rms_norm", "selu", "sigmoid", "sigmoid_binary_cross_entropy", "silu",
+    "soft_sign", "softmax", "softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels", "softplus",
+    "sparse_plus", "sparse_sigmoid", "squareplus", "standardize",
+]  # fmt: skip

@@ -1,7 +1,9 @@
 """How an operation is declared, and what happens when it is called.
 
-    @op
-    def softmax(x, /, axis=-1): ...
+    @op("fc", "Array", names="a")
+    def ptp(x, /, axis=None, keepdims=False): ...
+
+That is all: it is fc.ptp(a, axis=None, keepdims=False), and a method of Arrays. See op().
 
 Positional-only parameters are arrays (or None, or a sequence of arrays); all others are static,
 but for those named in `arrays=`, which follow the positional-only ones and may come by keyword.
@@ -12,7 +14,6 @@ unit however many primitives it has, is recorded. Inside a trace it simply runs.
 from __future__ import annotations
 
 import inspect
-import math
 import sys
 from collections.abc import Callable, Sequence
 
@@ -20,44 +21,18 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import aval_of
-from ..core.aval import Aval
 from ..core.graph import cse, dce
-from ..core.trace import Builder, Traced, state as trace_state
+from ..core.trace import Builder, Traced
+from ..core.trace import state as trace_state
 from ..engine import Unit, Value, record
+from ..engine.recorder import as_value
 from ..engine.units import SCALAR_AVALS
 from ..primitives import constant, convert
-
-SCALARS = (bool, int, float, complex)
-# Scalars that are written into the graph, where they simplify; all others are packed inputs, so
-# that a changing one (a learning rate) compiles nothing.
-LITERALS = frozenset({-1, 1, 2, 0.5, -1.0, 1.0, 2.0})
-
+from .places import declare
+from .signature import SCALARS, Packed, Weak, freeze, literal_key, number_key, number_placeholder, trace_body
 
 NOT_STATIC = """{name}: {static} are static parameters, plain Python values that can be dictionary keys.
     An array among them: take its number with .item(), or write the operation out."""
-
-
-class Weak:
-    """A Python number that is an input of the graph: it takes the dtype of what it meets."""
-
-    __slots__ = ("value", "kind")
-
-    def __init__(self, value: Traced, kind: type):
-        self.value, self.kind = value, kind
-
-    @property
-    def aval(self) -> Aval:
-        """What it is where it meets nothing: the default dtype of its kind."""
-        return self.value.aval.with_dtype(dt.canonical(self.kind))
-
-
-class Packed:
-    """A Python int that is an input of the graph, a 0-d int64, even where it is 0 or 1."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: int):
-        self.value = value
 
 
 class Op:
@@ -73,6 +48,7 @@ class Op:
     ):
         self.fun, self.name, self.scalars = fun, name or fun.__name__, scalars
         self.static_ints = static_ints
+        self.by_name: tuple[str, ...] = ()  # what arrays may be called; see declare
         self.__doc__, self.__wrapped__ = fun.__doc__, fun
         self.__signature__ = inspect.signature(fun)
         parameters = list(self.__signature__.parameters.values())
@@ -137,40 +113,25 @@ class Op:
         cls = x.__class__
         if cls is Value:
             operands.append(x)
-            return x.aval.id
+            return x.aval
         if cls is float or cls is int:
-            if not self._is_packed(x):
-                return cls, x, math.copysign(1, x)
-            operands.append(x)
-            return cls
+            return number_key(x, operands) if self._packs(cls) else literal_key(x)
         if cls is list or cls is tuple:
             return tuple([self._describe(y, operands) for y in x])
-        if isinstance(x, (np.ndarray, np.generic)):
-            from ..engine.recorder import as_value
-
-            return self._describe(as_value(x), operands)
-        if x is None or isinstance(x, SCALARS):
+        if x is None or isinstance(x, (bool, complex)):
             return cls, x
         if cls is Packed:
             operands.append(x.value)
             return cls
-        if isinstance(x, Traced):
-            from ..engine.recorder import as_value
-
-            as_value(x)  # raises: a traced value outside of its trace
+        if isinstance(x, (np.ndarray, np.generic, Traced)):
+            return self._describe(as_value(x), operands)  # raises for a traced value outside of its trace
         raise TypeError(
             f"{self.name} takes arrays and numbers, got {cls.__name__}; convert it first, for example with fc.asarray"
         )
 
-    def _is_packed(self, x) -> bool:
-        """Whether a Python number is an input of the graph, and not a constant in it."""
-        return (
-            self.scalars
-            and x not in LITERALS
-            and not is_literal_zero(x)
-            and fits(x)
-            and not (self.static_ints and x.__class__ is int)
-        )
+    def _packs(self, cls: type) -> bool:
+        """Whether Python numbers of this class may be inputs of the graph, and not constants in it."""
+        return self.scalars and not (self.static_ints and cls is int)
 
     def inline(self, args, static):
         """Run the function in the active trace."""
@@ -187,11 +148,9 @@ class Op:
         return Weak(convert(out, dtype=SCALAR_AVALS[kind].dtype), kind) if kind else out
 
     def _trace(self, args, static) -> Unit:
-        builder = Builder(self.name)
-        with builder:
-            out = self.fun(*[self._placeholder(builder, x) for x in args], **static)
-            multiple = isinstance(out, (list, tuple))
-            graph = builder.finish(out if multiple else [out])
+        graph, multiple = trace_body(
+            self.name, lambda builder: self.fun(*[self._placeholder(builder, x) for x in args], **static)
+        )
         return Unit(cse(dce(graph)), self.name, multiple)
 
     def _placeholder(self, builder: Builder, x):
@@ -204,23 +163,26 @@ class Op:
             return [self._placeholder(builder, y) for y in x]
         if isinstance(x, (np.ndarray, np.generic)):
             return builder.input(aval_of(x))
-        if isinstance(x, SCALARS):
-            if not self.scalars:
-                return lift(x)
-            if (cls is float or cls is int) and self._is_packed(x):
-                return Weak(builder.input(SCALAR_AVALS[cls]), cls)
-        return x
+        if cls in SCALAR_AVALS and self._packs(cls):
+            return number_placeholder(builder, x)
+        return lift(x) if isinstance(x, SCALARS) and not self.scalars else x
 
 
-def op(fun: Callable | None = None, *, scalars: bool = False, arrays: tuple[str, ...] = (), static_ints: bool = False):
-    """Declare an operation. `scalars`: the function takes Python numbers as they are (promote()).
+def op(
+    *places, names: str = "", scalars: bool = False, arrays: tuple[str, ...] = (), static_ints: bool = False
+) -> Callable[[Callable], Op]:
+    """Declare an operation, which is then at its `places`.
 
+    A place is a namespace ("fc", "fc.linalg"), "Array" for a method, another name in one of them
+    ("fc as swish"), or an operator ("x + y"). `names`: those by which a user may pass the positional-only
+    parameters, as JAX has them; none, as the Array API has it, by default.
+    `scalars`: the function takes Python numbers as they are (promote()).
     `arrays`: the parameters right behind the positional-only ones that are arrays, too.
     `static_ints`: Python ints among the operands are constants of the graph (exponents).
     """
-    if fun is None:
-        return lambda f: Op(f, scalars, arrays=arrays, static_ints=static_ints)
-    return Op(fun, scalars, arrays=arrays, static_ints=static_ints)
+    if places and callable(places[0]):  # @op, of what is a part of others
+        return op()(places[0])
+    return lambda fun: declare(Op(fun, scalars, arrays=arrays, static_ints=static_ints), fun.__name__, places, names)
 
 
 WEAK_KINDS = {dt.int64: int, dt.float64: float, dt.float32: float}  # of what numbers compute
@@ -229,21 +191,6 @@ WEAK_KINDS = {dt.int64: int, dt.float64: float, dt.float32: float}  # of what nu
 def is_number(x) -> bool:
     """Whether x is a Python number, weak or itself."""
     return x.__class__ is Weak or isinstance(x, SCALARS)
-
-
-def is_literal_zero(x) -> bool:
-    """Whether x is 0 or 0.0, not -0.0."""
-    return x == 0 and math.copysign(1, x) > 0
-
-
-def fits(x) -> bool:
-    """Whether a Python number can be packed: ints within 64 bits."""
-    return x.__class__ is float or -(2**63) <= x < 2**63
-
-
-def freeze(x):
-    """Lists as tuples, so that a static argument can be a key."""
-    return tuple(freeze(y) for y in x) if isinstance(x, (list, tuple)) else x
 
 
 def strong(x):

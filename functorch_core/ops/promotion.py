@@ -9,8 +9,8 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..primitives import broadcast_in_dim, constant, convert
-from .op import SCALARS, Weak, lift
-
+from .op import lift
+from .signature import SCALARS, Weak
 
 NO_BROADCAST = """{name}: shapes {shapes} do not broadcast: each dimension, from the last, must be equal or 1.
     wrong: fc.ones((2, 3)) + fc.ones(2)      right: fc.ones((2, 3)) + fc.ones(2)[:, None]"""

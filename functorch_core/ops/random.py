@@ -9,11 +9,12 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels.values import full_like as like
 from ..transforms.custom import JvpRule, custom_jvp
 from ..transforms.while_loop import while_loop
 from .creation import canonical_shape
-from .elementwise import like
 from .op import op
+from .places import exposed
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
 
 BAD_KEY = "random.{name} takes a key, an array uint32[2] from fc.random.key(seed), got {aval}"
@@ -52,6 +53,7 @@ def check_impl(impl, name: str):
         raise NotImplementedError(BAD_IMPL.format(name=name, impl=impl))
 
 
+@exposed("fc.random", "fc.random as PRNGKey")
 def key(seed, *, impl=None):
     """A key, an array uint32[2], of an integer seed (a Python int modulo 2**64, or a 0-d array).
 
@@ -69,6 +71,7 @@ def key(seed, *, impl=None):
     return _key_of(seed)
 
 
+@exposed("fc.random")
 def key_data(keys):
     """The numbers of keys: keys are arrays uint32[..., 2], so themselves.
 
@@ -79,6 +82,7 @@ def key_data(keys):
     return _checked_keys(keys, name="key_data")
 
 
+@exposed("fc.random")
 def wrap_key_data(key_bits_array, *, impl=None):
     """Keys of their numbers, uint32[..., 2].
 
@@ -90,6 +94,7 @@ def wrap_key_data(key_bits_array, *, impl=None):
     return _checked_keys(key_bits_array, name="wrap_key_data")
 
 
+@exposed("fc.random")
 def clone(key):
     """The key, to be used again on purpose.
 
@@ -100,6 +105,7 @@ def clone(key):
     return _checked_keys(key, name="clone")
 
 
+@exposed("fc.random")
 def key_impl(keys):
     """The name of the generator of keys.
 
@@ -125,6 +131,7 @@ def _split(key, /, *, num):
     return p.reshape(p.threefry_split(key, math.prod(num)), shape=(*num, 2))
 
 
+@exposed("fc.random")
 def split(key, num=2):
     """`num` new keys (or a shape of them) from one, which is not to be used again.
 
@@ -135,7 +142,7 @@ def split(key, num=2):
     return _split(key, num=canonical_shape(num, "random.split"))
 
 
-@op(arrays=("key", "data"))
+@op("fc.random", arrays=("key", "data"))
 def fold_in(key, data):
     """The key of a key and an integer, which may be traced: one key for each step of a loop.
 
@@ -150,7 +157,7 @@ def fold_in(key, data):
 # ---- bits and integers ---------------------------------------------------------------------------
 
 
-@op(arrays=("key",))
+@op("fc.random", arrays=("key",))
 def bits(key, shape=(), dtype=None):
     """Uniform bits, as unsigned integers (uint32 by default).
 
@@ -175,6 +182,7 @@ def _randint(key, minval, maxval, /, *, shape, dtype):
     return p.convert(p.add(p.convert(drawn, dtype=dt.int64), low), dtype=dtype)
 
 
+@exposed("fc.random")
 def randint(key, shape, minval, maxval, dtype=None):
     """Uniform integers from minval to maxval - 1, int64 by default; minval where there are none.
 
@@ -214,6 +222,7 @@ def _uniform(key, minval, maxval, /, *, shape, dtype):
     return p.max(low, p.add(p.mul(unit(key, shape, dtype), p.sub(high, low)), low))
 
 
+@exposed("fc.random")
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0):
     """Uniform floats in [minval, maxval), float32 by default.
 
@@ -237,7 +246,7 @@ def standard_normal(key, shape, dtype):
     return p.convert(drawn, dtype=dtype)
 
 
-@op(arrays=("key",))
+@op("fc.random", arrays=("key",))
 def normal(key, shape=(), dtype=None):
     """Standard normal numbers, float32 by default; complex ones have variance 1, too.
 
@@ -273,7 +282,7 @@ def _by_inversion(name: str, inverse, low, doc: str, example: str, gives: str):
     fun.__doc__ = (
         f"{doc}\n\n    float32 by default.\n\n    >>> import functorch_core as fc\n    >>> {example}\n    {gives}\n    "
     )
-    return op(fun, arrays=("key",))
+    return op("fc.random", arrays=("key",))(fun)
 
 
 BAD_MODE = """random.{name}: mode={mode!r} is neither "low" nor "high".
@@ -301,7 +310,7 @@ def _open_minus_one(dtype) -> float:
     return float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
 
 
-@op(arrays=("key",))
+@op("fc.random", arrays=("key",))
 def gumbel(key, shape=(), dtype=None, mode=None):
     """Standard Gumbel numbers: the greatest of many exponentials.
 
@@ -361,6 +370,7 @@ def _truncated_normal(key, lower, upper, /, *, shape, dtype):
     return p.clamp(low, p.mul(p.erf_inv(u), math.sqrt(2)), high)
 
 
+@exposed("fc.random")
 def truncated_normal(key, lower, upper, shape=None, dtype=None):
     """Standard normal numbers between lower and upper, whose shape is the default.
 
@@ -390,6 +400,7 @@ def _bernoulli(key, prob, /, *, shape, mode):
     return p.lt(unit(key, shape, dtype), broadcast_to(cast(prob, dtype), shape))
 
 
+@exposed("fc.random")
 def bernoulli(key, p=0.5, shape=None, mode="low"):
     """True with probability p, whose shape is the default; mode "high" for p below 1e-6.
 
@@ -400,6 +411,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low"):
     return _bernoulli(key, p, shape=_shape_like(shape, p, name="random.bernoulli"), mode=mode)
 
 
+@exposed("fc.random")
 def rademacher(key, shape=(), dtype=None):
     """-1 or 1, equally likely; int64 by default.
 
@@ -450,6 +462,7 @@ def _distinct(scores, axis: int, lead: tuple[int, ...]):
     return p.reshape(best, shape=(*lead, *(a.shape[d] for d in others)))
 
 
+@exposed("fc.random")
 def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
     """Indices along `axis`, with probabilities softmax(logits); one for each line by default.
 
@@ -476,6 +489,7 @@ def _permutation(key, x, /, *, axis, independent):
     return p.take(x, order, axis=axis)
 
 
+@exposed("fc.random")
 def permutation(key, x, axis=0, independent=False):
     """x in random order along `axis`; of an int n, the numbers 0 to n - 1.
 
@@ -508,6 +522,7 @@ def _choose(key, probabilities, /, *, n, count, replace, mode):
     return p.top_k(p.add(p.convert(logs, dtype=wide), _gumbel_of(u)), k=count)[1]
 
 
+@exposed("fc.random")
 def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Elements of a along `axis` (of an int n: of 0 to n - 1), with probabilities p if given.
 
@@ -620,6 +635,7 @@ def _gamma(key, a, /, *, shape, dtype):
     return _gamma_with_rule(key, broadcast_to(p.convert(a, dtype=dtype), shape))
 
 
+@exposed("fc.random")
 def gamma(key, a, shape=None, dtype=None):
     """Gamma numbers of shape parameter a (> 0) and scale 1; differentiable by a.
 
@@ -636,3 +652,10 @@ def gamma(key, a, shape=None, dtype=None):
 @op
 def _narrow(x, /, *, dtype):
     return p.convert(x, dtype=dtype)
+
+
+__all__ = [  # what it has in fc.random, for static tools
+    "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in", "gamma", "gumbel",
+    "key", "key_data", "key_impl", "laplace", "logistic", "normal", "permutation", "rademacher", "randint", "split",
+    "truncated_normal", "uniform", "wrap_key_data",
+]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,15 @@ from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import state
 from ..engine import Value, check_bounds, from_numpy
+from ..kernels import order as kernels
+from ..kernels.values import kept
 from ..primitives import cumulative, sorting
 from .elementwise import check
 from .host import host_array, is_traced
+from .manipulation import ravel, stack
 from .op import lift, op
-from .promotion import broadcast_shapes, broadcast_to, canonical_axis
+from .places import exposed
+from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
 
 SIZE_ADVICE = "Give the number of them: fc.{name}(x, size=n); or choose with fc.where(condition, x, y)"
 SET_ADVICE = "Sets have no static size; compute them outside of the transformed function"
@@ -31,14 +36,12 @@ def _extreme_place(x, axis, keepdims, name: str, apply):
     if a.size == 0 and (axis is None or a.shape[canonical_axis(axis, a.ndim, name)] == 0):
         raise ValueError(f"{name}(x, axis={axis}) of {a}: there is no element to choose from")
     if axis is None:
-        out = apply(p.reshape(x, shape=(a.size,)), axis=0)
-        return p.reshape(out, shape=(1,) * a.ndim) if keepdims else out
+        return kept(apply(p.reshape(x, shape=(a.size,)), axis=0), x, range(a.ndim), keepdims)
     axis = canonical_axis(axis, a.ndim, name)
-    out = apply(x, axis=axis)
-    return p.expand_dims(out, dims=(axis,)) if keepdims else out
+    return kept(apply(x, axis=axis), x, (axis,), keepdims)
 
 
-@op
+@op("fc", "Array")
 def argmax(x, /, axis=None, keepdims=False):
     """The index of the greatest element along `axis` (None: of the flattened array), an int64.
 
@@ -51,7 +54,7 @@ def argmax(x, /, axis=None, keepdims=False):
     return _extreme_place(x, axis, keepdims, "argmax", p.argmax)
 
 
-@op
+@op("fc", "Array")
 def argmin(x, /, axis=None, keepdims=False):
     """The index of the least element along `axis` (None: of the flattened array), an int64.
 
@@ -99,6 +102,7 @@ def _take(x, indices, /, *, axis, mode, fill_value):
     return p.take(x, _from_front(indices, size), axis=axis, mode=mode, fill_value=fill_value)
 
 
+@exposed("fc")
 def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
     """x at integer indices along `axis`, whose dimension gives way to those of the indices.
 
@@ -109,8 +113,6 @@ def take(x, indices, /, *, axis=None, mode=None, fill_value=None):
     >>> fc.take(fc.asarray([10., 20., 30.]), fc.asarray([2, 0]))
     Array([30., 10.], dtype=float32)
     """
-    from .manipulation import ravel
-
     if axis is None:
         if aval_of(x).ndim != 1:
             x = ravel(x)
@@ -133,6 +135,7 @@ def _take_along_axis(x, indices, /, *, axis, mode, fill_value):
     return p.take_along_axis(x, _from_front(indices, a.shape[axis]), axis=axis, mode=mode, fill_value=fill_value)
 
 
+@exposed("fc")
 def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
     """For every line of x along `axis` its elements at a line of indices, as argsort gives them.
 
@@ -155,7 +158,7 @@ def take_along_axis(x, indices, /, *, axis=-1, mode=None, fill_value=None):
 # ---- sorting -------------------------------------------------------------------------------------
 
 
-@op
+@op("fc")
 def sort(x, /, *, axis=-1, descending=False, stable=True):
     """x sorted along `axis`; NaN comes last (first if descending).
 
@@ -167,7 +170,7 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
     return sorting.sort(x, dimension=axis, descending=bool(descending), stable=bool(stable))[0]
 
 
-@op
+@op("fc")
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
     """The int64 indices that sort x along `axis`; equal elements stay in order.
 
@@ -192,12 +195,10 @@ def _top_k(x, /, *, k, axis, largest):
     axis = canonical_axis(axis, a.ndim, "top_k")
     if not 0 <= k <= a.shape[axis]:
         raise ValueError(f"top_k: k={k} of {a.shape[axis]} elements along axis {axis} of {a}")
-    order = [d for d in range(a.ndim) if d != axis] + [axis]
-    back = tuple(order.index(d) for d in range(a.ndim))
-    out = sorting.top_k(p.transpose(x, permutation=tuple(order)), k=k, largest=bool(largest))
-    return TopK(*(p.transpose(v, permutation=back) for v in out))
+    return kernels.top_k(x, k, axis, bool(largest))
 
 
+@exposed("fc", names="operand k")
 def top_k(x, k, /, *, axis=-1, largest=True):
     """The k greatest (or least) elements along `axis`, in order, and their int64 indices.
 
@@ -210,7 +211,7 @@ def top_k(x, k, /, *, axis=-1, largest=True):
     return TopK(*_top_k(x, k=k.__index__(), axis=axis, largest=largest))
 
 
-@op(arrays=("sorter",))
+@op("fc", arrays=("sorter",))
 def searchsorted(x1, x2, /, sorter=None, *, side="left"):
     """Where each element of x2 would be inserted into the sorted 1-d x1, an int64.
 
@@ -228,36 +229,27 @@ def searchsorted(x1, x2, /, sorter=None, *, side="left"):
         x1 = p.take(x1, sorter, axis=0)
     shape = aval_of(x2).shape
     x1, x2 = cast_both(x1, x2)
-    n, flat = aval_of(x1).size, p.reshape(x2, shape=(aval_of(x2).size,))
-    low = p.full(aval_of(flat).shape, 0, dt.int64)
-    if n:
-        low = _bisect(x1, flat, low, n, p.lt if side == "left" else p.le)
-    return p.reshape(low, shape=shape)
+    flat = p.reshape(x2, shape=(aval_of(x2).size,))
+    found = kernels.insertion_place(x1, flat, _nan_last(p.lt if side == "left" else p.le))
+    return p.reshape(found, shape=shape)
+
+
+def _nan_last(before: Callable) -> Callable:
+    """The order of p.lt or p.le with NaN behind all numbers, as NumPy's; PyTorch's puts all before it."""
+
+    def apply(element, value):
+        if aval_of(value).dtype not in dt.FLOATING:
+            return before(element, value)
+        last, number = p.ne(value, value), p.eq(element, element)
+        return p.or_(before(element, value), last if before is p.le else p.and_(last, number))
+
+    return apply
 
 
 def cast_both(x1, x2):
     """Two arrays in their common dtype."""
-    from .promotion import cast, result_dtype
-
     dtype = result_dtype((x1, x2))
     return cast(x1, dtype), cast(x2, dtype)
-
-
-def _bisect(x1, x2, low, n: int, before):
-    """Halve [low, high) as often as n elements need; NaN comes last."""
-    high = p.full(aval_of(x2).shape, n, dt.int64)
-    floats = aval_of(x1).dtype in dt.FLOATING
-    for _ in range(n.bit_length()):
-        middle = p.shift_right_logical(p.add(low, high), 1)
-        value = p.take(x1, middle, axis=0)
-        goes = before(value, x2)
-        if floats:
-            last = p.ne(x2, x2)
-            numbers = p.eq(value, value)
-            goes = p.or_(goes, p.and_(last, numbers if before is p.lt else p.or_(numbers, last)))
-        goes = p.and_(goes, p.lt(low, high))
-        low, high = p.select(goes, p.add(middle, 1), low), p.select(goes, high, middle)
-    return low
 
 
 # ---- places --------------------------------------------------------------------------------------
@@ -270,7 +262,7 @@ def _nonzero_sized(x, /, *, size, fill_value):
     flat = p.reshape(p.convert(x, dtype=dt.bool_), shape=(a.size,))
     seen = cumulative.cumsum(p.convert(flat, dtype=dt.int64), axis=0)
     wanted = p.iota(shape=(size,), dtype=dt.int64, dimension=0)
-    at = _bisect(seen, wanted, p.full((size,), 0, dt.int64), a.size, p.le)
+    at = kernels.insertion_place(seen, wanted, p.le)
     total = p.reshape(p.slice(seen, start=(a.size - 1,), limit=(a.size,)), shape=())
     exists = p.lt(wanted, p.broadcast_in_dim(total, shape=(size,), dims=()))
     out = []
@@ -282,6 +274,7 @@ def _nonzero_sized(x, /, *, size, fill_value):
     return out
 
 
+@exposed("fc", "Array")
 def nonzero(x, /, *, size=None, fill_value=0):
     """The places of elements that are not 0: a tuple of int64 arrays, one for each dimension.
 
@@ -303,6 +296,7 @@ def nonzero(x, /, *, size=None, fill_value=0):
     return tuple(_nonzero_sized(x, size=size.__index__(), fill_value=fill_value))
 
 
+@exposed("fc", names="a")
 def argwhere(x, /, *, size=None, fill_value=None):
     """The places of elements that are not 0, a row of indices each: see nonzero.
 
@@ -311,12 +305,11 @@ def argwhere(x, /, *, size=None, fill_value=None):
     Array([[0, 1],
            [1, 0]], dtype=int64)
     """
-    from .manipulation import stack
-
     fill_value = 0 if fill_value is None else fill_value
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=1)
 
 
+@exposed("fc", names="a")
 def flatnonzero(x, /, *, size=None, fill_value=None):
     """The places of elements that are not 0 in the flattened array: see nonzero.
 
@@ -324,8 +317,6 @@ def flatnonzero(x, /, *, size=None, fill_value=None):
     >>> fc.flatnonzero(fc.asarray([[0, 3], [4, 0]]))
     Array([1, 2], dtype=int64)
     """
-    from .manipulation import ravel
-
     return nonzero(ravel(x), size=size, fill_value=0 if fill_value is None else fill_value)[0]
 
 
@@ -378,6 +369,7 @@ def _unique(x, name: str) -> UniqueAll:
     return UniqueAll(*map(as_result, (values, indices, inverse.reshape(host.shape), counts)))
 
 
+@exposed("fc")
 def unique_all(x, /):
     """The distinct elements, sorted, with their first indices, inverse indices and counts.
 
@@ -390,6 +382,7 @@ def unique_all(x, /):
     return _unique(x, "unique_all")
 
 
+@exposed("fc")
 def unique_counts(x, /):
     """The distinct elements, sorted, and how often each occurs; see unique_all.
 
@@ -401,6 +394,7 @@ def unique_counts(x, /):
     return UniqueCounts(found.values, found.counts)
 
 
+@exposed("fc")
 def unique_inverse(x, /):
     """The distinct elements, sorted, and which of them each element is; see unique_all.
 
@@ -412,6 +406,7 @@ def unique_inverse(x, /):
     return UniqueInverse(found.values, found.inverse_indices)
 
 
+@exposed("fc")
 def unique_values(x, /):
     """The distinct elements, sorted; see unique_all.
 
@@ -422,7 +417,7 @@ def unique_values(x, /):
     return _unique(x, "unique_values").values
 
 
-@op
+@op("fc", names="element test_elements")
 def isin(x1, x2, /, assume_unique=False, invert=False, *, method="auto"):
     """Whether each element of x1 is equal to one of x2.
 
@@ -433,16 +428,11 @@ def isin(x1, x2, /, assume_unique=False, invert=False, *, method="auto"):
     Array([False,  True, False], dtype=bool)
     """
     x1, x2 = cast_both(x1, x2)
-    shape, n = aval_of(x1).shape, aval_of(x2).size
-    all_pairs = (*shape, n)
-    same = p.eq(
-        p.broadcast_in_dim(x1, shape=all_pairs, dims=tuple(range(len(shape)))),
-        p.broadcast_in_dim(p.reshape(x2, shape=(n,)), shape=all_pairs, dims=(len(shape),)),
-    )
-    found = p.reduce_or(same, axes=(len(shape),))
+    found = kernels.isin(x1, x2)
     return p.not_(found) if invert else found
 
 
+@exposed("fc", names="x")
 def bincount(x, /, weights=None, minlength=0, *, length=None):
     """How often (or with which sum of weights) each of 0, ..., length - 1 occurs in x.
 
@@ -470,3 +460,9 @@ def _bincount(x, weights, /, *, length):
     ones = p.full((n,), 1, dt.int64) if weights is None else p.reshape(weights, shape=(n,))
     start = p.full((length,), 0, aval_of(ones).dtype)
     return p.scatter_axis(start, x, ones, axis=0, combine="add")
+
+
+__all__ = [  # what it has in fc, for static tools
+    "argmax", "argmin", "argsort", "argwhere", "bincount", "flatnonzero", "isin", "nonzero", "searchsorted", "sort",
+    "take", "take_along_axis", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip

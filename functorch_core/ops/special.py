@@ -6,7 +6,8 @@ import math
 
 from .. import primitives as p
 from ..core import dtypes as dt
-from .elementwise import binary, like, unary
+from ..kernels.values import full_like as like
+from .elementwise import binary, unary
 
 erf = unary(
     "erf",
@@ -16,6 +17,7 @@ erf = unary(
     "Array([0.       , 0.8427008], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 erfc = unary(
     "erfc",
@@ -25,6 +27,7 @@ erfc = unary(
     "Array([1.       , 0.1572992], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 erf_inv = unary(
     "erf_inv",
@@ -34,6 +37,7 @@ erf_inv = unary(
     "Array([0.        , 0.47693628], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 lgamma = unary(
     "lgamma",
@@ -43,6 +47,7 @@ lgamma = unary(
     "Array([0.       , 3.1780539], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 digamma = unary(
     "digamma",
@@ -52,6 +57,7 @@ digamma = unary(
     "Array([-0.5772157,  1.5061177], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 igamma = binary(
     "igamma",
@@ -61,6 +67,7 @@ igamma = binary(
     "Array([0.63212055, 0.26424113], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="a x",
 )
 igammac = binary(
     "igammac",
@@ -70,6 +77,7 @@ igammac = binary(
     "Array([0.36787945, 0.7357589 ], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="a x",
 )
 
 
@@ -102,6 +110,7 @@ xlogy = binary(
     "Array([0., 0.], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x y",
 )
 logit = unary(
     "logit",
@@ -111,6 +120,7 @@ logit = unary(
     "Array([ 0.       , -1.0986123], dtype=float32)",
     to_inexact=True,
     allowed=dt.FLOATING,
+    names="x",
 )
 sinc = unary(
     "sinc",
@@ -136,3 +146,9 @@ rad2deg = unary(
     "Array([180.], dtype=float32)",
     to_inexact=True,
 )
+
+
+__all__ = [  # what it has in fc, for static tools
+    "deg2rad", "digamma", "erf", "erf_inv", "erfc", "igamma", "igammac", "lgamma", "logit", "rad2deg", "sinc",
+    "xlogy",
+]  # fmt: skip

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..kernels import reductions
+from ..kernels.elementwise import same_or_nan, truth
+from ..kernels.shapes import differences
+from ..kernels.values import count_over, kept
+from ..kernels.values import full_like as like
 from ..primitives import cumulative
-from ..transforms.custom import stop_gradient
-from .elementwise import BITS, check, like
+from .elementwise import BITS, check, isclose
+from .manipulation import concat
 from .op import op
+from .places import exposed
 from .promotion import broadcast_to, canonical_axes, canonical_axis, promote
 
 NO_ELEMENTS = """{name}(x, axis={axis}) of {aval}: there is no element to choose from.
@@ -25,19 +30,6 @@ def axes_of(x, axis, name: str) -> tuple[int, ...]:
     if not ndim and axis in (None, 0, -1, ()):
         return ()
     return canonical_axes(axis, ndim, name)
-
-
-def keep(reduced, x, axes, keepdims: bool):
-    """The reduced array, with dimensions of size 1 where `axes` were if keepdims."""
-    if not keepdims:
-        return reduced
-    shape = aval_of(x).shape
-    return p.reshape(reduced, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
-
-
-def count_over(x, axes) -> int:
-    """The number of elements reduced to one."""
-    return math.prod(aval_of(x).shape[d] for d in axes)
 
 
 def sum_dtype(dtype, wanted):
@@ -57,7 +49,7 @@ def to_floats(x):
 # ---- sums and products ---------------------------------------------------------------------------
 
 
-@op
+@op("fc", "Array")
 def sum(x, /, axis=None, dtype=None, keepdims=False):
     """The sum over `axis` (an int, several, or None for all). Of nothing it is 0.
 
@@ -70,10 +62,10 @@ def sum(x, /, axis=None, dtype=None, keepdims=False):
     """
     axes = axes_of(x, axis, "sum")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
-    return keep(p.reduce_sum(x, axes=axes), x, axes, keepdims)
+    return kept(p.reduce_sum(x, axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc", "Array")
 def prod(x, /, axis=None, dtype=None, keepdims=False):
     """The product over `axis` (an int, several, or None for all). Of nothing it is 1.
 
@@ -85,10 +77,10 @@ def prod(x, /, axis=None, dtype=None, keepdims=False):
     """
     axes = axes_of(x, axis, "prod")
     x = p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype))
-    return keep(p.reduce_prod(x, axes=axes), x, axes, keepdims)
+    return kept(p.reduce_prod(x, axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc", "Array")
 def mean(x, /, axis=None, dtype=None, keepdims=False):
     """The mean over `axis` (an int, several, or None for all); NaN of nothing.
 
@@ -100,34 +92,16 @@ def mean(x, /, axis=None, dtype=None, keepdims=False):
     """
     axes = axes_of(x, axis, "mean")
     x = to_floats(x) if dtype is None else p.convert(x, dtype=dt.canonical(dtype))
-    return keep(_mean(x, axes), x, axes, keepdims)
+    return kept(reductions.mean_of(x, axes), x, axes, keepdims)
 
 
-def _mean(x, axes):
-    """float16 and bfloat16 stay float32 until the quotient, where a sum could overflow."""
-    a = aval_of(x)
-    wide = dt.wide(a.dtype)
-    total = p.reduce_sum(p.convert(x, dtype=wide), axes=axes)
-    return p.convert(p.div(total, float(count_over(x, axes))), dtype=a.dtype)
+def _variance(x, axis, correction, keepdims, name: str):
+    axes, x = axes_of(x, axis, name), to_floats(x)
+    out = reductions.mean_and_variance(x, axes, correction)[1]
+    return kept(p.convert(out, dtype=dt.real_of(aval_of(x).dtype)), x, axes, keepdims)
 
 
-def _variance(x, axes, correction, name: str):
-    """The mean squared distance from the mean, and x as floats."""
-    x = to_floats(x)
-    a = aval_of(x)
-    wide = dt.wide(a.dtype)
-    x = p.convert(x, dtype=wide)
-    centre = keep(_mean(x, axes), x, axes, True)
-    off = p.sub(x, p.broadcast_in_dim(centre, shape=a.shape, dims=tuple(range(a.ndim))))
-    square = p.mul(off, off)
-    if wide in dt.COMPLEX:
-        square = p.real(p.mul(off, p.conj(off)))
-    n = builtins.max(count_over(x, axes) - correction, 0)
-    out = p.div(p.reduce_sum(square, axes=axes), float(n))
-    return p.convert(out, dtype=dt.real_of(a.dtype)), x
-
-
-@op
+@op("fc", "Array")
 def var(x, /, axis=None, correction=0.0, keepdims=False):
     """The variance over `axis`: squared distances from the mean over n - correction.
 
@@ -137,11 +111,10 @@ def var(x, /, axis=None, correction=0.0, keepdims=False):
     >>> fc.var(fc.asarray([1., 2., 4.]), correction=1)
     Array(2.3333335, dtype=float32)
     """
-    axes = axes_of(x, axis, "var")
-    return keep(_variance(x, axes, correction, "var")[0], x, axes, keepdims)
+    return _variance(x, axis, correction, keepdims, "var")
 
 
-@op
+@op("fc", "Array")
 def std(x, /, axis=None, correction=0.0, keepdims=False):
     """The standard deviation over `axis`: the square root of var.
 
@@ -149,8 +122,7 @@ def std(x, /, axis=None, correction=0.0, keepdims=False):
     >>> fc.std(fc.asarray([1., 2., 4.]))
     Array(1.2472192, dtype=float32)
     """
-    axes = axes_of(x, axis, "std")
-    return keep(p.sqrt(_variance(x, axes, correction, "std")[0]), x, axes, keepdims)
+    return p.sqrt(_variance(x, axis, correction, keepdims, "std"))
 
 
 # ---- extremes ------------------------------------------------------------------------------------
@@ -161,10 +133,10 @@ def _extreme(x, axis, keepdims, name: str, reduce):
     check(name, x, dt.ORDERED)
     if axes and count_over(x, axes) == 0:
         raise ValueError(NO_ELEMENTS.format(name=name, axis=axis, aval=aval_of(x)))
-    return keep(reduce(x, axes=axes), x, axes, keepdims)
+    return kept(reduce(x, axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc", "Array")
 def max(x, /, axis=None, keepdims=False):
     """The greatest element over `axis`; NaN if there is one.
 
@@ -177,7 +149,7 @@ def max(x, /, axis=None, keepdims=False):
     return _extreme(x, axis, keepdims, "max", p.reduce_max)
 
 
-@op
+@op("fc", "Array")
 def min(x, /, axis=None, keepdims=False):
     """The least element over `axis`; NaN if there is one. See max.
 
@@ -188,7 +160,7 @@ def min(x, /, axis=None, keepdims=False):
     return _extreme(x, axis, keepdims, "min", p.reduce_min)
 
 
-@op
+@op("fc", "Array", names="a")
 def ptp(x, /, axis=None, keepdims=False):
     """The range over `axis`: max - min.
 
@@ -199,6 +171,7 @@ def ptp(x, /, axis=None, keepdims=False):
     return p.sub(_extreme(x, axis, keepdims, "ptp", p.reduce_max), _extreme(x, axis, keepdims, "ptp", p.reduce_min))
 
 
+@exposed("fc", names="a")
 def logsumexp(x, /, axis=None, b=None, keepdims=False, return_sign=False, where=None):
     """log(sum(b * exp(x))) over `axis` without overflow; -inf of nothing.
 
@@ -219,7 +192,7 @@ def _logsumexp(x, /, *, axis, keepdims):
     axes = axes_of(x, axis, "logsumexp")
     x = to_floats(x)
     check("logsumexp", x, dt.FLOATING)
-    return keep(logsumexp_of(x, axes), x, axes, keepdims)
+    return kept(reductions.logsumexp(x, axes), x, axes, keepdims)
 
 
 @op
@@ -233,13 +206,13 @@ def _logsumexp_of_terms(x, b, where, /, *, axis, keepdims, return_sign):
         x, b = masked_terms(x, b, where)
     if b is not None:  # exp(inf) * 0 would be NaN
         x = p.select(p.eq(b, 0), like(x, -math.inf), x)
-    shifted, top = shifted_by_max(x, axes)
+    shifted, top = reductions.shifted_by_max(x, axes)
     terms = p.exp(shifted)
     total = p.reduce_sum(terms if b is None else p.mul(terms, b), axes=axes)
     if not return_sign:
-        return keep(p.add(p.log(total), top), x, axes, keepdims)
+        return kept(p.add(p.log(total), top), x, axes, keepdims)
     log = p.add(p.log(p.abs(total)), top)
-    return [keep(v, x, axes, keepdims) for v in (log, p.sign(total))]
+    return [kept(v, x, axes, keepdims) for v in (log, p.sign(total))]
 
 
 def masked_terms(x, b, where):
@@ -249,6 +222,7 @@ def masked_terms(x, b, where):
     return x, b if b is None else p.select(mask, b, like(b, 0))
 
 
+@exposed("fc", names="x")
 def logmeanexp(x, /, axis=None, where=None, keepdims=False):
     """log(mean(exp(x))) over `axis` without overflow; where: a mask of what counts.
 
@@ -268,34 +242,13 @@ def _logmeanexp(x, where, /, *, axis, keepdims):
     if where is not None:
         x, count = masked_terms(x, count, where)
     number = p.log(p.reduce_sum(count, axes=axes))
-    return keep(p.sub(logsumexp_of(x, axes), number), x, axes, keepdims)
-
-
-def shifted_by_max(x, axes):
-    """(x - m, m) with m the greatest element over axes, 0 where that is infinite; m is constant."""
-    a = aval_of(x)
-    if not a.size or not axes:
-        return x, p.full(tuple(n for d, n in enumerate(a.shape) if d not in axes), 0, a.dtype)
-    top = stop_gradient(p.reduce_max(x, axes=axes))
-    top = p.select(p.is_finite(top), top, like(top, 0))
-    kept = tuple(d for d in range(a.ndim) if d not in axes)
-    return p.sub(x, p.broadcast_in_dim(top, shape=a.shape, dims=kept)), top
-
-
-def logsumexp_of(x, axes):
-    """logsumexp over canonical axes, without keepdims."""
-    shifted, top = shifted_by_max(x, axes)
-    return p.add(p.log(p.reduce_sum(p.exp(shifted), axes=axes)), top)
+    return kept(p.sub(reductions.logsumexp(x, axes), number), x, axes, keepdims)
 
 
 # ---- truth ---------------------------------------------------------------------------------------
 
 
-def _truth(x):
-    return p.convert(x, dtype=dt.bool_)
-
-
-@op
+@op("fc", "Array")
 def all(x, /, axis=None, keepdims=False):
     """Whether all elements over `axis` are true (not 0). Of nothing: True.
 
@@ -304,10 +257,10 @@ def all(x, /, axis=None, keepdims=False):
     Array([ True, False], dtype=bool)
     """
     axes = axes_of(x, axis, "all")
-    return keep(p.reduce_and(_truth(x), axes=axes), x, axes, keepdims)
+    return kept(p.reduce_and(truth(x), axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc", "Array")
 def any(x, /, axis=None, keepdims=False):
     """Whether any element over `axis` is true (not 0). Of nothing: False.
 
@@ -316,10 +269,10 @@ def any(x, /, axis=None, keepdims=False):
     Array([ True, False], dtype=bool)
     """
     axes = axes_of(x, axis, "any")
-    return keep(p.reduce_or(_truth(x), axes=axes), x, axes, keepdims)
+    return kept(p.reduce_or(truth(x), axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc")
 def count_nonzero(x, /, axis=None, keepdims=False):
     """The number of elements over `axis` that are not 0, an int64.
 
@@ -328,11 +281,11 @@ def count_nonzero(x, /, axis=None, keepdims=False):
     Array(2, dtype=int64)
     """
     axes = axes_of(x, axis, "count_nonzero")
-    counted = p.convert(_truth(x), dtype=dt.DEFAULT_INT)
-    return keep(p.reduce_sum(counted, axes=axes), x, axes, keepdims)
+    counted = p.convert(truth(x), dtype=dt.DEFAULT_INT)
+    return kept(p.reduce_sum(counted, axes=axes), x, axes, keepdims)
 
 
-@op
+@op("fc", names="a b")
 def allclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether all elements are close: see isclose.
 
@@ -340,14 +293,12 @@ def allclose(x1, x2, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     >>> fc.allclose(fc.asarray([1., 2.]), fc.asarray([1., 2.00001]))
     Array(True, dtype=bool)
     """
-    from .elementwise import isclose
-
     close = isclose.fun(x1, x2, rtol=rtol, atol=atol, equal_nan=equal_nan)
     return p.reduce_and(close, axes=tuple(range(aval_of(close).ndim)))
 
 
-@op
-def array_equal(x1, x2, /, *, equal_nan=False):
+@op("fc", names="a1 a2")
+def array_equal(x1, x2, /, equal_nan=False):
     """Whether two arrays have one shape and equal elements; with `equal_nan`, NaN equals NaN.
 
     >>> import functorch_core as fc
@@ -357,9 +308,7 @@ def array_equal(x1, x2, /, *, equal_nan=False):
     if aval_of(x1).shape != aval_of(x2).shape:
         return p.full((), False, dt.bool_)
     x1, x2 = promote(x1, x2, name="array_equal")
-    same = p.eq(x1, x2)
-    if equal_nan:
-        same = p.or_(same, p.and_(p.ne(x1, x1), p.ne(x2, x2)))
+    same = same_or_nan(x1, x2, equal_nan)
     return p.reduce_and(same, axes=tuple(range(aval_of(same).ndim)))
 
 
@@ -384,7 +333,7 @@ def _cumulative(x, axis, dtype, include_initial, name: str, apply, initial):
     return out if a.ndim or include_initial else p.reshape(out, shape=())
 
 
-@op
+@op("fc")
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running sums along `axis`, which may be left out for one dimension. Dtypes as for sum.
 
@@ -398,7 +347,7 @@ def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
     return _cumulative(x, axis, dtype, include_initial, "cumulative_sum", cumulative.cumsum, 0)
 
 
-@op
+@op("fc")
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
     """The running products along `axis`; see cumulative_sum.
 
@@ -423,7 +372,7 @@ def _running(x, axis, name: str):
     return x, canonical_axis(axis, aval_of(x).ndim, name)
 
 
-@op
+@op("fc", "Array", names="a")
 def cumsum(x, /, axis=None, dtype=None):
     """The running sums along `axis` (None: of the flattened array). Dtypes as for sum.
 
@@ -436,7 +385,7 @@ def cumsum(x, /, axis=None, dtype=None):
     return cumulative.cumsum(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
 
 
-@op
+@op("fc", "Array", names="a")
 def cumprod(x, /, axis=None, dtype=None):
     """The running products along `axis` (None: of the flattened array). Dtypes as for sum.
 
@@ -449,7 +398,7 @@ def cumprod(x, /, axis=None, dtype=None):
     return cumulative.cumprod(p.convert(x, dtype=sum_dtype(aval_of(x).dtype, dtype)), axis=axis)
 
 
-@op
+@op("fc", names="operand")
 def cummax(x, /, axis=0, reverse=False):
     """The greatest element so far along `axis` (None: of the flattened array), or from its end.
 
@@ -460,7 +409,7 @@ def cummax(x, /, axis=0, reverse=False):
     return _from_the_end(cumulative.cummax, *_running(x, axis, "cummax"), reverse)
 
 
-@op
+@op("fc", names="operand")
 def cummin(x, /, axis=0, reverse=False):
     """The least element so far along `axis` (None: of the flattened array).
 
@@ -471,7 +420,7 @@ def cummin(x, /, axis=0, reverse=False):
     return _from_the_end(cumulative.cummin, *_running(x, axis, "cummin"), reverse)
 
 
-@op
+@op("fc", names="operand")
 def cumlogsumexp(x, /, axis=0, reverse=False):
     """log(cumsum(exp(x))) along `axis` without overflow (None: of the flattened array).
 
@@ -482,7 +431,7 @@ def cumlogsumexp(x, /, axis=0, reverse=False):
     return _from_the_end(cumulative.cumlogsumexp, *_running(to_floats(x), axis, "cumlogsumexp"), reverse)
 
 
-@op(arrays=("prepend", "append"))
+@op("fc", arrays=("prepend", "append"))
 def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
     """The n-th differences of neighbours along `axis`; `prepend`, `append` are joined to x first.
 
@@ -490,8 +439,6 @@ def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
     >>> fc.diff(fc.asarray([1, 4, 9]))
     Array([3, 5], dtype=int64)
     """
-    from .manipulation import concat
-
     a = aval_of(x)
     axis = canonical_axis(axis, a.ndim, "diff")
     if n < 0:
@@ -503,9 +450,11 @@ def diff(x, /, prepend=None, append=None, *, axis=-1, n=1):
     ]
     parts = [v for v in parts if v is not None]
     x = concat.fun(parts, axis=axis) if len(parts) > 1 else x
-    for _ in range(n):
-        size = aval_of(x).shape[axis]
-        late = p.slice_in_dim(x, start=builtins.min(1, size), limit=size, dimension=axis)
-        early = p.slice_in_dim(x, start=0, limit=builtins.max(size - 1, 0), dimension=axis)
-        x = p.ne(late, early) if aval_of(x).dtype == dt.bool_ else p.sub(late, early)
-    return x
+    return differences(x, n, axis)
+
+
+__all__ = [  # what it has in fc, for static tools
+    "all", "allclose", "any", "array_equal", "count_nonzero", "cumlogsumexp", "cummax", "cummin", "cumprod",
+    "cumsum", "cumulative_prod", "cumulative_sum", "diff", "logmeanexp", "logsumexp", "max", "mean", "min", "prod",
+    "ptp", "std", "sum", "var",
+]  # fmt: skip

@@ -11,9 +11,11 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..core.trace import Traced, state
-from .indexing import Plan, _movable, _vectors, _window_dims, cut, normalize, rows, settle, show, starts_of, take_arrays
-from .op import Packed, op
+from ..kernels.indexing import scattered
+from .indexing import Plan, _movable, common_arrays, cut, normalize, read, rows, settle, show, starts_of, take_arrays
+from .op import op
 from .promotion import broadcast_to, cast
+from .signature import Packed
 
 BAD_SHAPE = """x.at[{index}].{name}(y): y of shape {found} does not broadcast to {wanted}, the shape
     of x[{index}]."""
@@ -127,16 +129,8 @@ def _fitted(values, plan: Plan):
 
 
 def _scatter(old, arrays, values, plan: Plan, combine: str, mode: str):
-    return p.scatter(
-        old,
-        _vectors(arrays, plan),
-        values,
-        update_window_dims=_window_dims(plan),
-        inserted_window_dims=plan.indexed,
-        scatter_dims_to_operand_dims=plan.indexed,
-        mode=mode,
-        combine=combine,
-    )
+    arrays = common_arrays(arrays, plan)
+    return scattered(old, arrays, values, plan.indexed, plan.place, mode=mode, combine=combine)
 
 
 def _put_back(x, part, plan: Plan):
@@ -164,8 +158,6 @@ def _put_back(x, part, plan: Plan):
 
 def apply(x, index, fun: Callable, *, mode=None):
     """x with x[index] replaced by fun(x[index]); an element named twice is replaced once."""
-    from .indexing import read
-
     old = read(x, index, mode=mode)
     return update(x, index, fun(old), name="set", mode=mode)
 

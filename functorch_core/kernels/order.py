@@ -1,0 +1,41 @@
+"""Places of values in sorted ones, the largest, membership."""
+
+from __future__ import annotations
+
+from .values import aval_of, dt, p, permuted
+
+
+def insertion_place(sequence, values, before):
+    """How many elements of each row of a sorted sequence stand before a value: before(element, value).
+
+    The values have the sequence's leading dimensions, or it has one dimension, and they, too.
+    """
+    n, axis = aval_of(sequence).shape[-1], aval_of(sequence).ndim - 1
+    shape = aval_of(values).shape
+    low, high = p.full(shape, 0, dt.int64), p.full(shape, n, dt.int64)
+    for _ in range(n.bit_length()):
+        middle = p.shift_right_logical(p.add(low, high), 1)
+        after = p.and_(before(p.take_along_axis(sequence, middle, axis=axis), values), p.lt(low, high))
+        low, high = p.select(after, p.add(middle, 1), low), p.select(after, high, middle)
+    return low
+
+
+def top_k(x, k: int, axis: int, largest: bool) -> list:
+    """The k largest or smallest along an axis, in order, and their indices."""
+    order = [d for d in range(aval_of(x).ndim) if d != axis] + [axis]
+    back = [order.index(d) for d in range(len(order))]
+    return [permuted(v, back) for v in p.top_k(permuted(x, order), k=k, largest=largest)]
+
+
+def isin(x, tests):
+    """Whether each of the values is among others of its dtype."""
+    shape, n = aval_of(x).shape, aval_of(tests).size
+    x, tests = (p.reshape(v, shape=(aval_of(v).size,)) for v in (x, tests))
+    if n <= 16 or n * aval_of(x).size <= 1 << 16 or aval_of(x).dtype in dt.COMPLEX:
+        pairs = (aval_of(x).size, n)
+        x, tests = (p.broadcast_in_dim(v, shape=pairs, dims=(d,)) for d, v in enumerate((x, tests)))
+        found = p.reduce_or(p.eq(x, tests), axes=(1,))
+    else:
+        tests = p.sort(tests, dimension=0)[0]
+        found = p.eq(p.take(tests, insertion_place(tests, x, p.lt), axis=0), x)
+    return p.reshape(found, shape=shape)
