@@ -5,17 +5,48 @@ library does not have raises NotImplementedError when it is used (see `_missing`
 """
 
 import sys as _sys
+from importlib import import_module
 
 from .. import aliases as _aliases
+from .. import names as _names
+from . import _missing
+
+if _aliases.inner not in _sys.meta_path:  # before the rooms are imported, and behind the shim's finder
+    _sys.meta_path.insert(int(_names.shim_is_installed), _aliases.inner)
+    _sys.meta_path.append(_missing.finder)
+
 from .. import xla as _xla
-from . import _layouts, _method_functions, _missing, _ops, _overrides, _plain_pickles
-from . import _public_names, _settings, _tensor
-from ._dtype_questions import can_cast, promote_types, result_type
-from ._install import install as _install
-from ._parameter import Parameter as _Parameter
-from ._printing import set_printoptions
-from ._tensor_base import Tensor
-from ._types import (
+from . import operators as _operators
+from .compat import plain_pickles as _plain_pickles
+from .compat import public_names as _public_names
+from .compat import settings as _settings
+from .compat.torch_version import TorchVersion as _TorchVersion
+from .compat.version import __version__ as _version
+from .dispatch.install import install as _install
+from .dispatch.parameter import Parameter as _Parameter
+from .operators import method_functions as _method_functions
+from .operators.dtype_questions import can_cast, promote_types, result_type
+from .operators.random.seeds import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from .operators.tensor_class import Tensor
+from .tape.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from .tape.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .tensors.printing import set_printoptions
+from .tensors.types import (
     Size,
     channels_last,
     channels_last_3d,
@@ -38,21 +69,8 @@ from ._types import (
     sparse_csr,
     strided,
 )
-from ._types import by_name as _by_name
-from ._types import unstored as _unstored_dtypes
-from .autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed
-from .random import set_rng_state
-from .torch_version import TorchVersion as _TorchVersion
-from .version import __version__ as _version
+from .tensors.types import by_name as _by_name
+from .tensors.types import unstored as _unstored_dtypes
 
 _xla.overlap_python()
 
@@ -62,23 +80,16 @@ torch = _sys.modules[__name__]  # annotations of some packages say torch.torch.T
 
 globals().update(_by_name)
 globals().update(_unstored_dtypes)
-_overrides.install()
 _install(globals())
 globals().update({name: getattr(_settings, name) for name in _settings.__all__ if hasattr(_settings, name)})
-globals().update(_ops.NAMESPACE)
+globals().update(_operators.NAMESPACE)
 globals().update(_method_functions.NAMESPACE)
 
-if _aliases.inner not in _sys.meta_path:
-    _sys.meta_path[:] = [_aliases.inner, *_sys.meta_path, _missing.finder]
+from .compat import utils
+from .levels.vmap import vmap
+from .namespaces import autograd, fft, func, linalg, special
+from .operators import return_types
 
-from . import autograd, fft, func, linalg, return_types, special, utils
-from ._func.vmap import vmap
-
-from .. import nn  # last: it is written with the names above
-from .. import optim
-
-_layouts.install()
-_missing.install_methods(Tensor)
 _plain_pickles.register()
 _public_names.name_ops()
 
@@ -87,7 +98,7 @@ _public_names.name_ops()
 _LAZY = frozenset(
     """_C __config__ __future__ _dynamo _library _tensor_str _utils accelerator
     amp backends classes compiler cpu cuda distributed distributions functional futures fx hub
-    jit library masked mps mtia multiprocessing ops overrides profiler quasirandom random
+    jit library masked mps mtia multiprocessing nn optim _ops ops overrides profiler quasirandom random
     serialization signal sparse storage testing torch_version types version xpu""".split()
 )
 _FROM = {
@@ -96,10 +107,10 @@ _FROM = {
         is_autocast_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "serialization": "load save",
-    "sparse._tensor": "sparse_coo_tensor",
+    "operators.sparse.tensor": "sparse_coo_tensor",
     "compiler": "compile",
     "cuda": "OutOfMemoryError",
-    "_accelerators": "Event Stream",
+    "compat.devices.accelerators": "Event Stream",
     "amp.grad_scaler": "GradScaler",
     "futures": "Future",
     "utils.dlpack": "to_dlpack",
@@ -113,8 +124,6 @@ def __getattr__(name: str):
     home = _HOME.get(name)
     if home is None:
         return _missing_or_error(name)
-    from importlib import import_module
-
     found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
     return found
 

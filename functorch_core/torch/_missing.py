@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 
+from ..aliases import public_name
+
 MESSAGE = "{name} is not implemented by functorch-core: it is a name of PyTorch that this library does not have yet"
 
 
@@ -108,7 +110,8 @@ def getter(module: str, lazy: tuple[str, ...] = ()) -> Callable[[str], object]:
 
     `module` is this library's name for it, as __name__ says.
     """
-    title = "torch" + module.removeprefix("functorch_core.torch")
+    module = public_name(module)
+    title = module.removeprefix("functorch_core.")
 
     def __getattr__(name: str):
         if name in lazy:
@@ -167,12 +170,10 @@ finder = _MissingFinder()
 TENSOR_METHODS = (
     "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale "
     "q_zero_point qscheme refine_names align_to align_as rename rename_ smm sparse_resize_ "
-    "sparse_resize_and_clear_ sspaddmm to_mkldnn xpu"
+    "sparse_resize_and_clear_ sspaddmm to_mkldnn to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr xpu"
 )
 
 
-def install_methods(tensor_class: type):
-    """Give Tensor the methods that PyTorch documents and this library does not have."""
-    for name in TENSOR_METHODS.split():
-        if not hasattr(tensor_class, name):
-            setattr(tensor_class, name, missing(f"torch.Tensor.{name}"))
+def tensor_methods() -> dict[str, Callable]:
+    """The methods of Tensor that PyTorch documents and this library does not have."""
+    return {name: missing(f"torch.Tensor.{name}") for name in TENSOR_METHODS.split()}

@@ -1,7 +1,0 @@
-"""torch._C._fft: torch.fft under the names that PyTorch's pickles use."""
-
-from .. import fft
-
-
-def __getattr__(name: str):
-    return getattr(fft, name.removeprefix("fft_"))

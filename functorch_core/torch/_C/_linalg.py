@@ -1,7 +1,0 @@
-"""torch._C._linalg: torch.linalg under the names that PyTorch's pickles use."""
-
-from .. import linalg
-
-
-def __getattr__(name: str):
-    return getattr(linalg, name.removeprefix("linalg_"))

@@ -1,0 +1,98 @@
+"""torch._C: the few names of PyTorch's C++ module that Python programs use."""
+
+from ..._missing import getter as _getter
+from ...dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from ...dispatch.overrides import state as override_state
+from ...operators.random.seeds import Generator, default_generator
+from ...operators.shape.storage import TypedStorage as StorageBase
+from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
+from ...tensors.base import Tensor as TensorBase
+from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
+from ..devices.accelerator import current_accelerator
+
+_TensorBase = TensorBase
+_TensorMeta = type(TensorBase)
+
+
+class _Functions(type):
+    def __getattr__(cls, name: str):
+        return named(name)
+
+
+class _VariableFunctionsClass(metaclass=_Functions):
+    """The functions of torch: what pickles of PyTorch call torch.relu an attribute of."""
+
+    __module__ = "torch._C"
+
+
+__getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
+
+
+def _log_api_usage_once(event: str):
+    """No effect: nothing is counted."""
+
+
+def _get_tracing_state():
+    """None: nothing is ever traced by torch.jit."""
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether subclasses override torch functions now."""
+    return override_state.everything and override_state.subclasses
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function is being transformed by torch.func."""
+    return state.transforms > 0
+
+
+def _cuda_isCurrentStreamCapturing() -> bool:
+    """False."""
+    return False
+
+
+# ---- questions and switches of what is not here --------------------------------------------------
+
+
+def _get_accelerator(check_available: bool = False):
+    """The device of the accelerator; the CPU if there is none."""
+    found = current_accelerator()
+    return device("cpu") if found is None else found
+
+
+def _get_default_device() -> str:
+    """The name of the default device's type."""
+    return str(get_default_device())
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a backend that nobody has registered."""
+    return "privateuseone"
+
+
+def _set_math_sdp_allow_fp16_bf16_reduction(allowed: bool):
+    """Accepted: attention is computed in float32."""
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """False: the engine fuses, not torch.jit."""
+    return False
+
+
+_cuda_isInBadFork = _jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """Accepted, without effect; the former setting."""
+    return True
+
+
+_jit_set_profiling_mode = _jit_set_profiling_executor
+
+
+def _jit_override_can_fuse_on_cpu(enabled: bool):
+    """Accepted, without effect: the engine fuses, not torch.jit."""
+
+
+_jit_override_can_fuse_on_gpu = _jit_set_texpr_fuser_enabled = _jit_override_can_fuse_on_cpu
+_jit_set_nvfuser_enabled = _jit_override_can_fuse_on_cpu

@@ -1,0 +1,62 @@
+"""torch._C._functorch: what a tensor inside a func transform stands for."""
+
+from __future__ import annotations
+
+from ...levels.levels import Batched, Dual, Taped, stack
+
+
+def _level(tensor, *kinds: type):
+    level = tensor._level
+    return level if isinstance(level, kinds) else None
+
+
+def is_batchedtensor(tensor) -> bool:
+    """Whether it is an example of a batch, inside vmap."""
+    return _level(tensor, Batched) is not None
+
+
+def is_legacy_batchedtensor(tensor) -> bool:
+    """False: there is one vmap."""
+    return False
+
+
+def is_gradtrackingtensor(tensor) -> bool:
+    """Whether a func transform that differentiates tracks it."""
+    return _level(tensor, Dual, Taped) is not None
+
+
+def is_functorch_wrapped_tensor(tensor) -> bool:
+    """Whether it stands for another tensor, inside a func transform."""
+    return _level(tensor, Batched, Dual, Taped) is not None
+
+
+def is_functionaltensor(tensor) -> bool:
+    """False: there are none."""
+    return False
+
+
+def get_unwrapped(tensor):
+    """The tensor one level down; RuntimeError for one that stands for itself."""
+    level = _level(tensor, Batched, Dual, Taped)
+    if level is None:
+        raise RuntimeError("No wrappers present!")
+    return level.below
+
+
+def maybe_get_level(tensor) -> int:
+    """How deep its transform is; -1 for a tensor outside."""
+    level = _level(tensor, Batched, Dual, Taped)
+    if level is None:
+        return -1
+    return 1 + [frame.depth for frame in stack.frames].index(level.depth)
+
+
+def maybe_get_bdim(tensor) -> int:
+    """Its batch dimension inside vmap; -1 otherwise."""
+    level = _level(tensor, Batched)
+    return -1 if level is None else level.dim
+
+
+def maybe_current_level() -> int | None:
+    """How many transforms are being computed; None outside."""
+    return len(stack.frames) or None

@@ -1,0 +1,6 @@
+"""torch.amp: mixed precision."""
+
+from ...dispatch.autocast import autocast, custom_bwd, custom_fwd, is_autocast_available
+from .grad_scaler import GradScaler
+
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

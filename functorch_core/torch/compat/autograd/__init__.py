@@ -1,0 +1,1 @@
+"""Modules of torch.autograd that are written with ops: gradcheck, functional, profilers."""

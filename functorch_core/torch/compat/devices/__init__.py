@@ -1,0 +1,1 @@
+"""torch.cuda and its kin, torch.backends."""

@@ -1,0 +1,19 @@
+"""torch.backends.nnpack: the answer is that of PyTorch's builds; the flag is kept."""
+
+from .... import _missing
+from ._flags import answer as _answer
+from ._flags import context_of as _context_of
+
+enabled = True
+flags = _context_of(globals(), "enabled")
+is_available = _answer(True, "Whether there are fast kernels for convolutions.")
+
+
+def set_flags(_enabled: bool) -> tuple:
+    """Set the flag; what it was."""
+    global enabled
+    was, enabled = enabled, bool(_enabled)
+    return (was,)
+
+
+__getattr__ = _missing.getter(__name__)

@@ -1,0 +1,70 @@
+"""torch.cpu: the functions of an accelerator, for the CPU."""
+
+from __future__ import annotations
+
+import contextlib as _contextlib
+import platform
+
+from ....engine import flush as _flush
+from ... import _missing
+from .accelerators import Stream as _Stream
+
+__getattr__ = _missing.getter(__name__)
+__path__: list = []  # torch.cpu.amp is a module
+
+
+class Stream(_Stream):
+    """A name without effect."""
+
+    __module__ = "torch.cpu"
+    kind = "cpu"
+
+    def __init__(self, priority: int = -1):
+        super().__init__("cpu", priority)
+
+
+def is_available() -> bool:
+    """True."""
+    return True
+
+
+def is_initialized() -> bool:
+    """True."""
+    return True
+
+
+def device_count() -> int:
+    """1."""
+    return 1
+
+
+def current_device() -> str:
+    """'cpu'."""
+    return "cpu"
+
+
+def set_device(device):
+    """No effect."""
+
+
+def synchronize(device=None):
+    """Compute what is recorded."""
+    _flush("synchronize")
+
+
+def current_stream(device=None) -> Stream:
+    """The only stream."""
+    return Stream()
+
+
+def stream(stream):
+    """Context without effect."""
+    return _contextlib.nullcontext(stream)
+
+
+StreamContext = stream
+
+
+def get_capabilities() -> dict:
+    """What is known of the processor."""
+    return {"architecture": platform.machine()}

@@ -1,0 +1,60 @@
+"""torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
+
+from .... import _missing
+from ..accelerators import Accelerator as _Accelerator
+
+_accelerator = _Accelerator("cuda")
+globals().update(_accelerator.namespace())
+
+has_half = has_magma = False
+__getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "random", "streams"))
+
+
+class OutOfMemoryError(RuntimeError):
+    """The device has not enough memory."""
+
+
+class _CudaDeviceProperties:
+    """For annotations; get_device_properties returns a named tuple."""
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether there is a GPU: XLA computes bfloat16 on all of them."""
+    return _accelerator.is_available()
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether a CUDA graph is being captured: never."""
+    return False
+
+
+def can_device_access_peer(device, peer_device) -> bool:
+    """Whether a GPU can read another's memory."""
+    _accelerator.require(_accelerator.index_of(device))
+    return False
+
+
+def get_sync_debug_mode() -> int:
+    """0: synchronizations are not reported."""
+    return 0
+
+
+def set_sync_debug_mode(debug_mode):
+    """Accepted without effect."""
+
+
+def set_per_process_memory_fraction(fraction: float, device=None):
+    """Not possible once the device is in use."""
+    raise NotImplementedError(
+        "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the program starts"
+    )
+
+
+def get_allocator_backend() -> str:
+    """The name of the allocator."""
+    return "xla"
+
+
+def current_blas_handle():
+    """Not possible."""
+    raise NotImplementedError("torch.cuda.current_blas_handle")

@@ -1,0 +1,33 @@
+"""torch.cuda.amp: torch.amp for the GPU, under its old name."""
+
+import functools as _functools
+
+from ....tensors import types as _types
+from ...amp import GradScaler as _GradScaler
+from ...amp import autocast as _autocast
+from ...amp import custom_bwd as _custom_bwd
+from ...amp import custom_fwd as _custom_fwd
+from . import is_available
+
+
+class autocast(_autocast):
+    """torch.autocast("cuda", ...)."""
+
+    def __init__(self, enabled=True, dtype=_types.by_name["float16"], cache_enabled=True):
+        super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
+
+
+class GradScaler(_GradScaler):
+    """torch.amp.GradScaler("cuda", ...)."""
+
+    def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+custom_fwd = _functools.partial(_custom_fwd, device_type="cuda")
+custom_bwd = _functools.partial(_custom_bwd, device_type="cuda")
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether there is no GPU."""
+    return not is_available()

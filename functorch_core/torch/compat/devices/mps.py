@@ -1,0 +1,8 @@
+"""torch.mps: there is no such device here; functions do what PyTorch's do without one."""
+
+from ... import _missing
+from .accelerators import Accelerator as _Accelerator
+
+globals().update(_Accelerator("mps").namespace())
+__getattr__ = _missing.getter(__name__)
+__path__: list = []  # torch.mps.memory and its kin are modules

@@ -1,0 +1,72 @@
+"""torch.distributed: a group of one process.
+
+Programs written for several processes run in one: collectives leave or copy their tensors. More
+than one process raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+from ... import _missing
+from .collectives import (
+    all_gather,
+    all_gather_coalesced,
+    all_gather_into_tensor,
+    all_gather_object,
+    all_reduce,
+    all_reduce_coalesced,
+    all_to_all,
+    all_to_all_single,
+    barrier,
+    broadcast,
+    broadcast_object_list,
+    gather,
+    gather_object,
+    irecv,
+    isend,
+    monitored_barrier,
+    recv,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+    scatter_object_list,
+    send,
+)
+from .group import (
+    Backend,
+    GroupMember,
+    ProcessGroup,
+    ReduceOp,
+    Work,
+    _rank_not_in_group,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_available,
+    is_backend_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    new_group,
+    new_subgroups,
+    reduce_op,
+)
+
+DistError = type("DistError", (RuntimeError,), {"__module__": "torch.distributed"})
+DistBackendError = type("DistBackendError", (DistError,), {"__module__": "torch.distributed"})
+DistNetworkError = type("DistNetworkError", (DistError,), {"__module__": "torch.distributed"})
+DistStoreError = type("DistStoreError", (DistError,), {"__module__": "torch.distributed"})
+_all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
+
+__getattr__ = _missing.getter(__name__, ("collectives", "constants", "distributed_c10d", "group"))

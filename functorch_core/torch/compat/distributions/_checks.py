@@ -1,0 +1,60 @@
+"""Whether parameters and values lie where they must.
+
+An error is raised at once where the numbers are there, or cost nothing but their own computation.
+In the middle of a training step, where the value is on the tape and not computed yet, a flag is
+recorded that is looked at when something is read next: a step is one program, validation or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .... import torch
+from ....engine import aside, check_bounds, is_absent
+from ....engine.bounds import pending
+from ...dispatch.bounds import at_bottom
+from ...tensors.base import Tensor, new_tensor
+from ...views.cells import look
+
+
+def require(constraint, value, what: str, failure: Callable[[Tensor], Exception]):
+    """Raise failure(value), now or when something is read, unless all of a value satisfies a
+    constraint. `what` names the distribution."""
+    with torch.no_grad():
+        known = _known(value)
+        if known is not None:
+            with aside():
+                _check(constraint, known(), value, what, failure)
+        elif value._level is not None or value.requires_grad:
+            _check_later(constraint.check(value), value, what, failure)
+        elif not is_absent(value._read()):
+            _check(constraint, value, value, what, failure)
+
+
+def _known(value: Tensor) -> Callable[[], Tensor] | None:
+    """The value, made again of data that are computed; None if they are not."""
+    view = value._view
+    found = value._value if view is None else view.cell.value
+    if value._level is not None or found.recording is not None:
+        return None
+    return lambda: new_tensor(found) if view is None else look(new_tensor(found), view.chain)
+
+
+def _check(constraint, computed: Tensor, value: Tensor, what: str, failure):
+    valid = constraint.check(computed)
+    if valid._level is not None:  # the constraint's bound is one of a batch
+        _check_later(valid, value, what, failure)
+    elif not valid.all():
+        raise failure(value)
+
+
+def _check_later(valid: Tensor, value: Tensor, what: str, failure):
+    shown, late = at_bottom(value), []
+
+    def failed(_) -> Exception:
+        if late:  # those after it may follow from it, and printing it is a reading
+            pending.clear()
+        return failure(new_tensor(shown))
+
+    check_bounds(at_bottom(~valid), 1, failed, what, negative=False)
+    late.append(True)

@@ -1,0 +1,145 @@
+"""torch.ops: operators by namespace and overload, `torch.ops.aten.add.Tensor(x, y)`.
+
+`aten` holds this library's ops under PyTorch's names for them; other namespaces hold what
+torch.library has defined. An overload has no rules of its own: which one is meant is seen from the
+arguments.
+"""
+
+from __future__ import annotations
+
+import types
+
+from ..._missing import MESSAGE, MissingAttribute
+from ...dispatch.op import TorchOp
+from .aten import find
+from .custom_ops import operators
+
+loaded_libraries: set[str] = set()
+
+
+def load_library(path):
+    """NotImplementedError: libraries of operators are compiled for PyTorch."""
+    raise NotImplementedError(
+        MESSAGE.format(name="torch.ops.load_library") + ": operators in C++ "
+        f"({path}) need PyTorch; write them in Python with torch.library"
+    )
+
+
+class OpOverload:
+    """One overload of an operator."""
+
+    __module__ = "torch._ops"
+
+    def __init__(self, packet: OpOverloadPacket, overload: str):
+        self.overloadpacket, self._overloadname = packet, overload
+        self.namespace, self._opname = packet.namespace, packet.__name__
+        self.__name__ = f"{self._opname}.{overload}"
+        self.__qualname__ = f"{self.namespace}.{self.__name__}"
+        self.__doc__, self.tags = packet.__doc__, []
+
+    def __call__(self, /, *args, **kwargs):
+        return self.overloadpacket(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+
+    def __str__(self):
+        return self.__qualname__
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def name(self) -> str:
+        """aten::add.Tensor."""
+        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"{self.namespace}::{self._opname}{suffix}"
+
+    @property
+    def _schema(self):
+        schema = getattr(self.overloadpacket._function, "schema", None)
+        if schema is None:
+            raise MissingAttribute(MESSAGE.format(name=f"torch.ops.{self}._schema"))
+        return schema
+
+
+class OpOverloadPacket:
+    """An operator: all its overloads."""
+
+    __module__ = "torch._ops"
+
+    def __init__(self, namespace: str, name: str, function, overloads: tuple[str, ...]):
+        self.namespace, self.__name__, self._function = namespace, name, function
+        self._overloads = overloads
+        self._qualified_op_name = f"{namespace}::{name}"
+        self.__qualname__ = f"{namespace}.{name}"
+        self.__doc__ = getattr(function, "__doc__", None)
+
+    def __call__(self, /, *args, **kwargs):
+        if "self" in kwargs and not isinstance(self._function, TorchOp):  # ops know it as `input`
+            args = kwargs.pop("self"), *args
+        return self._function(*args, **kwargs)
+
+    def __repr__(self):
+        return f"<OpOverloadPacket(op='{self.namespace}.{self.__name__}')>"
+
+    def __str__(self):
+        return f"{self.namespace}.{self.__name__}"
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __getattr__(self, overload: str):
+        if overload.startswith("__") or overload not in self.overloads():
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{overload}'")
+        found = self.__dict__[overload] = OpOverload(self, overload)
+        return found
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.overloads()]
+
+    def __iter__(self):
+        return iter(self.overloads())
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads."""
+        return list(self._overloads)
+
+
+class HigherOrderOperator:
+    """For isinstance: operators that take functions are none of torch.ops here."""
+
+    __module__ = "torch._ops"
+
+
+class _OpNamespace(types.ModuleType):
+    """torch.ops.NAME."""
+
+    def __init__(self, name: str):
+        super().__init__(f"torch.ops.{name}")
+        self.name = name
+
+    def __getattr__(self, op_name: str):
+        if op_name in ("__file__", "__path__", "__wrapped__"):
+            raise AttributeError(op_name)
+        found = _found(self.name, op_name)
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
+        packet = OpOverloadPacket(self.name, op_name, *found)
+        if self.name == "aten":  # others may be defined anew
+            setattr(self, op_name, packet)
+        return packet
+
+
+def _found(namespace: str, name: str):
+    """(the function, the names of its overloads) of an operator; None if there is no such one."""
+    if namespace == "aten":
+        return find(name)
+    operator = operators.get((namespace, name))
+    return None if operator is None else (operator, tuple(operator.overloads))
+
+
+def __getattr__(name: str):
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    found = globals()[name] = _OpNamespace(name)
+    return found

@@ -1,0 +1,230 @@
+"""The functions of torch.masked: what a mask leaves out becomes the identity of the reduction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .... import torch
+from ...tensors.base import wrap_dim
+
+# ---- masks, identities, dimensions ---------------------------------------------------------------
+
+
+def _input_mask(input, *args, mask):
+    """The mask in the shape of the input and of bools."""
+    if mask.shape != input.shape:
+        if mask.ndim > input.ndim:
+            raise IndexError(
+                "_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)"
+            )
+        mask = torch.broadcast_to(mask, input.shape)
+    return mask.to(torch.bool)
+
+
+def _lowest(dtype):
+    return -math.inf if dtype.is_floating_point or dtype.is_complex else torch.iinfo(dtype).min
+
+
+def _highest(dtype):
+    return math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
+IDENTITY: dict[str, Callable] = {
+    "sum": lambda dtype: 0,
+    "prod": lambda dtype: 1,
+    "amax": _lowest,
+    "amin": _highest,
+    "median": lambda dtype: math.nan,
+}
+
+
+def _masked(input, mask, reduction: str):
+    """The input with the identity of a reduction where the mask is False."""
+    if mask is None:
+        return input
+    kept = _input_mask(input, mask=mask)
+    return torch.where(kept, input, input.new_full((), IDENTITY[reduction](input.dtype)))
+
+
+def _dims(dim, ndim: int) -> tuple[int, ...]:
+    """The dimensions a reduction goes over; the empty tuple means all."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims = [wrap_dim(d, ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    for d in dims:
+        if dims.count(d) > 1:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
+    return tuple(sorted(dims)) if ndim else ()
+
+
+def _sum_dtype(input, dtype):
+    """The dtype of a sum or product: int64 for integers and bools."""
+    if dtype is not None:
+        return dtype
+    return input.dtype if input.is_floating_point() or input.is_complex() else torch.int64
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The sum of the kept elements over dimensions; 0 of none.
+
+    >>> torch.masked.sum(torch.tensor([1, 2, 3]), mask=torch.tensor([True, False, True]))
+    tensor(4)
+    """
+    return torch.sum(_masked(input, mask, "sum"), _dims(dim, input.ndim), bool(keepdim), dtype=_sum_dtype(input, dtype))
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product of the kept elements over dimensions; 1 of none."""
+    result = _masked(input, mask, "prod").to(_sum_dtype(input, dtype))
+    for d in reversed(_dims(dim, input.ndim)):
+        result = result.prod(dim=d, keepdim=bool(keepdim))
+    return result
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean of the kept elements over dimensions; NaN of none.
+
+    >>> torch.masked.mean(torch.tensor([1., 2., 6.]), mask=torch.tensor([True, True, False]))
+    tensor(1.5000)
+    """
+    dtype, dims = input.dtype if dtype is None else dtype, _dims(dim, input.ndim)
+    if mask is None:
+        return torch.mean(input, dims, bool(keepdim), dtype=dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(f"mean expects dtype to be floating point or complex, got {dtype}")
+    count = _input_mask(input, mask=mask).sum(dim=dims, keepdim=bool(keepdim))
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The lower median of the kept elements along a dimension; NaN of none."""
+    dtype, floating = input.dtype if dtype is None else dtype, input.is_floating_point()
+    x = input if floating else input.to(torch.float)
+    found = torch.nanmedian(
+        _masked(x, mask, "median"), _dims(dim, input.ndim)[0] if input.ndim else 0, bool(keepdim)
+    ).values
+    if floating:
+        return found
+    if torch.isnan(found).any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return found.to(dtype)
+
+
+def _extreme(name: str, doc: str):
+    def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        found = getattr(torch, name)(_masked(input, mask, name), _dims(dim, input.ndim), bool(keepdim))
+        return found if dtype is None else found.to(dtype)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return fun
+
+
+amax = _extreme("amax", "The greatest kept element over dimensions.")
+amin = _extreme("amin", "The least kept element over dimensions.")
+
+
+def _place(name: str, identity: str, doc: str):
+    def fun(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        found = getattr(torch, name)(_masked(input, mask, identity), dim, bool(keepdim))
+        return found.to(input.dtype if dtype is None else dtype)
+
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = doc
+    return fun
+
+
+argmax = _place("argmax", "amax", "The index of the greatest kept element along a dimension.")
+argmin = _place("argmin", "amin", "The index of the least kept element along a dimension.")
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The norm of the kept elements over dimensions; 0 of none (infinity for ord=-inf)."""
+    x = _masked(input, mask, "amin" if ord == -math.inf else "sum")
+    return torch.linalg.vector_norm(
+        x, ord, _dims(dim, input.ndim), bool(keepdim), dtype=input.dtype if dtype is None else dtype
+    )
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The logarithm of the sum of the exponentials of the kept elements over dimensions."""
+    found = torch.logsumexp(_masked(input, mask, "amax"), _dims(dim, input.ndim), bool(keepdim))
+    return found.to(input.dtype if dtype is None else dtype)
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(exp(input) + exp(other)) where both are kept; where one is, that one."""
+    found = torch.logaddexp(_masked(input, input_mask, "amax"), _masked(other, other_mask, "amax"))
+    return found.to(input.dtype if dtype is None else dtype)
+
+
+# ---- variance ------------------------------------------------------------------------------------
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance of the kept elements over dimensions; NaN of none."""
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 1.0 if unbiased is None or unbiased else 0.0
+    if dtype is None:
+        dtype = input.dtype
+        dtype = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+    wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+    kept = torch.ones_like(input, dtype=torch.bool) if mask is None else (_input_mask(input, mask=mask))
+    dims = _dims(dim, input.ndim)
+    count = kept.sum(dim=dims, keepdim=True)
+    apart = input - sum(input, dims, keepdim=True, dtype=dtype, mask=kept) / count
+    total = sum(apart * apart.conj(), dims, keepdim=keepdim, dtype=wide, mask=kept)
+    freedom = count.reshape(total.shape)
+    if correction:
+        real = wide.to_real() if wide.is_complex else wide
+        freedom = (freedom.to(real) - correction).clamp(min=0)
+    return (total / freedom).to(dtype)
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation of the kept elements over dimensions; NaN of none."""
+    return torch.sqrt(var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask))
+
+
+# ---- of the input's shape ------------------------------------------------------------------------
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """The sum of the kept elements so far along a dimension."""
+    return torch.cumsum(_masked(input, mask, "sum"), dim, dtype=input.dtype if dtype is None else dtype)
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """The product of the kept elements so far along a dimension."""
+    return torch.cumprod(_masked(input, mask, "prod"), dim, dtype=input.dtype if dtype is None else dtype)
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """softmax along a dimension over the kept elements; 0 for the others.
+
+    >>> torch.masked.softmax(torch.tensor([1., 1., 9.]), 0, mask=torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    return torch.softmax(_masked(input, mask, "amax"), dim, dtype=dtype)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """The logarithm of softmax along a dimension over the kept elements."""
+    return torch.log_softmax(_masked(input, mask, "amax"), dim, dtype=dtype)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """softmax of the negative along a dimension over the kept elements."""
+    return torch.nn.functional.softmin(_masked(input, mask, "amin"), dim, dtype=dtype)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The input over the norm of its kept elements along a dimension; 0 for the others."""
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return _masked(input, mask, "sum") / torch.clamp(size, min=eps)

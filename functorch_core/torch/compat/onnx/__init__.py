@@ -1,0 +1,26 @@
+"""torch.onnx: there is no export; the questions whether one is going on are answered with no."""
+
+from __future__ import annotations
+
+import enum
+
+from ... import _missing
+
+__getattr__ = _missing.getter(__name__)
+
+
+class TrainingMode(enum.IntEnum):
+    """In which mode a model would be exported."""
+
+    EVAL, PRESERVE, TRAINING = range(3)
+
+
+class OperatorExportTypes(enum.IntEnum):
+    """How operators would be exported."""
+
+    ONNX, ONNX_ATEN, ONNX_ATEN_FALLBACK, ONNX_FALLTHROUGH = range(4)
+
+
+def is_in_onnx_export() -> bool:
+    """False: nothing is exported."""
+    return False

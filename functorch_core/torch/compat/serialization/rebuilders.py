@@ -1,0 +1,83 @@
+"""torch._utils: the functions that PyTorch's pickles call to rebuild tensors, and small helpers that
+packages call by these names."""
+
+from __future__ import annotations
+
+from ... import sparse_coo_tensor
+from ...dispatch.parameter import Parameter
+from ...tensors.types import by_name, sparse_coo
+from ...tensors.types import device as _device
+from ..devices.cuda import current_device
+from .tensors import on_meta, set_state, view_of_cell
+
+
+def _rebuild_tensor(storage, storage_offset, size, stride):
+    return view_of_cell(storage._cell, _dtype_of(storage), size, stride, storage_offset)
+
+
+def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None):
+    return _rebuild_tensor_v3(
+        storage, storage_offset, size, stride, requires_grad, backward_hooks, _dtype_of(storage), metadata
+    )
+
+
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    tensor = view_of_cell(storage._cell, dtype, size, stride, storage_offset)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    tensor = on_meta(dtype, size, stride)
+    tensor.requires_grad = requires_grad
+    return tensor
+
+
+def _dtype_of(storage):
+    return getattr(storage, "dtype", by_name["uint8"])
+
+
+def _rebuild_parameter(data, requires_grad, backward_hooks):
+    return Parameter(data, requires_grad)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
+    return set_state(Parameter(data, requires_grad), None, state)
+
+
+def _rebuild_from_type_v2(func, new_type, args, state):
+    return set_state(func(*args), new_type, state)
+
+
+def _rebuild_sparse_tensor(layout, data):
+    indices, values, size, *coalesced = data
+    if layout is not sparse_coo:
+        raise NotImplementedError(
+            f"a tensor of layout {layout} is not implemented by functorch-core; torch.sparse_coo is"
+        )
+    return sparse_coo_tensor(indices, values, size, is_coalesced=coalesced[0] if coalesced else None)
+
+
+# ---- helpers -------------------------------------------------------------------------------------
+
+
+def _element_size(dtype) -> int:
+    """The bytes of an element."""
+    return dtype.itemsize
+
+
+def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device: of 'cuda:1', or the current one's with optional=True; -1 for the CPU."""
+    if isinstance(device, str):
+        device = _device(device)
+    if isinstance(device, _device):
+        if device.type == "cpu":
+            if not allow_cpu:
+                raise ValueError(f"Expected a non cpu device, but got: {device}")
+            return -1
+        device = device.index
+    if device is None:
+        if not optional:
+            raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        return current_device()
+    return device

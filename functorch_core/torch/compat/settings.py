@@ -1,0 +1,282 @@
+"""Settings of the whole library, and small questions of the torch namespace."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+
+from ... import xla
+from ...core.warn import warn
+from ...names import torch_name
+from ..dispatch.op import composite
+from ..operators.shape.storage import Storage
+from ..tensors import types as _types
+from ..tensors.base import Tensor
+
+__all__ = """are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_tensor_type
+    get_deterministic_debug_mode get_device_module get_file_path get_float32_matmul_precision
+    get_num_interop_threads get_num_threads is_deterministic_algorithms_warn_only_enabled is_storage
+    is_tensor is_vulkan_available is_warn_always_enabled set_default_tensor_type
+    set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
+    set_num_interop_threads set_num_threads set_warn_always sym_float sym_int sym_ite sym_max
+    sym_min sym_not sym_sum typename use_deterministic_algorithms""".split()
+
+
+class _Settings:
+    threads: int | None = None
+    interop_threads: int | None = None
+    deterministic = 0  # 0 off, 1 warn, 2 error
+    matmul_precision = "highest"
+    warn_always = False
+
+
+settings = _Settings()
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+def get_num_threads() -> int:
+    """How many threads compute."""
+    if settings.threads is not None:
+        return settings.threads
+    return int(os.environ.get("NPROC") or len(os.sched_getaffinity(0)))
+
+
+def set_num_threads(n: int):
+    """Ask for a number of threads: XLA takes it if nothing has been computed with it yet."""
+    if not isinstance(n, builtins.int) or isinstance(n, builtins.bool):
+        raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
+    if n <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    settings.threads = n
+    if not xla.has_client():
+        os.environ["NPROC"] = str(n)
+
+
+def get_num_interop_threads() -> int:
+    """How many threads run independent operations."""
+    return settings.interop_threads or get_num_threads()
+
+
+def set_num_interop_threads(n: int):
+    """Accepted: XLA has one pool of threads."""
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    settings.interop_threads = n
+
+
+# ---- determinism and precision -------------------------------------------------------------------
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
+    """Accepted: XLA's programs for the CPU are deterministic."""
+    settings.deterministic = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether use_deterministic_algorithms(True) was called."""
+    return settings.deterministic > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether it was called with warn_only."""
+    return settings.deterministic == 1
+
+
+def get_deterministic_debug_mode() -> int:
+    """0 off, 1 warn, 2 error."""
+    return settings.deterministic
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """0 or 'default', 1 or 'warn', 2 or 'error'."""
+    names = {"default": 0, "warn": 1, "error": 2}
+    found = names.get(debug_mode, debug_mode)
+    if found not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn`, `error`, but got {debug_mode}"
+        )
+    settings.deterministic = found
+
+
+def get_float32_matmul_precision() -> str:
+    """'highest', 'high' or 'medium'."""
+    return settings.matmul_precision
+
+
+def set_float32_matmul_precision(precision: str):
+    """Kept: on the CPU products of float32 are computed in float32 in any case."""
+    if precision not in ("highest", "high", "medium"):
+        warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the precision stays as it is")
+        return
+    settings.matmul_precision = precision
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: whether denormal numbers are flushed to zero cannot be chosen."""
+    return False
+
+
+def set_warn_always(b: bool):
+    """Kept; Python's warning filters decide."""
+    settings.warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What set_warn_always has set."""
+    return settings.warn_always
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+
+def is_tensor(obj) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj) -> bool:
+    """Whether an object is a storage."""
+    return isinstance(obj, Storage)
+
+
+def _checked(name: str, x) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+@composite(method=False)
+def is_floating_point(input):
+    """Whether the elements are floating-point numbers."""
+    return _checked("is_floating_point", input).is_floating_point()
+
+
+@composite(method=False)
+def is_complex(input):
+    """Whether the elements are complex numbers."""
+    return _checked("is_complex", input).is_complex()
+
+
+@composite(method=False)
+def is_signed(input):
+    """Whether the dtype has negative numbers."""
+    return _checked("is_signed", input).is_signed()
+
+
+@composite
+def is_nonzero(input):
+    """Whether the only element is not zero."""
+    return bool(_checked("is_nonzero", input))
+
+
+@composite(method=False)
+def numel(input):
+    """The number of elements."""
+    return _checked("numel", input).numel()
+
+
+@composite(method=False)
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    return _checked("is_inference", input).is_inference()
+
+
+def typename(obj, /) -> str:
+    """The full name of a type or of an object's type: 'torch.FloatTensor'."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", None) or ""
+    name = getattr(obj, "__qualname__", None)
+    if name is None:
+        name, module = type(obj).__qualname__, type(obj).__module__ or ""
+    module = torch_name(module) or module
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True: there is no C++ here that could have been compiled otherwise."""
+    return True
+
+
+def is_vulkan_available() -> bool:
+    """False."""
+    return False
+
+
+def get_device_module(device=None):
+    """torch.cuda or torch.cpu, for a device or the best one there is."""
+    if device is None:
+        from .devices import cuda
+
+        kind = "cuda" if cuda.is_available() else "cpu"
+    else:
+        kind = _types.device(device).type
+    return importlib.import_module(f"functorch_core.torch.{kind}")
+
+
+def get_file_path(*path_components: str) -> str:
+    """The path of a file of this package; '' as first component is the package's folder."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return os.path.join(package, *path_components[1:])
+
+
+def set_default_tensor_type(t, /):
+    """Old form of set_default_dtype and set_default_device: 'torch.DoubleTensor'."""
+    warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+    )
+    if isinstance(t, str):
+        t = _types.named(t.rpartition(".")[2])
+    if not getattr(getattr(t, "dtype", None), "is_floating_point", False):
+        raise TypeError("only floating-point types are supported as the default type")
+    _types.set_default_dtype(t.dtype)
+
+
+def get_default_tensor_type() -> str:
+    """The name of the default tensor type."""
+    names = {"float64": "Double", "float16": "Half", "bfloat16": "BFloat16"}
+    return f"torch.{names.get(_types.defaults.dtype.name, 'Float')}Tensor"
+
+
+# ---- torch.sym_*: numbers, since there are no symbolic ones --------------------------------------
+
+
+def sym_int(a):
+    """int(a), rounded towards zero."""
+    return builtins.int(a)
+
+
+def sym_float(a):
+    """float(a)."""
+    return builtins.float(a)
+
+
+def sym_max(a, b):
+    """max(a, b); a float if one of them is."""
+    found = builtins.max(a, b)
+    return builtins.float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_min(a, b):
+    """min(a, b); a float if one of them is."""
+    found = builtins.min(a, b)
+    return builtins.float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_not(a) -> bool:
+    """not a."""
+    return not a
+
+
+def sym_ite(b, t, f):
+    """t if b else f."""
+    return t if b else f
+
+
+def sym_sum(args):
+    """The sum of a sequence."""
+    return builtins.sum(args)

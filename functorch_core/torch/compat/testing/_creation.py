@@ -1,0 +1,76 @@
+"""torch.testing.make_tensor."""
+
+from __future__ import annotations
+
+import math
+
+import functorch_core.torch as torch
+
+from ....core import dtypes as dt
+from ...tensors import types as _types
+
+
+def make_tensor(
+    *shape,
+    dtype,
+    device="cpu",
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
+    """A tensor of random numbers, by default in [-9, 9] (0 to 9 for unsigned integers).
+
+    The numbers are PyTorch's for the same seed.
+    """
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            f"The parameters `noncontiguous` and `memory_format` are mutually "
+            f"exclusive, but got noncontiguous={noncontiguous} and "
+            f"memory_format={memory_format}"
+        )
+    if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
+        )
+    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
+    result = _draw(torch, drawn, dtype, low, high).to(device)
+    if exclude_zero:
+        result[result == 0] = _smallest(dtype)
+    if noncontiguous and math.prod(shape) > 1:
+        result = result[..., ::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    return result.requires_grad_(requires_grad)
+
+
+def _draw(torch, shape, dtype: _types.dtype, low, high):
+    if dtype is _types.bool_:
+        low, high = _bounds(dtype, low, high, 0, 2)
+        return torch.randint(low, high, shape).to(dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        low, high = _bounds(dtype, low, high, 0 if dtype.numpy in dt.UNSIGNED else -9, 10)
+        return torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype)
+    low, high = _bounds(dtype, low, high, -9, 9)
+    if dtype.is_complex:
+        parts = torch.empty((*shape, 2), dtype=dtype.to_real()).uniform_(low, high)
+        return torch.view_as_complex(parts)
+    if dtype.itemsize == 1:
+        return torch.empty(shape).uniform_(low, high).to(dtype)
+    return torch.empty(shape, dtype=dtype).uniform_(low, high)
+
+
+def _bounds(dtype, low, high, default_low, default_high) -> tuple:
+    low = default_low if low is None else low
+    high = default_high if high is None else high
+    if low > high or (low == high and dtype not in (_types.float32, _types.float64)):
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    return low, high
+
+
+def _smallest(dtype: _types.dtype):
+    return _types.finfo(dtype).tiny if dtype.is_floating_point or dtype.is_complex else 1

@@ -1,0 +1,45 @@
+"""torch.utils."""
+
+import importlib
+
+from ... import _missing
+from ...tensors.base import swap_attributes
+
+_LAZY = (
+    "_pytree",
+    "backcompat",
+    "benchmark",
+    "checkpoint",
+    "collect_env",
+    "cpp_extension",
+    "data",
+    "deterministic",
+    "dlpack",
+    "flop_counter",
+    "hooks",
+    "model_zoo",
+    "module_tracker",
+    "tensorboard",
+)
+_find = _missing.getter(__name__, _LAZY)
+
+
+def __getattr__(name: str):
+    if name == "data":
+        return importlib.import_module("functorch_core.data")
+    return _find(name)
+
+
+def set_module(obj, mod: str):
+    """Set an object's __module__."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
+def swap_tensors(t1, t2):
+    """Exchange two tensors: each becomes the other, for everybody who holds them."""
+    if t1._view is not None and t1._view.base is not None or (t2._view is not None and t2._view.base is not None):
+        raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    swap_attributes(t1, t2)

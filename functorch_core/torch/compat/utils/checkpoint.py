@@ -1,0 +1,367 @@
+"""torch.utils.checkpoint: compute again in backward instead of keeping."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Sequence
+
+from ....core.warn import warn
+from ... import get_rng_state, set_rng_state
+from ...levels.function import Function
+from ...tape.backward import backward
+from ...tape.modes import enable_grad, grad_mode, is_grad_enabled
+from ...tape.passes import current_pass
+from ...tape.saved import saved_tensors_hooks
+from ...tensors.active import active
+
+NO_GRAD_INPUT = "None of the inputs have requires_grad=True. Gradients will be None"
+USE_REENTRANT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
+    "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
+    "exception. use_reentrant=False is recommended, but if you need to preserve the "
+    "current default behavior, you can pass use_reentrant=True. Refer to docs for "
+    "more details on the differences between the two variants."
+)
+UNPACK_TWICE = (
+    "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
+    "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+    "so only once. Otherwise please open an issue with details on your use case."
+)
+DIFFERENT = (
+    "torch.utils.checkpoint: A different number of tensors was saved during the original "
+    "forward and recomputation.\nNumber of tensors saved during forward: {forward}\n"
+    "Number of tensors saved during recomputation: {again}.{hint}"
+)
+METADATA = (
+    "torch.utils.checkpoint: Recomputed values for the following tensors have different "
+    "metadata than during the forward pass.\n{details}"
+)
+
+_settings = {"debug": None, "early_stop": True}
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not do what forward did."""
+
+
+def noop_context_fn():
+    """Two contexts that do nothing: for forward and for the recomputation."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(
+    function: Callable,
+    *args,
+    use_reentrant: bool | None = None,
+    context_fn: Callable = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    preserve_rng_state: bool = True,
+    **kwargs,
+):
+    """function(*args, **kwargs), of which backward keeps nothing but the arguments: what it needs
+    is computed again then (with the same random numbers if `preserve_rng_state`).
+
+    `use_reentrant=False` (recommended) works with everything autograd does; `True` needs an input
+    that requires grad, and `.backward()`.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False).sum().backward()
+    """
+    if use_reentrant is None:
+        warn(USE_REENTRANT)
+        use_reentrant = True
+    if not use_reentrant:
+        return _saving_nothing(function, args, kwargs, preserve_rng_state, context_fn, determinism_check, early_stop)
+    if context_fn is not noop_context_fn or debug:
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    return CheckpointFunction.apply(function, preserve_rng_state, *args)
+
+
+class Randomness:
+    """The state of the random generators, to be restored for a while."""
+
+    def __init__(self, preserve: bool):
+        self.state = _rng_state() if preserve else None
+
+    @contextlib.contextmanager
+    def again(self):
+        """Context: the numbers drawn after this object was made come once more."""
+        if self.state is None:
+            yield
+            return
+        now = _rng_state()
+        _set_rng_state(self.state)
+        try:
+            yield
+        finally:
+            _set_rng_state(now)
+
+
+def _rng_state():
+    return get_rng_state()
+
+
+def _set_rng_state(saved):
+    set_rng_state(saved)
+
+
+# ---- reentrant: a Function whose backward runs another backward pass -----------------------------
+
+
+def check_backward_validity(inputs: Sequence):
+    """Warn if no input requires grad."""
+    if not any(getattr(x, "requires_grad", False) for x in inputs):
+        warn(NO_GRAD_INPUT)
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The inputs as leaves."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple([x.detach().requires_grad_(x.requires_grad) if hasattr(x, "_edge") else x for x in inputs])
+
+
+class CheckpointFunction(Function):
+    """forward without a tape; backward computes again with one, and goes back through it."""
+
+    @staticmethod
+    def forward(ctx, run_function, preserve_rng_state, *args):
+        """Call run_function without recording."""
+        check_backward_validity(args)
+        ctx.run_function, ctx.randomness = run_function, Randomness(preserve_rng_state)
+        ctx.others = [None if hasattr(x, "_edge") else x for x in args]
+        ctx.places = [i for i, x in enumerate(args) if hasattr(x, "_edge")]
+        ctx.save_for_backward(*[args[i] for i in ctx.places])
+        return run_function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Call it again, recording, and run a backward pass over that."""
+        if current_pass().wanted is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible "
+                "with .grad() or passing an `inputs` parameter to .backward(). To "
+                "resolve this error, you can either set use_reentrant=False, or "
+                "call .backward() without passing the `inputs` argument."
+            )
+        inputs = list(ctx.others)
+        for i, x in zip(ctx.places, ctx.saved_tensors):
+            inputs[i] = x
+        inputs = detach_variable(tuple(inputs))
+        with ctx.randomness.again(), enable_grad():
+            outputs = ctx.run_function(*inputs)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(y, g) for y, g in zip(outputs, grads) if getattr(y, "requires_grad", False)]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        backward([y for y, _ in pairs], [g for _, g in pairs])
+        return (None, None, *[x._grad if hasattr(x, "_edge") else None for x in inputs])
+
+
+# ---- not reentrant: what is saved is a note where to find it -------------------------------------
+
+
+class _Note:
+    """A saved tensor that is not kept: number `index` of its checkpoint."""
+
+    __slots__ = ("index", "value", "unpacked", "__weakref__")
+
+    def __init__(self, index: int):
+        self.index, self.value, self.unpacked = index, None, False
+
+
+class _Stop(Exception):
+    """Everything that backward needs has been computed again."""
+
+
+class Region:
+    """One call of checkpoint: how to run it again, and notes of what it would have saved."""
+
+    def __init__(self, run: Callable, early_stop: bool, check: str):
+        self.run, self.early_stop, self.check = run, early_stop, check
+        self.notes: list[_Note] = []
+        self.avals: list = []
+
+    def pack(self, tensor):
+        """Save a note instead of the tensor."""
+        note = _Note(len(self.notes))
+        self.notes.append(note)
+        self.avals.append(tensor._aval)
+        return note
+
+    def unpack(self, note: _Note):
+        """The tensor of a note; the first one asked for computes all."""
+        if note.value is None:
+            if note.unpacked and not _retained():
+                raise CheckpointError(UNPACK_TWICE)
+            self.compute()
+        value, note.unpacked = note.value, True
+        if not _retained():
+            note.value = None
+        return value
+
+    def compute(self):
+        """Run again, and fill in the notes in the order they were made."""
+        again = 0
+
+        def pack(tensor):
+            nonlocal again
+            if again < len(self.notes):
+                self._fill(again, tensor)
+            again += 1
+            if self.early_stop and again == len(self.notes):
+                raise _Stop
+            return tensor
+
+        with saved_tensors_hooks(pack, lambda tensor: tensor), grad_mode(True), contextlib.suppress(_Stop):
+            self.run()
+        if again < len(self.notes) or (again > len(self.notes) and not self.early_stop):
+            raise CheckpointError(DIFFERENT.format(forward=len(self.notes), again=again, hint=""))
+
+    def _fill(self, i: int, tensor):
+        if self.check == "default" and tensor._aval is not self.avals[i]:
+            raise CheckpointError(
+                METADATA.format(
+                    details=(
+                        f"tensor at position {i}:\nsaved metadata: {self.avals[i]}\nrecomputed metadata: {tensor._aval}"
+                    )
+                )
+            )
+        self.notes[i].value = tensor
+
+
+def _retained() -> bool:
+    running = current_pass()
+    return running is not None and running.retain_graph
+
+
+def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: str, early_stop: bool):
+    if check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {check}")
+    forward_context, again_context = context_fn()
+    if not is_grad_enabled():
+        with forward_context:
+            return function(*args, **kwargs)
+    randomness = Randomness(preserve)
+    casts = _autocast_again()
+    stop = _settings["early_stop"] and early_stop
+
+    def run_again():
+        with randomness.again(), casts(), again_context:
+            function(*args, **kwargs)
+
+    region = Region(run_again, stop, check)
+    with saved_tensors_hooks(region.pack, region.unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+def _autocast_again():
+    """A maker of contexts in which autocast is as it is now."""
+    now = active.autocast
+
+    @contextlib.contextmanager
+    def again():
+        before, active.autocast = active.autocast, now
+        try:
+            yield
+        finally:
+            active.autocast = before
+
+    return again
+
+
+# ---- several at once, and settings ---------------------------------------------------------------
+
+
+def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
+    """Apply functions (or a Sequential) one after the other, in `segments` checkpoints; the last
+    segment is not one."""
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant is None:
+        warn(USE_REENTRANT)
+        use_reentrant = True
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def chain(part):
+        def run(x):
+            for f in part:
+                x = f(x)
+            return x
+
+        return run
+
+    size = len(functions) // segments
+    for k in range(segments - 1):
+        input = checkpoint(
+            chain(functions[k * size : (k + 1) * size]), input, use_reentrant=use_reentrant, preserve_rng_state=preserve
+        )
+    return chain(functions[(segments - 1) * size :])(input)
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """Context: accepted for compatibility; errors of checkpoints say what they can anyway."""
+    before, _settings["debug"] = _settings["debug"], enabled
+    try:
+        yield
+    finally:
+        _settings["debug"] = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool):
+    """Context: whether a recomputation stops as soon as backward has what it needs."""
+    before, _settings["early_stop"] = _settings["early_stop"], enable
+    try:
+        yield
+    finally:
+        _settings["early_stop"] = before
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a selective checkpoint does with an operation's result."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+
+
+class SelectiveCheckpointContext:
+    """What a policy function of a selective checkpoint is told."""
+
+    def __init__(self, *, is_recompute: bool, **kwargs):
+        self.is_recompute = is_recompute
+        self.__dict__.update(kwargs)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
+    """Two contexts for `context_fn`. The policy is not asked: everything is computed again, which
+    gives the same results."""
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    return noop_context_fn()
+
+
+class DefaultDeviceType:
+    """The device whose random state reentrant checkpoints keep, beside the CPU's."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda"):
+        """Set it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """Get it."""
+        return DefaultDeviceType._default_device_type

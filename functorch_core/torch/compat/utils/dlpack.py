@@ -1,0 +1,23 @@
+"""torch.utils.dlpack: tensors of other libraries."""
+
+import enum as _enum
+
+from .... import torch
+
+
+class DLDeviceType(_enum.IntEnum):
+    """How DLPack numbers devices."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor of the data of an object with `__dlpack__`, or of a DLPack capsule."""
+    return torch.from_dlpack(ext_tensor, device=device, copy=copy)
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of the tensor's data."""
+    return tensor.__dlpack__()

@@ -1,0 +1,1 @@
+"""From a declared op to its call: signatures, `out=`, in-place forms, autocast, __torch_function__."""

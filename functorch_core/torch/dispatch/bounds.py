@@ -1,0 +1,43 @@
+"""Checks that index tensors are within bounds, with PyTorch's errors: see engine.bounds."""
+
+from __future__ import annotations
+
+from ...engine import Value, check_bounds
+from ..levels.levels import refresh
+from ..tensors.base import Tensor
+from ..tensors.explain import MISTAKES, explain
+
+OUTSIDE = "index {index} is out of bounds for dimension {dim} with size {size}"
+IN_SELF = "index out of range in self"
+
+
+def check(
+    index: Tensor,
+    size: int,
+    dim: int,
+    what: str,
+    *,
+    negative: bool = False,
+    message: str = OUTSIDE,
+    error=IndexError,
+    ignore: int | None = None,
+):
+    """Raise `error`, now or when something is read, unless 0 <= index < size (-size <= ... if `negative`)
+    for every index but `ignore`."""
+
+    def failure(found: int) -> Exception:
+        return error(message.format(index=found, dim=dim, size=size))
+
+    try:
+        check_bounds(at_bottom(index), size, failure, what, negative=negative, ignore=ignore)
+    except MISTAKES as found:
+        explain(found)
+        raise
+
+
+def at_bottom(index: Tensor) -> Value:
+    """The indices of all examples, where the index is one of a batch."""
+    while index._level is not None:
+        refresh(index)
+        index = index._level.below
+    return index._read()

@@ -1,0 +1,93 @@
+"""In-place forms: compute, check that the result fits, assign."""
+
+from __future__ import annotations
+
+from ...core import dtypes as dt
+from ...core.warn import warn
+from ..tape.meta import is_meta
+from ..tape.modes import state
+from ..tensors import types as _types
+from ..tensors.base import Tensor
+from ..tensors.explain import MISTAKES, explain
+from ..tensors.types import scalar_name
+from ..views.cells import assign, check_overlap, check_writable, layout_of
+from ..views.memory_order import with_strides
+from . import out_dtypes as _out_dtypes
+from .traits import CANNOT_CAST, Out
+
+OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
+
+RESIZED = (
+    "An output with one or more elements was resized since it had shape {old}, which does not "
+    "match the required output shape {new}. This behavior is deprecated, and in a future "
+    "PyTorch release outputs will not be resized unless they have zero elements. You can "
+    "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "t.resize_(0)."
+)
+
+
+def fitted(tensor: Tensor, result: Tensor) -> Tensor:
+    """The result in the tensor's dtype; RuntimeError if category or shape do not allow it."""
+    wanted, found = tensor._value.aval, result._value.aval
+    if found is wanted and tensor._level is None and result._level is None:
+        return result
+    if found.dtype != wanted.dtype:
+        if dt.category(found.dtype) > dt.category(wanted.dtype):
+            raise RuntimeError(CANNOT_CAST.format(found=scalar_name(found.dtype), wanted=scalar_name(wanted.dtype)))
+        result = result.to(_types.of_numpy(wanted.dtype))
+    if tensor.shape != result.shape:
+        raise RuntimeError(OUT_SHAPE.format(out=list(tensor.shape), shape=list(result.shape)))
+    return result
+
+
+def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
+    """tensor.op_(*args): the op's result assigned to the tensor."""
+    try:
+        check_writable(tensor, op=op.name)
+        return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)), checked=True)
+    except MISTAKES as error:
+        explain(error)
+        raise
+
+
+def check_outs(name: str, out, result):
+    """TypeError unless `out` is a tensor, or as many as the results are."""
+    several = not isinstance(result, Tensor)
+    if several and isinstance(out, (tuple, list)) and all(isinstance(x, Tensor) for x in out):
+        if len(out) == len(result):
+            return
+        raise TypeError(f"{name}(): argument 'out' must be a tuple of {len(result)} Tensors, not of {len(out)}")
+    if several or not isinstance(out, Tensor):
+        module = f"{type(out).__module__}." if type(out).__module__ == "numpy" else ""
+        wanted = "tuple of Tensors" if several else "Tensor"
+        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {module}{type(out).__name__}")
+
+
+def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> Tensor:
+    """out=: the result assigned to `out`, which is resized if its shape differs; `part` is the
+    place of this one among several results."""
+    if not isinstance(out, Tensor):
+        check_outs(name, out, result)
+    if state.enabled and (out.requires_grad or result.requires_grad and not taken.recorded):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    if is_meta(result) != is_meta(out):
+        raise RuntimeError(
+            f"Attempting to copy from device {result.device} to device {out.device}, "
+            "but cross-device copies are not allowed!"
+        )
+    found, wanted = result._value.aval, out._value.aval
+    if found.dtype != wanted.dtype:
+        _out_dtypes.check(name, taken, found.dtype, wanted.dtype, part, not found.ndim)
+        result = result.to(_types.of_numpy(wanted.dtype))
+    if out._view is not None and out._view.chain and not taken.overlapping:
+        check_overlap(out)
+    if out.shape != result.shape:
+        if out.numel() and not taken.silent:
+            warn(RESIZED.format(old=list(out.shape), new=list(result.shape)))
+        out.resize_(result.shape)
+        if result._view is not None and result._view.is_permuted() and out._view is None:
+            with_strides(out, layout_of(result)[1])
+    return assign(out, result, captured=True)

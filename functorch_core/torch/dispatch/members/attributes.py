@@ -1,0 +1,222 @@
+"""What a tensor says of itself without its elements: shape, dtype, device, place in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .... import xla
+from ....core import dtypes as dt
+from ....core.aval import Aval
+from ....engine.value import ABSENT
+from ...tape.meta import META, class_name, is_meta
+from ...tensors import types as _types
+from ...tensors.base import Tensor, wrap_dim
+from ...views.cells import Cell, contiguous_strides, layout_of, share
+from ...views.memory_order import channels_last_strides, memory
+
+
+def _never(n: int):
+    """n attributes that are False: no tensor is of that kind, or on such a device."""
+    return [property(lambda self: False) for _ in range(n)]
+
+
+class Attributes:
+    """Shape, dtype, device and layout."""
+
+    # ---- shape and dtype
+
+    @property
+    def _aval(self) -> Aval:
+        """Shape and dtype as ops see them: without the batch dimensions of func.vmap."""
+        return self._value.aval if self._level is None else self._level.aval
+
+    @property
+    def shape(self) -> _types.Size:
+        """The size of each dimension."""
+        return tuple.__new__(_types.Size, (self._value if self._level is None else self._level).aval.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._aval.ndim
+
+    @property
+    def dtype(self) -> _types.dtype:
+        """The element type."""
+        return _types._by_numpy[self._aval.dtype]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self._aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._aval.nbytes
+
+    def size(self, dim=None):
+        """The shape, or the size of one dimension."""
+        return self.shape if dim is None else self.shape[wrap_dim(dim, self.ndim)]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._aval.size
+
+    ndimension, nelement = dim, numel
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._aval.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are real floating point numbers."""
+        return self._aval.dtype in dt.FLOATING
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._aval.dtype in dt.COMPLEX
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    # ---- device
+
+    @property
+    def device(self) -> _types.device:
+        """Where the tensor is."""
+        value = self._value
+        if value.recording is None and not isinstance(value.data, np.ndarray):
+            platform = getattr(xla.device_of(value.data), "platform", "cpu")
+            if platform != "cpu":
+                return _types.device(platform, xla.device_of(value.data).id)
+        return META if value.recording is ABSENT else _types.CPU
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the tensor is in the host's memory."""
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the tensor is on a GPU."""
+        return self.device.type == "cuda"
+
+    is_meta = property(is_meta)
+    is_xpu, is_mps, is_ipu, is_xla, is_hpu, is_mtia, is_vulkan, is_maia = _never(8)
+
+    def get_device(self) -> int:
+        """The index of the GPU; -1 for any other device."""
+        return self.device.index if self.is_cuda else -1
+
+    # ---- kinds of tensors that there are not
+
+    is_sparse, is_quantized, is_mkldnn, is_nested, is_sparse_csr = _never(5)
+
+    @property
+    def layout(self) -> _types.layout:
+        """torch.strided."""
+        return _types.strided
+
+    @property
+    def name(self) -> None:
+        """None."""
+        return None
+
+    @property
+    def names(self) -> tuple:
+        """A None for each dimension: none has a name."""
+        return (None,) * self.ndim
+
+    def is_shared(self) -> bool:
+        """False: see share_memory_."""
+        return False
+
+    def is_pinned(self, device=None) -> bool:
+        """False: see pin_memory."""
+        return False
+
+    def pin_memory(self, device=None) -> Tensor:
+        """The tensor itself: transfers need no page-locked memory here."""
+        if is_meta(self):
+            raise RuntimeError(f"cannot pin '{class_name(self)}' only dense CPU tensors can be pinned")
+        return self
+
+    def share_memory_(self):
+        """Not there: writes of one process would not be seen by the other."""
+        raise NotImplementedError(
+            "Tensor.share_memory_ is not implemented: tensors are immutable values underneath, so that "
+            "what one process writes, another would not see. Send tensors through a queue or a pipe."
+        )
+
+    # ---- memory
+
+    def stride(self, dim=None):
+        """The strides in elements, or that of one dimension."""
+        strides = layout_of(self)[1]
+        return strides if dim is None else strides[wrap_dim(dim, self.ndim)]
+
+    def storage_offset(self) -> int:
+        """Where in its storage the tensor begins, in elements."""
+        return layout_of(self)[2]
+
+    def is_contiguous(self, memory_format=_types.contiguous_format) -> bool:
+        """Whether the elements lie in the order of the given format without gaps."""
+        shape, strides, _ = layout_of(self)
+        wanted = contiguous_strides(shape)
+        if memory_format in (_types.channels_last, _types.channels_last_3d):
+            ndim = 4 if memory_format is _types.channels_last else 5
+            wanted = channels_last_strides(shape) if len(shape) == ndim else None
+        return wanted is not None and (0 in shape or all(a == b for n, a, b in zip(shape, strides, wanted) if n != 1))
+
+    def data_ptr(self) -> int:
+        """The address of the first element, which two tensors share exactly if it is one place.
+
+        What lies there is a copy, made by this call: reading it gives the elements, writing to it does
+        not reach the tensor. Tensors on a GPU or inside a transform have a number that is no address.
+        """
+        cell = share(self).cell
+        if is_meta(self):
+            return 0
+        start = _number_of(cell) if self._level is not None or not self.is_cpu else _address_of(cell)
+        return start + self.storage_offset() * self.element_size() if start else 0
+
+    @property
+    def _cdata(self) -> int:
+        """A number that no other living tensor has."""
+        return id(self)
+
+    @property
+    def _base(self) -> Tensor | None:
+        """The tensor this one is a view of, or None."""
+        return self._view.base if self._view is not None else None
+
+    def _is_view(self) -> bool:
+        return self._view is not None and self._view.base is not None
+
+
+def _address_of(cell: Cell) -> int:
+    """Where a copy of the cell's memory lies: always the same place, with the current elements."""
+    buffer, copied = getattr(cell, "token", None) or (None, None)
+    if copied is not cell.value:
+        found = memory(cell)
+        buffer = np.empty_like(found) if buffer is None else buffer
+        buffer[...] = found
+        cell.token = buffer, cell.value
+    return buffer.ctypes.data if buffer.size else 0
+
+
+_numbers = [1 << 32]
+
+
+def _number_of(cell: Cell) -> int:
+    """A number of the cell's own."""
+    if getattr(cell, "token", None) is None:
+        cell.token = _numbers[0]
+        _numbers[0] += -(-cell.value.aval.nbytes // 64) * 64 + 64
+    return cell.token if cell.token.__class__ is int else cell.token[0].ctypes.data

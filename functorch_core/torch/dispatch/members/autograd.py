@@ -1,0 +1,262 @@
+"""What a tensor has to do with the tape: requires_grad, grad, backward, detach, hooks."""
+
+from __future__ import annotations
+
+from ....core import dtypes as dt
+from ....core.warn import warn
+from ...levels import levels as _levels
+from ...tape.accumulate import AccumulateGrad, own_copy
+from ...tape.backward import backward as _backward
+from ...tape.modes import state
+from ...tape.node import Handle
+from ...tensors.base import Tensor
+from ...tensors.explain import explain
+from ...tensors.types import scalar_name
+from ...views.cells import Alias, make_alias, share
+
+NON_LEAF_GRAD = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a "
+    "computed variable in a subgraph that doesn't require differentiation use "
+    "var_no_grad = var.detach()."
+)
+IN_TRANSFORM = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a "
+    "functorch transform. This is unsupported, please attempt to use the functorch "
+    "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+    "outside of a function being transformed instead."
+)
+GRAD_DTYPE = (
+    "attempting to assign a gradient with dtype '{found}' to a tensor with grad_dtype "
+    "'{wanted}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+    "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None "
+    "to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and "
+    "its gradient may break downstream systems that assume they match."
+)
+GRAD_DEVICE = (
+    "attempting to assign a gradient with device type '{found}' to a tensor with device "
+    "type '{wanted}'. Please ensure that the gradient and the tensor are on the same "
+    "device"
+)
+C_NAMES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
+ONLY_FLOATING = "only Tensors of floating point and complex dtype can require gradients"
+NO_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. "
+    "Its .grad attribute won't be populated during autograd.backward(). If you "
+    "indeed want the .grad field to be populated for a non-leaf Tensor, use "
+    ".retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+    "mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more informations."
+)
+DETACHED_VIEW = (
+    "Can't detach views in-place. Use detach() instead. If you are using "
+    "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view "
+    "is set as True, gradients are views of DDP buckets, and hence detach_() "
+    "cannot be called on these gradients. To fix this error, please refer to "
+    "the Optimizer.zero_grad() function in torch/optim/optimizer.py as the "
+    "solution."
+)
+NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
+
+
+class Autograd:
+    """Gradients, hooks and history."""
+
+    # ---- being on the tape
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for this tensor."""
+        if self._view is not None:
+            self._read()
+        return self._ge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool):
+        if self._ge is not None and not self.is_leaf:
+            if not value:
+                raise explain(RuntimeError(NON_LEAF_GRAD))
+            return
+        if state.transforms:
+            raise RuntimeError(IN_TRANSFORM)
+        if not value:
+            self._ge = None
+        elif self._ge is None:
+            if self._is_inference and not state.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
+            if self._value.aval.dtype not in dt.INEXACT:
+                raise explain(RuntimeError(ONLY_FLOATING))
+            self._ge = AccumulateGrad(self), 0
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set requires_grad; returns the tensor."""
+        if requires_grad and self._value.aval.dtype not in dt.INEXACT:
+            raise explain(RuntimeError("only Tensors of floating point dtype can require gradients"))
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by the user rather than by an op on the tape."""
+        edge = self._ge
+        return edge is None or isinstance(edge[0], AccumulateGrad)
+
+    @property
+    def grad_fn(self):
+        """The node that made the tensor, None for a leaf."""
+        if self._view is not None:
+            self._view.settle(self)
+        return None if self.is_leaf else self._ge[0]
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its node the tensor is."""
+        return self._ge[1] if self._ge is not None else 0
+
+    def _edge(self) -> tuple | None:
+        """The edge to the tape, of a view that is up to date."""
+        if self._view is not None:
+            self._read()
+        return self._ge
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._is_inference
+
+    # ---- the gradient
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Add the gradient of this tensor by the leaves to their `.grad`."""
+        _backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        if self._grad is None and not self.is_leaf and not self._retains_grad:
+            warn(NO_LEAF)
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: Tensor | None):
+        if grad is not None:
+            _check_grad(self, grad)
+        self._grad = grad
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    # ---- keeping the gradient of a result
+
+    def retain_grad(self):
+        """Keep the gradient of a non-leaf tensor in `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not self.is_leaf:
+            self._retains_grad = True
+            _retain_on_node(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether retain_grad() has been called."""
+        return self._retains_grad
+
+    def _retain(self, grad, create_graph: bool):
+        """Add to `.grad` what a pass brings."""
+        if grad is not None:
+            grad = own_copy(grad, create_graph)
+            self._grad = grad if self._grad is None else self._grad + grad
+
+    def _retain_anew(self, before: tuple | None):
+        """After an in-place op: what is retained is the gradient by the new value."""
+        if before is not None and before[0].extras is not None:
+            before[0].extras.retained.pop(before[1], None)
+        if self._ge is not None:
+            _retain_on_node(self)
+
+    # ---- hooks
+
+    def register_hook(self, hook) -> Handle:
+        """Call hook(grad) when the gradient by this tensor is known; it may return another."""
+        if not self.requires_grad:
+            raise RuntimeError(NO_HOOK)
+        node, index = self._edge()
+        return Handle(node.hooks_of_output(index), hook)
+
+    def register_post_accumulate_grad_hook(self, hook) -> Handle:
+        """Call hook(tensor) after a leaf's `.grad` has been added to."""
+        if not self.requires_grad:
+            raise RuntimeError(NO_HOOK)
+        if not self.is_leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        node = self._ge[0]
+        node.post_hooks = {} if node.post_hooks is None else node.post_hooks
+        return Handle(node.post_hooks, hook)
+
+    # ---- without history
+
+    def detach(self) -> Tensor:
+        """The same memory, without history."""
+        return make_alias(self) if self._level is None else _levels.detach(self)
+
+    def detach_(self) -> Tensor:
+        """Cut the tensor off from its history."""
+        if self._view is not None and self._view.base is not None:
+            raise RuntimeError(DETACHED_VIEW)
+        self._ge = None
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history."""
+        if self._level is not None:
+            return self.detach()
+        out = make_alias(self)
+        out._view.untracked = True
+        return out
+
+    @data.setter
+    def data(self, new: Tensor):
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if new.is_meta != self.is_meta:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` "
+                "have incompatible tensor type."
+            )
+        alias, version = share(new), self._version
+        self._value, self._strides = new._read(), None
+        self._view = Alias(alias.cell, alias.chain, None)
+        self._view.earlier = version - self._version
+
+
+def _check_grad(tensor: Tensor, grad):
+    """TypeError or RuntimeError for what cannot be the tensor's gradient."""
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
+    if grad.shape != tensor.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(grad.shape)}' to a "
+            f"tensor of size '{list(tensor.shape)}'. Please ensure that the "
+            "gradient and the tensor are the same size"
+        )
+    if grad.is_meta != tensor.is_meta:
+        raise RuntimeError(GRAD_DEVICE.format(found=grad.device.type, wanted=tensor.device.type))
+    if grad.dtype is not tensor.dtype:
+        found, wanted = grad.dtype.numpy, scalar_name(tensor.dtype.numpy)
+        raise RuntimeError(GRAD_DTYPE.format(found=C_NAMES.get(found.name, found.name), wanted=wanted))
+
+
+def _retain_on_node(tensor: Tensor):
+    node, index = tensor._ge
+    node.retain(index, tensor)

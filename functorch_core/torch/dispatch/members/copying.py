@@ -1,0 +1,48 @@
+"""Copies of tensors by copy.deepcopy and pickle."""
+
+from __future__ import annotations
+
+import copy
+
+from ...tensors.base import Tensor, new_tensor
+from ...tensors.types import named
+from ...views.cells import Alias, Cell
+
+
+class Copying:
+    """What copy.deepcopy and pickle ask for."""
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the "
+                "deepcopy protocol at the moment.  If you were attempting to deepcopy a "
+                "module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        new = new_tensor(self._read())
+        new.__class__ = type(self)
+        new._strides = self._strides
+        if self._view is not None:
+            new._view = Alias(_copied_cell(self._view.cell, memo), self._view.chain, None)
+        new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
+        if self._is_inference:
+            new._is_inference = True
+        if self.requires_grad:
+            new.requires_grad = True
+        if self._grad is not None:
+            new._grad = Copying.__deepcopy__(self._grad, memo)
+        memo[id(self)] = new
+        return new
+
+    def __reduce_ex__(self, protocol):
+        return named("serialization.reduce_tensor")(self)
+
+
+def _copied_cell(cell: Cell, memo: dict) -> Cell:
+    """The copy of a storage: one, however many of its tensors are copied."""
+    if id(cell) not in memo:
+        memo[id(cell)] = Cell(cell.value, 0, cell.strides)
+    return memo[id(cell)]

@@ -1,0 +1,148 @@
+"""The elements of a tensor as Python and NumPy see them: conversions, iteration, printing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....engine.value import NoData, to_numpy
+from ...levels import levels as _levels
+from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
+from ...tape.modes import state
+from ...tensors import printing as _printing
+from ...tensors import types as _types
+from ...tensors.base import Tensor
+from ...tensors.explain import explain
+from ...tensors.types import scalar_name
+from ...views.memory_order import in_memory_order
+from ..parameter import Parameter
+
+
+class Elements:
+    """item(), numpy(), float(x), len(x), repr(x) and their kin."""
+
+    # ---- as Python's and NumPy's objects
+
+    def item(self):
+        """The only element as a Python number."""
+        if self._level is None and self._value.aval.size != 1:
+            raise explain(RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar"))
+        try:
+            return _concrete(self, "item()").item()
+        except NoData:
+            raise RuntimeError(NO_ITEM) from None
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        array = _concrete(self, "tolist()")
+        return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The data as a NumPy array, which is a copy: see docs/differences.md."""
+        if self.requires_grad and state.enabled and not force:
+            raise explain(
+                RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            )
+        if self.dtype.numpy.isbuiltin != 1:
+            raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
+        if is_meta(self):
+            raise TypeError(NO_NUMPY)
+        return in_memory_order(_concrete(self, "numpy()"), self)
+
+    __array_priority__ = 1000
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy() if self.requires_grad or is_meta(self) else np.array(_concrete(self, "np.asarray"))
+        return array if dtype is None else array.astype(dtype)
+
+    def _array(self) -> np.ndarray:
+        """The data as a read-only NumPy array."""
+        return _concrete(self, "its data")
+
+    # ---- one number
+
+    def __bool__(self) -> bool:
+        if self.numel() == 0:
+            raise explain(RuntimeError("Boolean value of Tensor with no values is ambiguous"))
+        if self.numel() > 1:
+            raise explain(RuntimeError("Boolean value of Tensor with more than one value is ambiguous"))
+        return bool(self.reshape(()).item() if is_meta(self) else _concrete(self, "bool").reshape(()).item())
+
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.is_floating_point() or self.is_complex():
+            raise explain(TypeError("only integer tensors of a single element can be converted to an index"))
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(_real(self, "double"))
+
+    def __int__(self) -> int:
+        return int(_real(self, "int64_t"))
+
+    def __complex__(self) -> complex:
+        return complex(_only(self))
+
+    # ---- a sequence of rows
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise explain(TypeError("len() of a 0-d tensor"))
+        return self.shape[0]
+
+    def __iter__(self):
+        if not self.dim():
+            raise explain(TypeError("iteration over a 0-d tensor"))
+        return iter(self.unbind(0))
+
+    def __contains__(self, element) -> bool:
+        if isinstance(element, (Tensor, int, float, bool, complex)):
+            return bool((element == self).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __reversed__(self):
+        return self.flip(0) if self.ndim else self
+
+    # ---- text
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        if self._level is not None:
+            return _levels.describe(self)
+        node = self.grad_fn if self._ge is not None else None
+        place = self.device
+        return _printing.format_tensor(
+            None if is_meta(self) else _concrete(self, "repr"),
+            dtype_name=repr(self.dtype),
+            default_dtype_name=repr(_types.defaults.dtype),
+            requires_grad=self.requires_grad,
+            grad_fn_name=None if node is None else type(node).__name__,
+            device=None if place.type == "cpu" else str(place),
+            is_parameter=isinstance(self, Parameter),
+            size=self.shape,
+        )
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0 and self._level is None and not is_meta(self):
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    __hash__ = object.__hash__
+
+
+def _concrete(tensor: Tensor, what: str) -> np.ndarray:
+    return to_numpy(tensor._read()) if tensor._level is None else _levels.concrete(tensor, what)
+
+
+def _real(tensor: Tensor, kind: str):
+    number = _only(tensor)
+    if isinstance(number, complex):
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return number.real
+    return number
+
+
+def _only(tensor: Tensor):
+    if tensor.numel() != 1:
+        raise explain(ValueError("only one element tensors can be converted to Python scalars"))
+    return tensor.item()

@@ -1,0 +1,585 @@
+"""Declaring a torch op: one function, from which every form of it comes.
+
+    @torch_op(method=True, inplace=True, aliases=("absolute",))
+    def abs(input: Tensor, *, out=None): ...
+
+The function works on values, with primitives; its signature is PyTorch's. Annotations say what is
+an operand: see `slots`. The body gets a packed number as a `Weak` input, literals, bools and None as
+they are; `promote` and `cast` take both.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.trace import Builder
+from ...engine import NoData
+from ...engine.at_once import run
+from ...engine.errors import out_of_memory
+from ...engine.recorder import computes_at_once, record
+from ...engine.units import SCALAR_AVALS
+from ...names import pickles_name_torch
+from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
+from ..tape.apply import GraphOp, apply, apply_to, node_class_of
+from ..tape.meta import COPYING, refusal
+from ..tape.node_chains import name_of_chain
+from ..tape.node_names import COMPOSITES, RULES, Call, name_of, rename
+from ..tensors import types as _types
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+from ..tensors.explain import MISTAKES, explain
+from .inplace import check_outs, write
+from .out_dtypes import ANY, SHARED_OUT, decided
+from .parameter import Parameter
+from .slots import NUMBER, OPERAND, NoOperand, slot_of
+from .traits import Out, Traits, outs
+
+_EMPTY = inspect.Parameter.empty
+_new = object.__new__
+# Classes of static arguments that are keys as they are.
+SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
+PLAIN = frozenset({Tensor, Parameter})
+
+registry: dict[str, TorchOp] = {}
+
+
+def op_named(name: str):
+    """The declared op of that name; what pickles call to find it."""
+    return registry[name]
+
+
+C_CLASS = "_VariableFunctionsClass."
+
+
+def reduce_op(op):
+    """What __reduce__ returns for an op: PyTorch's name where the reader knows it (see
+    `_public_names`), else ours."""
+    if not pickles_name_torch() or op.__module__ == "torch" and op.__qualname__ == op.name:
+        return op_named, (op.name,)
+    if op.__qualname__.startswith(C_CLASS):
+        return getattr, (_types.named("_C._VariableFunctionsClass"), op.__qualname__.removeprefix(C_CLASS))
+    return op.__qualname__
+
+
+def describe(op) -> str:
+    """How an op prints: as a function of C++, or of Python, as PyTorch's does."""
+    if op.__module__ == "torch":
+        return f"<built-in method {op.name} of type object at {id(TorchOp):#x}>"
+    if op.__module__.startswith("torch._C"):
+        return f"<built-in function {op.__qualname__}>"
+    return f"<function {op.__qualname__} at {id(op):#x}>"
+
+
+class TorchOp:
+    """A declared op; calling it is torch.NAME(...)."""
+
+    def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict, traits: Traits):
+        self.fun, self.name, self.forms, self.traits = fun, name, forms, traits
+        self.node_class = node_class_of(node_name or name)
+        self.node_rule = RULES.get(name)
+        signature = inspect.signature(fun)
+        self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
+        self.takes_out = "out" in signature.parameters or not forms["function"]
+        self.slots = [slot_of(q, fun) for q in self.parameters]
+        self.names = [q.name for q in self.parameters]
+        self.defaults = [q.default for q in self.parameters]
+        self.index = {q.name: i for i, q in enumerate(self.parameters)}
+        self.n_positional = sum(q.kind is not q.KEYWORD_ONLY for q in self.parameters)
+        self.variadic = forms.get("varargs")  # x.permute(0, 1) for x.permute((0, 1))
+        self.ops: dict[tuple, GraphOp] = {}
+        # The same by what was given in place, defaults and their order left out: see `_at_sight`.
+        self.seen: dict[tuple, GraphOp] = {}
+        # For operators: two avals, or an aval, a number's class and the number itself if a literal.
+        self.known: dict[tuple, GraphOp] = {}
+        self.__name__ = self.__qualname__ = name
+        self.__doc__, self.__module__ = fun.__doc__, "torch"
+        self.__signature__, self.__wrapped__ = signature, fun
+
+    def __repr__(self):
+        return describe(self)
+
+    def __reduce__(self):
+        return reduce_op(self)
+
+    def __get__(self, instance, owner=None):
+        # A method of tensors, but of no other class: `conv = torch.conv2d` in a class of the user
+        # is what it is in PyTorch, where functions written in C are not bound.
+        return functools.partial(self, instance) if isinstance(instance, Tensor) else self
+
+    def __call__(self, /, *args, **kwargs):
+        if active.overrides is not None and active.overrides.applies(self, args, kwargs):
+            return active.overrides.handle(self, args, kwargs)
+        return self.call(args, kwargs)
+
+    def call(self, args: tuple, kwargs: dict):
+        """The op of these arguments, whom nothing overrides. `out` is taken out of kwargs."""
+        sight = out = None
+        try:
+            if kwargs:
+                if "out" in kwargs:
+                    out = self._out_of(args, kwargs)
+                if out is not None and self.traits.out.decides:
+                    kwargs["dtype"] = decided(self.traits.out, out, kwargs.get("dtype"))
+            elif active.autocast is None:
+                if computes_at_once():
+                    made = self._at_once(args)
+                    if made is not None:
+                        return made
+                sight = self._at_sight(args)
+                op = None if sight is None else self.seen.get(sight[0])
+                if op is not None:
+                    _, operands, values, mask = sight
+                    if values is None:
+                        made = apply(op, operands)
+                    elif True in mask or op.multiple or active.marks_inference:
+                        made = apply_to(op, operands, values, mask)
+                    else:
+                        return new_tensor(record(op.unit, values, 3))
+                    return self.finish(made, op) if op.multiple else made
+            bound = self.bind(args, kwargs)
+            if active.autocast is not None:
+                bound = active.autocast.cast(self, bound)
+            result = self.compute(bound, sight, len(args))
+        except (AttributeError, TypeError):
+            return ask_stranger(self, args, kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from error
+        except MISTAKES as error:
+            explain(error)
+            raise
+        return result if out is None else write_out(self.name, out, result, self.traits.out)
+
+    def _out_of(self, args: tuple, kwargs: dict):
+        """What is given as `out`, taken out of kwargs; TypeError if it is no tensor."""
+        if not self.takes_out:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
+        out = kwargs.pop("out")
+        check_out_type(self.name, self.traits.out, out)
+        if self.traits.out.apart:
+            check_apart(out, args)
+        return out
+
+    def _at_once(self, args) -> Tensor | None:
+        """The result by NumPy where ops are computed at once, for what _at_sight would call plain
+        and has seen before; else None. The same in one go, of arrays: 1.3 us for 2.1."""
+        arrays, key = [], [_types.defaults.dtype]
+        for slot, x in zip(self.slots, args):
+            cls = x.__class__
+            if cls is Tensor:
+                value = x._value if x._view is None else x._view.read_unless_permuted(x)
+                if value is None or value.recording is not None or (x._ge is not None or x._level is not None):
+                    return None
+                data = value.data
+                if data.__class__ is not np.ndarray:
+                    return None
+                arrays.append(data)
+                key.append(value.aval)
+            elif slot is None:
+                if cls not in SIMPLE:
+                    return None
+                key.append(cls)
+                key.append(x)
+            elif cls is int or cls is float:
+                key.append(cls)
+                if x in LITERALS or not x:
+                    key.append(x)
+                else:
+                    arrays.append(np.float64(x) if cls is float else np.int64(x))
+            else:
+                return None
+        op = self.seen.get(tuple(key))
+        if (
+            op is None
+            or op.multiple
+            or not arrays
+            or op.unit.at_once is None
+            or (active.marks_inference or active.births)
+        ):
+            return None
+        tensor = _new(Tensor)
+        tensor._value = run(op.unit, arrays)
+        return tensor
+
+    def _at_sight(self, args) -> tuple[tuple, list, list | None, list[bool]] | None:
+        """Of arguments given in place: a key, the operands among them, the values of these if they
+        are plain and in order, and which are on the tape. None unless all are tensors, numbers or
+        simple static arguments. (1.5 us less than to bind and apply.)"""
+        if len(args) > self.n_positional:
+            return None
+        operands, values, mask, plain = [], [], [], active.levels is None
+        key: list = [_types.defaults.dtype]
+        for slot, x in zip(self.slots, args):
+            cls = x.__class__
+            if cls in PLAIN:
+                if slot is None or slot is NUMBER or x._level is not None:
+                    return None
+                view, value = x._view, x._value
+                if view is not None:
+                    value = x._read()
+                    if view.permuted is not False and view.is_permuted():
+                        plain = False
+                operands.append(x)
+                values.append(value)
+                mask.append(x._ge is not None)
+                key.append(value.aval)
+            elif slot is None:
+                if cls not in SIMPLE:
+                    return None
+                key.append(cls)
+                key.append(x)
+            elif (cls is int and fits(x) or cls is float and x) and slot.takes_numbers:
+                key.append(cls)
+                if x in LITERALS or not x:
+                    key.append(x)
+                else:
+                    operands.append(x)
+                    values.append(x)
+                    mask.append(False)
+            else:
+                return None
+        return tuple(key), operands, values if plain else None, mask
+
+    # ---- from arguments to an op at a signature
+
+    def bind(self, args, kwargs) -> list:
+        """The arguments in the order of the signature, defaults filled in."""
+        if len(args) > self.n_positional:
+            args = self._gather_varargs(args)
+        bound = list(args)
+        bound += self.defaults[len(args) :]
+        for name, value in kwargs.items():
+            i = self.index.get(name)
+            if i is None:
+                i = self._renamed(name)
+            if i < len(args):
+                raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
+            bound[i] = value
+        for i, value in enumerate(bound):
+            if value is _EMPTY:
+                raise TypeError(f'{self.name}() missing 1 required positional arguments: "{self.names[i]}"')
+        if self.variadic is not None:
+            self._collect_varargs(bound)
+        return bound
+
+    def _gather_varargs(self, args):
+        if self.variadic is None:
+            raise TypeError(f"{self.name}() takes {self.n_positional} positional arguments but {len(args)} were given")
+        i = self.index[self.variadic]
+        return (*args[:i], tuple(args[i:]))
+
+    def _collect_varargs(self, bound: list):
+        i = self.index[self.variadic]
+        if isinstance(bound[i], int) and not isinstance(bound[i], bool):
+            bound[i] = (bound[i],)
+
+    RENAMED = {
+        "axis": "dim",
+        "x": "input",
+        "keepdims": "keepdim",
+        "self": "input",
+        "x1": "input",
+        "x2": "other",
+        "a": "input",
+        "size": "shape",
+        "shape": "size",
+        "axes": "dims",
+        "indices_or_sections": "split_size_or_sections",
+    }
+
+    def _renamed(self, name: str) -> int:
+        """NumPy's names for PyTorch's parameters: axis for dim."""
+        i = self.index.get(self.RENAMED.get(name, ""))
+        if i is None:
+            raise TypeError(f"{self.name}() got an unexpected keyword argument '{name}'")
+        return i
+
+    def compute(self, bound: list, sight: tuple | None = None, n_given: int = 0):
+        """Apply to bound arguments; `sight` is what _at_sight found of them, `n_given` how many of
+        them were given by position (for errors)."""
+        operands: list = []
+        key: list = [_types.defaults.dtype]
+        try:
+            for slot, value in zip(self.slots, bound):
+                cls = value.__class__
+                if slot is None:
+                    key.append(value if cls in SIMPLE else static_key(value))
+                elif cls in PLAIN and slot is not NUMBER:
+                    operands.append(value)
+                    key.append(value._value.aval if value._level is None else value._level.aval)
+                else:
+                    key.append(slot.key(self, value, operands))
+        except NoOperand as error:
+            raise error.explained(self, len(key) - 1, n_given) from None
+        key = tuple(key)
+        try:
+            op = self.ops.get(key)
+        except TypeError:
+            raise TypeError(f"{self.name}(): an argument is not hashable and cannot be static: {key}") from None
+        if op is None:
+            op = self.ops[key] = self._trace(bound, n_given)
+            if len(bound) > 1 and len(operands) < 3 and not op.multiple:
+                self._remember(bound, op, len(operands))
+        if sight is not None and len(operands) == len(sight[1]):  # no default is an operand
+            self.seen[sight[0]] = op
+        return self.finish(apply(op, operands), op)
+
+    def _remember(self, bound: list, op: GraphOp, n_operands: int):
+        """Let operators find the op by the avals of two tensors, or an aval and a Python number, if
+        nothing else was given. Integers may become the default dtype, which can change: floats only."""
+        x, y = bound[:2]
+        if not _is_plain_float(x) or bound[2:] != self.defaults[2:]:
+            return
+        cls = y.__class__
+        if n_operands == 2 and _is_plain_float(y):
+            self.known[x._value.aval, y._value.aval] = op
+            op.remember_simple()
+        elif cls in SCALAR_AVALS and fits(y) and self.slots[1] is not None and self.slots[1].name == "Operand":
+            if is_packed(y) and n_operands == 2:
+                self.known[x._value.aval, cls] = op
+            elif y and n_operands == 1:
+                self.known[x._value.aval, cls, y] = op
+
+    def finish(self, result, op: GraphOp):
+        """The result in the shape the op promises: a tensor, a tuple, a named tuple."""
+        if not op.multiple:
+            return result
+        cls = self.forms.get("returns")
+        return tuple(result) if cls is None or cls is tuple else (result if cls is list else cls(*result))
+
+    def _trace(self, bound: list, n_given: int = 0) -> GraphOp:
+        for i, (name, slot, value) in enumerate(zip(self.names, self.slots, bound)):
+            if value is None and slot is OPERAND and name in ("input", "other"):
+                raise NoOperand(slot, type(None)).explained(self, i, n_given)
+        n = self.n_positional
+
+        def body(builder: Builder):
+            args = [freeze(v) if slot is None else slot.placeholder(builder, v) for slot, v in zip(self.slots, bound)]
+            return self.fun(*args[:n], **dict(zip(self.names[n:], args[n:])))
+
+        graph, multiple = trace_body(self.name, body)
+        call = Call(self, bound)
+        op = GraphOp(graph, self.name, multiple, self._node_class(bound, call))
+        op.call = call
+        return op
+
+    def _node_class(self, bound: list, call: Call) -> type:
+        if call.chain is not None:
+            return node_class_of(name_of_chain(call.chain))
+        rule = self.node_rule
+        name = None if rule is None else name_of(rule, self.names, bound)
+        return self.node_class if name is None else node_class_of(name)
+
+
+def _is_plain_float(x) -> bool:
+    return x.__class__ in PLAIN and x._level is None and x.is_floating_point()
+
+
+def ask_stranger(op, args, kwargs):
+    """After an op has failed: an argument that is no tensor but has __torch_function__ decides.
+
+    Nothing announces such a class (subclasses of Tensor are seen when they are defined), and this
+    way it costs nothing until one is used. Without one, the error being handled is raised.
+    """
+    from . import overrides as _overrides
+
+    if active.overrides is not None or not _overrides.overriding_args(args, kwargs):
+        _refuse_first(op, args)
+        explain(sys.exc_info()[1])
+        raise
+    _overrides.activate()
+    return op(*args, **kwargs)
+
+
+def _refuse_first(op, args):
+    """TypeError, for an AttributeError, if the first argument must be a tensor and is none."""
+    if isinstance(sys.exc_info()[1], AttributeError) and args and op.parameters:
+        name = op.parameters[0].name
+        if name in FIRST and not isinstance(args[0], Tensor):
+            said = f"{op.name}(): argument '{name}' (position 1) must be Tensor, not {type(args[0]).__name__}"
+            raise explain(TypeError(said)) from None
+
+
+FIRST = frozenset({"A", "input", "self", "tensor", "x"})
+
+
+def static_key(x):
+    """A static argument as part of a key."""
+    if isinstance(x, (list, tuple)):
+        return tuple([static_key(y) for y in x])
+    if isinstance(x, Tensor):
+        return x.item()
+    return (x.__class__, x) if isinstance(x, float) else x
+
+
+def check_out_type(name: str, taken: Out, out):
+    """TypeError for an `out` that is neither tensors nor None."""
+    if out is None or isinstance(out, Tensor):
+        return
+    if (
+        taken.single
+        or taken.decides
+        or not isinstance(out, (tuple, list))
+        or (not all(isinstance(x, Tensor) for x in out))
+    ):
+        module = f"{type(out).__module__}." if type(out).__module__ == "numpy" else ""
+        raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not {module}{type(out).__name__}")
+
+
+def check_apart(out, args):
+    """RuntimeError if `out` is among the operands, or shares memory with one."""
+    for x in args:
+        if isinstance(x, (tuple, list)):
+            check_apart(out, x)
+        elif (
+            isinstance(x, Tensor)
+            and isinstance(out, Tensor)
+            and (x is out or (x._view is not None and out._view is not None and x._view.cell is out._view.cell))
+        ):
+            raise RuntimeError(SHARED_OUT)
+
+
+def write_out(name: str, out, result, taken: Out | None = None):
+    """The result; the tensors of `out=` that are given it, resized to its shape."""
+    if out is None:
+        return result
+    taken = outs.get(name, ANY) if taken is None else taken
+    name = name.lstrip("_")
+    check_outs(name, out, result)
+    if isinstance(result, Tensor):
+        return write(name, out, result, taken)
+    for i, (o, r) in enumerate(zip(out, result, strict=True)):
+        write(name, o, r, taken, i)
+    return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+
+
+def torch_op(
+    fun: Callable | None = None,
+    *,
+    name: str | None = None,
+    method: bool = True,
+    inplace: bool = False,
+    function: bool = True,
+    aliases: Sequence[str] = (),
+    dunder: Sequence[str] = (),
+    node: str | None = None,
+    returns=None,
+    varargs: str | None = None,
+    **traits,
+):
+    """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
+    a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
+
+    def declare(f: Callable) -> TorchOp:
+        op_name = name or f.__name__
+        op = TorchOp(
+            f,
+            op_name,
+            node,
+            {
+                "method": method,
+                "inplace": inplace,
+                "function": function,
+                "aliases": tuple(aliases),
+                "dunder": tuple(dunder),
+                "returns": returns,
+                "varargs": varargs,
+            },
+            Traits(**traits),
+        )
+        return _registered(op)
+
+    return declare if fun is None else declare(fun)
+
+
+def _registered(op):
+    if op.name in registry:
+        raise ValueError(f"op {op.name!r} is declared twice")
+    registry[op.name] = op
+    outs[op.name] = op.traits.out
+    return op
+
+
+class Composite:
+    """A function on tensors made of several ops; registered beside the ops so that it gets forms."""
+
+    def __init__(self, fun: Callable, forms: dict, traits: Traits):
+        self.fun, self.name, self.forms, self.traits = fun, forms["name"], forms, traits
+        functools.update_wrapper(self, fun)
+        self.__name__ = self.__qualname__ = self.name
+        self.__module__ = "torch"
+        self.parameters = list(inspect.signature(fun).parameters.values())
+        self.node = COMPOSITES.get(self.name)
+
+    def __repr__(self):
+        return describe(self)
+
+    def __reduce__(self):
+        return reduce_op(self)
+
+    def __call__(self, /, *args, **kwargs):
+        if active.overrides is not None and active.overrides.applies(self, args, kwargs):
+            return active.overrides.handle(self, args, kwargs)
+        return self.call(args, kwargs)
+
+    def call(self, args: tuple, kwargs: dict):
+        """The function of these arguments, whom nothing overrides."""
+        if "out" in kwargs:
+            check_out_type(self.name, self.traits.out, kwargs["out"])
+            if self.traits.out.apart:
+                check_apart(kwargs["out"], args)
+        try:
+            made = self.fun(*args, **kwargs)
+        except NoData:
+            if self.name in COPYING:
+                raise
+            raise refusal(self.name) from None
+        except (AttributeError, TypeError):
+            return ask_stranger(self, args, kwargs)
+        except MemoryError as error:
+            raise out_of_memory(error) from error
+        except MISTAKES as error:
+            explain(error)
+            raise
+        if self.node is not None and made is not None:
+            rename(made, self.node, args)
+        return made
+
+
+def composite(
+    fun: Callable | None = None,
+    *,
+    name: str | None = None,
+    method: bool = True,
+    inplace: bool = False,
+    function: bool = True,
+    aliases: Sequence[str] = (),
+    dunder: Sequence[str] = (),
+    **traits,
+):
+    """Declare a function on tensors that is made of several ops (views, random numbers, shapes that
+    depend on data). It takes `out=` itself if PyTorch's does."""
+
+    def declare(f: Callable) -> Composite:
+        op_name = name or f.__name__
+        f.__name__ = f.__qualname__ = op_name  # what Python's own errors say
+        found = Composite(
+            f,
+            {
+                "name": op_name,
+                "method": method,
+                "inplace": inplace,
+                "function": function,
+                "aliases": tuple(aliases),
+                "dunder": tuple(dunder),
+            },
+            Traits(**traits),
+        )
+        return _registered(found)
+
+    return declare if fun is None else declare(fun)

@@ -1,0 +1,394 @@
+"""__torch_function__: classes and modes that take over calls of torch functions.
+
+Ops, and the functions that are declared `@overridable`, ask `active.overrides` before anything else.
+It is None until the first class or mode that overrides anything exists, so programs without one pay a
+test for None per call. Members of Tensor that are no ops are exchanged for such that ask only then.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+from ..tensors import types as _types
+from ..tensors.active import active
+from ..tensors.base import Tensor
+from .op import registry
+from .parameter import Buffer, Parameter
+
+NO_IMPLEMENTATION = "no implementation found for '{name}' on types that implement __torch_function__: {types}"
+
+
+class _State(threading.local):
+    modes: tuple = ()  # TorchFunctionModes, innermost last
+    subclasses = True  # whether Tensor subclasses override
+    everything = True  # whether anything overrides
+
+
+state = _State()
+
+
+# ---- Tensor's own __torch_function__ -------------------------------------------------------------
+
+
+def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
+    """As a class's __torch_function__: results are plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class Overridden:
+    """Members of Tensor by which its subclasses override."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Call the function on plain tensors; tensors among the results become this subclass."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if func in nowrap_functions() else _convert(result, cls)
+
+    def __init_subclass__(cls, **kwargs):
+        super(Tensor, cls).__init_subclass__(**kwargs)
+        if overrides_of(cls) is not None:
+            activate()
+            if not _is_ours(cls):
+                _let_attributes_ask(cls)
+
+
+def _convert(result, cls: type):
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        parts = [_convert(r, cls) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+def nowrap_functions() -> set:
+    """Functions whose results the default __torch_function__ leaves as they are."""
+    return {
+        Tensor.dim,
+        Tensor.numel,
+        Tensor.size,
+        Tensor.stride,
+        Tensor.storage_offset,
+        Tensor._base.__get__,
+        Tensor.grad.__get__,
+        Tensor._version.__get__,
+    }
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__ == "torch" or cls.__module__.startswith(("functorch_core.", "torch."))
+
+
+Parameter.__torch_function__ = Buffer.__torch_function__ = _disabled_torch_function_impl
+
+
+# ---- which arguments override --------------------------------------------------------------------
+
+
+def overrides_of(cls: type):
+    """The __torch_function__ that a class overrides calls with, None if it does not."""
+    found = getattr(cls, "__torch_function__", None)
+    if cls is Tensor or found is None or found is _disabled_torch_function_impl:
+        return None
+    # Our own subclasses (UninitializedBuffer) are not meant to be kept by operations.
+    is_ours = issubclass(cls, Tensor) and cls.__module__.startswith(("functorch_core.", "torch."))
+    return None if is_ours else found
+
+
+_overrides: dict[type, bool] = {}
+
+
+def _is_overriding(x) -> bool:
+    cls = x.__class__
+    known = _overrides.get(cls)
+    if known is None:
+        known = _overrides[cls] = overrides_of(cls) is not None and not isinstance(x, type)
+    return known
+
+
+def overriding_args(args, kwargs) -> list:
+    """The arguments whose class overrides, one of each class, subclasses before their bases."""
+    found: list = []
+    for x in (*args, *kwargs.values()):
+        if x.__class__ in (tuple, list):
+            for y in x:
+                _add(found, y)
+        else:
+            _add(found, x)
+    if not state.subclasses:
+        found = [x for x in found if not isinstance(x, Tensor)]
+    return found
+
+
+def _add(found: list, x):
+    if _is_overriding(x) and all(type(y) is not type(x) for y in found):
+        at = next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found))
+        found.insert(at, x)
+
+
+# ---- dispatch ------------------------------------------------------------------------------------
+
+
+class _Dispatcher:
+    """What the ops call while anything overrides."""
+
+    def applies(self, op, args, kwargs) -> bool:
+        """Whether a mode is on or an argument overrides."""
+        if not state.everything:
+            return False
+        return bool(state.modes) or bool(overriding_args(args, kwargs))
+
+    def handle(self, op, args, kwargs):
+        """What the modes and arguments make of the call."""
+        return handle(op, overriding_args(args, kwargs), args, kwargs)
+
+
+def handle(func, relevant: list, args, kwargs):
+    """Ask the innermost mode, then the overriding arguments; TypeError if all decline."""
+    types = tuple(type(x) for x in relevant)
+    if state.modes:
+        result = _ask_mode(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    for x in relevant:
+        result = type(x).__torch_function__(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    if not relevant:
+        return func(*args, **kwargs)
+    raise TypeError(NO_IMPLEMENTATION.format(name=f"torch.{func.__name__}", types=list(types)))
+
+
+def _ask_mode(func, types, args, kwargs):
+    modes = state.modes
+    device = _types.defaults.device
+    if device is not None and len(_types.self_stack) > modes[-1]._n_devices and _is_factory(func):
+        kwargs = {"device": device, **(kwargs or {})}
+    state.modes = modes[:-1]
+    try:
+        return modes[-1].__torch_function__(func, types, args, kwargs)
+    finally:
+        state.modes = modes
+
+
+def _is_factory(func) -> bool:
+    """Whether a function makes tensors on the default device: what a `with torch.device` inside of
+    a mode adds to its calls before the mode sees them."""
+    op = registry.get(getattr(func, "name", ""))
+    return (
+        op is func
+        and not op.forms["method"]
+        and op.forms["function"]
+        and any(q.name == "device" for q in op.parameters)
+        and not op.name.endswith("_like")
+    )
+
+
+dispatcher = _Dispatcher()
+
+
+def activate():
+    """From now on ops ask whether somebody overrides; methods that are no ops do, too."""
+    global for_good
+    for_good = True
+    _let_all_ask()
+
+
+def _let_all_ask():
+    if active.overrides is not None:
+        return
+    active.overrides = dispatcher
+    if "activated" not in vars(dispatcher):
+        dispatcher.activated = True
+        for name in (*MEMBERS, *USERS_MEMBERS):
+            setattr(Tensor, name, _asking(getattr(Tensor, name), name))
+        Tensor.ndimension = Tensor.dim
+
+
+for_good = False  # whether there is a class or mode that may override at any time
+
+
+class _Living:
+    """How many objects there are that override as long as they live: proxies of torch.fx. When the
+    last one is gone, ops do not ask any more."""
+
+    def __init__(self):
+        self.n, self.lock = 0, threading.RLock()
+
+    def add(self, change: int):
+        """An object is made (1) or gone (-1)."""
+        with self.lock:
+            self.n += change
+            if self.n == change == 1:
+                _let_all_ask()
+            elif not self.n and not for_good and active is not None:  # which it is when Python ends
+                active.overrides = None
+
+
+living = _Living()
+
+# Methods of Tensor that are written by hand.
+MEMBERS = """
+    backward detach dim is_contiguous item numel numpy register_hook requires_grad_ size storage_offset stride
+    tolist""".split()
+# These ask the users' classes only: our own (sparse tensors) have them. The last are operators that
+# PyTorch does not call by the name of a method.
+USERS_MEMBERS = """
+    __array__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__ __index__ __int__ __len__
+    __reduce_ex__ __repr__ __reversed__ data_ptr detach_ element_size get_device is_complex is_floating_point
+    is_inference is_shared is_signed nelement register_post_accumulate_grad_hook retain_grad __and__ __eq__
+    __floordiv__ __invert__ __lshift__ __or__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__
+    __rrshift__ __rshift__ __rsub__ __rtruediv__ __xor__""".split()
+RENAMED = {"__rtruediv__": "__rdiv__"}
+# Attributes ask in the classes that override, and while a mode is on in Tensor itself, so that those
+# of other tensors cost nothing more.
+ATTRIBUTES = """
+    H T _base _version data device dtype grad grad_fn imag is_cpu is_cuda is_leaf is_meta is_mkldnn is_mps
+    is_nested is_quantized is_sparse is_sparse_csr is_xpu itemsize layout mH mT name names nbytes ndim output_nr
+    real requires_grad retains_grad shape""".split()
+
+
+def _let_attributes_ask(cls: type):
+    for name in ATTRIBUTES:
+        attribute = attributes()[name]
+        if getattr(cls, name) is attribute:  # not the subclass's own
+            setattr(cls, name, AskingAttribute(attribute))
+
+
+class AskingAttribute:
+    """An attribute of which classes and modes are asked, as Tensor.shape.__get__."""
+
+    def __init__(self, attribute: property):
+        self.attribute, self.__doc__ = attribute, attribute.__doc__
+
+    def __get__(self, instance, owner=None):
+        how = self.attribute.__get__
+        return self.attribute if instance is None else _asked(how, instance)
+
+    def __set__(self, instance, value):
+        _asked(self.attribute.__set__, instance, value)
+
+    def __delete__(self, instance):
+        _asked(self.attribute.__delete__, instance)
+
+
+def _asked(how, *args):
+    if dispatcher.applies(how, args, {}):
+        return dispatcher.handle(how, args, {})
+    return how(*args)
+
+
+@functools.cache
+def attributes() -> dict[str, property]:
+    """Tensor's own, which ask nobody."""
+    return {name: vars(Tensor)[name] for name in ATTRIBUTES}
+
+
+class _ModesOn:
+    """How many modes are on in all threads: as long as one is, Tensor's attributes ask."""
+
+    def __init__(self):
+        self.n, self.lock = 0, threading.Lock()
+
+    def add(self, change: int):
+        """A mode is entered (1) or left (-1)."""
+        with self.lock:
+            before, self.n = self.n, self.n + change
+            if not before:
+                for name, attribute in attributes().items():
+                    setattr(Tensor, name, AskingAttribute(attribute))
+            elif not self.n:
+                for name, attribute in attributes().items():
+                    setattr(Tensor, name, attribute)
+
+
+modes_on = _ModesOn()
+
+
+def _asking(method, name: str):
+    users_only = name in USERS_MEMBERS
+
+    @functools.wraps(method)
+    def asking(self, *args, **kwargs):
+        if users_only and _is_ours(type(self)) and not state.modes:
+            return method(self, *args, **kwargs)
+        if dispatcher.applies(asking, (self, *args), kwargs):
+            return dispatcher.handle(asking, (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+
+    asking.__name__ = RENAMED.get(name, name)
+    asking.__qualname__ = f"Tensor.{asking.__name__}"
+    return asking
+
+
+# ---- switching off -------------------------------------------------------------------------------
+
+
+class _Switch:
+    attribute = ""
+
+    def __enter__(self):
+        self.saved = getattr(state, self.attribute)
+        setattr(state, self.attribute, False)
+
+    def __exit__(self, *exc):
+        setattr(state, self.attribute, self.saved)
+
+
+class DisableTorchFunctionSubclass(_Switch):
+    """Context: Tensor subclasses do not override; modes still do."""
+
+    __module__ = "torch._C"
+    attribute = "subclasses"
+
+
+class DisableTorchFunction(_Switch):
+    """Context: nothing overrides."""
+
+    __module__ = "torch._C"
+    attribute = "everything"
+
+
+# ---- modes ---------------------------------------------------------------------------------------
+
+
+class TorchFunctionMode:
+    """A context in which every torch function goes through this object's __torch_function__.
+
+    >>> class Log(torch.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Log():
+    ...     _ = torch.ones(2).exp()
+    ones
+    exp
+    """
+
+    __module__ = "torch.overrides"
+
+    _n_devices = 0  # how many `with torch.device` this mode is inside of
+
+    def __init__(self):
+        pass
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError
+
+    def __enter__(self):
+        activate()
+        modes_on.add(1)
+        state.modes += (self,)
+        self._n_devices = len(_types.self_stack)
+        return self
+
+    def __exit__(self, *exc):
+        state.modes = state.modes[:-1]
+        modes_on.add(-1)

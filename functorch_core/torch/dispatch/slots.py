@@ -1,0 +1,171 @@
+"""Slots: what an argument of a declared op of the PyTorch face may be.
+
+    def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None): ...
+
+    Tensor           a tensor
+    MaybeTensor      a tensor or None
+    Operand          a tensor or a Python number
+    Tensors          a sequence of tensors
+    Number           a Python number that may vary from call to call: a packed input
+    (anything else)  static: part of the op's signature, hashable (lists become tuples)
+
+A slot says two things of an argument, each the mirror of the other: its part of the signature (`key`),
+and what stands for it in the trace (`placeholder`). How numbers are packed is `ops.signature`'s rule.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from ...core.aval import Aval
+from ...core.trace import Builder
+from ...ops.signature import number_key, number_placeholder
+from ..tensors.base import Tensor
+
+
+def logical_aval(tensor: Tensor) -> Aval:
+    """The aval as the op sees it: without the batch dimensions of func.vmap."""
+    return tensor._value.aval if tensor._level is None else tensor._level.aval
+
+
+def aval_of_tensor(x) -> Aval | None:
+    """The same of a tensor, None of anything else."""
+    return logical_aval(x) if isinstance(x, Tensor) else None
+
+
+def is_number(x) -> bool:
+    """Whether x is a Python or NumPy scalar."""
+    return isinstance(x, (bool, int, float, complex)) or (
+        hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item")
+    )
+
+
+def python_number(x):
+    """A NumPy scalar as a Python number."""
+    if x.__class__ in (bool, int, float, complex):
+        return x
+    return x.item() if hasattr(x, "item") else x.__class__.__mro__[-2](x)
+
+
+class NoOperand(TypeError):
+    """What an argument that must be an operand is not: (its slot, the class of what came)."""
+
+    def explained(self, op, i: int, n_given: int) -> TypeError:
+        """The error as the user sees it, of the i-th argument.
+
+        It says the position, but for what may be a method's second argument, where PyTorch's
+        counting begins with it.
+        """
+        slot, cls = self.args
+        module = "" if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}."
+        certain = i < n_given and (i == 0 or not op.forms.get("method"))
+        position = f" (position {i + 1})" if certain else ""
+        return TypeError(
+            f"{op.name}(): argument '{op.names[i]}'{position} must be {slot.expected}, not {module}{cls.__name__}"
+        )
+
+
+class Slot:
+    """A tensor; what the other slots take besides is their own."""
+
+    name = "Tensor"
+    expected = "Tensor"  # in errors
+    takes_numbers = False
+
+    def key(self, op, x, operands: list):
+        """The argument's part of the signature; what varies is appended to `operands`."""
+        if isinstance(x, Tensor):
+            if hasattr(x, "_check_operand"):
+                x._check_operand(op)
+            operands.append(x)
+            return logical_aval(x)
+        return self.other_key(op, x, operands)
+
+    def other_key(self, op, x, operands: list):
+        """The same of what is no tensor."""
+        raise NoOperand(self, x.__class__)
+
+    def placeholder(self, builder: Builder, x):
+        """What stands for the argument in the trace."""
+        return builder.input(logical_aval(x)) if isinstance(x, Tensor) else self.other_placeholder(builder, x)
+
+    def other_placeholder(self, builder: Builder, x):
+        """The same for what is no tensor."""
+        return x
+
+
+class MaybeSlot(Slot):
+    """A tensor or None."""
+
+    name = "MaybeTensor"
+
+    def other_key(self, op, x, operands: list):
+        return None if x is None else super().other_key(op, x, operands)
+
+
+class OperandSlot(Slot):
+    """A tensor or a Python number."""
+
+    name = "Operand"
+    takes_numbers = True
+
+    def other_key(self, op, x, operands: list):
+        if is_number(x):
+            return number_key(python_number(x), operands)
+        return None if x is None else super().other_key(op, x, operands)
+
+    def other_placeholder(self, builder: Builder, x):
+        return number_placeholder(builder, python_number(x)) if is_number(x) else x
+
+
+class NumberSlot(OperandSlot):
+    """A Python number, or a tensor that is read for one."""
+
+    name = expected = "Number"
+
+    def key(self, op, x, operands: list):
+        return self.other_key(op, x.item() if isinstance(x, Tensor) else x, operands)
+
+    def placeholder(self, builder: Builder, x):
+        return self.other_placeholder(builder, x.item() if isinstance(x, Tensor) else x)
+
+
+class SeveralSlot(Slot):
+    """A sequence of tensors."""
+
+    name = "Tensors"
+    expected = "tuple of Tensors"
+
+    def other_key(self, op, x, operands: list):
+        if not isinstance(x, (list, tuple)):
+            raise TypeError(f"{op.name}(): expected a sequence of Tensors, got {x.__class__.__name__}")
+        return tuple([TENSOR.key(op, y, operands) for y in x])
+
+    def other_placeholder(self, builder: Builder, x):
+        return [TENSOR.placeholder(builder, y) for y in x]
+
+
+TENSOR, MAYBE, OPERAND, NUMBER, SEVERAL = Slot(), MaybeSlot(), OperandSlot(), NumberSlot(), SeveralSlot()
+MaybeTensor = Annotated[Tensor | None, MAYBE]
+Operand = Annotated[Tensor | complex, OPERAND]
+Number = Annotated[complex, NUMBER]
+Tensors = Annotated[Sequence[Tensor], SEVERAL]
+
+
+NOT_A_SLOT = "{fun}(): `{name}: {annotation}` is no slot; see dispatch.slots for what an op may take"
+
+
+def slot_of(parameter: inspect.Parameter, fun: Callable) -> Slot | None:
+    """The slot that a parameter is annotated with, None if it is static; TypeError for an annotation
+    of tensors that is none, NameError for one that means nothing in the function's module."""
+    found: Any = parameter.annotation
+    if isinstance(found, str) and found.isidentifier():
+        found = eval(found, fun.__globals__)
+    if found is Tensor:
+        return TENSOR
+    slot = next((x for x in getattr(found, "__metadata__", ()) if isinstance(x, Slot)), None)
+    if slot is None and "Tensor" in str(found):
+        raise TypeError(NOT_A_SLOT.format(fun=fun.__name__, name=parameter.name, annotation=found))
+    return slot

@@ -1,0 +1,78 @@
+"""What is known of one op besides what it computes, given where the op is declared.
+
+@torch_op(inplace=True, out=Out("heaviside is not ...", recorded=True), node="NotImplemented")
+def heaviside(input: Tensor, values: Tensor, *, out=None): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import get_type_hints
+
+# ---- what is said of `out` -----------------------------------------------------------------------
+
+CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
+EXACT = "Expected out tensor to have dtype {c_found}, but got {c_wanted} instead"
+EXPECTED = "Found dtype {wanted} but expected {found}"
+SAME_TYPE = "{op}(): self and result must have the same scalar type"
+SCALAR_TYPE = "expected scalar type {found} but found {wanted}"
+SORTED = (
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+    "{wanted} and out_int32 flag is {int32}"
+)
+
+
+def castable(op: str, what: str = "result") -> str:
+    """The message of most of linear algebra."""
+    return f"{op}: Expected {what} to be safely castable from {{found}} dtype, but got {what} with dtype {{wanted}}"
+
+
+@dataclass(frozen=True)
+class Out:
+    """What `out=` may be: by default, of a dtype of no lower category than the result's.
+
+    The messages know {found} and {wanted}, the dtypes of the result and of `out` ({c_found} and
+    {c_wanted} as C++ calls them), {op} and {int32}.
+    """
+
+    dtype: str | tuple | None = None  # said if the dtype is another than the result's (of each of several results)
+    lower: str | None = None  # said if its category is lower
+    of_number: str | None = None  # said for `dtype` of a result without dimensions
+    error: type = RuntimeError
+    also: frozenset = frozenset()  # dtypes that are taken all the same
+    kernel: tuple = ()  # the name of the kernel that computes in the dtype of `out`, and the dtypes it has
+    decides: frozenset = frozenset()  # the dtypes of `out` that are those of the reduction if it has no dtype=
+    single: bool = False  # PyTorch looks at it before there is a result
+    silent: bool = False  # resized without a warning
+    overlapping: bool = False  # written to although several of its elements are one place
+    recorded: bool = False  # gets the history of the result; others refuse operands that require grad
+    apart: bool = False  # written to before all operands are read: must share no memory with them
+
+
+outs: dict[str, Out] = {}  # by the names that `write_out` is given
+
+
+def takes_out(name: str, out: Out) -> Callable:
+    """Declare what `out` a function takes that is no op."""
+    outs[name] = out
+    return lambda fun: fun
+
+
+# ---- all of it -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a declaration says of an op."""
+
+    out: Out = Out()
+
+    def __post_init__(self):
+        for field in fields(self):
+            if not isinstance(getattr(self, field.name), TYPES[field.name]):
+                raise TypeError(f"{field.name}= must be {TYPES[field.name]}, not {getattr(self, field.name)!r}")
+
+
+TYPES = get_type_hints(Traits)

@@ -1,0 +1,9 @@
+"""Tensors inside torch.func transforms and forward mode: wrappers, and the transforms themselves.
+
+What is imported here is what lower rooms ask of this one, as `active.levels`.
+"""
+
+from .captured import birth, check_captured
+from .levels import apply, drawn, ones_like, refresh, stack
+from .reverse import pull
+from .writes import assign, make_view

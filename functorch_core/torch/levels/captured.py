@@ -1,0 +1,58 @@
+"""Writing to what a function under torch.func.grad, vjp or jvp has captured is an error.
+
+A tensor belongs to a transform if it was made since that was entered: its node says so, or, if it
+is on no tape, the mark that new tensors get while a transform computes (`active.births`).
+"""
+
+from __future__ import annotations
+
+from ..tensors.base import Tensor
+from .levels import Batched, stack
+
+CAPTURED = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+    "call in-place operation (aten::{op}) that would mutate a captured Tensor. This is not "
+    "supported; please rewrite the function being transformed to explicitly accept the "
+    "mutated Tensor(s) as inputs."
+)
+# What PyTorch's dispatcher calls the in-place forms of ops, where that is not their name with an underscore.
+IN_PLACE = {
+    "_alpha_masked": "mul_.Tensor",
+    "_elu_op": "elu_",
+    "_masked_scale": "mul_.Tensor",
+    "add": "add_.Tensor",
+    "bernoulli": "bernoulli_.float",
+    "div": "div_.Tensor",
+    "fill": "fill_.Scalar",
+    "mul": "mul_.Tensor",
+    "sub": "sub_.Tensor",
+    "true_divide": "true_divide_.Tensor",
+    "xlogy": "xlogy_.Tensor",
+}
+
+
+def check_captured(tensor: Tensor, op: str):
+    """RuntimeError if the innermost transform has not made the tensor to which the in-place form of an
+    op (its name) writes."""
+    frame = next((f for f in reversed(stack.frames) if f.first_node is not None), None)
+    if frame is None:
+        return
+    while isinstance(tensor._level, Batched) and tensor._level.depth > frame.depth:
+        tensor = tensor._level.inner
+    if tensor._level is not None and tensor._level.depth >= frame.depth:
+        return
+    alias = tensor._view
+    born = tensor._born if alias is None else alias.cell.born
+    if born < frame.depth and not (alias is None and _is_new(tensor, frame)):
+        raise RuntimeError(CAPTURED.format(op=IN_PLACE.get(op) or f"{op.lstrip('_')}_"))
+
+
+def birth(tensor: Tensor) -> int:
+    """The mark of a tensor, for the cell that it is about to share."""
+    frame = next((f for f in reversed(stack.frames) if f.first_node is not None), None)
+    is_new = frame is not None and _is_new(tensor, frame)
+    return frame.depth if is_new and tensor._born < frame.depth else tensor._born
+
+
+def _is_new(tensor: Tensor, frame) -> bool:
+    return tensor._ge is not None and tensor._ge[0].sequence >= frame.first_node

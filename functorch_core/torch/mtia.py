@@ -1,8 +1,0 @@
-"""torch.mtia: there is no such device here; functions do what PyTorch's do without one."""
-
-from . import _missing
-from ._accelerators import Accelerator as _Accelerator
-
-globals().update(_Accelerator("mtia").namespace())
-__getattr__ = _missing.getter(__name__)
-__path__: list = []  # torch.mtia.memory and its kin are modules

@@ -1,0 +1,23 @@
+"""torch.autograd.Variable: what a Tensor once had to be wrapped in."""
+
+from __future__ import annotations
+
+from ...operators.shape.data import tensor
+from ...tensors.base import Tensor
+
+
+class VariableMeta(type):
+    """isinstance(x, Variable) holds for every tensor."""
+
+    def __instancecheck__(cls, other):
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=VariableMeta):
+    """Variable(tensor, requires_grad) is the tensor, detached."""
+
+    __module__ = "torch.autograd.variable"
+
+    def __new__(cls, data=None, requires_grad: bool = False, volatile: bool = False):
+        made = tensor([]) if data is None else data.detach()
+        return made.requires_grad_(requires_grad)

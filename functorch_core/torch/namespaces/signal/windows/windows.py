@@ -1,0 +1,117 @@
+"""Window functions: M points, symmetric (for filters) or periodic (for spectra)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ....operators.fft.windows import cosine_sum, kaiser_bessel, triangle
+from ....operators.shape.data import finish
+from ....tensors import types as _types
+
+SUPPORTED = ("float32", "float64")
+
+
+def _window(name: str, M: int, sym: bool, formula: Callable, options):
+    """formula(points, period) as a tensor; ValueError for what PyTorch refuses."""
+    dtype, layout, device, requires_grad = options
+    dtype = _types.defaults.dtype if dtype is None else dtype
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout is not None and layout is not _types.strided:
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
+    if dtype.numpy.name not in SUPPORTED:
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+    values = np.ones(1) if M == 1 else formula(M, M - 1 if sym else M)
+    return finish(np.asarray(values).astype(dtype.numpy), device, requires_grad)
+
+
+def _cosine_sum(name: str, coefficients: tuple, doc: str):
+    """A window that is a sum of cosines with fixed coefficients."""
+
+    def window(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+        return _window(
+            name, M, sym, lambda n, period: cosine_sum(n, period, coefficients), (dtype, layout, device, requires_grad)
+        )
+
+    window.__name__ = window.__qualname__ = name
+    window.__doc__ = doc
+    return window
+
+
+hann = _cosine_sum("hann", (0.5, 0.5), "The raised cosine: 0.5 - 0.5 cos(x).")
+hamming = _cosine_sum("hamming", (0.54, 0.46), "0.54 - 0.46 cos(x).")
+blackman = _cosine_sum("blackman", (0.42, 0.5, 0.08), "0.42 - 0.5 cos(x) + 0.08 cos(2 x).")
+nuttall = _cosine_sum(
+    "nuttall",
+    (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "The 4-term Blackman-Harris window of Nuttall, with the lowest side lobes.",
+)
+
+
+def general_cosine(M, *, a: Iterable, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """a[0] - a[1] cos(x) + a[2] cos(2 x) - ..., x over one period."""
+    if not isinstance(a, Iterable):
+        raise TypeError("Coefficients must be a list/tuple")
+    if not a:
+        raise ValueError("Coefficients cannot be empty")
+    return _window(
+        "general_cosine", M, sym, lambda n, period: cosine_sum(n, period, a), (dtype, layout, device, requires_grad)
+    )
+
+
+def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """alpha - (1 - alpha) cos(x), x over one period."""
+    return general_cosine(
+        M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
+
+
+def bartlett(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """The triangle."""
+    return _window("bartlett", M, sym, triangle, (dtype, layout, device, requires_grad))
+
+
+def cosine(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """Half a period of the sine, taken between the points."""
+
+    def formula(n, period):
+        return np.sin(math.pi / max(period + 1, 1) * (np.arange(n) + 0.5))
+
+    return _window("cosine", M, sym, formula, (dtype, layout, device, requires_grad))
+
+
+def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """exp(-|k - center| / tau), about the middle by default."""
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+
+    def formula(n, period):
+        middle = period / 2 if center is None else center
+        return np.exp(-np.abs(np.arange(n) - middle) / tau)
+
+    return _window("exponential", M, sym, formula, (dtype, layout, device, requires_grad))
+
+
+def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """exp(-x^2 / (2 std^2)), x the distance from the middle."""
+    if std <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+
+    def formula(n, period):
+        return np.exp(-0.5 * ((np.arange(n) - period / 2) / std) ** 2)
+
+    return _window("gaussian", M, sym, formula, (dtype, layout, device, requires_grad))
+
+
+def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+    """The Kaiser window: the greater beta, the narrower."""
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+    return _window(
+        "kaiser", M, sym, lambda n, period: kaiser_bessel(n, period, beta), (dtype, layout, device, requires_grad)
+    )

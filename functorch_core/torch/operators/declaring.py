@@ -1,0 +1,144 @@
+"""What declarations of elementwise ops share: promotion, dtype checks, half precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...ops.signature import SCALARS, Weak
+from ...transforms.custom import stop_gradient
+from ..dispatch.op import TorchOp, torch_op
+from ..tensors import types as _types
+from ..tensors.base import Tensor
+from ..tensors.promotion import cast, promote
+from ..tensors.types import scalar_name as scalar_name
+from .values import NOT_IMPLEMENTED as NOT_IMPLEMENTED
+from .values import require
+
+FLOATS = dt.FLOATING - dt.FLOAT8
+INEXACT = FLOATS | dt.COMPLEX
+REAL = dt.INTEGER | FLOATS
+NUMERIC = REAL | dt.COMPLEX
+BITS = dt.INTEGER | {dt.bool_}
+ORDERED = REAL | {dt.bool_}
+HALF = frozenset({dt.float16, dt.bfloat16})
+
+
+def to_float(x):
+    """x itself, or in the default float if it is of integers or bools."""
+    if x.aval.dtype in dt.INEXACT:
+        return x
+    return p.convert(x, dtype=_types.defaults.dtype.numpy)
+
+
+def like(x, value):
+    """One number (or a traced scalar of x's dtype) in x's shape."""
+    a = x.aval
+    if isinstance(value, Weak):
+        value = cast(value, a.dtype)
+    if hasattr(value, "aval"):
+        return p.broadcast_in_dim(value, shape=a.shape, dims=())
+    return p.full(a.shape, value, a.dtype)
+
+
+def widened(apply: Callable) -> Callable:
+    """A function of several steps that rounds half precision once, at its end."""
+
+    def wide(*xs, **params):
+        dtype = xs[0].aval.dtype
+        if dtype not in HALF:
+            return apply(*xs, **params)
+        out = apply(*[p.convert(x, dtype=dt.float32) for x in xs], **params)
+        return p.convert(out, dtype=dtype)
+
+    return wide
+
+
+def flat(out, x):
+    """out, as a function of x whose derivative is 0 (and which requires grad if x does)."""
+    if x.aval.dtype not in dt.INEXACT or out.aval.dtype != x.aval.dtype:
+        return out
+    return p.select(p.full(x.aval.shape, True, dt.bool_), stop_gradient(out), x)
+
+
+def kind_of(number) -> type:
+    """The Python type of a number that is a literal or an input."""
+    return number.kind if isinstance(number, Weak) else type(number)
+
+
+def number_operand(x) -> bool:
+    """Whether an operand is a Python number, not a tensor."""
+    return isinstance(x, (Weak, *SCALARS))
+
+
+def require_tensor(name: str, *operands):
+    """TypeError if all operands are numbers."""
+    if all(map(number_operand, operands)):
+        kinds = ", ".join(kind_of(x).__name__ for x in operands)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected a Tensor among them"
+        )
+
+
+# ---- declaring -----------------------------------------------------------------------------------
+
+
+def unary(
+    name: str,
+    apply: Callable,
+    doc: str,
+    *,
+    dtypes=INEXACT,
+    floats: bool = True,
+    kernel: str | None = None,
+    inplace: bool = True,
+    **forms,
+) -> TorchOp:
+    """An op of one tensor. `floats`: integers and bools become the default float first."""
+
+    def fun(input, *, out=None):
+        x = to_float(input) if floats else input
+        require(x, dtypes, kernel or f"{name}_cpu")
+        return apply(x)
+
+    note = "Integers and bools become the default float." if floats else ""
+    return _declare(fun, name, doc, note, {"input": Tensor}, inplace=inplace, **forms)
+
+
+def binary(
+    name: str,
+    apply: Callable,
+    doc: str,
+    *,
+    left=Tensor,
+    right=Tensor,
+    dtypes=NUMERIC,
+    floats: bool = False,
+    kernel: str | None = None,
+    inplace: bool = True,
+    numbers: bool = False,
+    **forms,
+) -> TorchOp:
+    """An op of two operands, promoted to one dtype and broadcast to one shape.
+
+    `left` and `right` say what they may be: Tensor, or Operand where it may be a number;
+    `numbers`: both may.
+    """
+
+    def fun(input, other, *, out=None):
+        if not numbers:
+            require_tensor(name, input, other)
+        x, y = promote(input, other, to_float=floats)
+        require(x, dtypes, kernel or f"{name}_cpu")
+        return apply(x, y)
+
+    note = "The operands are promoted to one dtype and broadcast to one shape."
+    return _declare(fun, name, doc, note, {"input": left, "other": right}, inplace=inplace, **forms)
+
+
+def _declare(fun, name, doc, note, annotations, **forms) -> TorchOp:
+    fun.__name__ = fun.__qualname__ = name
+    fun.__doc__ = f"{doc}\n\n    {note}".rstrip() + "\n    "
+    fun.__annotations__ = annotations
+    return torch_op(name=name, **forms)(fun)

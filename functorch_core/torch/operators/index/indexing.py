@@ -1,0 +1,645 @@
+"""x[...] and x[...] = y: views by integers, slices and None, gathers by tensors and masks."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....engine.recorder import computes_at_once
+from ....kernels.indexing import gathered, scattered
+from ....kernels.values import expanded
+from ...dispatch import bounds as _bounds
+from ...dispatch.op import composite, torch_op
+from ...dispatch.slots import Number, Tensors
+from ...tape.meta import is_meta, meta_tensor, refusal
+from ...tape.modes import state
+from ...tensors import types as _types
+from ...tensors.active import active
+from ...tensors.base import Tensor, from_array
+from ...tensors.explain import MISTAKES, explain
+from ...tensors.promotion import broadcast, cast
+from ...tensors.types import scalar_name
+from ...views.cells import (
+    LEAF_VIEW_INPLACE,
+    Lens,
+    assign,
+    besides,
+    check_writable,
+    current_aval,
+    is_static,
+    make_view,
+    put,
+)
+from ...views.parts import cut
+from ..shape.copies import fill_number, fitted_to
+from ..shape.data import array_of
+
+WRONG_TYPE = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind})"
+)
+TOO_MANY = "too many indices for tensor of dimension {ndim}"
+MASK_SHAPE = (
+    "The shape of the mask {mask} at index {at} does not match the shape of the indexed tensor {shape} at index {dim}"
+)
+BEYOND = "Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+OF_NOTHING = "index is out of bounds for dimension with size 0"
+NO_SLICE_INDEX = "slice indices must be integers or None or have an __index__ method"
+NO_DATA = "new(): invalid data type '{kind}'"
+NO_ARRAY = (
+    "can't convert np.ndarray of type numpy.{kind}. The only supported types are: float64, "
+    "float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+    "uint16, uint8, and bool."
+)
+NO_DIMS = (
+    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+    "C++ to convert a 0-dim tensor to a number"
+)
+WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
+NOT_TOGETHER = "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+MASKS = (dt.bool_, dt.uint8)
+
+# ---- what an index says --------------------------------------------------------------------------
+
+
+class Parsed:
+    """An index applied to a shape: a box (spec, news, ints: see _view_kinds) and index tensors.
+
+    `tensors` has (dimension of the box, integer tensor or mask) in increasing order.
+    """
+
+    __slots__ = ("ints", "ndim", "news", "spec", "tensors")
+
+    def __init__(self):
+        self.spec, self.news, self.ints, self.tensors = [], [], [], []
+        self.ndim = 0  # of the box
+
+    def whole(self, n: int):
+        """Keep a dimension of size n."""
+        self.spec.append((0, n, 1, True))
+        self.ndim += 1
+
+    def new(self):
+        """Add a dimension of size 1."""
+        self.news.append((self.ndim, len(self.spec)))
+        self.ndim += 1
+
+    def integer(self, i: int, n: int, dim: int):
+        """Take one index of a dimension."""
+        if not -n <= i < n:
+            raise outside(i, dim + len(self.news), n)
+        i = i + n if i < 0 else i
+        static = is_static(i, (0, n - 1), n)
+        if not static:
+            self.ints.append(i)
+        self.spec.append((i if static else None, 1, 1, False))
+
+    def slice(self, s: slice, n: int):
+        """Take a part of a dimension. The start is an input unless the part reaches an end."""
+        start, size, step = sliced(s, n)
+        whole = size == n
+        static = whole or is_static(start, (0, n - size * step), n)
+        if not static:
+            self.ints.append(start)
+        self.spec.append((start if static else None, size, step, True))
+        self.ndim += 1
+
+    @property
+    def lens(self) -> Lens:
+        """The box as a view."""
+        return Lens("index", (tuple(self.spec), tuple(self.news)), tuple(self.ints))
+
+    def trivial(self, shape) -> bool:
+        """Whether the box is the whole tensor."""
+        return (
+            not self.news
+            and len(self.spec) == len(shape)
+            and all(start == 0 and stays and size == n for (start, size, _, stays), n in zip(self.spec, shape))
+        )
+
+
+def outside(i: int, dim: int, n: int) -> Exception:
+    """The error of an index that is none of a dimension."""
+    if not -(2**63) <= i < 2**63:
+        return ValueError("Overflow when unpacking long long")
+    return IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+
+
+def sliced(s: slice, n: int) -> tuple[int, int, int]:
+    """(start, size, step) of a slice of n elements."""
+    step = 1 if s.step is None else _slice_index(s.step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if isinstance(s.start, Tensor) or isinstance(s.stop, Tensor):
+        s = slice(*(None if x is None else operator.index(x) for x in (s.start, s.stop)))
+    start, stop, _ = slice(s.start, s.stop, step).indices(n)
+    return start, max(-((start - stop) // step), 0), step
+
+
+def _slice_index(x) -> int:
+    try:
+        return operator.index(x)
+    except TypeError:
+        if isinstance(x, Tensor):
+            raise
+        raise TypeError(NO_SLICE_INDEX) from None
+
+
+def as_items(index) -> tuple:
+    """The index as a tuple of what stands between the commas."""
+    if index.__class__ is tuple:
+        return index
+    if (
+        isinstance(index, list)
+        and len(index) < 32
+        and any(x is None or x is Ellipsis or isinstance(x, (slice, list, tuple, Tensor, np.ndarray)) for x in index)
+    ):
+        return tuple(index)  # as old NumPy did
+    return tuple(index) if isinstance(index, tuple) else (index,)
+
+
+def parse(shape: tuple[int, ...], index) -> Parsed:
+    """The index, applied to a tensor's shape."""
+    items = as_items(index)
+    if not shape:
+        _check_no_dims(index)
+    _check_number(items, shape)
+    items = [_item(x) for x in items]
+    given = _check_number(items, shape)
+    parsed, dim = Parsed(), 0
+    for item in items:
+        if item is Ellipsis:  # one after another goes on, beyond the last dimension: PyTorch's way
+            for n in shape[dim : dim + len(shape) - given]:
+                parsed.whole(n)
+            dim += len(shape) - given
+        else:
+            dim += _apply_item(parsed, item, shape, dim)
+    for n in shape[dim:]:
+        parsed.whole(n)
+    return parsed
+
+
+def _check_number(items, shape) -> int:
+    """How many dimensions the items use; IndexError if there are not so many."""
+    given = sum(map(_dims_used, items))
+    if given > len(shape):
+        raise IndexError(TOO_MANY.format(ndim=len(shape)))
+    return given
+
+
+def _check_no_dims(index):
+    """The errors of x[0] and x[0:1] for x of no dimensions."""
+    if isinstance(index, slice):
+        sliced(index, 0)
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if index.__class__ is int or isinstance(index, np.integer):
+        i = int(index)
+        raise IndexError(NO_DIMS) if not i else outside(i, 0, 0)
+
+
+def _item(x):
+    """One part of an index as int, bool, slice, None, Ellipsis or tensor."""
+    cls = x.__class__
+    if cls is int or cls is slice or x is None or x is Ellipsis or cls is bool:
+        return x
+    if isinstance(x, Tensor):
+        if not x.ndim and x._level is None:
+            return _item_of_0d(x)
+        if x._aval.dtype not in (dt.int64, dt.int32, *MASKS):
+            raise IndexError(WRONG_DTYPE)
+        return x
+    if isinstance(x, np.ndarray) and x.ndim or isinstance(x, (list, tuple, range)):
+        return _index_tensor(x)
+    if isinstance(x, np.ndarray):
+        return int(x)
+    if isinstance(x, (str, bytes)):
+        raise TypeError(NO_DATA.format(kind=cls.__name__))
+    if hasattr(x, "__index__") and not isinstance(x, (np.bool_, float)):
+        try:
+            return operator.index(x)
+        except (TypeError, ValueError):
+            pass
+    raise IndexError(WRONG_TYPE.format(kind=_name_in_c(x)))
+
+
+def _name_in_c(x) -> str:
+    """The name of x's type as C++ knows it."""
+    name = x.__class__.__name__
+    if isinstance(x, np.generic):
+        return f"numpy.{name}"
+    return f"torch.{name}" if isinstance(x, _types.dtype) else name
+
+
+def _item_of_0d(x: Tensor):
+    d = x._aval.dtype
+    if d in MASKS:
+        return bool(x.item())
+    if d not in dt.INTEGER:
+        raise IndexError(WRONG_DTYPE)
+    return int(x.item())
+
+
+def _index_tensor(x) -> Tensor:
+    if isinstance(x, (list, tuple)) and any(isinstance(y, Tensor) for y in x):
+        x = [y.item() if isinstance(y, Tensor) else y for y in x]
+    if isinstance(x, np.ndarray):
+        array = np.asarray(x)
+        if array.dtype.kind not in "biufc":
+            raise TypeError(NO_ARRAY.format(kind=array.dtype.type.__name__))
+    else:
+        _refuse_strings(x)
+        array = array_of(x, None)
+    return from_array(array.copy() if array.dtype == dt.bool_ else array.astype(np.int64))
+
+
+def _refuse_strings(x):
+    for y in x:
+        if isinstance(y, (list, tuple)):
+            _refuse_strings(y)
+        elif isinstance(y, str):
+            raise TypeError(NO_DATA.format(kind="str"))
+
+
+def _dims_used(item) -> int:
+    if item is None or item is Ellipsis or item.__class__ is bool:
+        return 0
+    if isinstance(item, Tensor) and item._aval.dtype in MASKS:
+        return item.ndim
+    return 1
+
+
+def _apply_item(parsed: Parsed, item, shape, dim: int) -> int:
+    """Add one part of an index; the number of dimensions of the tensor that it uses."""
+    if item.__class__ is int:
+        parsed.integer(item, shape[dim] if dim < len(shape) else 0, dim)
+        return 1
+    if dim > len(shape) or dim == len(shape) and not (item is None or item.__class__ is bool):
+        return _apply_beyond(item, len(shape), dim)
+    if isinstance(item, slice):
+        parsed.slice(item, shape[dim])
+        return 1
+    if item is None or item.__class__ is bool:
+        parsed.new()
+        if item is not None:
+            parsed.tensors.append((parsed.ndim - 1, from_array(np.zeros(int(item), np.int64))))
+        return 0
+    if item._aval.dtype in MASKS:
+        return _apply_mask(parsed, item, shape, dim)
+    parsed.tensors.append((parsed.ndim, item))
+    parsed.whole(shape[dim])
+    return 1
+
+
+def _apply_beyond(item, ndim: int, dim: int) -> int:
+    """An item after several ellipses, where there are no dimensions left."""
+    if item == slice(None):
+        return 1
+    if isinstance(item, Tensor):
+        raise IndexError(f"{TOO_MANY.format(ndim=ndim)} (got {dim + 1})")
+    new = not isinstance(item, slice)
+    raise IndexError(BEYOND.format(low=-ndim - new, high=ndim - 1 + new, dim=dim))
+
+
+def _apply_mask(parsed: Parsed, mask: Tensor, shape, dim: int) -> int:
+    for i, (n, m) in enumerate(zip(shape[dim:], mask.shape)):
+        if n != m:
+            raise IndexError(MASK_SHAPE.format(mask=list(mask.shape), at=i, shape=list(shape), dim=dim + i))
+    parsed.tensors.append((parsed.ndim, mask))
+    for n in mask.shape:
+        parsed.whole(n)
+    return mask.ndim
+
+
+def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
+    """(dimensions, integer tensors): masks are replaced by where they are True."""
+    dims, out = [], []
+    for dim, index in tensors:
+        if index._aval.dtype in MASKS:
+            if is_meta(index):
+                raise refusal("index")
+            for i, places in enumerate(np.nonzero(index._array())):
+                dims.append(dim + i)
+                out.append(from_array(places.astype(np.int64)))
+        else:
+            dims.append(dim)
+            out.append(index)
+    return tuple(dims), out
+
+
+# ---- the gather ----------------------------------------------------------------------------------
+
+
+def broadcast_shape(indices) -> tuple[int, ...]:
+    """The shape that index tensors have together."""
+    shapes = [tuple(i._aval.shape) for i in indices]
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(NOT_TOGETHER.format(shapes=", ".join(str(list(s)) for s in shapes))) from None
+
+
+def check_indices(tensor: Tensor, dims, indices, what: str):
+    """IndexError for index tensors out of range, or that do not broadcast."""
+    a, common = current_aval(tensor), broadcast_shape(indices)
+    shape = a.shape
+    if 0 in common or any(n == 0 for d, n in enumerate(shape) if d not in dims):
+        return  # nothing is read
+    for i, (dim, index) in enumerate(zip(dims, indices)):
+        if not shape[dim]:
+            raise IndexError(OF_NOTHING)
+        _bounds.check(index, shape[dim], i, what, negative=True)  # PyTorch's "dimension" counts index tensors
+
+
+def _place(dims) -> int:
+    """Where the dimensions of the index tensors stand: together where these do, else in front."""
+    return dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
+
+
+def _result_shape(a, dims, common) -> tuple[int, ...]:
+    """The shape of what is read."""
+    kept, at = [n for d, n in enumerate(a.shape) if d not in dims], _place(dims)
+    return (*kept[:at], *common, *kept[at:])
+
+
+def _in_front(x, indices, dims) -> list:
+    """Index values of one shape, counted from the front."""
+    return broadcast([p.wrap_negative(p.convert(i, dtype=dt.int64), x.aval.shape[d]) for i, d in zip(indices, dims)])
+
+
+def nothing_of(x, shape):
+    """No element of x, in a shape without elements: it depends on x all the same."""
+    flat = p.reshape(x, shape=(x.aval.size,))
+    return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
+
+
+@torch_op(name="_index", method=False, function=False, node="index")
+def _index(input: Tensor, indices: Tensors, dims):
+    """The elements at integer index tensors along some dimensions."""
+    indices = _in_front(input, indices, dims)
+    shape = _result_shape(input.aval, dims, indices[0].aval.shape)
+    if 0 in shape:
+        return nothing_of(input, shape)
+    return gathered(input, indices, dims, _place(dims), "clip")
+
+
+@torch_op(name="_index_put", method=False, function=False, node="index_put")
+def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
+    """The input with values set, or added, at integer index tensors along some dimensions."""
+    indices = _in_front(input, indices, dims)
+    shape = _result_shape(input.aval, dims, indices[0].aval.shape)
+    if 0 in shape or 0 in input.aval.shape:
+        return besides(input, values)
+    combine = "add" if accumulate else "set"
+    return scattered(input, indices, expanded(values, shape), dims, _place(dims), combine=combine)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(1024)
+def _row(shape: tuple[int, ...], start: int | None) -> tuple:
+    rest = tuple((0, n, 1, True) for n in shape[1:])
+    return (((start, 1, 1, False), *rest), ())
+
+
+def _row_lens(shape, i: int) -> Lens:
+    """The lens of x[i]."""
+    if not shape and not i:
+        raise IndexError(NO_DIMS)
+    n = shape[0] if shape else 0
+    if not -n <= i < n:
+        raise outside(i, 0, n)
+    i = i + n if i < 0 else i
+    if i == 0 or i == n - 1:
+        return Lens("select", _row(shape, i))
+    return Lens("select", _row(shape, None), (i,))
+
+
+def _lens_at(shape: tuple[int, ...], index) -> Lens:
+    """The lens of x[index] for an index without tensors."""
+    return _row_lens(shape, index) if index.__class__ is int else parse(shape, index).lens
+
+
+def _plain(index) -> tuple | None:
+    """The parts of an index of numbers, slices of numbers, None and `...`, hashable; else None."""
+    parts = []
+    for x in index if index.__class__ is tuple else (index,):
+        cls = x.__class__
+        if cls is slice:
+            start, stop, step = x.start, x.stop, x.step
+            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or (step.__class__ not in BOUNDS):
+                return None
+            parts.append((start, stop, step))
+        elif cls is int or x is None or x is Ellipsis:
+            parts.append(x)
+        else:
+            return None
+    return tuple(parts)
+
+
+BOUNDS = frozenset({int, type(None)})
+
+
+@functools.lru_cache(4096)
+def _box_lens(shape: tuple[int, ...], plain: tuple) -> Lens:
+    """The lens of an index as _plain gives it."""
+    return parse(shape, tuple([slice(*x) if x.__class__ is tuple else x for x in plain])).lens
+
+
+def getitem(self, index):
+    """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
+    if active.overrides is not None and active.overrides.applies(getitem_op, (self, index), {}):
+        return active.overrides.handle(getitem_op, (self, index), {})
+    try:
+        if computes_at_once():
+            part = cut(self, index, _lens_at)
+            if part is not None:
+                return part
+        if index.__class__ is int:
+            return make_view(self, _row_lens(current_aval(self).shape, index))
+        shape = current_aval(self).shape
+        plain = _plain(index) if shape else None  # of no dimensions s[:] and s[:,] have other errors
+        if plain is not None:
+            return make_view(self, _box_lens(shape, plain))
+        parsed = parse(current_aval(self).shape, index)
+        if not parsed.tensors:
+            return make_view(self, parsed.lens)
+        box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
+        dims, indices = integer_indices(parsed.tensors)
+        check_indices(box, dims, indices, "x[...]")
+        return _index.compute([box, indices, dims])
+    except MISTAKES as error:
+        explain(error)
+        raise
+
+
+getitem_op = composite(getitem, name="__getitem__", function=False, method=False)
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def setitem(self, index, value):
+    """x[index] = value, broadcast and converted; differentiable."""
+    if active.overrides is not None and active.overrides.applies(setitem_op, (self, index, value), {}):
+        return active.overrides.handle(setitem_op, (self, index, value), {})
+    try:
+        if index is False:
+            return
+        if index.__class__ is int:
+            lens, tensors, whole = _row_lens(current_aval(self).shape, index), (), False
+        else:
+            parsed = parse(current_aval(self).shape, index)
+            lens, tensors = parsed.lens, parsed.tensors
+            whole = parsed.trivial(current_aval(self).shape)
+        new = _value(self, value)
+        if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
+            raise RuntimeError(LEAF_VIEW_INPLACE)
+        if tensors:
+            _set_at_tensors(self, None if whole else lens, tensors, new)
+        else:
+            _set_box(self, lens, new)
+    except MISTAKES as error:
+        explain(error)
+        raise
+
+
+setitem_op = composite(setitem, name="__setitem__", function=False, method=False)
+
+
+def _value(tensor: Tensor, value):
+    """What is assigned, as a tensor or a Python number that fits."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, (bool, int, float, complex, np.integer, np.bool_)):
+        number = fill_number(value, tensor._aval.dtype)
+        return meta_tensor((), tensor._aval.dtype) if is_meta(tensor) else number
+    cls = type(value)
+    kind = f"numpy.{cls.__name__}" if isinstance(value, (np.generic, np.ndarray)) else cls.__name__
+    raise TypeError(f"can't assign a {kind} to a {tensor.type()}")
+
+
+def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
+    """The shape of what a lens shows."""
+    spec, news = lens.params
+    shape = [n for _, n, _, stays in spec if stays]
+    for place, _ in news:
+        shape.insert(place, 1)
+    return tuple(shape)
+
+
+def _set_box(tensor: Tensor, lens: Lens, value):
+    shape = part_shape(tensor, lens)
+    alias = tensor._view
+    if alias is not None and alias.chain and tensor._level is None:
+        view = make_view(tensor, lens)
+        check_writable(view)
+        assign(view, _filled(value, shape, tensor._aval.dtype))
+        return
+    check_writable(tensor)
+    new = _filled(value, shape, current_aval(tensor).dtype)
+    assign(tensor, put(tensor, new, (lens,)))
+
+
+@torch_op(name="_number_in", method=False, function=False)
+def _number_in(value: Number, shape, dtype):
+    return p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=())
+
+
+def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
+    """The value in a shape and dtype."""
+    if not isinstance(value, Tensor):
+        return _number_in.compute([value, shape, dtype])
+    theirs = tuple(value.shape)
+    while theirs and theirs[0] == 1 and len(theirs) > len(shape):
+        theirs = theirs[1:]
+    if theirs != value.shape:
+        value = value.reshape(theirs)
+    if len(theirs) > len(shape):
+        raise RuntimeError(
+            f"expand({value.type()}{{{list(theirs)}}}, size={list(shape)}): the "
+            f"number of sizes provided ({len(shape)}) must be greater or equal to "
+            f"the number of dimensions in the tensor ({len(theirs)})"
+        )
+    for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
+        if m not in (1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing "
+                f"size ({m}) at non-singleton dimension {len(shape) - d}.  Target "
+                f"sizes: {list(shape)}.  Tensor sizes: {list(theirs)}"
+            )
+    return fitted_to(value, shape, dtype)
+
+
+def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
+    check_writable(tensor, op="index_put")
+    box = tensor if lens is None else make_view(tensor, lens)
+    one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
+    if one_mask and not isinstance(value, Tensor):
+        new = _masked_number(box, tensors[0], value)
+    else:
+        if not isinstance(value, Tensor):
+            value = _number_in.compute([value, (), box._aval.dtype])
+        elif one_mask and current_aval(value).size == 1:
+            value = _converted(value, box._aval.dtype)
+        new = put_at(box, tensors, value)
+    assign(box, new)
+
+
+def _converted(value: Tensor, dtype: np.dtype) -> Tensor:
+    """One element for what a mask shows, the only one that need not be of the dtype."""
+    if value.is_complex() and dtype not in dt.COMPLEX:
+        fill_number(value, dtype)  # raises unless it is real
+        value = value.real
+    return value.to(_types.of_numpy(dtype))
+
+
+def _masked_number(box: Tensor, where, number) -> Tensor:
+    """box[mask] = number, without asking where the mask is True."""
+    dim, mask = where
+    shape = (1,) * dim + tuple(mask.shape) + (1,) * (box.ndim - dim - mask.ndim)
+    if mask._aval.dtype != dt.bool_:
+        mask = mask.to(_types.bool_)
+    return box.masked_fill(mask.reshape(shape), number)
+
+
+@torch_op(name="_put_somewhere", method=False, function=False, node="index_put")
+def _put_somewhere(input: Tensor, values: Tensor):
+    """The input after values were put where a mask is True of which only the shape is known."""
+    return besides(input, values)
+
+
+def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Tensor:
+    """The box with values at index tensors."""
+    if any(is_meta(i) and i._aval.dtype in MASKS for _, i in tensors):
+        return _put_somewhere.compute([box, value])
+    dims, indices = integer_indices(tensors)
+    a = current_aval(box)
+    if value._aval.dtype != a.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(a.dtype)} for the destination and "
+            f"{scalar_name(value._aval.dtype)} for the source."
+        )
+    shape = _result_shape(a, dims, broadcast_shape(indices))
+    if 0 not in shape and any(not a.shape[d] for d in dims):
+        raise IndexError(OF_NOTHING)
+    theirs = tuple(value.shape)
+    stripped = theirs
+    while stripped and stripped[0] == 1 and len(stripped) > len(shape):
+        stripped = stripped[1:]
+    if len(stripped) > len(shape) or any(m not in (1, n) for n, m in zip(reversed(shape), reversed(stripped))):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
+            f"broadcast to indexing result of shape {list(shape)}"
+        )
+    check_indices(box, dims, indices, "x[...] = y")
+    value = value if stripped == theirs else value.reshape(stripped)
+    return _index_put.compute([box, value, indices, dims, bool(accumulate)])

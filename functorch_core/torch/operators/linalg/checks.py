@@ -1,0 +1,67 @@
+"""What torch.linalg asks of its operands, and how it reports that something failed."""
+
+from __future__ import annotations
+
+from ...tape.meta import is_readable
+from ..values import aval_of, dt, name_of
+
+DECOMPOSED = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that cannot be factorised, inverted or solved with."""
+
+    __module__ = "torch.linalg"
+
+
+# What PyTorch says of integers comes from these kernels where it does not look at dtypes before.
+KERNELS = {
+    "linalg.cholesky": "cholesky_cpu",
+    "linalg.eigh": "linalg_eigh_cpu",
+    "linalg.eigvalsh": "linalg_eigh_cpu",
+    "linalg.lu": "lu_cpu",
+    "linalg.solve_triangular": "triangular_solve_cpu",
+    "torch.geqrf": "geqrf_cpu",
+    "torch.linalg.lu_factor_ex": "lu_cpu",
+}
+
+
+def require_inexact(name: str, x, what: str = "input"):
+    """RuntimeError for dtypes that LAPACK does not know."""
+    dtype = aval_of(x).dtype
+    if dtype not in dt.INEXACT and name in KERNELS:
+        raise NotImplementedError(f"\"{KERNELS[name]}\" not implemented for '{name_of(x)}'")
+    if dtype not in dt.INEXACT:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {name_of(x)}")
+    if dtype not in DECOMPOSED:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {name_of(x)}")
+
+
+def matrices(x, name: str, square: bool = False, letter: str = "A"):
+    """x itself, checked to be (square) matrices of a dtype that LAPACK knows."""
+    a = aval_of(x)
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {letter} must have at least 2 dimensions.")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {letter} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
+    require_inexact(name, x)
+    return x
+
+
+def check_info(name: str, info, message: str, number_of=None):
+    """LinAlgError if some matrix failed; inside func transforms and on meta nobody can know yet.
+
+    `number_of` gives what the message tells of the failed matrix of this flat index, by default
+    its info.
+    """
+    if not is_readable(info):
+        return
+    array = info._array()
+    if not array.any():
+        return
+    index = int(array.reshape(-1).nonzero()[0][0])
+    place = f"(Batch element {index}): " if array.ndim else ""
+    number = int(array.reshape(-1)[index]) if number_of is None else number_of(index)
+    raise LinAlgError(f"{name}: {place}{message.format(info=number)}")

@@ -1,0 +1,184 @@
+"""Norms of vectors and matrices, and condition numbers."""
+
+from __future__ import annotations
+
+import math
+
+from ....kernels.matrices import filled, singular_values
+from ....kernels.matrices import matrix_norm as matrix_norm_of
+from ...dispatch.op import torch_op, write_out
+from ...dispatch.traits import EXACT, Out, castable, takes_out
+from ...tensors import types as _types
+from ...tensors.active import overridable
+from ...tensors.base import Tensor
+from ..reduce.reduction import _vector_norm as vector_norm_op
+from ..values import aval_of, dt, full_like, p, permuted, wide, wrap_dim
+from .checks import matrices, require_inexact
+
+# ---- vectors -------------------------------------------------------------------------------------
+
+
+@takes_out("linalg_vector_norm", Out(EXACT))
+@overridable
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The ord-norm over dimensions (all by default) as if they were one vector.
+
+    >>> torch.linalg.vector_norm(torch.tensor([3., 4.]))
+    tensor(5.)
+    """
+    _check_empty(x, ord, dim)
+    _check_norm_dtype("linalg.vector_norm", x, dtype)
+    return write_out("linalg_vector_norm", out, vector_norm_op(x, float(ord), dim, keepdim, dtype))
+
+
+def _check_norm_dtype(name: str, x, dtype):
+    if dtype is None:
+        return
+    wanted, found = _types.numpy_dtype(dtype), x._aval.dtype
+    if wanted not in dt.INEXACT:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {dtype}")
+    if dt.category(wanted) != dt.category(found):
+        raise RuntimeError(
+            f"{name}: dtype should be "
+            f"{'complex' if found in dt.COMPLEX else 'real'} for "
+            f"{'complex' if found in dt.COMPLEX else 'real'} inputs, but got "
+            f"{dtype}"
+        )
+    if wanted.itemsize < found.itemsize:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({x.dtype}) should be convertible "
+            "without "
+            f"narrowing to the specified dtype ({dtype})"
+        )
+
+
+def _check_empty(x, ord, dim):
+    if not (ord == math.inf or ord < 0):
+        return
+    shape = x.shape or (1,)
+    dims = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if any(shape[d] == 0 for d in dims):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
+            "because "
+            "the operation does not have an identity"
+        )
+
+
+# ---- matrices ------------------------------------------------------------------------------------
+
+
+ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+@torch_op(
+    name="linalg_matrix_norm",
+    method=False,
+    function=False,
+    out=Out("linalg.matrix_norm expected out tensor dtype {found} but got: {wanted}"),
+)
+def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
+    a = aval_of(input)
+    if ord not in ORDERS:
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    if a.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}")
+    wanted = _types.numpy_dtype(dtype, a.dtype)
+    if wanted not in dt.INEXACT:
+        raise RuntimeError(
+            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {a.dtype.name.capitalize()}"
+        )
+    x = p.convert(input, dtype=wanted)
+    if ord in ("nuc", 2, -2):
+        require_inexact("linalg.matrix_norm", x)
+    rows, columns = (wrap_dim(d, a.ndim) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    rest = [d for d in range(a.ndim) if d not in (rows, columns)]
+    moved = permuted(x, (*rest, rows, columns))
+    _check_size(ord, aval_of(moved).shape[-2:])
+    out_ = matrix_norm_of(wide(moved), ord)
+    out_ = p.convert(out_, dtype=dt.real_of(wanted))
+    return p.expand_dims(out_, dims=tuple(sorted((rows, columns)))) if keepdim else out_
+
+
+def _check_size(ord, size):
+    """IndexError for the least of nothing; the greatest is 0."""
+    least = {-1: size[1], -math.inf: size[0], -2: min(size)}
+    if least.get(ord, 1) == 0:
+        raise IndexError("amin(): Expected reduction dim to have non-zero size.")
+
+
+@overridable
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf, -inf.
+
+    >>> torch.linalg.matrix_norm(torch.tensor([[3., 4.]]))
+    tensor(5.)
+    """
+    _check_norm_dtype("linalg.matrix_norm", A, dtype)
+    ord = ord if isinstance(ord, str) else float(ord)
+    return _matrix_norm(A, ord, tuple(dim), keepdim, dtype, out=out)
+
+
+@overridable
+def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+    """A vector's or a matrix's norm, by the number of dimensions.
+
+    >>> torch.linalg.norm(torch.tensor([3., 4.]))
+    tensor(5.)
+    """
+    if isinstance(dim, int):
+        dim = (dim,)
+    if ord is not None:
+        if dim is not None and len(dim) not in (1, 2):
+            raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+        if dim is None and input.ndim not in (1, 2):
+            raise RuntimeError(
+                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D."
+            )
+    matrix = ord is not None and (len(dim) == 2 if dim is not None else input.ndim == 2)
+    if isinstance(ord, str) and not matrix:
+        raise RuntimeError(f"linalg.norm: Order {ord} not supported for vectors")
+    if matrix:
+        return matrix_norm(input, ord, dim or (-2, -1), keepdim, dtype=dtype, out=out)
+    return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+
+# ---- condition numbers ---------------------------------------------------------------------------
+
+
+@torch_op(name="linalg_cond", method=False, function=False, out=Out(lower=castable("linalg.cond")))
+def _cond(input: Tensor, order, *, out=None):
+    x = matrices(input, "linalg.cond")
+    a = aval_of(x)
+    if order not in (None, *ORDERS):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {order}")
+    if order in (None, 2, -2):
+        if not a.size:
+            return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
+        values = singular_values(x)
+        last = aval_of(values).ndim - 1
+        top, bottom = (
+            p.squeeze(p.slice_in_dim(values, start=i, limit=i + 1, dimension=last), dims=(last,))
+            for i in (0, aval_of(values).shape[last] - 1)
+        )
+        return p.div(bottom, top) if order == -2 else p.div(top, bottom)
+    if a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"linalg.cond: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
+    if not a.size:
+        return filled(x, a.shape[:-2], 0, dt.real_of(a.dtype))
+    inverse = p.inv(x)
+    product = p.mul(matrix_norm_of(x, order), matrix_norm_of(inverse, order))
+    singular = p.reduce_or(p.ne(p.abs(inverse), p.abs(inverse)), axes=(a.ndim - 2, a.ndim - 1))
+    return p.select(singular, full_like(product, math.inf), product)
+
+
+@overridable
+def cond(A, p=None, *, out=None):
+    """The condition number of matrices by a norm, the spectral one by default."""
+    return _cond(A, p if p is None or isinstance(p, str) else float(p), out=out)

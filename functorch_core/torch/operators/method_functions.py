@@ -1,0 +1,87 @@
+"""Functions of torch that PyTorch has beside methods of Tensor, documented or not."""
+
+from __future__ import annotations
+
+from ..dispatch.op import registry
+from ..tape.node_names import rename
+from ..tensors import types as _types
+from ..tensors.types import contiguous_format
+from .nn.activation import torch_rrelu
+
+legacy_contiguous_format = contiguous_format
+has_lapack = True
+has_mkl = has_openmp = False
+
+
+def _of_method(name: str, doc: str):
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+as_strided_ = _of_method("as_strided_", "The tensor as a view of its memory with these strides.")
+detach = _of_method("detach", "The tensor without its history; it shares memory.")
+detach_ = _of_method("detach_", "Take a tensor out of the graph.")
+get_device = _of_method("get_device", "The index of the device; -1 for the CPU.")
+
+
+def is_distributed(input) -> bool:
+    """False."""
+    return False
+
+
+def is_same_size(input, other) -> bool:
+    """Whether two tensors have one shape."""
+    return input.shape == other.shape
+
+
+def dsmm(input, mat2):
+    """The product of a sparse matrix with a dense one: mm."""
+    return input.mm(mat2)
+
+
+def norm_except_dim(v, pow: int = 2, dim: int = 0):
+    """The norms over all dimensions but one, which stay with one element; over all for dim=-1."""
+    if dim == -1:
+        return v.norm(pow)
+    dims = [d for d in range(v.ndim) if d != dim]
+    return v.norm(pow, dims, keepdim=True) if dims else v.abs()
+
+
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=None):
+    """rrelu in place."""
+    return input.copy_(torch_rrelu(input, lower, upper, training, generator))
+
+
+def _softmax_backward_data(grad_output, output, dim: int, input_dtype):
+    """The cotangent of a softmax's operand."""
+    product = grad_output * output
+    found = (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+    rename(found, "SoftmaxBackwardDataBackward0", (grad_output, output))
+    return found
+
+
+def _convert_indices_from_coo_to_csr(input, size: int, *, out_int32: bool = False):
+    """Where each of `size` rows begins among sorted row indices, and the number of these."""
+    dtype = _types.by_name["int32" if out_int32 else "int64"]
+    ends = registry["bincount"](input, minlength=size).cumsum(0)
+    return registry["cat"]([ends.new_zeros(1), ends]).to(dtype)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: bool = False, transpose: bool = False):
+    """[rows, columns] of the elements, of where each row begins; [columns, rows] if transposed."""
+    dtype = _types.by_name["int32" if out_int32 else "int64"]
+    rows = registry["arange"](len(crow_indices) - 1).repeat_interleave(crow_indices.diff())
+    both = [col_indices, rows] if transpose else [rows, col_indices]
+    return registry["stack"]([x.to(dtype) for x in both])
+
+
+NAMESPACE = {
+    name: thing
+    for name, thing in list(globals().items())
+    if name not in ("annotations", "contiguous_format", "_of_method", "_types", "registry", "rename")
+    and not name.startswith("__")
+}

@@ -1,0 +1,346 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+
+from ....kernels.reductions import softmax
+from ....transforms.remat import remat
+from ...dispatch.op import registry, torch_op
+from ...dispatch.slots import MaybeTensor
+from ...tensors.active import overridable
+from ...tensors.base import Tensor
+from ..linalg.matmul import baddbmm, bmm, broadcast_lead, linear, product
+from ..values import aval_of, c_name, dt, expanded, full_like, iota_along, like, p, permuted, wide
+from .activation import torch_softmax
+from .other import dropout, dropout_mask
+from .vision import pad
+
+# ---- scaled dot product --------------------------------------------------------------------------
+
+
+def _grouped(x, heads: int):
+    """Fewer heads of keys or values repeated, each for a group of query heads."""
+    shape = aval_of(x).shape
+    own = shape[-3]
+    if own == heads:
+        return x
+    split = (*shape[:-2], heads // own, *shape[-2:])
+    kept = tuple(d for d in range(len(split)) if d != len(shape) - 2)
+    return p.reshape(p.broadcast_in_dim(x, shape=split, dims=kept), shape=(*shape[:-3], heads, *shape[-2:]))
+
+
+def _attention_weights(query, key, mask, is_causal: bool, factor: float):
+    """softmax(query @ key^T * factor + mask), rows without any key 0."""
+    n = aval_of(key).ndim
+    scores = product(p.mul(query, full_like(query, factor)), permuted(key, (*range(n - 2), n - 1, n - 2)))
+    shape = aval_of(scores).shape
+    if is_causal:
+        rows, columns = (iota_along(shape, len(shape) - i, dt.int32) for i in (2, 1))
+        scores = p.select(p.le(columns, rows), scores, full_like(scores, -math.inf))
+    if mask is not None and aval_of(mask).dtype == dt.bool_:
+        scores = p.select(expanded(mask, shape), scores, full_like(scores, -math.inf))
+    elif mask is not None:
+        scores = p.add(scores, expanded(like(mask, scores), shape))
+    return _softmax_or_zero(scores) if mask is not None else softmax(scores, (len(shape) - 1,))
+
+
+def _softmax_or_zero(scores):
+    """softmax over the last dimension; zeros where everything is -inf, as PyTorch's attention."""
+    shape = aval_of(scores).shape
+    top = p.reduce_max(scores, axes=(len(shape) - 1,))
+    nothing = p.eq(top, full_like(top, -math.inf))
+    nothing = p.broadcast_in_dim(nothing, shape=shape, dims=tuple(range(len(shape) - 1)))
+    safe = p.select(nothing, p.zeros(aval_of(scores)), scores)
+    return p.select(nothing, p.zeros(aval_of(scores)), softmax(safe, (len(shape) - 1,)))
+
+
+@torch_op(name="_attention", method=False, function=False, node="scaled_dot_product_attention")
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: MaybeTensor,
+    keep: MaybeTensor,
+    is_causal,
+    factor,
+    enable_gqa,
+    rescale,
+):
+    """One op whose backward pass computes the weights again: they are not kept."""
+    for x in (key, value):
+        if aval_of(x).dtype != aval_of(query).dtype:
+            raise RuntimeError(
+                "Expected query, key, and value to have the same dtype, but got "
+                f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and "
+                "value.dtype: "
+                f"{c_name(value)} instead."
+            )
+    operands = [query, key, value, *(x for x in (mask, keep) if x is not None)]
+
+    def attend(q, k, v, *rest):
+        rest = list(rest)
+        bias = rest.pop(0) if mask is not None else None
+        if enable_gqa:
+            k, v = (_grouped(x, aval_of(q).shape[-3]) for x in (k, v))
+        weights = _attention_weights(wide(q), wide(k), bias, is_causal, factor)
+        if rest:
+            kept = like(rest[0], weights)
+            weights = p.mul(weights, p.div(kept, full_like(kept, rescale)))
+        return [like(product(weights, wide(v)), q)]
+
+    return remat(attend, operands)[0]
+
+
+@overridable
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
+    """softmax(query @ key^T * scale + mask) @ value over the last two dimensions.
+
+    A bool mask says what takes part; a floating one is added. is_causal masks what comes later.
+    With enable_gqa key and value may have fewer heads.
+
+    >>> x = torch.ones(1, 2, 3)
+    >>> nn.functional.scaled_dot_product_attention(x, x, x).shape
+    torch.Size([1, 2, 3])
+    """
+    if attn_mask is not None and is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but "
+            "got "
+            f"query.dim(): {query.ndim}, key.dim(): {key.ndim} and value.dim(): "
+            f"{value.ndim} instead."
+        )
+    if attn_mask is not None and attn_mask._aval.dtype not in (dt.bool_, *dt.FLOATING):
+        names = [c_name(x._read()) for x in (attn_mask, query)]
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, "
+            f"but got attn_mask.dtype: {names[0]} and  query.dtype: {names[1]} "
+            "instead."
+        )
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    if scale is None and query.shape[-1] == 0:
+        factor = 0.0
+    keep = None
+    rescale = 1.0
+    if dropout_p > 0:
+        lead = broadcast_lead(tuple(query.shape[:-2]), tuple((key if not enable_gqa else query).shape[:-2]))
+        shape = (*lead, query.shape[-2], key.shape[-2])
+        keep = dropout_mask(shape, query, dropout_p)
+        rescale = 1.0 - dropout_p if dropout_p < 1 else 1.0
+    return _attention(query, key, value, attn_mask, keep, is_causal, factor, enable_gqa, rescale)
+
+
+# ---- multi-head ----------------------------------------------------------------------------------
+
+NEEDS_MASK = (
+    "Need attn_mask if specifying the is_causal hint. You may use the "
+    "Transformer module method `generate_square_subsequent_mask` to create "
+    "this mask."
+)
+
+
+@overridable
+def multi_head_attention_forward(
+    query,
+    key,
+    value,
+    embed_dim_to_check,
+    num_heads,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn,
+    dropout_p,
+    out_proj_weight,
+    out_proj_bias,
+    training=True,
+    key_padding_mask=None,
+    need_weights=True,
+    attn_mask=None,
+    use_separate_proj_weight=False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights=True,
+    is_causal=False,
+):
+    """Multi-head attention of (L, N, E) or (L, E): (output, weights or None)."""
+    batched = query.ndim == 3
+    _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if is_causal and attn_mask is None:
+        raise RuntimeError(NEEDS_MASK)
+    if not batched:
+        query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    _check_widths(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    key_padding_mask = _as_float(key_padding_mask, query.dtype)
+    is_causal = is_causal and key_padding_mask is None and not need_weights
+    attn_mask = None if is_causal else _as_float(attn_mask, query.dtype)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    q, k, v = _projected(query, key, value, separate, in_proj_weight, in_proj_bias)
+    if attn_mask is not None:
+        attn_mask = _full_mask(attn_mask, batch, num_heads, length, key.shape[0])
+    sizes, masks = (batch, num_heads, width // num_heads), (attn_mask, key_padding_mask)
+    q = _by_heads(q, *sizes)
+    k, v, masks = _keys_and_values((k, v), sizes, (bias_k, bias_v), (static_k, static_v), add_zero_attn, masks)
+    mask = _merged(*masks, batch, num_heads, k.shape[1])
+    dropout_p, shown = dropout_p if training else 0.0, None
+    if need_weights:
+        out, shown = _attend_with_weights(q, k, v, mask, dropout_p)
+    else:
+        out = _attend(q, k, v, mask, dropout_p, is_causal, batch, num_heads)
+    out = out.transpose(0, 1).reshape(length * batch, width)
+    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    shown = None if shown is None else _shown_weights(shown, num_heads, average_attn_weights)
+    if batched:
+        return out, shown
+    return out.squeeze(1), None if shown is None else shown.squeeze(0)
+
+
+def _shown_weights(shown, num_heads: int, average: bool):
+    """The weights of (N * heads) as (N, heads), or their mean over the heads."""
+    shown = shown.view(shown.shape[0] // num_heads, num_heads, *shown.shape[1:])
+    return shown.mean(dim=1) if average else shown
+
+
+def _by_heads(x, batch: int, heads: int, size: int):
+    """(length, N, E) as (N * heads of each, length, E of a head)."""
+    return x.reshape(x.shape[0], batch * heads, size).transpose(0, 1)
+
+
+def _keys_and_values(pair, sizes: tuple[int, int, int], biases, fixed, add_zero_attn: bool, masks):
+    """(keys by heads, values by heads, masks): with biases and zeros appended, or those that are `fixed`."""
+    batch, heads, size = sizes
+    if biases[0] is not None and biases[1] is not None:
+        pair = [_appended(x, b.expand(1, batch, -1)) for x, b in zip(pair, biases)]
+        masks = [_widened(m) for m in masks]
+    pair = [_by_heads(x, *sizes) if given is None else given for x, given in zip(pair, fixed)]
+    if add_zero_attn:
+        pair = [_appended(x, x.new_zeros((batch * heads, 1, size)), 1) for x in pair]
+        masks = [_widened(m) for m in masks]
+    return *pair, masks
+
+
+def _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads):
+    if query.ndim not in (2, 3):
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor"
+        )
+    n = query.ndim
+    if not key.ndim == value.ndim == n:
+        raise AssertionError(
+            f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+            "expected "
+            f"`key` and `value` to be {n}-D but found {key.ndim}-D and "
+            f"{value.ndim}-D "
+            "tensors respectively"
+        )
+    if key_padding_mask is not None and key_padding_mask.ndim != n - 1:
+        raise AssertionError(
+            f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+            "expected "
+            f"`key_padding_mask` to be `None` or {n - 1}-D but found "
+            f"{key_padding_mask.ndim}-D tensor instead"
+        )
+    if attn_mask is not None and attn_mask.ndim not in (2, 3):
+        raise AssertionError(
+            f"For {'batched' if n == 3 else 'unbatched'} ({n}-D) `query`, "
+            "expected "
+            f"`attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.ndim}-D "
+            "tensor "
+            "instead"
+        )
+
+
+def _check_widths(query, key, value, embed_dim, num_heads, separate: bool):
+    width = query.shape[-1]
+    if width != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {width}")
+    if width % num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+def _as_float(mask, dtype):
+    """A bool mask as one that is added: -inf where it holds."""
+    if mask is None:
+        return None
+    if mask.is_floating_point():
+        return mask
+    if mask._aval.dtype != dt.bool_:
+        raise AssertionError("only bool and floating types of key_padding_mask are supported")
+    zeros = mask.new_zeros(mask.shape, dtype=dtype)
+    return zeros.masked_fill(mask, -math.inf)
+
+
+def _projected(query, key, value, separate, whole, whole_bias):
+    """query, key and value projected; in one product where they are one tensor."""
+    if separate is None and query is key and key is value:
+        return linear(query, whole, whole_bias).chunk(3, dim=-1)
+    weights = separate or whole.chunk(3)
+    biases = (None,) * 3 if whole_bias is None else whole_bias.chunk(3)
+    return [linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases)]
+
+
+def _full_mask(mask, batch: int, heads: int, length: int, source: int):
+    if mask.ndim == 2:
+        if tuple(mask.shape) != (length, source):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}.")
+        return mask.unsqueeze(0)
+    if tuple(mask.shape) != (batch * heads, length, source):
+        raise RuntimeError(
+            f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch * heads, length, source)}."
+        )
+    return mask
+
+
+def _appended(x, more, dim: int = 0):
+    return registry["cat"]([x, more], dim)
+
+
+def _widened(mask):
+    """A mask with a further key that takes part."""
+    return None if mask is None else pad(mask, (0, 1))
+
+
+def _merged(attn_mask, key_padding_mask, batch: int, heads: int, source: int):
+    if key_padding_mask is None:
+        return attn_mask
+    for d, n in enumerate((batch, source)):
+        if key_padding_mask.shape[d] != n:
+            raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {n}, but got {key_padding_mask.shape[d]}")
+    padding = key_padding_mask.view(batch, 1, 1, source).expand(-1, heads, -1, -1)
+    padding = padding.reshape(batch * heads, 1, source)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+def _attend_with_weights(q, k, v, mask, dropout_p: float):
+    q = q * math.sqrt(1.0 / q.shape[-1])
+    scores = bmm(q, k.transpose(-2, -1)) if mask is None else baddbmm(mask, q, k.transpose(-2, -1))
+    shown = torch_softmax(scores, -1)
+    if dropout_p > 0.0:
+        shown = dropout(shown, dropout_p)
+    return bmm(shown, v), shown
+
+
+def _attend(q, k, v, mask, dropout_p: float, is_causal: bool, batch: int, heads: int):
+    if mask is not None:
+        mask = mask.unsqueeze(0) if mask.shape[0] == 1 and mask.ndim == 3 else mask.view(batch, heads, -1, k.shape[1])
+    q, k, v = (x.view(batch, heads, x.shape[1], x.shape[2]) for x in (q, k, v))
+    out = scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal)
+    return out.reshape(batch * heads, *out.shape[2:])

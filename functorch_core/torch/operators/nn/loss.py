@@ -1,0 +1,522 @@
+"""Loss functions."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....core.warn import warn
+from ....kernels.activations import log_sigmoid as log_sigmoid_of
+from ....kernels.reductions import softmax as softmax_of
+from ....kernels.subgradients import magnitude
+from ....kernels.values import Derived, along, aval_of, derived, full_like, iota_along, like, mean, spread, total, wide
+from ...dispatch import bounds as _bounds
+from ...dispatch.op import torch_op
+from ...dispatch.slots import MaybeTensor
+from ...tensors.active import overridable
+from ...tensors.base import Tensor
+from ...tensors.promotion import promote
+from ..linalg.matmul import linear
+from ..values import broadcast, name_of, require_floating
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def legacy_reduction(size_average, reduce, reduction: str) -> str:
+    """The reduction that the deprecated size_average and reduce stand for."""
+    if size_average is None and reduce is None:
+        return reduction
+    average = True if size_average is None else size_average
+    apart = reduce is not None and not reduce
+    meant = "none" if apart else "mean" if average else "sum"
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{meant}' instead.")
+    return meant
+
+
+def check_reduction(reduction: str):
+    """ValueError unless it is 'none', 'mean' or 'sum'."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def reduced(loss, reduction: str):
+    """The losses themselves, their mean or their sum."""
+    check_reduction(reduction)
+    if reduction == "none":
+        return loss
+    return mean(loss) if reduction == "mean" else total(loss)
+
+
+# ---- differences ---------------------------------------------------------------------------------
+
+
+@torch_op(method=False, function=False, name="_mse_loss", node="mse_loss")
+def _mse_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
+    x, y = promote(input, target)
+    if aval_of(x).dtype not in dt.INEXACT:
+        if reduction == "mean":
+            raise NotImplementedError(f"\"mse_cpu\" not implemented for '{name_of(x)}'")
+    difference = p.sub(wide(x), wide(y))
+    loss = p.mul(difference, difference)
+    return like(_weighted_mean(loss, weight, reduction), x)
+
+
+def _weighted_mean(loss, weight, reduction):
+    """Losses times weights; their mean is divided by the sum of the weights."""
+    if weight is not None and reduction == "mean":
+        weight = broadcast([like(weight, loss), loss])[0]
+        return p.div(total(p.mul(loss, weight)), total(weight))
+    return reduced(_weighted(loss, weight), reduction)
+
+
+def _weighted(loss, weight):
+    return loss if weight is None else p.mul(loss, broadcast([like(weight, loss), loss])[0])
+
+
+@torch_op(method=False, function=False, name="_l1_loss", node="l1_loss")
+def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
+    x, y = promote(input, target)
+    loss = magnitude(p.sub(x, y))
+    out = _weighted_mean(loss, weight, reduction)
+    return out if weight is None else like(out, x)
+
+
+@torch_op(method=False, function=False, name="_smooth_l1_loss", node="smooth_l1_loss")
+def _smooth_l1_loss(input: Tensor, target: Tensor, reduction, beta):
+    x, y = promote(input, target)
+    require_floating("smooth_l1_cpu", x, complex=True)
+    difference = p.sub(wide(x), wide(y))
+    if beta == 0:
+        return like(reduced(magnitude(difference), reduction), x)
+    return like(reduced(_smooth(float(beta), 1.0)(difference), reduction), x)
+
+
+@functools.cache
+def _smooth(bound: float, slope: float) -> Derived:
+    """slope * x ** 2 / (2 bound) within the bound, slope * (|x| - bound / 2) elsewhere."""
+
+    def value(x):
+        size = p.abs(x)
+        inner = p.mul(p.mul(x, x), full_like(x, 0.5 * slope / bound))
+        outer = p.mul(p.sub(size, full_like(x, bound / 2)), full_like(x, slope))
+        return p.select(p.lt(size, full_like(x, bound)), inner, outer)
+
+    def clamped(x):  # the slope, whose derivative at the bounds is 0
+        high, low = full_like(x, bound), full_like(x, -bound)
+        x = p.select(p.ge(x, high), high, p.select(p.le(x, low), low, x))
+        return p.mul(x, full_like(x, slope / bound))
+
+    return Derived(value, lambda t, x, out: p.mul(t, clamped(x)))
+
+
+@torch_op(method=False, function=False, name="_huber_loss", node="huber_loss")
+def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTensor = None):
+    if not delta > 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    x, y = promote(input, target)
+    require_floating("huber_cpu", x)
+    loss = _smooth(float(delta), float(delta))(p.sub(wide(x), wide(y)))
+    return like(_weighted_mean(loss, weight, reduction), x)
+
+
+def _warn_sizes(input, target):
+    if input.size() != target.size():
+        warn(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to "
+            "broadcasting. Please ensure they have the same size."
+        )
+
+
+@overridable
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Squared differences.
+
+    >>> nn.functional.mse_loss(torch.tensor([1., 3.]), torch.tensor([1., 1.]))
+    tensor(2.)
+    """
+    _warn_sizes(input, target)
+    return _mse_loss(input, target, legacy_reduction(size_average, reduce, reduction), weight)
+
+
+@overridable
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Absolute differences.
+
+    >>> nn.functional.l1_loss(torch.tensor([1., 3.]), torch.tensor([1., 1.]))
+    tensor(1.)
+    """
+    _warn_sizes(input, target)
+    return _l1_loss(input, target, legacy_reduction(size_average, reduce, reduction), weight)
+
+
+@overridable
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Squared differences / (2 beta) below beta, absolute ones - beta / 2 above.
+
+    >>> nn.functional.smooth_l1_loss(torch.tensor([3.]), torch.tensor([1.]))
+    tensor(1.5000)
+    """
+    _warn_sizes(input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return _smooth_l1_loss(input, target, reduction, beta)
+
+
+@overridable
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Half squared differences below delta, delta * (absolute ones - delta / 2) above.
+
+    >>> nn.functional.huber_loss(torch.tensor([3.]), torch.tensor([1.]))
+    tensor(1.5000)
+    """
+    _warn_sizes(input, target)
+    return _huber_loss(input, target, reduction, delta, weight)
+
+
+# ---- classes -------------------------------------------------------------------------------------
+
+
+@functools.cache
+def picked(axis: int) -> Derived:
+    """picked(axis)(x, target): x at index `target` along an axis, which goes; NaN out of bounds.
+
+    Its derivative is a comparison with the index, which fuses with what softmax's derivative does;
+    a gather's would be a scatter.
+    """
+
+    def fun(x, target):
+        at = p.expand_dims(target, dims=(axis,))
+        return p.squeeze(p.take_along_axis(x, at, axis=axis, mode="fill"), dims=(axis,))
+
+    def linear(t, x, target, out):
+        shape = aval_of(t).shape
+        narrow = dt.int32 if shape[axis] < 2**31 else dt.int64
+        here = p.eq(iota_along(shape, axis, narrow), spread(p.convert(target, dtype=narrow), shape, (axis,)))
+        return total(p.select(here, t, p.zeros(aval_of(t))), (axis,))
+
+    return Derived(fun, linear)
+
+
+def _classes(input, target):
+    """The class dimension; errors where input and target do not fit."""
+    a, b = aval_of(input), aval_of(target)
+    if a.ndim == 0:
+        raise RuntimeError(
+            "input tensor should be 1D or 2D" if b.ndim else "Expected input to have at least 1 dimension"
+        )
+    if a.ndim != b.ndim + 1:
+        if a.ndim in (1, 2) and b.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise ValueError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
+    axis = 0 if a.ndim == 1 else 1
+    if a.ndim > 1 and a.shape[0] != b.shape[0]:
+        raise ValueError(f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({b.shape[0]}).")
+    if a.shape[2:] != b.shape[1:]:
+        raise RuntimeError(f"Expected target size {[a.shape[0], *a.shape[2:]]}, got {list(b.shape)}")
+    if b.dtype not in dt.INTEGER:
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
+    return axis
+
+
+def _check_weight(weight, classes: int):
+    if weight is not None and aval_of(weight).shape != (classes,):
+        raise RuntimeError(
+            "weight tensor should be defined either for all "
+            f"{classes} classes or no classes but got weight tensor of shape: "
+            f"{list(aval_of(weight).shape)}"
+        )
+
+
+def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
+    """The negative log-likelihood of integer targets; (loss, total weight)."""
+    x = log_probabilities
+    axis = _classes(x, target)
+    _check_weight(weight, aval_of(x).shape[axis])
+    counted = p.ne(target, full_like(target, ignore_index))
+    safe = p.select(counted, target, p.zeros(aval_of(target)))
+    chosen = p.neg(picked(axis)(x, safe))
+    if weight is None:
+        weights = p.convert(counted, dtype=aval_of(x).dtype)
+    else:
+        weights = p.take(like(weight, x), safe, axis=0, mode="clip")
+        weights = p.select(counted, weights, p.zeros(aval_of(weights)))
+        chosen = p.mul(chosen, weights)
+    loss = p.select(counted, chosen, p.zeros(aval_of(chosen)))
+    if reduction == "none":
+        return loss, weights
+    check_reduction(reduction)
+    everything = total(weights)
+    summed = total(loss)
+    return (p.div(summed, everything) if reduction == "mean" else summed), everything
+
+
+@torch_op(method=False, function=False, name="_nll_loss", node="nll_loss")
+def _nll_loss(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction):
+    require_floating("nll_loss_out_frame", input)
+    return like(_nll(wide(input), target, weight, ignore_index, reduction)[0], input)
+
+
+@overridable
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """The negative log-likelihood of class indices under log-probabilities, dimension 1.
+
+    >>> nn.functional.nll_loss(torch.tensor([[-1., -2.]]), torch.tensor([1]))
+    tensor(2.)
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = _nll_loss(input, target, weight, ignore_index, reduction)
+    check_targets(input, target, ignore_index, "nll_loss")
+    return loss
+
+
+def check_targets(input, target, ignore_index: int, name: str):
+    """IndexError, perhaps later, for class indices that are none; input and target fit."""
+    shape = input._aval.shape
+    _bounds.check(
+        target,
+        shape[0 if len(shape) == 1 else 1],
+        1,
+        name,
+        message="Target {index} is out of bounds.",
+        ignore=ignore_index,
+    )
+
+
+@torch_op(method=False, function=False, name="_cross_entropy", node="nll_loss")
+def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction, label_smoothing):
+    require_floating("log_softmax_lastdim_kernel_impl", input)
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    a, b = aval_of(input), aval_of(target)
+    x = wide(input)
+    axis = 0 if a.ndim == 1 else 1
+    log_p = softmax_of(x, (axis,), log=True)
+    if a.shape == b.shape and a.ndim:
+        loss = _soft_targets(log_p, target, weight, ignore_index, reduction, label_smoothing, axis)
+    elif label_smoothing:
+        loss = _smoothed(log_p, target, weight, ignore_index, reduction, label_smoothing)
+    else:
+        loss = _nll(log_p, target, weight, ignore_index, reduction)[0]
+    return like(loss, input)
+
+
+def _soft_targets(log_p, target, weight, ignore_index, reduction, smoothing, axis):
+    """Cross entropy with probabilities."""
+    shape = aval_of(log_p).shape
+    if aval_of(target).dtype not in dt.FLOATING:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {name_of(target)}")
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    _check_weight(weight, shape[axis])
+    target = like(target, log_p)
+    if smoothing:
+        target = p.add(p.mul(target, full_like(target, 1 - smoothing)), full_like(target, smoothing / shape[axis]))
+    terms = p.mul(log_p, target)
+    if weight is not None:
+        terms = p.mul(terms, along(like(weight, terms), shape, axis))
+    if reduction == "none":
+        return p.neg(total(terms, (axis,)))
+    summed = p.neg(total(terms))
+    check_reduction(reduction)
+    count = math.prod(shape) // max(shape[axis], 1)
+    return p.div(summed, full_like(summed, count)) if reduction == "mean" else summed
+
+
+def _smoothed(log_p, target, weight, ignore_index, reduction, smoothing):
+    """Cross entropy of indices, with a part of every target spread over all classes."""
+    loss, weights = _nll(log_p, target, weight, ignore_index, reduction)
+    axis, shape = _classes(log_p, target), aval_of(log_p).shape
+    weighted = log_p if weight is None else p.mul(log_p, along(like(weight, log_p), shape, axis))
+    spread_out = p.neg(total(weighted, (axis,)))
+    counted = p.ne(target, full_like(target, ignore_index))
+    spread_out = p.select(counted, spread_out, p.zeros(aval_of(spread_out)))
+    if reduction == "mean":
+        spread_out = p.div(total(spread_out), weights)
+    elif reduction == "sum":
+        spread_out = total(spread_out)
+    return p.add(
+        p.mul(loss, full_like(loss, 1 - smoothing)), p.mul(spread_out, full_like(loss, smoothing / shape[axis]))
+    )
+
+
+@overridable
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
+    """The cross entropy of logits (classes in dimension 1) with class indices or probabilities.
+
+    >>> nn.functional.cross_entropy(torch.zeros(1, 2), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    loss = _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+    if isinstance(target, Tensor) and target._aval.ndim < input._aval.ndim:
+        check_targets(input, target, ignore_index, "cross_entropy")
+    return loss
+
+
+@overridable
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=None,
+    label_smoothing=0.0,
+    options=None,
+):
+    """cross_entropy of linear(input, linear_weight); classes are the weight's first dimension.
+
+    `options` trade memory for speed in PyTorch; here they change nothing.
+
+    >>> nn.functional.linear_cross_entropy(torch.ones(1, 3), torch.zeros(2, 3), torch.tensor([1]))
+    tensor(0.6931)
+    """
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
+    rest = tuple(linear_weight.shape[1:-1])
+    if rest and input.ndim == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape "
+            f"{tuple(linear_weight.shape)} requires batched input, "
+            f"(N, {input.shape[0]}), got unbatched input with shape "
+            f"{tuple(input.shape)}"
+        )
+    flat = linear_weight if not rest else linear_weight.reshape(-1, linear_weight.shape[-1])
+    bias = None if linear_bias is None else linear_bias.reshape(-1) if rest else linear_bias
+    logits = linear(input, flat, bias)
+    if rest:
+        logits = logits.reshape(*input.shape[:-1], linear_weight.shape[0], *rest)
+    return cross_entropy(
+        logits,
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )
+
+
+# ---- binary --------------------------------------------------------------------------------------
+
+
+def _clamped_log(x):
+    """log(x), but at least -100, as PyTorch's binary cross entropy has it."""
+    low = full_like(x, -100.0)
+    return p.select(p.lt(p.log(x), low), low, p.log(x))
+
+
+def _bce(x, y):
+    one = full_like(x, 1)
+    return p.sub(p.mul(p.sub(y, one), _clamped_log(p.sub(one, x))), p.mul(y, _clamped_log(x)))
+
+
+def _bce_variance(x):
+    """x (1 - x), kept off 0."""
+    found, tiny = p.mul(p.sub(1.0, x), x), full_like(x, 1e-12)
+    return p.select(p.lt(found, tiny), tiny, found)
+
+
+def _bce_curvature(t, x, y, out):
+    square = p.mul(p.add(x, 1e-12), p.add(p.sub(1.0, x), 1e-12))
+    above = p.add(p.sub(p.mul(x, x), p.mul(p.mul(x, y), 2.0)), y)
+    return p.mul(t, p.div(above, p.mul(square, square)))
+
+
+@derived(_bce_curvature, lambda t, x, y, out: p.neg(p.div(t, _bce_variance(x))))
+def _bce_slope(x, y):
+    return p.div(p.sub(x, y), _bce_variance(x))
+
+
+# PyTorch's derivatives, which know nothing of the clamped logarithms.
+_bce_loss = Derived(
+    _bce,
+    lambda t, x, y, out: p.mul(t, _bce_slope(x, y)),
+    lambda t, x, y, out: p.mul(t, p.sub(p.log(p.sub(1.0, x)), p.log(x))),
+)
+
+
+@torch_op(method=False, function=False, name="_binary_cross_entropy", node="binary_cross_entropy")
+def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, reduction):
+    require_floating("binary_cross_entropy", input)
+    x, y = wide(input), wide(target)
+    loss = _bce_loss(x, y)
+    return like(reduced(_weighted(loss, weight), reduction), input)
+
+
+@torch_op(method=False, function=False, name="_no_probability")
+def _no_probability(input: Tensor):
+    """1 if an element is below 0, above 1 or NaN, else 0."""
+    x = wide(input)
+    inside = p.and_(p.ge(x, full_like(x, 0)), p.le(x, full_like(x, 1)))
+    everywhere = p.reduce_and(inside, axes=tuple(range(aval_of(x).ndim)))
+    return p.convert(p.not_(everywhere), dtype=dt.int64)
+
+
+def _check_probabilities(**tensors):
+    """RuntimeError, now or when something is read, unless all elements are in [0, 1]."""
+    for name, x in tensors.items():
+        if x.is_floating_point() and x.numel():
+            _bounds.check(
+                _no_probability(x.detach()),
+                1,
+                0,
+                "binary_cross_entropy",
+                error=RuntimeError,
+                message=f"all elements of {name} should be between 0 and 1",
+            )
+
+
+@overridable
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(y log x + (1 - y) log(1 - x)) of probabilities x and targets y.
+
+    >>> nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input "
+            "size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    _check_probabilities(input=input, target=target)
+    return _binary_cross_entropy(input, target, weight, reduction)
+
+
+@torch_op(method=False, function=False, name="_bce_with_logits", node="binary_cross_entropy_with_logits")
+def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction, pos_weight: MaybeTensor):
+    x, y = promote(input, target)
+    out, x, y = x, wide(x), wide(y)
+    log_sigmoid = log_sigmoid_of(x)
+    if pos_weight is not None:
+        factor = p.sub(broadcast([like(pos_weight, x), x])[0], full_like(x, 1))
+        factor = p.add(p.mul(factor, y), full_like(x, 1))
+        log_sigmoid = p.mul(log_sigmoid, factor)
+    loss = p.sub(p.mul(p.sub(full_like(x, 1), y), x), log_sigmoid)
+    return like(reduced(_weighted(loss, weight), reduction), out)
+
+
+@overridable
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """binary_cross_entropy of sigmoid(input), stable.
+
+    >>> nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.]), torch.tensor([1.]))
+    tensor(0.6931)
+    """
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if target.size() != input.size():
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return _bce_with_logits(input, target, weight, reduction, pos_weight)

@@ -1,0 +1,55 @@
+"""Losses of the torch namespace: those of nn.functional with the reduction as a number."""
+
+from __future__ import annotations
+
+from ...dispatch.op import composite
+from . import loss as nn_loss
+from . import ranking as nn_ranking
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+@composite(method=False)
+def kl_div(input, target, reduction=1, *, log_target=False):
+    """nn.functional.kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    return nn_ranking.torch_kl_div(input, target, REDUCTIONS[reduction], log_target)
+
+
+@composite(method=False)
+def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    """nn.functional.poisson_nll_loss with the reduction as a number."""
+    return nn_ranking.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=REDUCTIONS[reduction])
+
+
+@composite(method=False)
+def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+    """nn.functional.hinge_embedding_loss with the reduction as a number."""
+    return nn_ranking.hinge_embedding_loss(input, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@composite(method=False)
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+    """nn.functional.cosine_embedding_loss with the reduction as a number."""
+    return nn_ranking.cosine_embedding_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@composite(method=False)
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
+    """nn.functional.margin_ranking_loss with the reduction as a number."""
+    return nn_ranking.margin_ranking_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
+
+
+@composite(method=False)
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction=1):
+    """nn.functional.triplet_margin_loss with the reduction as a number."""
+    return nn_ranking.triplet_margin_loss(
+        anchor, positive, negative, margin, p, eps, swap, reduction=REDUCTIONS[reduction]
+    )
+
+
+@composite(method=False)
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1):
+    """nn.functional.binary_cross_entropy_with_logits with the reduction as a number."""
+    return nn_loss.binary_cross_entropy_with_logits(
+        input, target, weight, reduction=REDUCTIONS[reduction], pos_weight=pos_weight
+    )

@@ -1,0 +1,441 @@
+"""Pooling: maxima, means and norms over windows, and unpooling."""
+
+from __future__ import annotations
+
+import math
+
+from ....kernels.activations import rectified
+from ....kernels.subgradients import magnitude
+from ...dispatch.op import torch_op
+from ...tensors.active import overridable
+from ...tensors.base import Tensor
+from ..values import along, aval_of, dt, full_like, like, np, p, require_floating, scalar_name, total, wide
+from .conv import ntuple
+
+# ---- the geometry of windows ---------------------------------------------------------------------
+
+
+def places(size: int, kernel: int, stride: int, pad: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows fit along one dimension."""
+    span = size + 2 * pad - dilation * (kernel - 1) - 1
+    n = (-(-span // stride) if ceil_mode else span // stride) + 1
+    if ceil_mode and (n - 1) * stride >= size + pad:  # the last window would start in the padding
+        n -= 1
+    return n
+
+
+def _check_pool(name: str, x, n: int, kernel, stride, pad, dilation, out):
+    a = aval_of(x)
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={list(kernel)}")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got stride={list(stride)}")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation={list(dilation)}")
+    if any(q < 0 for q in pad):
+        raise RuntimeError(f"pad must be non-negative, but got pad: {pad[0]}")
+    if any(q > ((k - 1) * d + 1) // 2 for q, k, d in zip(pad, kernel, dilation)):
+        raise RuntimeError(
+            "pad should be at most half of effective kernel size, but got pad="
+            f"{pad[0]}, kernel_size={kernel[0]} and dilation={dilation[0]}"
+        )
+    if a.ndim not in (n + 1, n + 2) or 0 in a.shape[a.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
+            f"batch size for input, but got: {list(a.shape)}"
+        )
+    if any(m < 1 for m in out):
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, a.shape[-n - 1 :]))}). "
+            "Calculated "
+            f"output size: ({'x'.join(map(str, (a.shape[-n - 1], *out)))}). Output "
+            "size"
+            " is too small"
+        )
+
+
+class Pool:
+    """The windows of one pooling over the last n dimensions of a value."""
+
+    def __init__(self, name, x, n, kernel, stride, padding, dilation, ceil_mode):
+        kernel = ntuple(kernel, n, "kernel_size")
+        stride = kernel if stride is None or stride == () else ntuple(stride, n, "stride")
+        pad, dilation = ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
+        size = aval_of(x).shape[-n:]
+        if len(size) == n and min(*kernel, *stride, *dilation) > 0:
+            out = tuple(places(*each, ceil_mode) for each in zip(size, kernel, stride, pad, dilation))
+        else:
+            out = (1,) * n
+        _check_pool(name, x, n, kernel, stride, pad, dilation, out)
+        self.kernel, self.stride, self.pad, self.dilation = kernel, stride, pad, dilation
+        self.size, self.out, self.n = size, out, n
+        # The windows may end before or beyond the padding: what they reach decides.
+        high = tuple(
+            (m - 1) * s + (k - 1) * d + 1 - size_ - q
+            for m, s, k, d, size_, q in zip(out, stride, kernel, dilation, size, pad)
+        )
+        lead = aval_of(x).ndim - n
+        self.arguments = {
+            "window": (1,) * lead + kernel,
+            "strides": (1,) * lead + stride,
+            "padding": ((0, 0),) * lead + tuple(zip(pad, high)),
+            "window_dilation": (1,) * lead + dilation,
+        }
+
+
+# ---- max pooling ---------------------------------------------------------------------------------
+
+
+def _max_pool(x, n, kernel, stride, padding, dilation, ceil_mode):
+    pool = Pool(f"max_pool{n}d", x, n, kernel, stride, padding, dilation, ceil_mode)
+    return p.reduce_window_max(x, **pool.arguments)
+
+
+def _max_pool_with_indices(x, n, kernel, stride, padding, dilation, ceil_mode):
+    pool = Pool(f"max_pool{n}d", x, n, kernel, stride, padding, dilation, ceil_mode)
+    return p.reduce_window_max(x, **pool.arguments), _flat_indices(x, pool)
+
+
+def _flat_indices(x, pool: Pool):
+    """For each window the index of its maximum in the flattened last n dimensions."""
+    number = p.convert(p.reduce_window_argmax(x, **pool.arguments), dtype=dt.int64)
+    shape = aval_of(number).shape
+    lead = len(shape) - pool.n
+    flat = full_like(number, 0)
+    for i in range(pool.n):
+        inner = math.prod(pool.kernel[i + 1 :])
+        within = p.rem(p.div(number, inner), pool.kernel[i])
+        starts = np.arange(pool.out[i], dtype=np.int64) * pool.stride[i] - pool.pad[i]
+        at = p.add(p.mul(within, pool.dilation[i]), along(p.constant(starts), shape, lead + i))
+        flat = p.add(p.mul(flat, pool.size[i]), at)
+    return flat
+
+
+def _check_max(x, n):
+    dtype = aval_of(x).dtype
+    if dtype in dt.COMPLEX or dtype == dt.bool_:
+        raise NotImplementedError(f"\"max_pool{n}d\" not implemented for '{scalar_name(dtype)}'")
+
+
+def _declare_max_pool(n: int):
+    """torch.max_pool{n}d and max_pool{n}d_with_indices."""
+
+    def values(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+        _check_max(input, n)
+        return _max_pool(input, n, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def with_indices(
+        input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True
+    ):  # both, whatever it says: PyTorch's too
+        _check_max(input, n)
+        return _max_pool_with_indices(input, n, kernel_size, stride, padding, dilation, ceil_mode)
+
+    values.__doc__ = f"Maxima over windows of the last {n} dimensions."
+    with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
+    only = torch_op(values, name=f"max_pool{n}d", method=False, node=f"max_pool{n}d_with_indices")
+    both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple)
+    return only, both
+
+
+torch_max_pool1d, max_pool1d_with_indices = _declare_max_pool(1)
+torch_max_pool2d, max_pool2d_with_indices = _declare_max_pool(2)
+torch_max_pool3d, max_pool3d_with_indices = _declare_max_pool(3)
+
+
+@overridable
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Maxima over windows of the last dimension, with their indices if asked for.
+
+    >>> nn.functional.max_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
+    tensor([[3., 4.]])
+    """
+    op = max_pool1d_with_indices if return_indices else torch_max_pool1d
+    return op(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@overridable
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Maxima over windows of the last two dimensions, with their indices if asked for.
+
+    >>> nn.functional.max_pool2d(torch.tensor([[[1., 3.], [2., 4.]]]), 2)
+    tensor([[[4.]]])
+    """
+    op = max_pool2d_with_indices if return_indices else torch_max_pool2d
+    return op(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@overridable
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Maxima over windows of the last three dimensions, with their indices if asked for."""
+    op = max_pool3d_with_indices if return_indices else torch_max_pool3d
+    return op(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+# ---- average pooling -----------------------------------------------------------------------------
+
+
+def _counts(size: int, kernel: int, stride: int, pad: int, out: int, include_pad: bool) -> np.ndarray:
+    """How many elements each window along one dimension counts."""
+    start = np.arange(out) * stride - pad
+    end = np.minimum(start + kernel, size + pad)
+    return end - start if include_pad else np.minimum(end, size) - np.maximum(start, 0)
+
+
+def _on_grid(counts, a):
+    """The products of counts along the last dimensions, in the shape of an aval."""
+    grid = np.ones((), np.int64)
+    for c in counts:
+        grid = np.multiply.outer(grid, c)
+    return p.broadcast_in_dim(
+        p.constant(grid.astype(a.dtype)), shape=a.shape, dims=tuple(range(a.ndim - len(counts), a.ndim))
+    )
+
+
+def _avg_pool(x, n, kernel, stride, padding, ceil_mode, include_pad, divisor=None):
+    if aval_of(x).dtype not in dt.INEXACT and aval_of(x).dtype != dt.int64:
+        require_floating(f"avg_pool{n}d_out_frame", x)
+    pool = Pool(f"avg_pool{n}d", x, n, kernel, stride, padding, 1, ceil_mode)
+    if divisor == 0:
+        raise RuntimeError("divisor must be not zero")
+    sums = p.reduce_window_sum(wide(x), **pool.arguments)
+    if divisor is not None:
+        return like(p.div(sums, full_like(sums, divisor)), x)
+    counts = [_counts(*each, include_pad) for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
+    if all((c == c[0]).all() for c in counts if len(c)):
+        number = math.prod(int(c[0]) for c in counts if len(c))
+        return like(p.div(sums, full_like(sums, number)), x)
+    return like(p.div(sums, _on_grid(counts, aval_of(sums))), x)
+
+
+@torch_op(method=False)
+def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """Means over windows of the last dimension.
+
+    >>> nn.functional.avg_pool1d(torch.tensor([[1., 3., 2., 4.]]), 2)
+    tensor([[2., 3.]])
+    """
+    return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+@torch_op(method=False, function=False)
+def avg_pool2d(
+    input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """Means over windows of the last two dimensions.
+
+    >>> nn.functional.avg_pool2d(torch.ones(1, 2, 2), 2)
+    tensor([[[1.]]])
+    """
+    return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+@torch_op(method=False, function=False)
+def avg_pool3d(
+    input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
+    """Means over windows of the last three dimensions.
+
+    >>> nn.functional.avg_pool3d(torch.ones(1, 2, 2, 2), 2)
+    tensor([[[[1.]]]])
+    """
+    return _avg_pool(input, 3, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+# ---- adaptive pooling ----------------------------------------------------------------------------
+
+
+def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
+    """The output sizes; None keeps the input's."""
+    a = aval_of(x)
+    if a.ndim <= n and n > 1 and isinstance(output_size, (tuple, list)):
+        raise ValueError(f"Input dimension should be at least {n + 1}")
+    if a.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(a.shape)}")
+    if 0 in a.shape[1 - (a.ndim == n + 1) :][-n:]:
+        raise RuntimeError(
+            f"{name}{n}d(): Expected input to have non-zero size for non-batch "
+            f"dimensions, but input has sizes {list(a.shape)} with dimension "
+            f"{a.ndim - n} being empty"
+        )
+    sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    if len(sizes) == 1:
+        sizes *= n
+    if len(sizes) != n:
+        raise RuntimeError(f"{name}{n}d: output_size must be {n}")
+    sizes = tuple(m if s is None else int(s) for s, m in zip(sizes, a.shape[-n:]))
+    if min(sizes) < 0:
+        raise RuntimeError(
+            f"{name}{n}d: elements of output_size must be greater than or equal to 0 but received {list(sizes)}"
+        )
+    return sizes
+
+
+def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
+    """(first, end) of each of `out` bins over `size` elements; neighbours may overlap."""
+    i = np.arange(out, dtype=np.int64)
+    return i * size // max(out, 1), -(-((i + 1) * size) // max(out, 1))
+
+
+def _binned(x, dim: int, out: int):
+    """x with the elements of each bin along a dimension behind it, and which of them are real."""
+    size = aval_of(x).shape[dim]
+    first, end = _bins(size, out)
+    widest = int((end - first).max()) if out else 0
+    at = first[:, None] + np.arange(widest)
+    taken = p.take(x, p.constant(np.minimum(at, size - 1)), axis=dim, mode="promise_in_bounds")
+    return taken, at < end[:, None]
+
+
+def _even(size, out) -> bool:
+    return all(m and n % m == 0 for n, m in zip(size, out))
+
+
+def _mean_of_bins(x, dim: int, out: int):
+    taken, real = _binned(x, dim, out)
+    shape = aval_of(taken).shape
+    mask = p.broadcast_in_dim(p.constant(real), shape=shape, dims=(dim, dim + 1))
+    sums = total(p.select(mask, taken, p.zeros(aval_of(taken))), (dim + 1,))
+    counts = p.constant(real.sum(1).astype(aval_of(x).dtype))
+    return p.div(sums, along(counts, aval_of(sums).shape, dim))
+
+
+def _adaptive_avg(x, n: int, output_size):
+    require_floating(f"adaptive_avg_pool{n}d", x)
+    out, size = _targets(x, n, output_size, "adaptive_avg_pool"), aval_of(x).shape[-n:]
+    lead = aval_of(x).ndim - n
+    y = wide(x)
+    if out == (1,) * n:
+        axes = tuple(range(lead, lead + n))
+        y = p.div(total(y, axes), full_like(total(y, axes), math.prod(size)))
+        return like(p.expand_dims(y, dims=axes), x)
+    if _even(size, out):
+        window = tuple(a // b for a, b in zip(size, out))
+        y = p.reduce_window_sum(y, window=(1,) * lead + window, strides=(1,) * lead + window)
+        return like(p.div(y, full_like(y, math.prod(window))), x)
+    for i, m in enumerate(out):
+        y = _mean_of_bins(y, lead + i, m) if m != size[i] else y
+    return like(y, x)
+
+
+def _adaptive_max(x, n: int, output_size):
+    require_floating(f"adaptive_max_pool{n}d", x)
+    out, size = _targets(x, n, output_size, "adaptive_max_pool"), aval_of(x).shape[-n:]
+    lead = aval_of(x).ndim - n
+    if _even(size, out):
+        window = tuple(a // b for a, b in zip(size, out))
+        return _max_pool_with_indices(x, n, window, window, 0, 1, False)
+    return _max_of_bins(x, n, out, size, lead)
+
+
+def _max_of_bins(x, n: int, out, size, lead: int):
+    """The bins of all dimensions gathered, flattened at the end, and the first maximum of each."""
+    y, masks, order = x, [], []
+    for i in range(n):
+        y, real = _binned(y, lead + 2 * i, out[i])
+        masks.append(real)
+    order = [*range(lead), *range(lead, lead + 2 * n, 2), *range(lead + 1, lead + 2 * n, 2)]
+    y = p.transpose(y, permutation=tuple(order))
+    widths = aval_of(y).shape[lead + n :]
+    y = p.reshape(y, shape=(*aval_of(y).shape[: lead + n], math.prod(widths)))
+    real = np.ones((1,) * 2 * n, bool)
+    flat = np.zeros((1,) * 2 * n, np.int64)
+    for i, mask in enumerate(masks):
+        shape = [1] * 2 * n
+        shape[i], shape[n + i] = mask.shape
+        real = real & mask.reshape(shape)
+        at = _bins(size[i], out[i])[0][:, None] + np.arange(mask.shape[1])
+        flat = flat * size[i] + at.reshape(shape)
+    grid = (*out, math.prod(widths))
+    spread = tuple(range(lead, lead + n + 1))
+    real = p.broadcast_in_dim(p.constant(real.reshape(grid)), shape=aval_of(y).shape, dims=spread)
+    y = p.select(real, y, full_like(y, -math.inf))
+    best = p.argmax(y, axis=lead + n)
+    at = p.expand_dims(best, dims=(lead + n,))
+    flat = p.broadcast_in_dim(p.constant(flat.reshape(grid)), shape=aval_of(y).shape, dims=spread)
+    taken = [p.take_along_axis(v, at, axis=lead + n) for v in (y, flat)]
+    return [p.squeeze(v, dims=(lead + n,)) for v in taken]
+
+
+def _declare_adaptive(n: int):
+    """adaptive_avg_pool{n}d, and adaptive_max_pool{n}d with indices."""
+
+    def means(input: Tensor, output_size):
+        return _adaptive_avg(input, n, output_size)
+
+    def maxima(input: Tensor, output_size):
+        return _adaptive_max(input, n, output_size)
+
+    means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
+    maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
+    return (
+        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
+        torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple),
+    )
+
+
+adaptive_avg_pool1d, adaptive_max_pool1d_with_indices = _declare_adaptive(1)
+adaptive_avg_pool2d, adaptive_max_pool2d_with_indices = _declare_adaptive(2)
+adaptive_avg_pool3d, adaptive_max_pool3d_with_indices = _declare_adaptive(3)
+
+
+@overridable
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """Maxima over `output_size` bins of the last dimension."""
+    both = adaptive_max_pool1d_with_indices(input, output_size)
+    return both if return_indices else both[0]
+
+
+@overridable
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """Maxima over bins of the last two dimensions."""
+    both = adaptive_max_pool2d_with_indices(input, output_size)
+    return both if return_indices else both[0]
+
+
+@overridable
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """Maxima over bins of the last three dimensions."""
+    both = adaptive_max_pool3d_with_indices(input, output_size)
+    return both if return_indices else both[0]
+
+
+# ---- others --------------------------------------------------------------------------------------
+
+
+def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):
+    """(sum over windows of x ** norm_type) ** (1 / norm_type), for positive sums."""
+    if abs(norm_type) == math.inf:
+        sign = full_like(input, math.copysign(1, norm_type))
+        top = _max_pool(p.mul(magnitude(input), sign), n, kernel_size, stride, 0, 1, ceil_mode)
+        return p.mul(top, full_like(top, math.copysign(1, norm_type)))
+    pool = Pool(f"avg_pool{n}d", input, n, kernel_size, stride, 0, 1, ceil_mode)
+    x = input
+    sums = p.reduce_window_sum(p.pow(x, full_like(x, norm_type)), **pool.arguments)
+    if ceil_mode:  # PyTorch's mean counts what a window has, times the whole kernel
+        sums = p.mul(p.div(sums, _counted(sums, pool)), full_like(sums, math.prod(pool.kernel)))
+    signed = p.mul(p.sign(sums), rectified(p.abs(sums)))
+    return p.pow(signed, full_like(sums, 1 / norm_type))
+
+
+def _counted(sums, pool: Pool):
+    """The number of elements of every window, in the shape of the result."""
+    counts = [_counts(*each, True) for each in zip(pool.size, pool.kernel, pool.stride, pool.pad, pool.out)]
+    return _on_grid(counts, aval_of(sums))
+
+
+@torch_op(method=False, function=False)
+def lp_pool1d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """Power means (not divided by the count) over windows of the last dimension."""
+    return _lp_pool(input, 1, norm_type, kernel_size, stride, ceil_mode)
+
+
+@torch_op(method=False, function=False)
+def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """Power means (not divided by the count) over windows of the last two dimensions."""
+    return _lp_pool(input, 2, norm_type, kernel_size, stride, ceil_mode)
+
+
+@torch_op(method=False, function=False)
+def lp_pool3d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """Power means (not divided by the count) over windows of the last three dimensions."""
+    return _lp_pool(input, 3, norm_type, kernel_size, stride, ceil_mode)

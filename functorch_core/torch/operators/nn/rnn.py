@@ -1,0 +1,306 @@
+"""Recurrent layers: each call is one op whose loop over time is a scan, so that long sequences
+compile as fast as short ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ....transforms.scan import scan
+from ...dispatch.op import composite, torch_op
+from ...dispatch.slots import MaybeTensor, Tensors
+from ...tensors.base import Tensor, from_array
+from ..values import aval_of, full_like, np, p, permuted
+from .other import dropout_mask
+
+# ---- one step ------------------------------------------------------------------------------------
+# A step takes what the input contributes to the gates, the states (h, or h and c) and a product
+# with the recurrent weight; it returns the new states.
+
+
+def _product(x, weight):
+    """x @ weight.T"""
+    return p.dot_general(x, weight, contract=((aval_of(x).ndim - 1,), (1,)))
+
+
+def _affine(x, weight, bias):
+    """x @ weight.T + bias"""
+    out = _product(x, weight)
+    if bias is None:
+        return out
+    a = aval_of(out)
+    return p.add(out, p.broadcast_in_dim(bias, shape=a.shape, dims=(a.ndim - 1,)))
+
+
+def _gates(x, n: int) -> list:
+    """The n equal parts of the last dimension."""
+    a = aval_of(x)
+    size = a.shape[-1] // n
+    return [p.slice_in_dim(x, start=i * size, limit=(i + 1) * size, dimension=a.ndim - 1) for i in range(n)]
+
+
+def _simple(activation: Callable) -> Callable:
+    def step(x, states, recurrent, project):
+        return [activation(p.add(x, recurrent(states[0])))]
+
+    return step
+
+
+def _relu(x):
+    return p.max(x, full_like(x, 0))
+
+
+def _lstm(x, states, recurrent, project):
+    h, c = states
+    i, f, g, o = _gates(p.add(x, recurrent(h)), 4)
+    c = p.add(p.mul(p.logistic(f), c), p.mul(p.logistic(i), p.tanh(g)))
+    h = p.mul(p.logistic(o), p.tanh(c))
+    return [h if project is None else _product(h, project), c]
+
+
+def _gru(x, states, recurrent, project):
+    (h,) = states
+    (xr, xz, xn), (hr, hz, hn) = _gates(x, 3), _gates(recurrent(h), 3)
+    r, z = p.logistic(p.add(xr, hr)), p.logistic(p.add(xz, hz))
+    n = p.tanh(p.add(xn, p.mul(r, hn)))
+    return [p.add(n, p.mul(z, p.sub(h, n)))]
+
+
+STEPS = {"RNN_TANH": _simple(p.tanh), "RNN_RELU": _simple(_relu), "LSTM": _lstm, "GRU": _gru}
+
+
+# ---- layers --------------------------------------------------------------------------------------
+
+
+class Weights(NamedTuple):
+    """The weights of one layer in one direction."""
+
+    ih: object
+    hh: object
+    b_ih: object = None
+    b_hh: object = None
+    hr: object = None
+
+    @classmethod
+    def of(cls, params: Sequence, has_biases: bool):
+        """From (w_ih, w_hh, [b_ih, b_hh], [w_hr])."""
+        biases = params[2:4] if has_biases else (None, None)
+        rest = params[4:] if has_biases else params[2:]
+        return cls(*params[:2], *biases, *rest)
+
+
+def _run_layer(x, states: list, w: Weights, mode: str, active, reverse: bool):
+    """(outputs (T, B, H), last states) of one layer in one direction; x is (T, B, I).
+
+    Where `active` (T, B) is False the states stay as they are.
+    """
+    step = STEPS[mode]
+    # The inputs' part of all steps is one product; a GRU needs the recurrent bias inside its gate.
+    inputs = _affine(x, w.ih, w.b_ih)
+
+    def body(carry, slices):
+        new = step(slices[0], carry, lambda h: _affine(h, w.hh, w.b_hh), w.hr)
+        if active is not None:
+            new = [_where_active(slices[1], a, b) for a, b in zip(new, carry)]
+        return new, [new[0]]
+
+    last, (outputs,) = scan(body, states, [inputs, *([] if active is None else [active])], reverse=reverse)
+    return outputs, last
+
+
+def _where_active(active, new, old):
+    return p.select(p.broadcast_in_dim(active, shape=aval_of(new).shape, dims=(0,)), new, old)
+
+
+def _run_layers(x, states: list, params: list, masks: list, active, mode, bidirectional, keep):
+    """All layers: (outputs of the last (T, B, D * H), last states as (layers * D, B, H) each)."""
+    directions, lasts = 2 if bidirectional else 1, []
+    n_layers = len(params) // directions
+    for layer in range(n_layers):
+        outputs = []
+        for d in range(directions):
+            i = layer * directions + d
+            own = [p.squeeze(p.slice_in_dim(s, start=i, limit=i + 1, dimension=0), dims=(0,)) for s in states]
+            out, last = _run_layer(x, own, params[i], mode, active, reverse=d == 1)
+            outputs.append(out)
+            lasts.append(last)
+        x = outputs[0] if directions == 1 else p.concatenate(*outputs, dimension=2)
+        if masks and layer < n_layers - 1:
+            scaled = p.div(masks[layer], full_like(masks[layer], keep))
+            x = p.mul(x, scaled)
+    stacked = [p.concatenate(*[p.expand_dims(h, dims=(0,)) for h in kind], dimension=0) for kind in zip(*lasts)]
+    return x, stacked
+
+
+@torch_op(name="_rnn", method=False, function=False, returns=tuple)
+def _rnn(
+    input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases, bidirectional, batch_first, keep
+):
+    """All layers of a padded batch."""
+    x = permuted(input, (1, 0, 2)) if batch_first else input
+    layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
+    out, last = _run_layers(x, list(states), layers, list(masks), None, mode, bidirectional, keep)
+    return (permuted(out, (1, 0, 2)) if batch_first else out, *last)
+
+
+@torch_op(name="_packed_rnn", method=False, function=False, returns=tuple)
+def _packed_rnn(
+    data: Tensor,
+    places: Tensor,
+    rows: Tensor,
+    states: Tensors,
+    params: Tensors,
+    masks: Tensors,
+    mode,
+    has_biases,
+    bidirectional,
+    keep,
+):
+    """All layers of packed sequences: data (N, I); places (T, B) of a step in data, -1 where there
+    is none; rows (N) of a datum in the padded (T * B)."""
+    length, batch = aval_of(places).shape
+    layers = _by_layer(params, has_biases, aval_of(states[0]).shape[0])
+    active = p.ge(places, full_like(places, 0))
+    at = p.reshape(places, shape=(length * batch,))
+
+    def padded(x):
+        x = p.take(x, p.max(at, full_like(at, 0)), axis=0)
+        return p.reshape(x, shape=(length, batch, aval_of(x).shape[-1]))
+
+    out, last = _run_layers(
+        padded(data), list(states), layers, [padded(m) for m in masks], active, mode, bidirectional, keep
+    )
+    out = p.reshape(out, shape=(length * batch, aval_of(out).shape[-1]))
+    return (p.take(out, rows, axis=0), *last)
+
+
+def _by_layer(params: Sequence, has_biases: bool, n: int) -> list[Weights]:
+    """The flat weights as n groups."""
+    each = len(params) // n
+    return [Weights.of(params[i * each : (i + 1) * each], has_biases) for i in range(n)]
+
+
+# ---- torch.lstm, gru, rnn_tanh, rnn_relu ---------------------------------------------------------
+
+
+def _declare(name: str, mode: str):
+    def layers(*args, **kwargs):
+        # Packed: (data, batch_sizes, hx, params, ...), otherwise (input, hx, params, ...).
+        packed = "batch_sizes" in kwargs or (len(args) > 3 and isinstance(args[3], (list, tuple)))
+        return (_packed if packed else _padded)(mode, *args, **kwargs)
+
+    layers.__doc__ = f"The layers of nn.{name.upper() if '_' not in name else 'RNN'}: (output, last states)."
+    return composite(layers, name=name, method=False)
+
+
+def _padded(mode, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    shape = tuple(input.shape[1::-1] if batch_first else input.shape[:2])
+    states = _states(hx)
+    masks = _masks(shape, input, states[0], dropout, train, num_layers, bidirectional)
+    return _rnn(
+        input,
+        states,
+        list(params),
+        masks,
+        mode,
+        has_biases,
+        bidirectional,
+        batch_first,
+        1.0 - dropout if masks and dropout < 1 else 1.0,
+    )
+
+
+def _packed(mode, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
+    places, rows = packed_places(batch_sizes.numpy())
+    states = _states(hx)
+    masks = _masks(data.shape[:1], data, states[0], dropout, train, num_layers, bidirectional)
+    keep = 1.0 - dropout if masks and dropout < 1 else 1.0
+    return _packed_rnn(
+        data, from_array(places), from_array(rows), states, list(params), masks, mode, has_biases, bidirectional, keep
+    )
+
+
+def _states(hx) -> list:
+    return list(hx) if isinstance(hx, (list, tuple)) else [hx]
+
+
+def _masks(shape, input, h, dropout: float, train: bool, num_layers: int, bidirectional) -> list:
+    """For each layer but the last, where its output stays: drawn in PyTorch's order."""
+    if not (train and dropout > 0):
+        return []
+    shape = (*shape, h.shape[-1] * (2 if bidirectional else 1))
+    if dropout == 1:  # PyTorch draws nothing then
+        return [from_array(np.zeros(shape, input._aval.dtype))] * (num_layers - 1)
+    return [dropout_mask(shape, input, dropout) for _ in range(num_layers - 1)]
+
+
+def packed_places(batch_sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(places (T, B), rows (N)): where in packed data a step of a sequence is, -1 if it is over;
+    and which element of the flattened (T, B) a datum is."""
+    batch_sizes = np.asarray(batch_sizes, np.int64)
+    columns = np.arange(batch_sizes[0] if len(batch_sizes) else 0)
+    starts = np.cumsum(batch_sizes) - batch_sizes
+    active = columns < batch_sizes[:, None]
+    places = np.where(active, starts[:, None] + columns, -1)
+    return places, np.flatnonzero(active)
+
+
+for _name, _mode in (("lstm", "LSTM"), ("gru", "GRU"), ("rnn_tanh", "RNN_TANH"), ("rnn_relu", "RNN_RELU")):
+    _declare(_name, _mode)
+
+
+# ---- cells ---------------------------------------------------------------------------------------
+
+
+def _check_cell(input, states: Sequence, w_hh):
+    """RuntimeError unless input and states fit the weights."""
+    a, width = aval_of(input), aval_of(w_hh).shape[1]
+    for i, state in enumerate(states):
+        h = aval_of(state)
+        name = i if len(states) > 1 else 0
+        if h.shape[0] != a.shape[0]:
+            raise RuntimeError(f"Input batch size {a.shape[0]} doesn't match hidden{name} batch size {h.shape[0]}")
+        if h.shape[1] != width:
+            raise RuntimeError(f"hidden{name} has inconsistent hidden_size: got {h.shape[1]}, expected {width}")
+
+
+def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
+    found, expected = aval_of(input).shape[1], aval_of(w_ih).shape[1]
+    if found != expected:
+        raise RuntimeError(f"input has inconsistent input_size: got {found} expected {expected}")
+    _check_cell(input, states, w_hh)
+    inputs = _affine(input, w_ih, b_ih)
+    return STEPS[mode](inputs, states, lambda h: _affine(h, w_hh, b_hh), None)
+
+
+@torch_op(method=False)
+def rnn_tanh_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
+    """tanh(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
+    return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@torch_op(method=False)
+def rnn_relu_cell(
+    input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
+    """relu(input @ w_ih.T + b_ih + hx @ w_hh.T + b_hh)"""
+    return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@torch_op(method=False)
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None):
+    """One step of a GRU: the new h."""
+    return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@torch_op(method=False, returns=tuple)
+def lstm_cell(
+    input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
+):
+    """One step of an LSTM: the new (h, c)."""
+    return tuple(_cell("LSTM", input, list(hx), w_ih, w_hh, b_ih, b_hh))
+
+
+__all__ = ["gru_cell", "lstm_cell", "packed_places", "rnn_relu_cell", "rnn_tanh_cell"]

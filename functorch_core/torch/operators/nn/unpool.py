@@ -1,0 +1,199 @@
+"""Unpooling, and max pooling over windows at random places."""
+
+from __future__ import annotations
+
+import math
+
+from ...dispatch import bounds as _bounds
+from ...dispatch.op import torch_op
+from ...tensors.active import overridable
+from ...tensors.base import Tensor
+from ..values import aval_of, dt, full_like, name_of, np, p, require_floating, tied
+from .conv import ntuple
+from .other import drawn
+
+# ---- max_unpool ----------------------------------------------------------------------------------
+
+
+@torch_op(name="_max_unpool", method=False, function=False, node="max_unpool2d")
+def _max_unpool(input: Tensor, indices: Tensor, output_size):
+    """Zeros, with every element of input where its index in the flattened output says."""
+    a, n = aval_of(input), len(output_size)
+    if aval_of(indices).dtype != dt.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {name_of(indices)}")
+    if aval_of(indices).shape != a.shape:
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(a.shape)}) but got indices tensor with shape: "
+            f"{list(aval_of(indices).shape)}"
+        )
+    lead, out = math.prod(a.shape[:-n]), math.prod(output_size)
+    flat = (lead, math.prod(a.shape[-n:]))
+    base = p.full((lead, out), 0, a.dtype)
+    # Indices meet only where windows overlapped, and then bring the same element.
+    indices, input = p.reshape(indices, shape=flat), p.reshape(input, shape=flat)
+    placed = p.scatter_along_axis(base, indices, input, axis=1, unique=True)
+    return p.reshape(placed, shape=(*a.shape[:-n], *output_size))
+
+
+def _output_size(input, n: int, kernel, stride, padding, output_size):
+    default = tuple((m - 1) * s + k - 2 * q for m, k, s, q in zip(input.shape[-n:], kernel, stride, padding))
+    if output_size is None:
+        return default
+    output_size = tuple(int(m) for m in output_size)
+    if len(output_size) == n + 2:
+        output_size = output_size[2:]
+    if len(output_size) != n:
+        raise ValueError(
+            "output_size should be a sequence containing "
+            f"{n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+        )
+    for d, (m, wished, s) in enumerate(zip(default, output_size, stride)):
+        if not m - s < wished < m + s:
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {m - s} and {m + s})')
+    return output_size
+
+
+def _unpool(input, indices, n, kernel_size, stride, padding, output_size):
+    kernel = ntuple(kernel_size, n)
+    stride = kernel if stride is None else ntuple(stride, n)
+    padding = ntuple(padding, n)
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
+            "but got "
+            f"a tensor with {input.ndim} dimensions."
+        )
+    size = _output_size(input, n, kernel, stride, padding, output_size)
+    unpooled = _max_unpool(input, indices, size)
+    shown = "x".join(map(str, size if n > 1 else (*size, 1)))
+    _bounds.check(
+        indices,
+        math.prod(size),
+        0,
+        f"max_unpool{n}d",
+        error=RuntimeError,
+        message=f"Found an invalid max index: {{index}} (output volumes are of size {shown})",
+    )
+    return unpooled
+
+
+@overridable
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The elements of a max_pool1d back at their places, zeros elsewhere."""
+    return _unpool(input, indices, 1, kernel_size, stride, padding, output_size)
+
+
+@overridable
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The elements of a max_pool2d back at their places, zeros elsewhere."""
+    return _unpool(input, indices, 2, kernel_size, stride, padding, output_size)
+
+
+@overridable
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The elements of a max_pool3d back at their places, zeros elsewhere."""
+    return _unpool(input, indices, 3, kernel_size, stride, padding, output_size)
+
+
+# ---- fractional_max_pool -------------------------------------------------------------------------
+
+
+def _starts(sample, size: int, kernel: int, out: int):
+    """Where windows begin along one dimension, for a sample in [0, 1) of every (N, C)."""
+    n, c = aval_of(sample).shape
+    if out == 1:
+        return p.full((n, c, 1), size - kernel, dt.int64)
+    step = (size - kernel) / (out - 1)
+    steps = p.constant(np.arange(out).astype(aval_of(sample).dtype))
+    u = p.broadcast_in_dim(sample, shape=(n, c, out), dims=(0, 1))
+    ahead = p.mul(p.add(p.broadcast_in_dim(steps, shape=(n, c, out), dims=(2,)), u), step)
+    start = p.sub(_floored(ahead), _floored(p.mul(u, step)))
+    last = np.arange(out) == out - 1
+    mask = p.broadcast_in_dim(p.constant(last), shape=(n, c, out), dims=(2,))
+    return p.select(mask, full_like(start, size - kernel), start)
+
+
+def _floored(x):
+    return p.convert(p.trunc(x), dtype=dt.int64)
+
+
+@torch_op(name="_fractional_max_pool", method=False, function=False, node="fractional_max_pool2d", returns=tuple)
+def _fractional(input: Tensor, samples: Tensor, kernel, places):
+    """(maxima over windows that begin at random, their flat indices)."""
+    require_floating("fractional_max_pool", input)
+    a, n = aval_of(input), len(kernel)
+    size = a.shape[-n:]
+    x = p.reshape(input, shape=(*(a.shape[:2] if a.ndim == n + 2 else (1, a.shape[0])), *size))
+    batch, channels = aval_of(x).shape[:2]
+    flat = None
+    shape = (batch, channels, *places, *kernel)
+    for i in range(n):
+        sample = p.squeeze(p.slice_in_dim(samples, start=n - 1 - i, limit=n - i, dimension=2), dims=(2,))
+        starts = _starts(sample, size[i], kernel[i], places[i])
+        at = p.add(
+            p.broadcast_in_dim(starts, shape=shape, dims=(0, 1, 2 + i)),
+            p.iota(shape=shape, dtype=dt.int64, dimension=2 + n + i),
+        )
+        flat = at if flat is None else p.add(p.mul(flat, size[i]), at)
+    windows = math.prod(places) * math.prod(kernel)
+    indices = p.reshape(flat, shape=(batch, channels, windows))
+    taken = p.take_along_axis(p.reshape(x, shape=(batch, channels, math.prod(size))), indices, axis=2, mode="clip")
+    grouped = (batch, channels, *places, math.prod(kernel))
+    taken, indices = p.reshape(taken, shape=grouped), p.reshape(indices, shape=grouped)
+    best = p.expand_dims(p.argmax(taken, axis=2 + n), dims=(2 + n,))
+    outs = [p.take_along_axis(v, best, axis=2 + n) for v in (taken, indices)]
+    outs = [p.squeeze(v, dims=(2 + n,)) for v in outs]
+    outs[0] = outs[0] if a.size else tied(outs[0], input)
+    return outs if a.ndim == n + 2 else [p.squeeze(v, dims=(0,)) for v in outs]
+
+
+def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_indices, samples):
+    if output_size is None and output_ratio is None:
+        raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+    kernel = ntuple(kernel_size, n)
+    if output_size is None:
+        ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        if not all(0 < r < 1 for r in ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        output_size = tuple(int(m * r) for m, r in zip(input.shape[-n:], ratio))
+    out = ntuple(output_size, n)
+    if any(m + k - 1 > size for m, k, size in zip(out, kernel, input.shape[-n:])):
+        raise RuntimeError(f"fractional_max_pool{n}d(): pool size too large relative to input")
+    if samples is None:
+        batch = 1 if input.ndim == n + 1 else input.shape[0]
+        samples = drawn("uniform", input, shape=(batch, input.shape[-n - 1], n))
+    values, indices = _fractional(input, samples, kernel, out)
+    return (values, indices) if return_indices else values
+
+
+@overridable
+def fractional_max_pool2d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """Maxima over windows that begin at random places, about evenly apart."""
+    return _fractional_pool(input, 2, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+@overridable
+def fractional_max_pool2d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """fractional_max_pool2d and the places of the maxima."""
+    return fractional_max_pool2d(input, kernel_size, output_size, output_ratio, True, _random_samples)
+
+
+@overridable
+def fractional_max_pool3d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """Maxima over windows of three dimensions that begin at random places."""
+    return _fractional_pool(input, 3, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+
+
+@overridable
+def fractional_max_pool3d_with_indices(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+):
+    """fractional_max_pool3d and the places of the maxima."""
+    return fractional_max_pool3d(input, kernel_size, output_size, output_ratio, True, _random_samples)

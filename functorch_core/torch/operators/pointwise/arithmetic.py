@@ -1,0 +1,545 @@
+"""Elementwise arithmetic: sums, products, quotients, powers, the larger and the smaller."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....kernels import elementwise as ew
+from ....kernels import subgradients
+from ....transforms.custom import stop_gradient
+from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.slots import Number, Operand, OperandSlot
+from ...dispatch.traits import EXPECTED, Out
+from ...tensors import types as _types
+from ...tensors.base import Tensor
+from ...tensors.promotion import broadcast, cast, promote, result_dtype
+from .. import declaring as d
+from ..declaring import binary, kind_of, like, number_operand, require, unary, widened
+from ..values import require_same_dtype
+
+# ---- sums and products ---------------------------------------------------------------------------
+
+_FLOAT_ALPHA = "For integral input tensors, argument alpha must not be a floating point number."
+_BOOL_ALPHA = "Boolean alpha only supported for Boolean results."
+_BOTH_BOOL = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
+    "or `logical_xor()` operator instead."
+)
+_ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+    "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+)
+
+
+def scaled(x, alpha):
+    """alpha * x in x's dtype."""
+    kind, dtype = kind_of(alpha), x.aval.dtype
+    if kind is bool and dtype != dt.bool_:
+        raise RuntimeError(_BOOL_ALPHA)
+    if kind is float and dtype not in dt.INEXACT:
+        raise RuntimeError(_FLOAT_ALPHA)
+    if alpha.__class__ in (int, float) and alpha == 1:
+        return x
+    return p.mul(x, like(x, cast(alpha, dtype)))
+
+
+@torch_op(inplace=True, dunder=("add", "radd"))
+def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
+    """input + alpha * other, elementwise, with promotion and broadcasting.
+
+    >>> torch.add(torch.tensor([1., 2.]), 10)
+    tensor([11., 12.])
+    """
+    x, y = promote(input, other)
+    return p.add(x, scaled(y, alpha))
+
+
+def _check_subtraction(*operands):
+    bools = [kind_of(x) is bool if number_operand(x) else x.aval.dtype == dt.bool_ for x in operands]
+    if all(bools):
+        raise RuntimeError(_BOTH_BOOL)
+    if any(bools):
+        raise RuntimeError(_ONE_BOOL)
+
+
+@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))
+def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
+    """input - alpha * other, elementwise.
+
+    >>> torch.sub(torch.tensor([1., 2.]), 1)
+    tensor([0., 1.])
+    """
+    _check_subtraction(input, other)
+    x, y = promote(input, other)
+    return p.sub(x, scaled(y, alpha))
+
+
+@torch_op
+def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
+    """other - alpha * input, elementwise.
+
+    >>> torch.rsub(torch.tensor([1., 2.]), 1)
+    tensor([ 0., -1.])
+    """
+    _check_subtraction(input, other)
+    x, y = promote(input, other)
+    return p.sub(y, scaled(x, alpha))
+
+
+@torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",))
+def mul(input: Operand, other: Operand, *, out=None):
+    """input * other, elementwise.
+
+    >>> torch.mul(torch.tensor([1., 2.]), 3)
+    tensor([3., 6.])
+    """
+    return p.mul(*promote(input, other))
+
+
+@torch_op(inplace=True)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+    """input + value * tensor1 * tensor2, elementwise.
+
+    >>> torch.addcmul(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
+    tensor([3., 6.])
+    """
+    x, y, z = promote(input, tensor1, tensor2)
+    require(x, d.NUMERIC, "addcmul_cpu_out")
+    value = cast(value, x.aval.dtype)
+    return widened(lambda x, y, z: p.add(x, p.mul(_times(y, value), z)))(x, y, z)
+
+
+_INTEGER_ADDCDIV = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+    "perform a true division of tensor1 and tensor2. The historic addcdiv behavior can be "
+    "implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer "
+    "inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+    "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all "
+    "dtypes."
+)
+
+
+@torch_op(inplace=True)
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
+    """input + value * tensor1 / tensor2, elementwise.
+
+    >>> torch.addcdiv(torch.zeros(2), torch.ones(2), torch.tensor([1., 2.]), value=3)
+    tensor([3.0000, 1.5000])
+    """
+    if result_dtype((tensor1, tensor2)) not in dt.INEXACT:
+        raise RuntimeError(_INTEGER_ADDCDIV)
+    x, y, z = promote(input, tensor1, tensor2)
+    value = cast(value, x.aval.dtype)
+    return widened(lambda x, y, z: p.add(x, p.div(_times(y, value), z)))(x, y, z)
+
+
+def _times(x, value):
+    """x times a traced scalar of its category."""
+    return p.mul(x, like(x, p.convert(value, dtype=x.aval.dtype)))
+
+
+OTHER_DTYPE = "expected dtype {{x}} for `{}` but got dtype {{y}}"
+
+
+def _lerp(x, end, weight):
+    """From the nearer end, so that both ends are met exactly."""
+    size = p.abs(weight) if weight.aval.dtype in dt.COMPLEX else weight
+    near = p.lt(size, 0.5) if size is weight else p.lt(p.mul(size, size), 0.25)
+    step = p.sub(end, x)
+    return p.select(near, p.add(x, p.mul(weight, step)), p.sub(end, p.mul(step, p.sub(1, weight))))
+
+
+@torch_op(inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
+    """input + weight * (end - input), elementwise.
+
+    >>> torch.lerp(torch.tensor([0., 10.]), torch.tensor([1., 20.]), 0.5)
+    tensor([ 0.5000, 15.0000])
+    """
+    require_same_dtype(input, end, OTHER_DTYPE.format("end"))
+    if not number_operand(weight):
+        require_same_dtype(input, weight, OTHER_DTYPE.format("weight"))
+    require(input, d.INEXACT, "lerp_kernel_scalar")
+    weight = cast(weight, input.aval.dtype)
+    return widened(_lerp)(*broadcast([input, end, weight]))
+
+
+# ---- quotients -----------------------------------------------------------------------------------
+
+
+def _floor_divided(x, y):
+    if x.aval.dtype in dt.INTEGER:
+        return ew.floor_divide(x, y)
+    quotient = widened(lambda x, y: ew.floor_divide(stop_gradient(x), stop_gradient(y)))(x, y)
+    return d.flat(quotient, x)
+
+
+def _truncated(x, y):
+    q = p.div(x, y)
+    return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
+
+
+@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
+def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
+    """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
+
+    Without rounding, integers become the default float. Integer division by zero gives -1.
+
+    >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    x, y = promote(input, other, to_float=rounding_mode is None)
+    if rounding_mode is None:
+        return p.div(x, y)
+    require(x, d.REAL, f"div_{rounding_mode}_cpu")
+    return (_floor_divided if rounding_mode == "floor" else widened(_truncated))(x, y)
+
+
+true_divide = binary(
+    "true_divide", p.div, "input / other, elementwise.", left=Operand, right=Operand, floats=True, numbers=True
+)
+floor_divide = binary(
+    "floor_divide",
+    _floor_divided,
+    "input / other, rounded down, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=d.REAL,
+    kernel="div_floor_cpu",
+    dunder=("floordiv", "rfloordiv"),
+    numbers=True,
+    out=Out(recorded=True),
+)
+
+
+def _remainder(x, y):
+    return (subgradients.remainder if x.aval.dtype in dt.FLOATING else ew.modulo)(x, y)
+
+
+def _fmod(x, y):
+    return (subgradients.fmod if x.aval.dtype in dt.FLOATING else p.rem)(x, y)
+
+
+remainder = binary(
+    "remainder",
+    widened(_remainder),
+    "input - other * floor(input / other), elementwise: Python's %.",
+    left=Operand,
+    right=Operand,
+    dtypes=d.REAL,
+    dunder=("mod", "rmod"),
+)
+fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.", right=Operand, dtypes=d.REAL)
+reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
+
+# ---- powers --------------------------------------------------------------------------------------
+
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
+def _literal(number) -> bool:
+    """Whether an exponent is written into the graph, where it becomes products and roots."""
+    cls = number.__class__
+    return (cls is int or cls is float and (2 * number).is_integer()) and -1024 <= number <= 1024
+
+
+class _ExponentSlot(OperandSlot):
+    """An operand of which small whole numbers and halves are part of the signature."""
+
+    def other_key(self, op, x, operands):
+        return (x.__class__, x) if _literal(x) else super().other_key(op, x, operands)
+
+    def other_placeholder(self, builder, x):
+        return x if _literal(x) else super().other_placeholder(builder, x)
+
+
+Exponent = Annotated[Tensor | complex, _ExponentSlot()]
+
+
+def power(input: Operand, exponent: Exponent, *, out=None):
+    """input to the power exponent, elementwise; one of the two may be a number.
+
+    Exponents that are small whole numbers or 1/2 become products or square roots.
+
+    >>> torch.pow(torch.tensor([1., 2., 3.]), 2)
+    tensor([1., 4., 9.])
+    """
+    d.require_tensor("pow", input, exponent)
+    x, y = promote(input, exponent)
+    if x.aval.dtype == dt.bool_ and exponent.__class__ is bool:  # these PyTorch has, of bools
+        return x if exponent else p.full(x.aval.shape, True, dt.bool_)
+    require(x, d.NUMERIC, "pow")
+    if x.aval.dtype not in dt.INEXACT or kind_of(exponent) is bool:
+        return _whole_power(x, y, exponent)
+    if not (number_operand(exponent) and _literal(exponent) and -8 <= exponent <= 8):
+        return subgradients.power(x, y)
+    if exponent % 1:
+        return subgradients.fixed_power(float(exponent))(x)
+    out = p.integer_pow(x, y=int(exponent))
+    return out if exponent else d.flat(out, x)
+
+
+def _whole_power(x, y, exponent):
+    """Of integers and bools, and by a bool."""
+    if x.aval.dtype in dt.INTEGER and number_operand(exponent) and _literal(exponent):
+        if exponent < 0:
+            raise RuntimeError(_NEGATIVE_POWER)
+        return p.integer_pow(x, y=int(exponent))
+    return p.pow(x, y)
+
+
+pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"))
+
+
+@composite(
+    inplace=True,
+    out=Out("the output given to float_power has dtype {wanted} but the operation's result requires dtype {found}"),
+)
+def float_power(input, exponent, *, out=None):
+    """input to the power exponent in double precision.
+
+    >>> torch.float_power(torch.tensor([2, 3]), 2)
+    tensor([4., 9.], dtype=torch.float64)
+    """
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise TypeError(
+            "float_power() received an invalid combination of arguments - got two "
+            "numbers, but expected a Tensor among them"
+        )
+    complex_ = any(x.is_complex() if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent))
+    dtype = _types.by_name["complex128" if complex_ else "float64"]
+    input, exponent = (
+        x.to(dtype) if isinstance(x, Tensor) else (complex if complex_ else float)(x) for x in (input, exponent)
+    )
+    result = pow(input, exponent)
+    return result if out is None else write_out("float_power", out, result)
+
+
+square = unary(
+    "square",
+    lambda x: p.integer_pow(x, y=2) if x.aval.dtype != dt.bool_ else p.convert(x, dtype=dt.int64),
+    "input * input, elementwise.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+)
+
+
+@torch_op(inplace=True, out=Out("ldexp can't be cast to the desired output type {wanted}"))
+def ldexp(input: Tensor, other: Tensor, *, out=None):
+    """input * 2 ** other, elementwise.
+
+    >>> torch.ldexp(torch.tensor([1.]), torch.tensor([1, 2, 3]))
+    tensor([2., 4., 8.])
+    """
+    (power,) = promote(other, to_float=True)
+    power = p.exp2(power)
+    return p.mul(*promote(input, power))
+
+
+# ---- signs ---------------------------------------------------------------------------------------
+
+_BOOL_NEG = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead."
+)
+
+
+@torch_op(inplace=True, aliases=("negative",), dunder=("neg",), out=Out(EXPECTED))
+def neg(input: Tensor, *, out=None):
+    """-input, elementwise.
+
+    >>> torch.neg(torch.tensor([1., -2.]))
+    tensor([-1.,  2.])
+    """
+    if input.aval.dtype == dt.bool_:
+        raise RuntimeError(_BOOL_NEG)
+    return p.neg(input)
+
+
+@composite(dunder=("pos",))
+def positive(input):
+    """input itself; bools raise."""
+    if input.dtype is _types.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@torch_op(inplace=True, aliases=("absolute",), dunder=("abs",), out=Out(EXPECTED))
+def abs(input: Tensor, *, out=None):
+    """The absolute value, elementwise; the magnitude of complex numbers.
+
+    >>> torch.abs(torch.tensor([-1., 2.]))
+    tensor([1., 2.])
+    """
+    require(input, d.NUMERIC, "abs_cpu")
+    return subgradients.magnitude(input)
+
+
+def _sign(x):
+    if x.aval.dtype in dt.COMPLEX:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    return _sgn(x)
+
+
+def _sgn(x):
+    dtype = x.aval.dtype
+    if dtype == dt.bool_:
+        return x
+    if dtype in dt.FLOATING:  # NaN has sign 0
+        return d.flat(p.select(p.ne(x, x), like(x, 0), p.sign(x)), x)
+    return subgradients.complex_sign(x) if dtype in dt.COMPLEX else p.sign(x)
+
+
+sign = unary("sign", _sign, "-1, 0 or 1, elementwise.", floats=False, dtypes=d.NUMERIC | {dt.bool_}, out=Out(EXPECTED))
+sgn = unary(
+    "sgn",
+    _sgn,
+    "-1, 0 or 1, elementwise; x / |x| of complex numbers.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+    out=Out(EXPECTED),
+)
+
+
+def sign_bit(x):
+    """Whether the sign bit is set."""
+    if x.aval.dtype == dt.bool_:
+        return p.full(x.aval.shape, False, dt.bool_)
+    if x.aval.dtype in dt.COMPLEX:
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return ew.signbit(x)
+
+
+signbit = unary(
+    "signbit",
+    sign_bit,
+    "Whether the sign bit is set (also of -0.), elementwise.",
+    floats=False,
+    dtypes=d.NUMERIC | {dt.bool_},
+    inplace=False,
+    out=Out("signbit does not support non-boolean outputs."),
+)
+
+
+copysign = binary(
+    "copysign",
+    subgradients.copied_sign,
+    "The size of input with the sign of other, elementwise.",
+    right=Operand,
+    floats=True,
+    dtypes=d.FLOATS,
+)
+
+
+@torch_op(inplace=True, out=Out("heaviside is not yet implemented for tensors with different dtypes.", recorded=True))
+def heaviside(input: Tensor, values: Tensor, *, out=None):
+    """0 where input is negative, 1 where it is positive, values where it is 0.
+
+    >>> torch.heaviside(torch.tensor([-1.5, 0., 2.]), torch.tensor([0.5]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if dt.COMPLEX & {input.aval.dtype, values.aval.dtype}:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.aval.dtype != values.aval.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    x, v = broadcast([input, values])
+    zero = like(x, 0)
+    return p.select(p.eq(x, zero), v, p.convert(p.gt(x, zero), dtype=x.aval.dtype))
+
+
+# ---- the larger, the smaller ---------------------------------------------------------------------
+
+
+def _ordered(name: str, apply):
+    """A binary function that complex numbers have not."""
+
+    def checked(x, y):
+        if x.aval.dtype in dt.COMPLEX:
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+        return apply(x, y)
+
+    return checked
+
+
+def _is_nan(x):
+    return p.ne(x, x)
+
+
+def _fmax(x, y):
+    return p.select(p.or_(p.ge(x, y), _is_nan(y)), x, y)
+
+
+def _fmin(x, y):
+    return p.select(p.or_(p.le(x, y), _is_nan(y)), x, y)
+
+
+_ANY = d.NUMERIC | {dt.bool_}
+maximum = binary(
+    "maximum", _ordered("maximum", p.max), "The larger of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+)
+minimum = binary(
+    "minimum", _ordered("minimum", p.min), "The smaller of two, elementwise; NaN wins.", dtypes=_ANY, inplace=False
+)
+fmax = binary("fmax", _ordered("fmax", _fmax), "The larger of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False)
+fmin = binary(
+    "fmin", _ordered("fmin", _fmin), "The smaller of two, elementwise; NaN loses.", dtypes=_ANY, inplace=False
+)
+
+
+@torch_op(inplace=True, aliases=("clip",), out=Out(EXPECTED))
+def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
+    """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
+
+    >>> torch.clamp(torch.tensor([-1., .5, 3.]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    given = promote(*[v for v in (input, min, max) if v is not None])
+    x, bounds = given[0], iter(given[1:])
+    require(x, d.ORDERED, "clamp_cpu")
+    if x.aval.dtype == dt.bool_:
+        low = x if min is None else p.max(x, next(bounds))
+        return low if max is None else p.min(low, next(bounds))
+    return ew.clamped(x, None if min is None else next(bounds), None if max is None else next(bounds))
+
+
+@torch_op(inplace=True, out=Out(EXPECTED))
+def clamp_min(input: Tensor, min: Operand, *, out=None):
+    """The larger of input and a bound, elementwise.
+
+    >>> torch.clamp_min(torch.tensor([-1., 2.]), 0)
+    tensor([0., 2.])
+    """
+    return clamp.fun(input, min)
+
+
+@torch_op(inplace=True, out=Out(EXPECTED))
+def clamp_max(input: Tensor, max: Operand, *, out=None):
+    """The smaller of input and a bound, elementwise.
+
+    >>> torch.clamp_max(torch.tensor([-1., 2.]), 0)
+    tensor([-1.,  0.])
+    """
+    return clamp.fun(input, None, max)
+
+
+# ---- lengths and steps ---------------------------------------------------------------------------
+
+hypot = binary(
+    "hypot",
+    widened(subgradients.length),
+    "sqrt(input ** 2 + other ** 2), elementwise, without overflow.",
+    dtypes=d.FLOATS,
+)
+
+
+nextafter = binary("nextafter", subgradients.next_after, "The next number after input towards other.", dtypes=d.FLOATS)

@@ -1,0 +1,248 @@
+"""Comparison, logic, bits, and choice."""
+
+from __future__ import annotations
+
+import math
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....kernels import elementwise as ew
+from ....kernels.elementwise import truth
+from ...dispatch.op import composite, torch_op, write_out
+from ...dispatch.slots import Operand
+from ...dispatch.traits import EXPECTED, Out
+from ...tape.meta import is_meta, refusal
+from ...tensors.base import Tensor
+from ...tensors.promotion import broadcast, cast, result_dtype
+from ...tensors.types import scalar_name
+from .. import declaring as d
+from ..declaring import binary, unary
+
+ANY = dt.ALL
+
+# ---- comparisons ---------------------------------------------------------------------------------
+
+eq = binary("eq", p.eq, "Whether input == other, elementwise.", right=Operand, dtypes=ANY, dunder=("eq",))
+ne = binary(
+    "ne",
+    p.ne,
+    "Whether input != other, elementwise.",
+    right=Operand,
+    dtypes=ANY,
+    dunder=("ne",),
+    aliases=("not_equal",),
+)
+lt = binary(
+    "lt",
+    p.lt,
+    "Whether input < other, elementwise.",
+    right=Operand,
+    dtypes=dt.ORDERED,
+    dunder=("lt",),
+    aliases=("less",),
+)
+le = binary(
+    "le",
+    p.le,
+    "Whether input <= other, elementwise.",
+    right=Operand,
+    dtypes=dt.ORDERED,
+    dunder=("le",),
+    aliases=("less_equal",),
+)
+gt = binary(
+    "gt",
+    p.gt,
+    "Whether input > other, elementwise.",
+    right=Operand,
+    dtypes=dt.ORDERED,
+    dunder=("gt",),
+    aliases=("greater",),
+)
+ge = binary(
+    "ge",
+    p.ge,
+    "Whether input >= other, elementwise.",
+    right=Operand,
+    dtypes=dt.ORDERED,
+    dunder=("ge",),
+    aliases=("greater_equal",),
+)
+
+
+def _check_match(x, y):
+    if x.aval.dtype != y.aval.dtype:
+        raise RuntimeError(f"{scalar_name(x.aval.dtype)} did not match {scalar_name(y.aval.dtype)}")
+
+
+@torch_op
+def isclose(input: Tensor, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether |input - other| <= atol + rtol |other|, elementwise.
+
+    >>> torch.isclose(torch.tensor([1., 2.]), torch.tensor([1. + 1e-7, 2.1]))
+    tensor([ True, False])
+    """
+    _check_match(input, other)
+    if rtol < 0 or atol < 0:
+        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value:g}")
+    x, y = broadcast([input, other])
+    close = ew.same_or_nan(x, y, equal_nan and x.aval.dtype in dt.INEXACT)
+    if rtol == 0 and atol == 0:
+        return close
+    if x.aval.dtype not in dt.INEXACT:
+        x, y = (p.convert(v, dtype=dt.float64) for v in (x, y))
+    return p.or_(close, ew.isclose(x, y, rtol, atol))
+
+
+@composite
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether all elements are close.
+
+    >>> torch.allclose(torch.tensor([1.]), torch.tensor([1. + 1e-7]))
+    True
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+@composite
+def equal(input, other) -> bool:
+    """Whether two tensors have one shape and equal elements.
+
+    >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+    True
+    """
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if is_meta(input) or is_meta(other):
+        raise refusal("equal")
+    return input.shape == other.shape and bool(eq(input, other).all())
+
+
+# ---- kinds of numbers ----------------------------------------------------------------------------
+
+
+def _test(name: str, apply, doc: str, **traits):
+    return unary(name, apply, doc, floats=False, dtypes=ANY, inplace=False, **traits)
+
+
+def _signed_infinity(name: str, sign: float):
+    def apply(x):
+        if x.aval.dtype in dt.COMPLEX:
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        if x.aval.dtype not in dt.FLOATING:
+            return p.full(x.aval.shape, False, dt.bool_)
+        return p.eq(x, sign * math.inf)
+
+    return apply
+
+
+def _is_real(x):
+    if x.aval.dtype in dt.COMPLEX:
+        return p.eq(p.imag(x), 0)
+    return p.full(x.aval.shape, True, dt.bool_)
+
+
+isnan = _test("isnan", ew.isnan, "Whether input is not a number, elementwise.")
+isinf = _test("isinf", ew.isinf, "Whether input is infinite, elementwise.")
+isfinite = _test("isfinite", ew.isfinite, "Whether input is finite, elementwise.")
+isreal = _test("isreal", _is_real, "Whether the imaginary part is 0, elementwise.")
+for _name, _sign in ("isposinf", 1), ("isneginf", -1):
+    _test(
+        _name,
+        _signed_infinity(_name, _sign),
+        f"Whether input is {_sign * math.inf}.",
+        out=Out(f"{_name} does not support non-boolean outputs."),
+    )
+
+# ---- logic ---------------------------------------------------------------------------------------
+
+
+def _logical(name: str, combine, doc: str):
+    def fun(input: Tensor, other: Tensor, *, out=None):
+        return combine(*broadcast([truth(input), truth(other)]))
+
+    fun.__doc__ = doc
+    return torch_op(name=name, inplace=True)(fun)
+
+
+logical_and = _logical("logical_and", p.and_, "Whether both are not 0, elementwise.")
+logical_or = _logical("logical_or", p.or_, "Whether one or both are not 0, elementwise.")
+logical_xor = _logical("logical_xor", p.xor, "Whether exactly one is not 0, elementwise.")
+logical_not = unary(
+    "logical_not", lambda x: p.not_(truth(x)), "Whether input is 0, elementwise.", floats=False, dtypes=ANY
+)
+
+# ---- bits ----------------------------------------------------------------------------------------
+
+
+bitwise_and = binary(
+    "bitwise_and",
+    p.and_,
+    "input & other, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=d.BITS,
+    dunder=("and", "rand"),
+)
+bitwise_or = binary(
+    "bitwise_or", p.or_, "input | other, elementwise.", left=Operand, right=Operand, dtypes=d.BITS, dunder=("or", "ror")
+)
+bitwise_xor = binary(
+    "bitwise_xor",
+    p.xor,
+    "input ^ other, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=d.BITS,
+    dunder=("xor", "rxor"),
+)
+bitwise_not = unary("bitwise_not", p.not_, "~input, elementwise.", floats=False, dtypes=d.BITS, out=Out(EXPECTED))
+bitwise_left_shift = binary(
+    "bitwise_left_shift",
+    p.shift_left,
+    "input << other, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=dt.INTEGER,
+    kernel="lshift_cpu",
+    dunder=("lshift", "rlshift"),
+)
+bitwise_right_shift = binary(
+    "bitwise_right_shift",
+    ew.shift_right,
+    "input >> other, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=dt.INTEGER,
+    kernel="rshift_cpu",
+    dunder=("rshift", "rrshift"),
+)
+
+
+# ---- choice --------------------------------------------------------------------------------------
+
+
+@torch_op(name="_where", node="where", function=False, method=False)
+def where_of(condition: Tensor, input: Operand, other: Operand):
+    """input where the condition holds, other elsewhere."""
+    if condition.aval.dtype not in (dt.bool_, dt.uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with "
+            f"dtype {scalar_name(condition.aval.dtype)}"
+        )
+    dtype = result_dtype((input, other))
+    return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
+
+
+@composite(method=False, out=Out("Expected out type to be {found} but got {wanted}"))
+def where(condition, input=None, other=None, *, out=None):
+    """input where the condition holds, other elsewhere; with one argument the places it holds.
+
+    >>> torch.where(torch.tensor([True, False]), 1., torch.tensor([2., 3.]))
+    tensor([1., 3.])
+    """
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    result = where_of(condition, input, other)
+    return result if out is None else write_out("where", out, result)

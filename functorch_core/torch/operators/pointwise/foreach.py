@@ -1,0 +1,250 @@
+"""torch._foreach_*: an op on a whole list of tensors, recorded as one unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....core.trace import Builder
+from ....engine import record
+from ....ops.signature import Weak, describe, placeholder, trace_body
+from ...dispatch.inplace import fitted
+from ...dispatch.op import composite, registry
+from ...dispatch.slots import aval_of_tensor
+from ...tape.apply import GraphOp, apply
+from ...tape.modes import state
+from ...tensors import types as _types
+from ...tensors.active import active
+from ...tensors.base import Tensor
+from ...views.cells import assign, check_writable
+from ..reduce.reduction import axes_of, vector_norm_of
+from . import arithmetic as pointwise
+from . import comparison, functions, special  # noqa: F401  their ops have forms for lists
+
+EMPTY_LIST = "Tensor list must have at least one tensor."
+SCALARS = "Tensor list must have same number of elements as scalar list."
+LENGTHS = "Tensor lists must have the same number of tensors, got {} and {}"
+
+
+class Foreach:
+    """An op on lists: `body` is a function of one element of each list, as an op's body is.
+
+    Arguments that are lists go element by element; tensors and numbers go with every element.
+    """
+
+    def __init__(self, name: str, body: Callable, numbers_first: bool = False):
+        self.name, self.body, self.numbers_first = name, body, numbers_first
+        self.ops: dict[tuple, GraphOp] = {}
+
+    def resolve(self, args: tuple, kwargs: dict) -> tuple[GraphOp, list, int]:
+        """The op at the signature of a call, its operands, and the length of the lists."""
+        n = self._length(args)
+        operands: list = []
+        names = tuple(kwargs)
+        columns = [*args, *kwargs.values()]
+        key = [n, names, _types.defaults.dtype]
+        for column in columns:
+            key.append(self._describe(column, operands))
+        key = tuple(key)
+        op = self.ops.get(key)
+        if op is None:
+            op = self.ops[key] = self._trace(n, args, kwargs)
+        return op, operands, n
+
+    def _length(self, args) -> int:
+        lists = [a for a in args if isinstance(a, (list, tuple))]
+        for other in lists[1:]:
+            if len(other) != len(lists[0]):
+                numbers = not (other and isinstance(other[0], Tensor))
+                raise RuntimeError(SCALARS if numbers else LENGTHS.format(len(lists[0]), len(other)))
+        if not lists or not lists[0]:
+            raise RuntimeError(EMPTY_LIST)
+        return len(lists[0])
+
+    def _describe(self, x, operands: list):
+        """This argument's part of the signature; what varies is appended to `operands`."""
+        if active.levels is None and isinstance(x, (list, tuple)):
+            try:  # the usual case, a list of tensors
+                avals = tuple([y._value.aval for y in x])
+            except AttributeError:
+                pass
+            else:
+                operands += x
+                return avals
+        return describe(x, operands, aval_of_tensor)
+
+    def _trace(self, n: int, args, kwargs) -> GraphOp:
+        def body(builder: Builder) -> list:
+            columns = [self._column(builder, a, n) for a in args]
+            named = {k: self._column(builder, v, n) for k, v in kwargs.items()}
+            return [self.body(*[c[i] for c in columns], **{k: c[i] for k, c in named.items()}) for i in range(n)]
+
+        return GraphOp(trace_body(self.name, body)[0], self.name, True)
+
+    def _column(self, builder: Builder, x, n: int) -> Sequence:
+        """What stands for an argument in each of n calls of the body."""
+        found = placeholder(builder, x, aval_of_tensor)
+        return found if isinstance(x, (list, tuple)) else [found] * n
+
+    def __call__(self, *args, **kwargs) -> tuple:
+        op, operands, _ = self.resolve(args, kwargs)
+        return tuple(apply(op, operands))
+
+    def inplace(self, tensors, *args, **kwargs):
+        """The same, with the results assigned to the first list's tensors."""
+        op, operands, _ = self.resolve((tensors, *args), kwargs)
+        values = _plain_values(op, operands, tensors)
+        if values is not None:
+            for tensor, value in zip(tensors, record(op.unit, values)):
+                tensor._value = value
+                tensor._own_version += 1
+            return tensors
+        for tensor in tensors:
+            check_writable(tensor)
+        for tensor, result in zip(tensors, apply(op, operands)):
+            assign(tensor, fitted(tensor, result))
+        return tensors
+
+
+def _plain_values(op: GraphOp, operands, tensors) -> list | None:
+    """The operands' values if results can simply replace those of `tensors`: no views, levels,
+    tape or other dtypes; otherwise None."""
+    if active.levels is not None:
+        return None
+    values, taped = [], state.enabled
+    for x in operands:
+        if isinstance(x, Tensor):
+            if x._view is not None or taped and x._ge is not None:
+                return None
+            x = x._value
+        values.append(x)
+    same = [t._value.aval for t in tensors] == list(op.unit.out_avals)
+    return values if same else None
+
+
+# ---- the bodies ----------------------------------------------------------------------------------
+
+
+def _scaled_product(combine):
+    """addcmul and addcdiv."""
+
+    def body(x, y, z, value=1):
+        return combine.fun(x, y, z, value=value)
+
+    return body
+
+
+def _listed(args: tuple) -> tuple:
+    """The arguments with a tensor of scalars, one for each element, as a list of numbers."""
+    return tuple(x.tolist() if isinstance(x, Tensor) and x.ndim == 1 else x for x in args)
+
+
+def _norm(x, ord=2, dtype=None):
+    if isinstance(ord, Weak):
+        raise TypeError("_foreach_norm takes an order that is written into the graph")
+    x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
+    out = vector_norm_of(x, axes_of(x, None), float(ord))
+    return p.convert(out, dtype=dt.real_of(x.aval.dtype))
+
+
+def _power_sum(x, ord=2, dtype=None):
+    x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
+    powers = pointwise.power(p.abs(x), ord)
+    return p.reduce_sum(powers, axes=axes_of(x, None))
+
+
+UNARY = (
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "frac",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+)
+BINARY = ("add", "sub", "mul", "div", "lerp")
+BOUNDS = {
+    "clamp_max": pointwise.minimum,
+    "maximum": pointwise.maximum,
+    "clamp_min": pointwise.maximum,
+    "minimum": pointwise.minimum,
+}
+
+BODIES: dict[str, Callable] = {name: registry[name].fun for name in (*UNARY, *BINARY)}
+BODIES |= {name: op.fun for name, op in BOUNDS.items()}
+BODIES |= {
+    "clone": p.copy,
+    "zero": lambda x: p.zeros(x.aval),
+    "copy": lambda x, source, non_blocking=False: p.convert(
+        p.broadcast_in_dim(source, shape=x.aval.shape, dims=tuple(range(x.aval.ndim - source.aval.ndim, x.aval.ndim))),
+        dtype=x.aval.dtype,
+    ),
+    "max": lambda x: p.reduce_max(x, axes=axes_of(x, None)),
+    "norm": _norm,
+    "powsum": _power_sum,
+    "pow": pointwise.power,
+    "addcmul": _scaled_product(pointwise.addcmul),
+    "addcdiv": _scaled_product(pointwise.addcdiv),
+}
+NO_INPLACE = {"max", "norm", "powsum", "clone"}
+ONLY_INPLACE = {"zero", "copy"}
+STATIC_NUMBER = {"norm", "powsum"}  # the number is an order, part of the signature
+
+
+class _StaticNumbers(Foreach):
+    """Numbers are part of the signature: the order of a norm."""
+
+    def _describe(self, x, operands: list):
+        return (x.__class__, x) if isinstance(x, (int, float)) else super()._describe(x, operands)
+
+    def _column(self, builder: Builder, x, n: int) -> Sequence:
+        return [x] * n if isinstance(x, (int, float)) else super()._column(builder, x, n)
+
+
+def _declare(name: str, body: Callable):
+    cls = _StaticNumbers if name in STATIC_NUMBER else Foreach
+    op = cls(f"_foreach_{name}", body)
+    forms = {"method": False, "function": True}
+    prepared = _listed if name in ("addcmul", "addcdiv") else lambda args: args
+    if name not in ONLY_INPLACE:
+
+        def function(*args, **kwargs):
+            return op(*prepared(args), **kwargs)
+
+        function.__doc__ = f"torch.{name} of each tensor of a list."
+        composite(function, name=f"_foreach_{name}", **forms)
+    if name not in NO_INPLACE:
+
+        def inplace(*args, **kwargs):
+            return op.inplace(*prepared(args), **kwargs)
+
+        inplace.__doc__ = f"torch.{name} in place of each tensor of a list."
+        composite(inplace, name=f"_foreach_{name}_", **forms)
+
+
+for _name, _body in BODIES.items():
+    _declare(_name, _body)

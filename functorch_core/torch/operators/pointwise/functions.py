@@ -1,0 +1,228 @@
+"""Elementwise functions: exponentials, logarithms, trigonometry, rounding."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....kernels import elementwise as ew
+from ....kernels import subgradients
+from ...dispatch.op import torch_op
+from ...dispatch.slots import Operand
+from ...dispatch.traits import EXPECTED, Out
+from ...tensors.base import Tensor
+from .. import declaring as d
+from ..declaring import binary, like, require, unary, widened
+from ..values import Derived
+
+# ---- exponentials and logarithms -----------------------------------------------------------------
+
+exp = unary("exp", p.exp, "e ** input, elementwise.")
+exp2 = unary("exp2", p.exp2, "2 ** input, elementwise.")
+expm1 = unary("expm1", p.expm1, "e ** input - 1, elementwise, accurate near 0.")
+log = unary("log", p.log, "The natural logarithm, elementwise.")
+log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.")
+log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.")
+log1p = unary("log1p", p.log1p, "log(1 + input), elementwise, accurate near 0.")
+sqrt = unary("sqrt", p.sqrt, "The square root, elementwise; NaN of negative numbers.")
+rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.")
+
+# ---- trigonometric and hyperbolic ----------------------------------------------------------------
+
+sin = unary("sin", p.sin, "The sine, elementwise.")
+cos = unary("cos", p.cos, "The cosine, elementwise.")
+tan = unary("tan", p.tan, "The tangent, elementwise.")
+asin = unary("asin", subgradients.asin, "The angle in [-pi/2, pi/2] whose sine is input.", aliases=("arcsin",))
+acos = unary("acos", subgradients.acos, "The angle in [0, pi] whose cosine is input.", aliases=("arccos",))
+atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.", aliases=("arctan",))
+sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.")
+cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.")
+tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.")
+asinh = unary("asinh", p.asinh, "The inverse hyperbolic sine, elementwise.", aliases=("arcsinh",))
+acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.", aliases=("arccosh",))
+atanh = unary("atanh", subgradients.atanh, "The inverse hyperbolic tangent, elementwise.", aliases=("arctanh",))
+atan2 = binary(
+    "atan2",
+    widened(subgradients.angle_of),
+    "The angle of the point (other, input), elementwise.",
+    floats=True,
+    dtypes=d.FLOATS,
+    aliases=("arctan2",),
+)
+
+
+def _no_complex(name: str, apply):
+    def checked(x):
+        if x.aval.dtype in dt.COMPLEX:
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+        return apply(x)
+
+    return checked
+
+
+deg2rad = unary(
+    "deg2rad", _no_complex("deg2rad", lambda x: p.mul(x, math.pi / 180)), "Degrees as radians, elementwise."
+)
+rad2deg = unary(
+    "rad2deg", _no_complex("rad2deg", lambda x: p.mul(x, 180 / math.pi)), "Radians as degrees, elementwise."
+)
+
+
+sinc = unary("sinc", widened(subgradients.sinc), "sin(pi input) / (pi input), elementwise; 1 at 0.")
+
+# ---- error function, sigmoid ---------------------------------------------------------------------
+
+sigmoid = unary("sigmoid", p.logistic, "1 / (1 + exp(-input)), elementwise.")
+erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS, kernel="erf_vml_cpu")
+erfc = unary(
+    "erfc", p.erfc, "1 - erf(input), elementwise, accurate for large input.", dtypes=d.FLOATS, kernel="erfc_vml_cpu"
+)
+erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d.FLOATS, kernel="erfinv_vml_cpu")
+
+
+@functools.cache
+def _logit(eps: float | None) -> Derived:
+    def moved(x):
+        return x if eps is None else p.clamp(like(x, eps), x, like(x, 1 - eps))
+
+    def value(x):
+        y = moved(x)
+        return p.log(p.div(y, p.sub(1, y)))
+
+    def tangent(t, x, out):
+        low, high, outside = (0, 1, math.nan) if eps is None else (eps, 1 - eps, 0)
+        inside = p.and_(p.ge(x, low), p.le(x, high))
+        slope = p.div(1, p.mul(x, p.sub(1, x)))
+        return p.mul(t, p.select(inside, slope, like(x, outside)))
+
+    return Derived(value, tangent)
+
+
+@torch_op(inplace=True)
+def logit(input: Tensor, eps=None, *, out=None):
+    """log(input / (1 - input)), elementwise, with input moved into [eps, 1 - eps] first.
+
+    >>> torch.logit(torch.tensor([0.5, 0.25]))
+    tensor([ 0.0000, -1.0986])
+    """
+    x = d.to_float(input)
+    require(x, d.FLOATS, "logit_cpu")
+    slope = _logit(None if eps is None else float(eps))
+    return widened(lambda x: slope(x))(x)
+
+
+# ---- sums of exponentials ------------------------------------------------------------------------
+
+
+def log_add_exp(x, y):
+    """log(exp(x) + exp(y)), of complex numbers too."""
+    if x.aval.dtype in dt.COMPLEX:
+        larger = p.ge(p.real(x), p.real(y))
+        high, low = p.select(larger, x, y), p.select(larger, y, x)
+        return p.add(high, p.log1p(p.exp(p.sub(low, high))))
+    return _log_sum(x, y)
+
+
+def _log2_1p(x):
+    return p.mul(p.log1p(x), 1 / math.log(2))
+
+
+_log_sum = subgradients.log_sum(p.exp, p.log1p, 1.0)
+_log2_sum = subgradients.log_sum(p.exp2, _log2_1p, math.log(2))
+logaddexp = binary(
+    "logaddexp", widened(log_add_exp), "log(exp(input) + exp(other)), elementwise.", dtypes=d.INEXACT, inplace=False
+)
+logaddexp2 = binary(
+    "logaddexp2", widened(_log2_sum), "log2(2 ** input + 2 ** other), elementwise.", dtypes=d.FLOATS, inplace=False
+)
+
+# ---- rounding ------------------------------------------------------------------------------------
+
+
+def _rounding(name: str, apply):
+    def checked(x):
+        if x.aval.dtype in dt.COMPLEX:
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
+        return x if x.aval.dtype in dt.INTEGER else d.flat(apply(x), x)
+
+    return checked
+
+
+def _declare_rounding(name: str, apply, doc: str, **forms):
+    return unary(
+        name,
+        _rounding(name, apply),
+        doc,
+        floats=False,
+        dtypes=d.NUMERIC,
+        kernel=f"{name}_vml_cpu",
+        out=Out(EXPECTED),
+        **forms,
+    )
+
+
+floor = _declare_rounding("floor", p.floor, "The greatest whole number not above input.")
+ceil = _declare_rounding("ceil", p.ceil, "The least whole number not below input.")
+trunc = _declare_rounding("trunc", p.trunc, "input without its fraction, elementwise.", aliases=("fix",))
+frac = unary(
+    "frac",
+    widened(lambda x: p.sub(x, p.trunc(x))),
+    "The fraction, with input's sign.",
+    floats=False,
+    dtypes=d.FLOATS,
+    out=Out(EXPECTED),
+)
+
+
+@torch_op(inplace=True, out=Out(EXPECTED))
+def round(input: Tensor, *, decimals=0, out=None):
+    """The nearest number with so many decimals, elementwise; halves go to the even one.
+
+    >>> torch.round(torch.tensor([.5, 1.5, -2.6]))
+    tensor([ 0.,  2., -3.])
+    """
+    require(input, d.REAL, "round_vml_cpu")
+    if input.aval.dtype in dt.INTEGER:
+        if decimals:
+            raise NotImplementedError(
+                d.NOT_IMPLEMENTED.format(kernel="round_vml_cpu", dtype=d.scalar_name(input.aval.dtype))
+            )
+        return input
+    if not decimals:
+        return d.flat(p.round(input), input)
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        rounded = widened(lambda x: p.div(p.round(p.mul(x, scale)), scale))(input)
+    else:
+        rounded = widened(lambda x: p.mul(p.round(p.div(x, scale)), scale))(input)
+    return d.flat(rounded, input)
+
+
+# ---- products with logarithms --------------------------------------------------------------------
+
+
+xlogy = binary(
+    "xlogy",
+    widened(subgradients.xlogy),
+    "input * log(other), elementwise; 0 where input is 0.",
+    left=Operand,
+    right=Operand,
+    floats=True,
+    dtypes=d.FLOATS,
+)
+
+# ---- repair --------------------------------------------------------------------------------------
+
+
+@torch_op(inplace=True, out=Out("nan_to_num: dtype of out: {wanted} should be same as input: {found}"))
+def nan_to_num(input: Tensor, nan=None, posinf=None, neginf=None, *, out=None):
+    """input with NaN and infinities replaced by numbers: 0 and the dtype's largest, by default.
+
+    >>> torch.nan_to_num(torch.tensor([1., float("nan")]))
+    tensor([1., 0.])
+    """
+    if input.aval.dtype not in dt.INEXACT:
+        return input
+    return ew.nan_to_num(input, 0.0 if nan is None else nan, posinf, neginf)

@@ -1,0 +1,267 @@
+"""Special functions: the gamma function's family, Bessel functions, orthogonal polynomials."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .... import primitives as p
+from ....kernels import subgradients
+from ....transforms.custom import stop_gradient
+from ....transforms.while_loop import while_loop
+from ...dispatch.op import torch_op
+from ...dispatch.slots import Operand
+from ...dispatch.traits import Out
+from ...tensors.base import Tensor
+from .. import declaring as d
+from ..declaring import binary, like, require, unary, widened
+from ..values import derived
+
+SPECIAL = {"method": False, "function": False, "inplace": False}
+
+
+def _special(name: str, apply, doc: str, **more):
+    """A function of torch.special only."""
+    return unary(f"special_{name}", apply, doc, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL, **more)
+
+
+# ---- the gamma function --------------------------------------------------------------------------
+
+lgamma = unary(
+    "lgamma", p.lgamma, "The logarithm of |gamma(input)|, elementwise.", dtypes=d.FLOATS, kernel="lgamma_vml_cpu"
+)
+digamma = unary("digamma", p.digamma, "The derivative of lgamma, elementwise.", dtypes=d.FLOATS, kernel="digamma")
+igamma = binary("igamma", p.igamma, "The regularized lower incomplete gamma function P(input, other).", dtypes=d.FLOATS)
+igammac = binary(
+    "igammac", p.igammac, "The regularized upper incomplete gamma function Q(input, other).", dtypes=d.FLOATS
+)
+
+
+def _promoted(name: str, apply, doc: str):
+    """The form in torch.special, which takes integers, too."""
+    return binary(f"special_{name}", apply, doc, floats=True, dtypes=d.FLOATS, kernel=f"{name}_cpu", **SPECIAL)
+
+
+gammainc = _promoted("gammainc", p.igamma, "The regularized lower incomplete gamma function.")
+gammaincc = _promoted("gammaincc", p.igammac, "The regularized upper incomplete gamma function.")
+
+
+@torch_op(method=False)
+def polygamma(n, input: Tensor, *, out=None):
+    """The n-th derivative of digamma, elementwise.
+
+    >>> torch.polygamma(1, torch.tensor([1.]))
+    tensor([1.6449])
+    """
+    x = d.to_float(input)
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    require(x, d.FLOATS, "polygamma")
+    return p.digamma(x) if n == 0 else p.polygamma(like(x, n), x)
+
+
+@torch_op(inplace=True, out=Out(lower="mvlgamma: result type {found} can't be cast to the desired output type {found}"))
+def mvlgamma(input: Tensor, p, *, out=None):
+    """The logarithm of the multivariate gamma function of dimension p, elementwise.
+
+    >>> torch.mvlgamma(torch.tensor([2.]), 2)
+    tensor([0.4516])
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = d.to_float(input)
+    require(x, d.FLOATS, "mvlgamma_cpu")
+    return widened(lambda x: _log_multigamma(x, p))(x)
+
+
+def _log_multigamma(x, order: int):
+    total = like(x, order * (order - 1) / 4 * math.log(math.pi))
+    for j in range(order):
+        total = p.add(total, p.lgamma(p.sub(x, j / 2)))
+    return total
+
+
+# ---- products with logarithms, entropy -----------------------------------------------------------
+
+xlog1py = binary(
+    "special_xlog1py",
+    widened(subgradients.xlog1py),
+    "input * log1p(other), elementwise; 0 where input is 0.",
+    left=Operand,
+    right=Operand,
+    floats=True,
+    dtypes=d.FLOATS,
+    kernel="xlog1py_cpu",
+    **SPECIAL,
+)
+zeta = binary(
+    "special_zeta",
+    p.zeta,
+    "Hurwitz's zeta function, elementwise.",
+    left=Operand,
+    right=Operand,
+    floats=True,
+    dtypes=d.FLOATS,
+    kernel="zeta",
+    **SPECIAL,
+)
+
+
+@derived(lambda t, x, out: p.mul(t, p.neg(p.add(p.log(x), 1))))
+def _entr(x):
+    positive = p.gt(x, 0)
+    safe = p.select(positive, x, like(x, 1))
+    below = p.select(p.eq(x, 0), like(x, 0), like(x, -math.inf))
+    out = p.select(positive, p.mul(p.neg(safe), p.log(safe)), below)
+    return p.select(p.ne(x, x), x, out)
+
+
+entr = _special("entr", widened(_entr), "-input * log(input), elementwise; 0 at 0.")
+
+# ---- the normal distribution ---------------------------------------------------------------------
+
+
+def _ndtr(x):
+    return p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5)
+
+
+ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.")
+ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
+log_ndtr = _special("log_ndtr", subgradients.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
+erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")
+
+# ---- Bessel functions ----------------------------------------------------------------------------
+
+i0 = unary("i0", subgradients.i0, "The modified Bessel function I0, elementwise.", dtypes=d.FLOATS, kernel="i0_vml_cpu")
+i0e = _special("i0e", p.bessel_i0e, "exp(-|input|) * I0(input), elementwise.")
+i1 = _special("i1", subgradients.i1, "The modified Bessel function I1, elementwise.")
+i1e = _special("i1e", subgradients.i1e, "exp(-|input|) * I1(input), elementwise.")
+airy_ai = _special("airy_ai", p.airy_ai, "The Airy function Ai, elementwise.")
+bessel_j0 = _special("bessel_j0", p.bessel_j0, "The Bessel function J0, elementwise.")
+bessel_j1 = _special("bessel_j1", p.bessel_j1, "The Bessel function J1, elementwise.")
+bessel_y0 = _special("bessel_y0", p.bessel_y0, "The Bessel function Y0, elementwise.")
+bessel_y1 = _special("bessel_y1", p.bessel_y1, "The Bessel function Y1, elementwise.")
+modified_bessel_i0 = _special("modified_bessel_i0", p.bessel_i0, "The modified Bessel function I0.")
+modified_bessel_i1 = _special("modified_bessel_i1", p.bessel_i1, "The modified Bessel function I1.")
+modified_bessel_k0 = _special("modified_bessel_k0", p.bessel_k0, "The modified Bessel function K0.")
+modified_bessel_k1 = _special("modified_bessel_k1", p.bessel_k1, "The modified Bessel function K1.")
+scaled_modified_bessel_k0 = _special("scaled_modified_bessel_k0", p.bessel_k0e, "exp(input) * K0(input), elementwise.")
+scaled_modified_bessel_k1 = _special("scaled_modified_bessel_k1", p.bessel_k1e, "exp(input) * K1(input), elementwise.")
+spherical_bessel_j0 = _special(
+    "spherical_bessel_j0", p.spherical_bessel_j0, "The spherical Bessel function j0, elementwise."
+)
+
+# ---- orthogonal polynomials ----------------------------------------------------------------------
+# By their recurrences p[k+1] = step(k, x, p[k], p[k-1]), each element to its own degree. They have
+# no derivatives, as in PyTorch.
+
+
+def _polynomial(name: str, first, step, doc: str, change=lambda x: x):
+    """first(x) is the polynomial of degree 1; `change` maps the operand beforehand."""
+
+    def apply(x, n):
+        x, n = change(stop_gradient(x)), p.trunc(stop_gradient(n))
+        one, axes = like(x, 1), tuple(range(x.aval.ndim))
+        start = p.constant(_one(x.aval.dtype))
+
+        def some_left(k, previous, current):
+            return p.reduce_or(p.gt(n, like(n, k)), axes=axes)
+
+        def advance(k, previous, current):
+            following = step(like(x, k), x, current, previous)
+            going = p.gt(n, like(n, k))
+            return [p.add(k, 1), p.select(going, current, previous), p.select(going, following, current)]
+
+        last = while_loop(some_left, advance, [start, one, first(x)])[2]
+        low = p.select(p.eq(n, 0), one, last)
+        return p.select(p.lt(n, 0), like(x, 0), low)
+
+    return binary(
+        f"special_{name}",
+        widened(apply),
+        doc,
+        left=Operand,
+        right=Operand,
+        floats=True,
+        dtypes=d.FLOATS,
+        kernel=f"{name}_cpu",
+        **SPECIAL,
+    )
+
+
+def _one(dtype):
+    return np.ones((), dtype)
+
+
+def _double(x):
+    return p.mul(x, 2)
+
+
+def _chebyshev_step(k, x, current, previous):
+    return p.sub(p.mul(_double(x), current), previous)
+
+
+def _shift(x):
+    """[0, 1] to [-1, 1]."""
+    return p.sub(_double(x), 1)
+
+
+_CHEBYSHEV = {  # kind: the polynomial of degree 1
+    "t": lambda x: x,
+    "u": _double,
+    "v": lambda x: p.sub(_double(x), 1),
+    "w": lambda x: p.add(_double(x), 1),
+}
+
+
+def _chebyshev(kind: str, shifted: bool = False):
+    prefix = "shifted_" if shifted else ""
+    doc = f"The {'shifted ' * shifted}Chebyshev polynomial {kind.upper()} of degree n."
+    return _polynomial(
+        f"{prefix}chebyshev_polynomial_{kind}",
+        _CHEBYSHEV[kind],
+        _chebyshev_step,
+        doc,
+        _shift if shifted else lambda x: x,
+    )
+
+
+chebyshev_polynomial_t = _chebyshev("t")
+chebyshev_polynomial_u = _chebyshev("u")
+chebyshev_polynomial_v = _chebyshev("v")
+chebyshev_polynomial_w = _chebyshev("w")
+shifted_chebyshev_polynomial_t = _chebyshev("t", True)
+shifted_chebyshev_polynomial_u = _chebyshev("u", True)
+shifted_chebyshev_polynomial_v = _chebyshev("v", True)
+shifted_chebyshev_polynomial_w = _chebyshev("w", True)
+hermite_polynomial_h = _polynomial(
+    "hermite_polynomial_h",
+    _double,
+    lambda k, x, current, previous: _double(p.sub(p.mul(x, current), p.mul(k, previous))),
+    "The physicists' Hermite polynomial of degree n.",
+)
+hermite_polynomial_he = _polynomial(
+    "hermite_polynomial_he",
+    lambda x: x,
+    lambda k, x, current, previous: p.sub(p.mul(x, current), p.mul(k, previous)),
+    "The probabilists' Hermite polynomial of degree n.",
+)
+
+
+def _odd(k):
+    return p.add(_double(k), 1)
+
+
+laguerre_polynomial_l = _polynomial(
+    "laguerre_polynomial_l",
+    lambda x: p.sub(1, x),
+    lambda k, x, current, previous: p.div(p.sub(p.mul(p.sub(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
+    "The Laguerre polynomial of degree n.",
+)
+legendre_polynomial_p = _polynomial(
+    "legendre_polynomial_p",
+    lambda x: x,
+    lambda k, x, current, previous: p.div(p.sub(p.mul(p.mul(_odd(k), x), current), p.mul(k, previous)), p.add(k, 1)),
+    "The Legendre polynomial of degree n.",
+)

@@ -1,0 +1,486 @@
+"""Random tensors: drawn on the host at once, number for number as PyTorch's CPU generator does."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from ....core import dtypes as dt
+from ...dispatch.devices import resolve
+from ...dispatch.op import composite, write_out
+from ...dispatch.traits import Out
+from ...tape.meta import drawn_on_meta, is_meta, meta_tensor
+from ...tensors import types as _types
+from ...tensors.active import active
+from ...tensors.base import Tensor
+from ...views.cells import assign, check_writable, layout_of
+from ...views.memory_order import with_strides
+from .. import random as draw
+from ..shape.copies import _copy_onto, _old, fitted_to
+from ..shape.creation import NEGATIVE, data_dtype, like_strides, size_of, spread
+from ..shape.data import finish, require_grad
+from . import seeds as random
+from .sampling_gradients import dirichlet_of, gamma_of
+from .seeds import bits_of
+
+
+def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of drawn(shape, *arrays of the parameters), on their device unless another is given:
+    inside vmap, of all its examples."""
+    if device is None and parameters:
+        device = parameters[0].device
+
+    def make(shape, *parameters):
+        if resolve(device).type == "meta" or any(map(is_meta, parameters)):
+            made = drawn_on_meta(drawn, shape, parameters)
+            return require_grad(made) if requires_grad else made
+        arrays = [np.array(x._array()) for x in parameters]
+        return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
+
+    if active.levels is None:
+        return make(shape if shape.__class__ is tuple else tuple(shape), *parameters)
+    return active.levels.drawn(make, shape, *parameters)
+
+
+# ---- factories -----------------------------------------------------------------------------------
+
+
+def _factory(name: str, drawn):
+    def factory(
+        *size,
+        generator=None,
+        out=None,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        names=None,
+        **kwargs,
+    ):
+        shape = spread(name, size, kwargs.pop("size", None))
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
+        made = sampled(
+            lambda shape: drawn(bits_of(generator), shape, d), shape, device=device, requires_grad=requires_grad
+        )
+        return write_out(name, out, made)
+
+    return composite(factory, name=name, method=False, out=Out(single=True))
+
+
+rand = _factory("rand", draw.uniform)
+randn = _factory("randn", draw.normal)
+rand.fun.__doc__ = """Uniform numbers of [0, 1).
+
+    >>> _ = torch.manual_seed(0)
+    >>> torch.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+randn.fun.__doc__ = "Standard normal numbers."
+
+
+def _like(name: str, drawn):
+    def factory(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        pin_memory=False,
+        memory_format=_types.preserve_format,
+        generator=None,
+    ):
+        d = data_dtype(dtype) or input._aval.dtype
+        return _sampled_like(
+            input, memory_format, device, requires_grad, lambda shape: drawn(bits_of(generator), shape, d)
+        )
+
+    factory.__doc__ = f"{name.removesuffix('_like')} in the size, dtype and device of a tensor."
+    return composite(factory, name=name, method=False)
+
+
+def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
+    """A tensor like another, filled in the order of its memory."""
+    device = input.device if device is None else device
+    if input._level is not None:
+        return sampled(drawn, tuple(input.shape), device=device)
+    strides = like_strides(input, memory_format)
+    made = sampled(lambda shape: _in_memory_order(shape, strides, drawn), tuple(input.shape), device=device)
+    made = made if strides is None or made._level is not None else with_strides(made, strides)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _in_memory_order(shape: tuple, strides, drawn) -> np.ndarray:
+    """Draw so that consecutive numbers lie one after the other in memory."""
+    if strides is None:
+        return drawn(shape)
+    order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
+    array = drawn(tuple(shape[i] for i in order))
+    return np.ascontiguousarray(array.transpose(np.argsort(order)))
+
+
+rand_like, randn_like = _like("rand_like", draw.uniform), _like("randn_like", draw.normal)
+
+
+def _bounds(name: str, args: tuple, kwargs: dict) -> tuple[int, int, tuple]:
+    """(low, high, rest) of randint(high, size) and randint(low, high, size)."""
+    low, high = kwargs.pop("low", 0), kwargs.pop("high", None)
+    numbers = []
+    while args and (not isinstance(args[0], (tuple, list))) and len(numbers) < 2:
+        numbers.append(_integer(name, args[0]))
+        args = args[1:]
+    if high is None and numbers:
+        high = numbers.pop()
+    if numbers:
+        low = numbers.pop()
+    if high is None or numbers:
+        raise TypeError(f"{name}() received an invalid combination of arguments")
+    return operator.index(low), operator.index(high), args
+
+
+def _integer(name: str, x) -> int:
+    if not hasattr(x, "__index__"):
+        raise TypeError(f"{name}(): argument 'high' must be int, not {type(x).__name__}")
+    return operator.index(x)
+
+
+@composite(method=False, out=Out(single=True, silent=True))
+def randint(
+    *args,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    **kwargs,
+):
+    """Integers of [low, high): randint(high, size) or randint(low, high, size)."""
+    if len(args) > 1 and not isinstance(args[-1], (tuple, list)) and "size" not in kwargs:
+        raise TypeError(
+            f"randint(): argument 'size' (position {len(args)}) must be tuple of ints, not {type(args[-1]).__name__}"
+        )
+    low, high, rest = _bounds("randint", args, kwargs)
+    shape = size_of("randint", (kwargs.pop("size"),) if "size" in kwargs else rest)
+    if kwargs:
+        raise TypeError(f"randint() got an unexpected keyword argument '{min(kwargs)}'")
+    d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
+    made = sampled(
+        lambda shape: draw.randint(bits_of(generator), shape, low, high, d),
+        shape,
+        device=device,
+        requires_grad=requires_grad,
+    )
+    return write_out("randint", out, made)
+
+
+@composite(method=False)
+def randint_like(
+    input,
+    *args,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    memory_format=_types.preserve_format,
+    generator=None,
+    **kwargs,
+):
+    """Integers of [low, high) in the size, dtype and device of a tensor."""
+    low, high, _ = _bounds("randint_like", args, kwargs)
+    d = data_dtype(dtype) or input._aval.dtype
+    return _sampled_like(
+        input, memory_format, device, requires_grad, lambda shape: draw.randint(bits_of(generator), shape, low, high, d)
+    )
+
+
+@composite(method=False, out=Out(kernel=("randperm", dt.REAL), single=True, silent=True, overlapping=True))
+def randperm(
+    n, *, generator=None, out=None, dtype=_types.int64, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """A permutation of 0 to n - 1."""
+    n = operator.index(n)
+    if n < 0:
+        raise RuntimeError(NEGATIVE.format(n=n, size=[n]))
+    d = data_dtype(dtype)
+    made = sampled(
+        lambda shape: _rows(shape, lambda: draw.randperm(bits_of(generator), n, d), d),
+        (n,),
+        device=device,
+        requires_grad=requires_grad,
+    )
+    return write_out("randperm", out, made)
+
+
+def _rows(shape: tuple, drawn, d) -> np.ndarray:
+    """An array of this shape whose last dimension is drawn at once, row by row."""
+    if len(shape) == 1 and shape[0]:
+        return drawn()
+    out = np.empty(shape, d)
+    if 0 in shape:
+        return out
+    for row in np.ndindex(shape[:-1]):
+        out[row] = drawn()
+    return out
+
+
+@composite(method=False, out=Out(kernel=("normal_kernel_cpu", dt.INEXACT)))
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
+    """Normal numbers: of a mean and deviation each, or of a size."""
+    bits = bits_of(generator)
+    if size is not None:
+        d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
+        made = sampled(
+            lambda shape: draw.normal(bits, shape, d, float(mean), float(std)),
+            size_of("normal", (size,)),
+            device=device,
+            requires_grad=requires_grad,
+        )
+    elif not any(isinstance(x, Tensor) for x in (mean, std)):
+        raise TypeError(
+            f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, {type(std).__name__})"
+        )
+    else:
+        if isinstance(std, (int, float)) and not std >= 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        made = _normal_of_tensors(bits, mean, std)
+        for x in (mean, std):
+            if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
+                made = without_gradient(made, x)
+                break
+    return write_out("normal", out, made)
+
+
+def _normal_of_tensors(bits, mean, std) -> Tensor:
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*[tuple(x.shape) for x in tensors])
+
+    def drawn(shape, *arrays):
+        arrays = iter(arrays)
+        mean_and_std = [next(arrays) if isinstance(x, Tensor) else x for x in (mean, std)]
+        return draw.normal_from_arrays(bits, *mean_and_std)
+
+    if active.levels is not None:  # the batch dimensions come in front of equal shapes
+        tensors = [x.expand(shape) for x in tensors]
+    return sampled(drawn, shape, *tensors)
+
+
+def without_gradient(made: Tensor, source: Tensor) -> Tensor:
+    """What was drawn from a tensor: on its tape, with zero gradients."""
+    old = _old(source)
+    if old is None or not (made.is_floating_point() or made.is_complex()):
+        return made
+    return _copy_onto.compute([old, made, tuple(made.shape), made._aval.dtype])
+
+
+# ---- in place ------------------------------------------------------------------------------------
+
+
+def fill_drawn(op: str, tensor: Tensor, drawn) -> Tensor:
+    """Overwrite with drawn(shape), in the order of the memory: tensor.op_()."""
+    check_writable(tensor, op=op)
+    if is_meta(tensor) or tensor._level is not None or (active.levels is not None and active.levels.stack.frames):
+        return assign(tensor, sampled(drawn, tuple(tensor.shape), device=tensor.device))
+    shape, strides, _ = layout_of(tensor)
+    array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn)
+    made = finish(np.asarray(array), tensor.device)
+    old = _old(tensor)
+    return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
+
+
+@composite(function=False)
+def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
+    """Overwrite with uniform numbers of [from, to)."""
+    low, high = kwargs.get("from", from_), to
+    return fill_drawn(
+        "uniform", self, lambda shape: draw.uniform(bits_of(generator), shape, self._aval.dtype, low, high)
+    )
+
+
+@composite(function=False)
+def normal_(self, mean=0.0, std=1.0, *, generator=None):
+    """Overwrite with normal numbers."""
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    serial = not self.is_contiguous()
+    return fill_drawn(
+        "normal", self, lambda shape: draw.normal(bits_of(generator), shape, self._aval.dtype, mean, std, serial=serial)
+    )
+
+
+@composite(function=False)
+def random_(self, from_=None, to=None, *, generator=None, **kwargs):
+    """Overwrite with integers: of the dtype's range, of [0, to), or of [from, to)."""
+    low = kwargs.get("from", from_)
+    if low is not None and to is None and "to" not in kwargs and "from" not in kwargs:
+        low, to = 0, low
+    d = self._aval.dtype
+    if low is None and to is None:
+        return fill_drawn("random", self, lambda shape: draw.random_full_range(bits_of(generator), shape, d))
+    return fill_drawn(
+        "random",
+        self,
+        lambda shape: draw.randint(
+            bits_of(generator), shape, operator.index(low or 0), None if to is None else operator.index(to), d
+        ),
+    )
+
+
+def _inplace(name: str, drawn, first: str, default, second=None, second_default=None):
+    """A method that overwrites with numbers of a distribution of one or two parameters."""
+
+    def method(self, *args, generator=None, **kwargs):
+        values = [kwargs.pop(n, d) for n, d in ((first, default), (second, second_default)) if n]
+        values[: len(args)] = args
+        if kwargs or len(values) > 1 + (second is not None) or None in values:
+            raise TypeError(f"{name}() received an invalid combination of arguments")
+        return fill_drawn(
+            name[:-1], self, lambda shape: drawn(bits_of(generator), shape, self._aval.dtype, *map(float, values))
+        )
+
+    method.__doc__ = f"Overwrite with numbers of the {name[:-1].replace('_', '-')} distribution."
+    return composite(method, name=name, function=False)
+
+
+_inplace("exponential_", draw.exponential, "lambd", 1.0)
+_inplace("cauchy_", draw.cauchy, "median", 0.0, "sigma", 1.0)
+_inplace("log_normal_", draw.log_normal, "mean", 1.0, "std", 2.0)
+
+
+@composite(function=False)
+def geometric_(self, p, *, generator=None):
+    """Overwrite with numbers of the geometric distribution."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return fill_drawn("geometric", self, lambda shape: draw.geometric(bits_of(generator), shape, self._aval.dtype, p))
+
+
+@composite(function=False)
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Overwrite with ones of probability p (a number or a tensor), otherwise zeros."""
+    if isinstance(p, Tensor):
+        if p._level is not None:
+            return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator), op="bernoulli")
+        p = 0.5 if is_meta(self) else np.array(np.broadcast_to(p._array(), self._aval.shape))
+    elif not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return fill_drawn("bernoulli", self, lambda shape: draw.bernoulli(bits_of(generator), shape, self._aval.dtype, p))
+
+
+# ---- functions of tensors ------------------------------------------------------------------------
+
+
+@composite(out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True))
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Ones with the probabilities of the input (or p), otherwise zeros."""
+    d = input._aval.dtype
+    if p is None and d not in dt.FLOATING:
+        raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {d.name}')
+    if p is not None and not isinstance(p, Tensor) and not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    tensors = [] if isinstance(p, (int, float)) else [input if p is None else p.expand(input.shape)]
+    made = sampled(
+        lambda shape, *arrays: draw.bernoulli(bits_of(generator), shape, d, *(arrays or [p])),
+        tuple(input.shape),
+        *tensors,
+        device=input.device,
+    )
+    return write_out("bernoulli", out, without_gradient(made, input))
+
+
+@composite(out=Out("multinomial expects {found} tensor out, got: {wanted}", silent=True))
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with the weights of each row."""
+    if not input.is_floating_point():
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.type()[6:-6]}")
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    shape = (*input.shape[:-1], num_samples)
+    made = (
+        meta_tensor(shape, dt.int64)
+        if is_meta(input)
+        else sampled(
+            lambda shape, weights: draw.multinomial(
+                bits_of(generator),
+                weights.reshape(-1, weights.shape[-1]) if weights.ndim > 2 else weights,
+                num_samples,
+                replacement,
+            ).reshape(shape),
+            shape,
+            input,
+        )
+    )
+    return write_out("multinomial", out, made)
+
+
+@composite(method=False)
+def poisson(input, generator=None):
+    """Numbers of the Poisson distributions of these rates."""
+    return without_gradient(
+        sampled(lambda shape, rates: draw.poisson(bits_of(generator), rates), input.shape, input), input
+    )
+
+
+@composite(method=False)
+def binomial(count, prob, generator=None):
+    """Numbers of the binomial distributions of these counts and probabilities."""
+    return sampled(lambda shape, n, chance: draw.binomial(bits_of(generator), n, chance), count.shape, count, prob)
+
+
+@composite(name="_standard_gamma", method=False)
+def standard_gamma(input, generator=None):
+    """Numbers of the gamma distributions of these shapes, differentiable by them."""
+    return gamma_of(
+        input, sampled(lambda shape, alpha: draw.standard_gamma(bits_of(generator), alpha), input.shape, input)
+    )
+
+
+@composite(name="_sample_dirichlet", method=False)
+def sample_dirichlet(input, generator=None):
+    """Points of the Dirichlet distributions of these concentrations, differentiable by them."""
+    return dirichlet_of(
+        input, sampled(lambda shape, alpha: draw.dirichlet(bits_of(generator), alpha), input.shape, input)
+    )
+
+
+def dropout_mask(shape: tuple, p: float, generator=None) -> Tensor:
+    """Where dropout keeps an element: the mask PyTorch's CPU kernel draws."""
+    return sampled(lambda shape: draw.dropout_mask(bits_of(generator), shape, p), tuple(shape))
+
+
+# ---- the functions of torch.random in torch ------------------------------------------------------
+
+NAMESPACE = {
+    name: getattr(random, name)
+    for name in (
+        "Generator",
+        "default_generator",
+        "manual_seed",
+        "seed",
+        "initial_seed",
+        "get_rng_state",
+        "set_rng_state",
+    )
+}

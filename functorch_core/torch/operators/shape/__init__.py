@@ -1,0 +1,1 @@
+"""Making, copying, viewing and joining tensors."""

@@ -1,0 +1,529 @@
+"""Copies: clone, contiguous, conversions of dtype and device, copy_, fill_, set_, resize_."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .... import primitives as p
+from ....core import dtypes as dt
+from ....core.warn import warn
+from ...dispatch.devices import place, resolve, same
+from ...dispatch.op import composite, torch_op
+from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
+from ...tape.apply import NODE_NAMES
+from ...tape.meta import is_meta
+from ...tape.modes import state
+from ...tensors import types as _types
+from ...tensors.active import active
+from ...tensors.base import Tensor, from_array, new_tensor
+from ...tensors.promotion import BROADCAST_MESSAGE, cast
+from ...tensors.types import scalar_name
+from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
+from ...views.memory_order import channels_last_strides, with_strides
+from .creation import like_strides
+from .data import LegacyType, array_of, finish, finish_later
+from .data import tensor as tensor_of
+from .storage import Storage, UntypedStorage
+from .views import ints_of
+
+NODE_NAMES.update(
+    {
+        "_copy_onto": "CopyBackwards",
+        "_fill": "FillBackward0",
+        "_zero": "ZeroBackward0",
+        "squeeze1": "SqueezeBackward1",
+        "squeeze2": "SqueezeBackward2",
+    }
+)
+
+# ---- memory formats ------------------------------------------------------------------------------
+
+
+def check_format(tensor: Tensor, memory_format):
+    """RuntimeError where a format does not fit the number of dimensions."""
+    if memory_format is _types.contiguous_format or memory_format is _types.preserve_format:
+        return
+    for name, rank in (("channels_last", 4), ("channels_last_3d", 5)):
+        if memory_format is getattr(_types, name) and tensor.ndim != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+
+
+@torch_op(name="_clone", method=False, function=False, node="clone")
+def _clone(input: Tensor):
+    """The same elements, as a node of its own."""
+    return p.copy(input)
+
+
+@composite
+def clone(input, *, memory_format=_types.preserve_format):
+    """A copy, on the tape; its strides are those of the tensor where they are dense."""
+    check_format(input, memory_format)
+    if input._level is None and input._ge is None and not active.marks_inference:
+        made = new_tensor(input._read())  # values are immutable: there is nothing to copy
+    else:
+        made = _clone.compute([input])
+    return with_strides(made, like_strides(input, memory_format))
+
+
+@composite(function=False)
+def contiguous(self, memory_format=_types.contiguous_format):
+    """The tensor itself if it lies contiguously in the format, otherwise a copy that does."""
+    if memory_format is _types.contiguous_format and self._strides is None:
+        return self if self._view is None or self._view.is_contiguous() else clone(self, memory_format=memory_format)
+    if memory_format is _types.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    check_format(self, memory_format)
+    return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+
+
+# ---- to ------------------------------------------------------------------------------------------
+
+
+@torch_op(name="_to_copy", method=False, function=False)
+def _to_copy(input: Tensor, dtype):
+    """The elements in another dtype."""
+    return p.convert(input, dtype=dtype)
+
+
+@torch_op(name="_to_meta", method=False, function=False, node="_to_copy")
+def _to_meta(input: Tensor, nothing: Tensor):
+    """The input, and where `nothing` is on the meta device, on it."""
+    return p.copy(input)
+
+
+def converted(tensor: Tensor, dtype: np.dtype, memory_format=_types.preserve_format) -> Tensor:
+    """The tensor in another dtype."""
+    if tensor._aval.dtype in dt.COMPLEX and dtype not in dt.COMPLEX and dtype != dt.bool_:
+        warn("Casting complex values to real discards the imaginary part")
+    made = _to_copy.call((tensor, dtype), {})
+    return with_strides(made, like_strides(tensor, memory_format))
+
+
+def _to_arguments(args, device, dtype):
+    """(device, dtype) of the forms to(dtype), to(device, dtype), to(other)."""
+    for x in args[:2]:
+        if isinstance(x, Tensor):
+            device, dtype = x.device, x.dtype
+        elif isinstance(x, (_types.dtype, type)):
+            dtype = x
+        elif isinstance(x, (str, int, _types.device)) and not isinstance(x, bool):
+            device = _types.device(x)
+        elif x is not None and not isinstance(x, bool):
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(x).__name__})")
+    return device, dtype
+
+
+@composite(function=False)
+def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
+
+    >>> torch.tensor([1.5]).to(torch.int64)
+    tensor([1])
+    """
+    if other is not None:
+        args = (other,)
+    n = sum(isinstance(a, bool) for a in args)
+    if n:
+        copy = args[-1] if n == 2 else copy
+    device, dtype = _to_arguments(args, device, dtype)
+    memory_format = memory_format or _types.preserve_format
+    check_format(self, memory_format)
+    out = self
+    if device is not None:
+        device = resolve(device)
+        if not same(self.device, device):
+            out = with_strides(place(out, device), like_strides(self, memory_format))
+    wanted = self._aval.dtype if dtype is None else _types.numpy_dtype(dtype)
+    if wanted != self._aval.dtype:
+        return converted(out, wanted, memory_format)
+    if out is self and (
+        copy or (memory_format is not _types.preserve_format and not self.is_contiguous(memory_format))
+    ):
+        return clone(self, memory_format=memory_format)
+    return out
+
+
+def _conversion(name: str, dtype: _types.dtype):
+    def method(self, memory_format=_types.preserve_format):
+        if self._aval.dtype != dtype.numpy:
+            return converted(self, dtype.numpy, memory_format)
+        return self if memory_format is _types.preserve_format else contiguous(self, memory_format)
+
+    method.__doc__ = f"The tensor as {dtype}; itself if it is."
+    return composite(method, name=name, function=False)
+
+
+CONVERSIONS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+}
+for _name, _dtype in CONVERSIONS.items():
+    _conversion(_name, _types.by_name[_dtype])
+
+
+@composite(function=False)
+def cpu(self, memory_format=_types.preserve_format):
+    """The tensor on the CPU; itself if it is there."""
+    return to(self, "cpu", memory_format=memory_format)
+
+
+@composite(function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=_types.preserve_format):
+    """The tensor on a GPU; itself if it is there."""
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+def type_name(tensor: Tensor) -> str:
+    """PyTorch's old name of the tensor's type: torch.FloatTensor."""
+    name = scalar_name(tensor._aval.dtype)
+    prefix = "torch." if tensor.device.type == "cpu" else f"torch.{tensor.device.type}."
+    return f"{prefix}{name}Tensor"
+
+
+@composite(function=False, name="type")
+def type_(self, dtype=None, non_blocking=False, **kwargs):
+    """The name of the tensor's type, or the tensor as another type."""
+    if dtype is None:
+        return type_name(self)
+    if isinstance(dtype, str):
+        named = {f"{scalar_name(d)}Tensor": _types.of_numpy(d) for d in dt.ALL}
+        found = named.get(dtype.rpartition(".")[2])
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = found
+    if isinstance(dtype, LegacyType):
+        dtype = dtype.dtype
+    return to(self, dtype)
+
+
+@composite(function=False)
+def type_as(self, other):
+    """The tensor in the dtype and on the device of another."""
+    return to(self, other)
+
+
+@composite(function=False)
+def as_subclass(self, cls):
+    """The same memory and history as an instance of a subclass of Tensor."""
+    out = new_tensor(self._read(), self._ge)
+    alias = share(self)
+    out.__class__ = cls
+    out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
+    return out
+
+
+# ---- copy_, fill_, zero_ -------------------------------------------------------------------------
+# A tensor with history stays on the tape when it is overwritten: its old value gets zero gradients.
+
+
+def _over(old, new):
+    """new; with an old value that gets a zero gradient where there is one."""
+    return new if old is None else over(old, new)
+
+
+def _old(tensor: Tensor):
+    if is_meta(tensor):
+        return tensor  # what it is overwritten with is then without data like it
+    return tensor if state.enabled and tensor.requires_grad else None
+
+
+@torch_op(name="_copy_onto", method=False, function=False)
+def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
+    lead = len(shape) - source.aval.ndim
+    new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
+    return _over(old, p.convert(new, dtype=dtype))
+
+
+def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor:
+    """A tensor broadcast and converted; RuntimeError where the shapes do not allow it."""
+    theirs = source._aval.shape
+    lead = len(theirs) - len(shape)
+    if lead > 0:
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(theirs)}")
+    for d, (n, m) in enumerate(zip(reversed(shape), reversed(theirs)), 1):
+        if m not in (1, n):
+            raise RuntimeError(BROADCAST_MESSAGE.format(a=n, b=m, d=len(shape) - d))
+    if old is None and theirs == shape and source._aval.dtype == dtype:
+        return source
+    return _copy_onto.compute([old, source, shape, dtype])
+
+
+@composite(function=False, name="copy_")
+def copy_(self, src, non_blocking=False):
+    """Overwrite with another tensor, broadcast and converted; differentiable."""
+    if not isinstance(src, Tensor):
+        src = tensor_of(src, dtype=self.dtype)
+    check_writable(self)
+    if not same(src.device, self.device):
+        src = place(src, self.device)
+    new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))
+    return assign(self, _clone.compute([new]) if new is src else new)
+
+
+@torch_op(name="_fill", method=False, function=False)
+def _fill(old: MaybeTensor, value: Operand, shape, dtype):
+    return _over(old, p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=()))
+
+
+@torch_op(name="_zero", method=False, function=False)
+def _zero(old: MaybeTensor, shape, dtype):
+    return _over(old, p.full(shape, 0, dtype))
+
+
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "at::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def fill_number(value, dtype: np.dtype):
+    """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
+    value = python_number(value)
+    if isinstance(value, complex) and dtype not in dt.COMPLEX:
+        if value.imag:
+            raise RuntimeError(_overflow(dtype))
+        return value.real
+    if dtype == dt.bool_:
+        return bool(value)
+    if dtype in dt.INTEGER:
+        try:
+            return array_of(value, dtype).item()
+        except RuntimeError:
+            raise RuntimeError(_overflow(dtype)) from None
+    return value
+
+
+def _overflow(dtype: np.dtype) -> str:
+    name = C_NAMES.get(dtype.name, dtype.name)
+    return f"value cannot be converted to type {name} without overflow"
+
+
+@composite(name="fill_", aliases=())
+def fill_(self, value):
+    """Overwrite every element with a number or a 0-d tensor."""
+    check_writable(self, overlapping=True, op="fill")
+    a = self._aval
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
+    elif is_number(value):
+        value = fill_number(value, a.dtype)
+    else:
+        raise TypeError(f"fill_() received an invalid combination of arguments - got ({value.__class__.__name__})")
+    return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
+
+
+@composite(method=False)
+def fill(input, value):
+    """A tensor like the input with every element a number or a 0-d tensor."""
+    return fill_(clone(input), value)
+
+
+@composite(name="zero_")
+def zero_(self):
+    """Overwrite every element with zero."""
+    check_writable(self, overlapping=True, op="zero")
+    return assign(self, _zero.compute([_old(self), self._aval.shape, self._aval.dtype]))
+
+
+@composite(function=False)
+def apply_(self, callable):
+    """Replace each element by what a Python function makes of it."""
+    if is_meta(self):
+        return self
+    array = self._array()
+    new = np.array([callable(x) for x in array.reshape(-1).tolist()], array.dtype)
+    return assign(self, from_array(new.reshape(array.shape)), op="apply")
+
+
+@composite(function=False)
+def map_(self, tensor, callable):
+    """Replace each element by what a Python function makes of it and another tensor's."""
+    if is_meta(self):
+        return self
+    both = np.broadcast_arrays(self._array(), tensor._array())
+    new = [callable(x, y) for x, y in zip(*(b.reshape(-1).tolist() for b in both))]
+    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)), op="map")
+
+
+@composite(function=False)
+def map2_(self, x, y, callable):
+    """Replace each element by what a Python function makes of it and two other tensors'."""
+    if is_meta(self):
+        return self
+    arrays = np.broadcast_arrays(self._array(), x._array(), y._array())
+    new = [callable(*each) for each in zip(*(a.reshape(-1).tolist() for a in arrays))]
+    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)), op="map2")
+
+
+@composite(function=False)
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Overwrite the main diagonal; `wrap`: that of a tall matrix begins anew below its end."""
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if not self.numel():
+        return self
+    places = finish_later(lambda: _diagonal(self.shape, wrap), tuple(self.shape), dt.bool_, self.device)
+    return self.masked_fill_(places, fill_value)
+
+
+def _diagonal(shape, wrap: bool) -> np.ndarray:
+    places = np.zeros(shape, bool)
+    np.fill_diagonal(places, True, wrap=wrap)
+    return places
+
+
+# ---- set_ and resize_ ----------------------------------------------------------------------------
+
+
+@composite(function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Let the tensor see another storage, at an offset with a size and strides."""
+    if source is None:
+        source = finish(np.zeros(0, self._aval.dtype), self.device)
+    if not isinstance(source, (Tensor, Storage)):
+        raise TypeError(f"set_() received an invalid combination of arguments - got ({source.__class__.__name__})")
+    whole = source if isinstance(source, Tensor) else source._tensor(self._aval.dtype)
+    if whole._aval.dtype != self._aval.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {scalar_name(whole._aval.dtype).lower()} "
+            f"to a tensor of type {scalar_name(self._aval.dtype).lower()}"
+        )
+    if size is not None:
+        size = tuple(size)
+        whole = whole.detach().as_strided(
+            size, stride if stride is not None else contiguous_strides(size), storage_offset
+        )
+    alias = share(whole)
+    self._value, self._strides = whole._read(), None
+    self._view = Alias(alias.cell, alias.chain, None)
+    return self
+
+
+@composite(function=False)
+def is_set_to(self, tensor):
+    """Whether both see the same memory in the same way."""
+    return (
+        share(self).cell is share(tensor).cell
+        and layout_of(self) == layout_of(tensor)
+        and self._aval.dtype == tensor._aval.dtype
+    )
+
+
+@composite(name="resize_", aliases=())
+def resize_(self, *sizes, memory_format=None, **kwargs):
+    """Another size for the same memory, which grows (by zeros) where it is too small."""
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    check_writable(self, overlapping=True, op="resize")
+    shape = ints_of("resize_", sizes, "size", kwargs.get("size"))
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    if shape == self._aval.shape:
+        return self
+    strides = contiguous_strides(shape)
+    if memory_format is _types.channels_last:
+        strides = channels_last_strides(shape)
+    if not self.numel() or math.prod(shape) + layout_of(self)[2] > _capacity(self):
+        return _regrow(self, shape)
+    return set_(self, _storage(self), layout_of(self)[2], shape, strides)
+
+
+def _storage(tensor: Tensor):
+    return UntypedStorage(cell=share(tensor).cell)
+
+
+def _capacity(tensor: Tensor) -> int:
+    return _storage(tensor).nbytes() // tensor.element_size()
+
+
+def _regrow(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A memory of its own in which the elements come first, then zeros."""
+    made = finish_later(lambda: _grown(tensor, shape), shape, tensor._aval.dtype, tensor.device)
+    tensor._value, tensor._view, tensor._strides = made._value, None, None
+    tensor._own_version += 1
+    return tensor
+
+
+def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+    flat = np.zeros(math.prod(shape), tensor._aval.dtype)
+    if tensor.numel():
+        old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2] :]
+        flat[: old.size] = old
+    return flat.reshape(shape)
+
+
+@composite(name="resize_as_")
+def resize_as_(self, the_template, *, memory_format=None):
+    """resize_ to the size of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+@composite(function=False)
+def is_same_size(self, other):
+    """Whether both have the same shape."""
+    return self._aval.shape == other._aval.shape
+
+
+# ---- what loading and streams ask ----------------------------------------------------------------
+
+
+@composite(function=False)
+def module_load(self, other, assign=False):
+    """What load_state_dict puts in this tensor's place when modules swap their tensors."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+@composite(function=False)
+def record_stream(self, stream):
+    """Nothing: memory is not given back while a computation uses it."""
+
+
+@composite(function=False)
+def dim_order(self, *, ambiguity_check=False):
+    """The dimensions from the outermost in memory to the innermost.
+
+    >>> torch.zeros(2, 3, 4).transpose(0, 2).dim_order()
+    (2, 1, 0)
+    """
+    if not isinstance(ambiguity_check, bool) and not (
+        isinstance(ambiguity_check, list) and all(isinstance(f, _types.memory_format) for f in ambiguity_check)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    shape, strides, _ = layout_of(self)
+    order = tuple(sorted(range(len(shape)), key=lambda d: -strides[d]))
+    if ambiguity_check is True:
+        known = len(shape) < 2 or (min(shape) > 1 and len(set(strides)) == len(strides))
+    elif ambiguity_check:
+        known = sum(self.is_contiguous(memory_format=f) for f in ambiguity_check) == 1
+    else:
+        known = True
+    if not known:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
+    return order

@@ -1,0 +1,550 @@
+"""Tensors from data: nested sequences, NumPy arrays, buffers, DLPack, and the old constructors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections.abc import Callable
+
+import numpy as np
+
+from ....core import dtypes as dt
+from ....core.quiet import quiet
+from ....core.warn import warn
+from ....primitives.convert import convert_p
+from ...dispatch.devices import place, resolve
+from ...dispatch.op import composite
+from ...tape.meta import is_meta, meta_tensor
+from ...tensors import types as _types
+from ...tensors.base import Tensor, from_array
+from ...tensors.promotion import promote_dtypes
+from ...views.memory_order import with_strides
+
+NEGATIVE_STRIDE = (
+    "At least one stride in the given numpy array is negative, and tensors with "
+    "negative strides are not currently supported. (You can probably work around "
+    "this by making a copy of your array  with array.copy().) "
+)
+COPY_CONSTRUCT = (
+    "To copy construct from a tensor, it is recommended to use "
+    "sourceTensor.detach().clone() or sourceTensor.detach().clone()"
+    ".requires_grad_(True), rather than torch.tensor(sourceTensor)."
+)
+ONLY_FLOATING = "Only Tensors of floating point and complex dtype can require gradients"
+PYTHON = (bool, int, float, complex)
+ROWS = frozenset({list, tuple})
+MAX_DIMS = 128
+
+# ---- what nested data are ------------------------------------------------------------------------
+
+
+def shape_of(data) -> tuple[int, ...]:
+    """The shape of nested sequences, by the first element of each; ValueError if it is ragged."""
+    shape: list[int] = []
+    while is_sequence(data):
+        shape.append(len(data))
+        if len(shape) > MAX_DIMS:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        if not shape[-1]:
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def is_sequence(x) -> bool:
+    """Whether torch.tensor looks inside."""
+    if isinstance(x, (list, tuple, range, bytearray)):
+        return True
+    if isinstance(x, (np.ndarray, Tensor)):
+        return x.ndim > 0
+    return (
+        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic))
+        and hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+    )
+
+
+def leaves_of(data, shape, depth: int, out: list):
+    """Append all elements in order; errors where the nesting does not have this shape."""
+    if depth == len(shape):
+        out.append(data)
+        return
+    if not is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    if depth == len(shape) - 1 and isinstance(data, (list, tuple, range)):
+        out.extend(data)
+        return
+    if (
+        depth == len(shape) - 2 and ROWS.issuperset(map(type, data)) and (set(map(len, data)) == {shape[-1]})
+    ):  # 128 rows of 4 in 58 us, not 163
+        out.extend(itertools.chain.from_iterable(data))
+        return
+    for item in data:
+        leaves_of(item, shape, depth + 1, out)
+
+
+def dtype_of_type(kind: type, example) -> np.dtype:
+    """The dtype that elements of a Python or NumPy type stand for."""
+    if kind is bool:
+        return dt.bool_
+    if kind is int:
+        return dt.int64
+    if kind is float:
+        return _types.defaults.dtype.numpy
+    if kind is complex:
+        return _types.complex_default()
+    if isinstance(example, (Tensor, np.generic, np.ndarray)):
+        if isinstance(example, (np.str_, np.bytes_)):
+            raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+        return example.dtype.numpy if isinstance(example, Tensor) else example.dtype
+    if isinstance(example, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    for base in PYTHON:  # enums and other subclasses
+        if isinstance(example, base):
+            return dtype_of_type(base, None)
+    if isinstance(example, numbers.Integral) or hasattr(example, "__index__"):
+        return dt.int64
+    if isinstance(example, numbers.Real) or hasattr(example, "__float__"):
+        return _types.defaults.dtype.numpy
+    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+
+
+def infer_dtype(leaves: list) -> np.dtype:
+    """The dtype of elements, as PyTorch infers it."""
+    found = None
+    for kind in dict.fromkeys(map(type, leaves)):
+        examples = (
+            [x for x in leaves if type(x) is kind]
+            if kind in (Tensor, np.ndarray)
+            else ([next(x for x in leaves if type(x) is kind)])
+        )
+        for example in examples:
+            d = dtype_of_type(kind, example)
+            found = d if found is None else promote_dtypes(found, d)
+    return _types.defaults.dtype.numpy if found is None else found
+
+
+def array_of(data, dtype: np.dtype | None) -> np.ndarray:
+    """Nested sequences and numbers as a fresh array."""
+    if isinstance(data, np.ndarray) and data.ndim:
+        return array_of_numpy(data, dtype)
+    if data.__class__ in ROWS and data and data[0].__class__ in ALIKE:
+        found = _alike(data, dtype)
+        if found is not None:
+            return found
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    shape = shape_of(data)
+    leaves: list = []
+    leaves_of(data, shape, 0, leaves)
+    plain = set(PYTHON).issuperset(map(type, leaves))
+    if not plain:
+        _check_leaves(leaves, shape)
+    inferred = infer_dtype(leaves)
+    target = inferred if dtype is None else dtype
+    if (
+        dtype is None
+        and inferred in dt.COMPLEX
+        and complex in map(type, leaves)
+        and (_types.defaults.dtype.numpy == dt.bfloat16)
+    ):
+        raise RuntimeError("invalid default scalar type for complex")
+    if not plain:
+        leaves = [x if x.__class__ in PYTHON else _number(x, inferred) for x in leaves]
+    return convert_numbers(leaves, inferred, target).reshape(shape)
+
+
+# Classes of elements that NumPy takes as they are; one that does not fit is left to the others.
+ALIKE = {bool: dt.bool_, int: dt.int64, float: dt.float64}
+
+
+def _alike(data, dtype: np.dtype | None) -> np.ndarray | None:
+    """A row of Python numbers of one class in the dtype they stand for; else None (2 us for 10)."""
+    kind = data[0].__class__
+    target = dtype_of_type(kind, data[0]) if dtype is None else dtype
+    if target not in (ALIKE[kind], dt.float32 if kind is float else target) or (
+        len(data) > 1 and set(map(type, data)) != {kind}
+    ):
+        return None
+    if kind is int and target in dt.INTEGER and target != dt.int64:
+        return None  # a narrower integer dtype may be too narrow
+    try:
+        array = np.array(data, ALIKE[kind])
+    except OverflowError:
+        return None
+    return array if target == array.dtype else quiet.call(array.astype, target)
+
+
+def _check_leaves(leaves: list, shape: tuple[int, ...]):
+    for x in leaves:
+        if x.__class__ in ROWS:
+            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
+    if shape and any(isinstance(x, (str, bytes)) for x in leaves):
+        raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
+
+
+def _number(x, inferred: np.dtype):
+    """An element that is no Python number as one."""
+    return x.item() if hasattr(x, "item") else inferred.type(x).item()
+
+
+def array_of_numpy(data: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    """A native copy of a NumPy array, in a dtype of ours."""
+    if data.dtype not in _types._by_numpy or min(data.strides, default=0) < 0:
+        check_numpy(data)
+    if data.__class__ is np.ndarray and (dtype is None or data.dtype == dtype):
+        return data.copy()
+    if dtype is None or data.dtype == dtype:
+        return np.array(data, order="C", dtype=data.dtype.newbyteorder("="))
+    return cast_array(data, dtype)
+
+
+def check_numpy(data: np.ndarray):
+    """TypeError or ValueError for arrays that PyTorch does not take."""
+    if data.dtype.kind not in "biufcVW":  # V, W: ml_dtypes
+        raise TypeError(
+            f"can't convert np.ndarray of type {data.dtype.type.__module__}."
+            f"{data.dtype.type.__name__}. The only supported types are: float64, "
+            "float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint64, uint32, uint16, uint8, and bool."
+        )
+    if not data.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. "
+            "Conversion between byte orders is currently not supported."
+        )
+    _types.of_numpy(data.dtype)
+    if any(s < 0 for s in data.strides):
+        raise ValueError(NEGATIVE_STRIDE)
+
+
+def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A host array converted as a tensor would be; always fresh."""
+    if data.dtype == dtype:
+        return np.array(data, order="C")
+    return np.array(quiet.call(convert_p.reference, data, dtype=dtype), dtype, order="C")
+
+
+def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
+    """Python numbers in a dtype; errors where a value does not fit an integer dtype."""
+    overflow = f"value cannot be converted to type {target.name} without overflow"
+    if target in dt.INTEGER and inferred not in dt.COMPLEX:
+        _check_range(leaves, inferred, target, overflow)
+    if inferred in dt.COMPLEX and target not in dt.COMPLEX and target != dt.bool_:
+        raise TypeError("must be real number, not complex")
+    if target == dt.bool_:
+        return np.array([bool(x) for x in leaves], dt.bool_)
+    try:
+        with np.errstate(all="ignore"):
+            if target in dt.INTEGER:
+                if inferred in dt.FLOATING:
+                    leaves = [math.trunc(x) for x in leaves]
+                wide = dt.uint64 if target == dt.uint64 else dt.int64
+                return np.array(leaves, wide).astype(target)
+            wide = dt.complex128 if target in dt.COMPLEX else dt.float64
+            return cast_array(np.array(leaves, wide), target)
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
+
+
+def _check_range(leaves: list, inferred: np.dtype, target: np.dtype, message: str):
+    if inferred == dt.bool_ or not leaves:
+        return
+    info = np.iinfo(target)
+    if inferred in dt.FLOATING and not all(map(math.isfinite, leaves)):
+        raise RuntimeError(message)
+    low, high = min(leaves), max(leaves)
+    if inferred in dt.INTEGER and not -(2**63) <= low <= high < 2**63 + (2**63 if target == dt.uint64 else 0):
+        raise ValueError("Overflow when unpacking long long")
+    lowest = -int(info.max) - 1 if target in dt.UNSIGNED else int(info.min)
+    if not lowest <= low <= high < int(info.max) + 1:
+        raise RuntimeError(message)
+
+
+# ---- the functions -------------------------------------------------------------------------------
+
+
+def strides_of(data) -> tuple[int, ...] | None:
+    """The strides (in elements) of a NumPy array whose dimensions are dense but in another order."""
+    if not isinstance(data, np.ndarray) or data.flags.c_contiguous or not data.size:
+        return None
+    order = sorted(range(data.ndim), key=lambda d: -data.strides[d])
+    dense = data.transpose(order).flags.c_contiguous
+    return tuple(s // data.itemsize for s in data.strides) if dense else None
+
+
+def finish(array: np.ndarray, device, requires_grad: bool = False, strides=None) -> Tensor:
+    """A tensor of a fresh array on a device, which reports these strides."""
+    where = resolve(device)
+    tensor = from_array(array) if where.type != "meta" else meta_tensor(array.shape, array.dtype)
+    with_strides(tensor, strides)
+    if where.type not in ("cpu", "meta"):
+        tensor = place(tensor, where)
+    if requires_grad:
+        require_grad(tensor)
+    return tensor
+
+
+def finish_later(make: Callable, shape: tuple, dtype: np.dtype, device, requires_grad: bool = False) -> Tensor:
+    """finish of make(), of this shape and dtype; nothing is made for the meta device."""
+    where = resolve(device)
+    if where.type != "meta":
+        return finish(make(), where, requires_grad)
+    made = meta_tensor(shape, dtype)
+    return require_grad(made) if requires_grad else made
+
+
+def require_grad(tensor: Tensor) -> Tensor:
+    """requires_grad=True of a factory."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise RuntimeError(ONLY_FLOATING)
+    tensor.requires_grad = True
+    return tensor
+
+
+def data_dtype(dtype) -> np.dtype | None:
+    """The NumPy dtype of a dtype argument."""
+    return _types.numpy_dtype(dtype)
+
+
+@composite(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of a copy of the data: numbers, nested sequences, arrays, tensors.
+
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        warn(COPY_CONSTRUCT)
+        new = data.detach().clone()
+        new = new if dtype is None and device is None else new.to(dtype=dtype or new.dtype, device=device or new.device)
+        return require_grad(new) if requires_grad else new
+    if data.__class__ is float and dtype is None:
+        array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
+    else:
+        data = _arraylike(data)
+        array = array_of(data, data_dtype(dtype))
+    return finish(array, device, requires_grad, strides_of(data))
+
+
+def _arraylike(data):
+    """Objects that are arrays to NumPy, not sequences (masked arrays, pandas, other libraries)."""
+    if isinstance(data, (list, tuple, np.ndarray, np.generic, str, bytes, dict, *PYTHON)):
+        return data
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    return data
+
+
+@composite(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
+    if isinstance(data, Tensor):
+        return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
+    data = _arraylike(data)
+    return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
+
+
+@composite(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """An object as a tensor; `copy` says whether it may, must or must not be copied."""
+    if isinstance(obj, Tensor):
+        wanted = dtype or obj.dtype
+        if copy is False and (wanted is not obj.dtype):
+            raise ValueError("asarray(): requested copy=False, but the dtype differs")
+        out = obj.to(wanted) if device is None else obj.to(device, wanted)
+        if copy and out is obj:
+            out = out.clone()
+        if not requires_grad and out.requires_grad:
+            out = out.detach()
+        return require_grad(out) if requires_grad and not out.requires_grad else out
+    if copy is False:
+        raise ValueError(
+            "asarray(): tensors of this library never share memory with other objects; copy=False is not possible"
+        )
+    data = _arraylike(obj)
+    if data is obj and not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__"):
+        data = np.from_dlpack(obj)
+    if not isinstance(data, (np.ndarray, list, tuple)) and isinstance(data, (bytes, bytearray, memoryview)):
+        return frombuffer(data, dtype=dtype or _types.defaults.dtype, requires_grad=requires_grad)
+    return finish(array_of(data, data_dtype(dtype)), device, requires_grad)
+
+
+@composite(method=False)
+def from_numpy(ndarray):
+    """A tensor of a copy of a NumPy array: see docs/differences.md."""
+    if ndarray.__class__ is np.ndarray and ndarray.dtype in _types._by_numpy and (ndarray.flags.c_contiguous):
+        return from_array(ndarray.copy())
+    if not isinstance(ndarray, np.ndarray):
+        kind = type(ndarray)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        raise TypeError(f"expected np.ndarray (got {module}{kind.__name__})")
+    return finish(array_of_numpy(ndarray, None), _types.CPU, False, strides_of(ndarray))
+
+
+@composite(method=False)
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """A 1-d tensor of a copy of the first `size` elements of a file."""
+    if shared:
+        raise NotImplementedError(
+            "from_file(shared=True): tensors of this library never share memory with a file; see docs/differences.md"
+        )
+    d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
+    array = np.fromfile(filename, d, size)
+    if array.size < size:
+        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer than size={size}")
+    return finish(array, device, requires_grad)
+
+
+@composite(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-d tensor of a copy of the bytes of a buffer."""
+    d = _types.numpy_dtype(dtype)
+    view = memoryview(buffer).cast("B")
+    n = len(view)
+    if n == 0 or count == 0:
+        raise ValueError(f"both buffer length ({n}) and count ({count}) must not be 0")
+    if not 0 <= offset < n:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({n} bytes) minus 1"
+        )
+    if count < 0 and (n - offset) % d.itemsize:
+        raise ValueError(
+            f"buffer length ({n - offset} bytes) after offset ({offset} bytes) must "
+            f"be a multiple of element size ({d.itemsize})"
+        )
+    if count > 0 and offset + count * d.itemsize > n:
+        raise ValueError(
+            f"requested buffer length ({count} * {d.itemsize} bytes) after offset "
+            f"({offset} bytes) must not be greater than actual buffer length "
+            f"({n} bytes)"
+        )
+    return finish(np.frombuffer(view, d, count, offset).copy(), None, requires_grad)
+
+
+@composite(method=False)
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor of the data of an object with `__dlpack__`."""
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor.detach()
+    if hasattr(ext_tensor, "__dlpack__"):
+        found = finish(np.array(np.from_dlpack(ext_tensor)), None)
+    else:
+        found = finish(np.array(np.from_dlpack(_Capsule(ext_tensor))), None)
+    return found if device is None else found.to(device)
+
+
+class _Capsule:
+    """A DLPack capsule as an object with the protocol's methods."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+@composite(function=False, name="__dlpack__")
+def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of (a copy of) the data."""
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if is_meta(self):
+        raise BufferError("Cannot pack tensors on meta")
+    return np.array(self._array()).__dlpack__()
+
+
+@composite(function=False, name="__dlpack_device__")
+def dlpack_device(self):
+    """(device type, device id) as DLPack numbers them."""
+    if is_meta(self):
+        raise ValueError("Unknown device type meta for Dlpack")
+    return (1, 0) if self.is_cpu else (2, self.device.index or 0)
+
+
+@composite(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A 0-d tensor of a number, by default of the default dtype."""
+    d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
+    return finish(array_of(s, d), device, requires_grad)
+
+
+# ---- the old constructors ------------------------------------------------------------------------
+
+
+def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
+    """torch.FloatTensor(...): data, or sizes of an uninitialised tensor; on the CPU, whatever the
+    default device is."""
+    device = _types.CPU if device is None else device
+    if not args:
+        return finish(np.zeros(0, dtype), device)
+    first = args[0]
+    if isinstance(first, Tensor) and len(args) == 1 and first.ndim:
+        if first.dtype.numpy != dtype:
+            raise TypeError(f"expected {_types.of_numpy(dtype)} (got {first.dtype})")
+        return first.detach()
+    if isinstance(first, _types.Size):
+        return finish(np.zeros(tuple(first), dtype), device)
+    if isinstance(first, (int, np.integer, Tensor)) and not isinstance(first, bool):
+        return finish(np.zeros([int(n) for n in args], dtype), device)
+    if isinstance(first, Storage):
+        return first._tensor(dtype)
+    if not is_sequence(first):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return finish(array_of(first, dtype), device)
+
+
+class Construction:
+    """torch.Tensor(...)."""
+
+    def __new__(cls, *args, device=None):
+        if cls is not Tensor and not issubclass(cls, Tensor):
+            return object.__new__(cls)
+        if device is not None and resolve(device).type != "cpu":
+            raise RuntimeError(
+                f"legacy constructor expects device type: cpu but device type: {resolve(device).type} was passed"
+            )
+        made = legacy(_types.defaults.dtype.numpy, args, device)
+        return made if cls is Tensor else made.as_subclass(cls)
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+
+class LegacyType(type):
+    """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (not instance.is_sparse)
+
+    def __call__(cls, *args, device=None):
+        return legacy(cls.numpy, args, device)
+
+
+LEGACY = {
+    "FloatTensor": dt.float32,
+    "DoubleTensor": dt.float64,
+    "HalfTensor": dt.float16,
+    "BFloat16Tensor": dt.bfloat16,
+    "ByteTensor": dt.uint8,
+    "CharTensor": dt.int8,
+    "ShortTensor": dt.int16,
+    "IntTensor": dt.int32,
+    "LongTensor": dt.int64,
+    "BoolTensor": dt.bool_,
+}
+legacy_types = {
+    name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "__module__": "torch"})
+    for name, d in LEGACY.items()
+}
+
+from .storage import Storage  # noqa: E402  last: storages know tensors

@@ -1,0 +1,465 @@
+"""Storages: the memory behind tensors, as bytes (UntypedStorage) or elements (TypedStorage)."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from ...dispatch.op import composite
+from ...tape.modes import no_grad
+from ...tensors import types as _types
+from ...tensors.base import Tensor, from_array, new_tensor
+from ...views.cells import Alias, Cell, Lens, contiguous_strides, look, share
+
+SIZE_IS_FIXED = (
+    "{name}: a storage keeps its size here, because tensors that share it could not "
+    "follow; resize the tensor instead, or make a new storage"
+)
+NOT_SHARED = "{name}: memory cannot be shared between processes here; what is sent through a queue or pipe is copied"
+
+
+class Storage:
+    """Memory that tensors share: a cell. What both kinds of storage have in common."""
+
+    is_sparse = is_sparse_csr = is_hpu = False
+    filename = None
+
+    def __init__(self, cell: Cell):
+        self._cell = cell
+
+    def __getattr__(self, name):
+        # The storages of a checkpoint get a cell when somebody looks at them: few are.
+        if name == "_cell" and "_cell_later" in self.__dict__:
+            self._cell = self._cell_later()
+            return self._cell
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+
+    @property
+    def device(self) -> _types.device:
+        """Where the storage is."""
+        return new_tensor(self._cell.value).device
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._cell.value.aval.nbytes
+
+    def data_ptr(self) -> int:
+        """A number that storages share exactly if they are the same memory."""
+        return self._tensor().data_ptr()
+
+    _cdata = property(lambda self: id(self._cell))
+
+    def __eq__(self, other):
+        return isinstance(other, Storage) and other._cell is self._cell
+
+    def __hash__(self):
+        return id(self._cell)
+
+    def _tensor(self, dtype: np.dtype | None = None) -> Tensor:
+        """All elements as a 1-d tensor that shares this memory."""
+        cell = self._cell
+        out = new_tensor(cell.value)
+        out._view = Alias(cell, (), None)
+        flat = flat_lens(cell)
+        if flat is not None:
+            made = look(out, (flat,))
+            made._view = Alias(cell, (flat,), None)
+            out = made
+        return out if dtype is None or out._aval.dtype == dtype else (out.view(_types.of_numpy(dtype)))
+
+    def _elements(self) -> Tensor:
+        """The elements as this kind of storage counts them."""
+        raise NotImplementedError
+
+    def _array(self) -> np.ndarray:
+        return np.ascontiguousarray(self._tensor()._array())
+
+    # ---- elements
+
+    def __len__(self) -> int:
+        return self._elements().numel()
+
+    def size(self) -> int:
+        """The number of elements (bytes, of an untyped storage)."""
+        return len(self)
+
+    def tolist(self) -> list:
+        """The elements as Python numbers."""
+        self._check_has_data()
+        return self._elements().tolist()
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self._wrap(self._elements()[index].clone())
+        self._check_has_data()
+        return self._elements()[index].item()
+
+    def _check_has_data(self):
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+
+    def __setitem__(self, index, value):
+        _write(self._elements()[index], value)
+
+    def fill_(self, value):
+        """Set every element."""
+        _write(self._elements(), value)
+        return self
+
+    def copy_(self, source, non_blocking=None):
+        """Take the elements of another storage."""
+        _write(self._elements(), source._elements())
+        return self
+
+    def _wrap(self, tensor: Tensor):
+        return type(self)(cell=share(tensor).cell)
+
+    def clone(self):
+        """A copy in memory of its own."""
+        return self._wrap(self._tensor().clone())
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        found = memo.get(id(self._cell))
+        if found is None:
+            found = memo[id(self._cell)] = self.clone()
+        return found
+
+    # ---- places
+
+    def cpu(self):
+        """The storage on the CPU: itself, if it is there."""
+        return self if self.device.type == "cpu" else self._wrap(self._tensor().cpu())
+
+    def cuda(self, device=None, non_blocking=False):
+        """A copy on a GPU."""
+        return self._wrap(self._tensor().cuda(device))
+
+    def to(self, *, device, non_blocking=False):
+        """The storage on a device."""
+        moved = self._tensor().to(device)
+        return self if moved.device == self.device else self._wrap(moved)
+
+    def get_device(self) -> int:
+        """The index of the GPU, -1 for the CPU."""
+        return self._tensor().get_device()
+
+    def hpu(self, device=None, non_blocking=False):
+        """A copy on an HPU, of which there is none."""
+        return self.to(device="hpu")
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes: never."""
+        return False
+
+    def share_memory_(self):
+        """Not possible."""
+        raise NotImplementedError(NOT_SHARED.format(name=f"{type(self).__name__}.share_memory_"))
+
+    def is_pinned(self, device="cuda") -> bool:
+        """Whether the memory is page-locked: never."""
+        return False
+
+    def pin_memory(self, device="cuda"):
+        """The storage itself: transfers need no page-locked memory here."""
+        return self
+
+    def resizable(self) -> bool:
+        """Whether resize_ can change the size: no."""
+        return False
+
+    def resize_(self, size: int):
+        """Not possible: storages do not change their size here."""
+        if size != len(self):
+            raise NotImplementedError(SIZE_IS_FIXED.format(name=f"{type(self).__name__}.resize_"))
+        return self
+
+    def __reduce__(self):
+        return _types.named("serialization.reduce_storage")(self)
+
+    def __repr__(self):
+        is_meta = self.device.type == "meta"
+        rows = "..." if is_meta else "\n".join(f" {x}" for x in self.tolist()[:100])
+        return (
+            f"{rows}\n[{type(self).__module__}.{type(self).__name__}({self._described()}"
+            f"device={self.device}) of size {len(self)}]"
+        )
+
+    def _described(self) -> str:
+        return ""
+
+
+def _write(target: Tensor, value):
+    """Overwrite a view of a storage."""
+    with no_grad():
+        target.copy_(value) if isinstance(value, Tensor) else target.fill_(value)
+
+
+def _cell_of(tensor: Tensor) -> Cell:
+    return share(tensor).cell
+
+
+CONVERSIONS = {
+    "bfloat16": "bfloat16",
+    "bool": "bool",
+    "byte": "uint8",
+    "char": "int8",
+    "complex_double": "complex128",
+    "complex_float": "complex64",
+    "double": "float64",
+    "float": "float32",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    "float8_e5m2": "float8_e5m2",
+    "float8_e5m2fnuz": "float8_e5m2fnuz",
+    "half": "float16",
+    "int": "int32",
+    "long": "int64",
+    "short": "int16",
+}
+
+
+def _conversion(name: str, dtype: str):
+    def convert(self):
+        return TypedStorage(cell=_cell_of(self._elements().to(_types.by_name[dtype])))
+
+    convert.__name__ = name
+    convert.__doc__ = f"A copy of the elements as {dtype}."
+    return convert
+
+
+for _name, _dtype in CONVERSIONS.items():
+    setattr(Storage, _name, _conversion(_name, _dtype))
+
+
+class UntypedStorage(Storage):
+    """The bytes that tensors share."""
+
+    __module__ = "torch"
+
+    def __init__(self, *args, device=None, cell: Cell | None = None):
+        if cell is None:
+            first = args[0] if args else 0
+            data = np.zeros(first, np.uint8) if isinstance(first, int) else np.array(first, np.uint8)
+            tensor = from_array(data)
+            cell = _cell_of(tensor if device is None else tensor.to(device))
+        super().__init__(cell)
+
+    def _elements(self) -> Tensor:
+        return self._tensor(np.dtype(np.uint8))
+
+    def __len__(self) -> int:
+        return self.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes of an element: 1."""
+        return 1
+
+    def untyped(self) -> UntypedStorage:
+        """The storage as bytes: itself."""
+        return self
+
+    def new(self) -> UntypedStorage:
+        """An empty storage."""
+        return UntypedStorage(0, device=self.device)
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the class, or a copy with elements of a dtype."""
+        if dtype is None:
+            return "torch.UntypedStorage"
+        return TypedStorage(cell=_cell_of(self._elements().to(dtype)))
+
+    def mps(self):
+        """A copy on an MPS device, of which there is none."""
+        return self.to(device="mps")
+
+    def byteswap(self, dtype: _types.dtype):
+        """Reverse the bytes of each element of the dtype, in place."""
+        elements = self._tensor(dtype.numpy)
+        swapped = elements._array().byteswap()
+        _write(elements, from_array(swapped))
+
+    @staticmethod
+    def from_buffer(buffer, *, dtype, byte_order="native", count=-1, offset=0) -> UntypedStorage:
+        """A copy of the bytes of a buffer that holds elements of a dtype."""
+        return UntypedStorage(cell=_cell_of(_from_buffer(buffer, dtype, byte_order, count, offset)))
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0) -> UntypedStorage:
+        """The bytes of a file."""
+        return UntypedStorage(cell=_cell_of(_from_file(filename, shared, nbytes, np.uint8)))
+
+
+def _from_buffer(buffer, dtype, byte_order, count, offset) -> Tensor:
+    numpy = _types.numpy_dtype(dtype)
+    array = np.frombuffer(buffer, numpy, count, offset).copy()
+    order = {"native": "=", "little": "<", "big": ">"}[byte_order]
+    return from_array(array if numpy.newbyteorder(order).isnative else array.byteswap())
+
+
+def _from_file(filename, shared: bool, size: int, dtype) -> Tensor:
+    if shared:
+        raise NotImplementedError(NOT_SHARED.format(name="Storage.from_file(shared=True)"))
+    return from_array(np.fromfile(filename, dtype, size))
+
+
+def flat_lens(cell: Cell):
+    """The lens that shows a cell's elements in the order of its memory; None if it is 1-d so."""
+    n = cell.value.aval.size
+    if cell.strides == contiguous_strides(cell.shape):
+        return None if cell.shape == (n,) else Lens("view", ((n,),))
+    return Lens("as_strided", ((n,), (1,), 0, cell.shape, cell.strides, 0))
+
+
+class TypedStorage(Storage):
+    """The elements that tensors share."""
+
+    __module__ = "torch.storage"
+
+    def __init__(
+        self,
+        *args,
+        wrap_storage: Storage | None = None,
+        dtype=None,
+        device=None,
+        cell: Cell | None = None,
+        _internal: bool = False,
+    ):
+        if wrap_storage is not None:
+            cell = wrap_storage._cell
+        if cell is None:
+            wanted = dtype or _types.defaults.dtype
+            first = args[0] if args else 0
+            data = np.zeros(first, wanted.numpy) if isinstance(first, int) else np.array(first, wanted.numpy)
+            tensor = from_array(data)
+            cell = _cell_of(tensor if device is None else tensor.to(device))
+        super().__init__(cell)
+        self._dtype = dtype
+
+    @property
+    def dtype(self) -> _types.dtype:
+        """The dtype of the elements."""
+        return self._dtype or _types.of_numpy(self._cell.value.aval.dtype)
+
+    def _elements(self) -> Tensor:
+        return self._tensor(self.dtype.numpy)
+
+    def _wrap(self, tensor: Tensor):
+        return TypedStorage(cell=_cell_of(tensor), dtype=self.dtype)
+
+    def __len__(self) -> int:
+        return self.nbytes() // self.element_size()
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    def untyped(self) -> UntypedStorage:
+        """The storage as bytes."""
+        return UntypedStorage(cell=self._cell)
+
+    _untyped_storage = property(untyped)
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the old class (torch.FloatStorage), or a copy with elements of a dtype."""
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return TypedStorage(cell=_cell_of(self._elements().to(dtype)))
+
+    def pickle_storage_type(self) -> str:
+        """The name of the storage in checkpoints: FloatStorage."""
+        return STORAGE_NAMES[self.dtype.name]
+
+    @classmethod
+    def from_buffer(cls, buffer, *, dtype=None, byte_order="native", count=-1, offset=0, **_):
+        """A copy of the elements of a buffer."""
+        dtype = dtype or cls.dtype
+        return TypedStorage(cell=_cell_of(_from_buffer(buffer, dtype, byte_order, count, offset)))
+
+    @classmethod
+    def from_file(cls, filename, shared=False, size=0):
+        """The elements of a file."""
+        dtype = cls.dtype if isinstance(cls.dtype, _types.dtype) else _types.defaults.dtype
+        return TypedStorage(cell=_cell_of(_from_file(filename, shared, size, dtype.numpy)))
+
+    def _described(self) -> str:
+        return f"dtype={self.dtype}, "
+
+
+# ---- the old classes, one for each dtype ---------------------------------------------------------
+
+
+class _LegacyStorageType(type):
+    """The type of torch.FloatStorage and its kin: isinstance looks at the dtype."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, TypedStorage) and (cls is _LegacyStorage or instance.dtype is cls.dtype)
+
+    def __call__(cls, *args, device=None, wrap_storage=None):
+        return TypedStorage(*args, dtype=cls.dtype, device=device, wrap_storage=wrap_storage)
+
+
+class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageType):
+    __module__ = "torch.storage"
+
+
+STORAGE_NAMES = {
+    "bool": "BoolStorage",
+    "uint8": "ByteStorage",
+    "int8": "CharStorage",
+    "int16": "ShortStorage",
+    "int32": "IntStorage",
+    "int64": "LongStorage",
+    "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage",
+    "float32": "FloatStorage",
+    "float64": "DoubleStorage",
+    "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage",
+}
+legacy_storages = {
+    name: _LegacyStorageType(name, (_LegacyStorage,), {"dtype": _types.by_name[dtype], "__module__": "torch"})
+    for dtype, name in STORAGE_NAMES.items()
+}
+
+
+# ---- a tensor's storage --------------------------------------------------------------------------
+
+# One object per cell while somebody holds it, so that pickle sees sharing by identity.
+_wrappers: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+
+def storage_of(tensor: Tensor) -> TypedStorage:
+    """The tensor's storage as elements of its dtype; the same object for tensors that share it."""
+    cell = _cell_of(tensor)
+    key = id(cell), tensor.dtype
+    found = _wrappers.get(key)
+    if found is None:
+        found = _wrappers[key] = TypedStorage(cell=cell, dtype=tensor.dtype)
+    return found
+
+
+@composite(function=False)
+def untyped_storage(self):
+    """The tensor's memory as bytes."""
+    return UntypedStorage(cell=_cell_of(self))
+
+
+@composite(function=False, aliases=("_typed_storage",))
+def storage(self):
+    """The tensor's memory as elements."""
+    return storage_of(self)
+
+
+@composite(function=False)
+def storage_type(self):
+    """The class of the tensor's storage."""
+    return legacy_storages.get(STORAGE_NAMES.get(self.dtype.name), TypedStorage)

@@ -1,0 +1,85 @@
+"""Attributes of Tensor that are views: x.T and its kin, x.real and x.imag."""
+
+from __future__ import annotations
+
+from ....core.warn import warn
+from ...dispatch.op import composite
+from ...tensors.base import Tensor
+from ...views.cells import Lens, make_view
+from .views import imag, real, transpose
+
+NOT_A_MATRIX = "tensor.{name} is only supported on {what}. Got {n}-D tensor."
+REVERSED = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their "
+    "shape is deprecated and it will throw an error in a future release. "
+    "Consider `x.mT` to transpose batches of matrices or "
+    "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of "
+    "a tensor."
+)
+
+
+def adjoint_of(tensor: Tensor, name: str = "mH") -> Tensor:
+    """The last two dimensions exchanged, conjugated; errors say `name`."""
+    transposed = transposed_of(tensor, name)
+    return transposed.conj() if tensor.is_complex() else transposed
+
+
+def transposed_of(tensor: Tensor, name: str = "mT") -> Tensor:
+    """The last two dimensions exchanged; errors say `name`."""
+    if tensor.ndim < 2:
+        what = "matrices or batches of matrices"
+        raise RuntimeError(NOT_A_MATRIX.format(name=name, what=what, n=tensor.ndim))
+    return transpose(tensor, -2, -1)
+
+
+class Transposes:
+    """Transposes, and the parts of complex numbers."""
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions reversed."""
+        if self.ndim != 2:
+            warn(REVERSED)
+        return make_view(self, Lens("permute", (tuple(reversed(range(self.ndim))),)))
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dimensions exchanged."""
+        return transposed_of(self)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        if self.ndim not in (0, 2):
+            what = "matrices (2-D tensors)"
+            raise RuntimeError(NOT_A_MATRIX.format(name="H", what=what, n=self.ndim))
+        return adjoint_of(self) if self.ndim else (self.conj() if self.is_complex() else self)
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two dimensions exchanged, conjugated."""
+        return adjoint_of(self)
+
+    @property
+    def real(self) -> Tensor:
+        """The real part."""
+        return real(self)
+
+    @real.setter
+    def real(self, x):
+        real(self).copy_(x)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part."""
+        return imag(self)
+
+    @imag.setter
+    def imag(self, x):
+        imag(self).copy_(x)
+
+
+@composite
+def adjoint(input):
+    """The last two dimensions exchanged, conjugated."""
+    return adjoint_of(input, "adjoint()") if input.ndim >= 2 else adjoint_of(input)

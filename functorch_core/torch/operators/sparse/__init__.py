@@ -1,0 +1,1 @@
+"""Tensors of layout torch.sparse_coo."""

@@ -1,0 +1,73 @@
+"""torch.Tensor, put together.
+
+The class stands in tensors/base.py, where every room can make tensors. Its members are written in the
+classes that are named at the end, by subject. The methods that are ops come from the declarations of
+these (dispatch/install.py). From the first class or mode with __torch_function__ on, members that
+are no ops are exchanged for such that ask it (dispatch/overrides.py). Nothing else writes to Tensor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import _missing
+from ..dispatch.inplace import fitted
+from ..dispatch.members.attributes import Attributes
+from ..dispatch.members.autograd import Autograd
+from ..dispatch.members.copying import Copying
+from ..dispatch.members.elements import Elements
+from ..dispatch.overrides import Overridden
+from ..tensors.base import Tensor, add_members, put_together
+from ..views.cells import assign
+from .index.indexing import getitem, setitem
+from .pointwise.arithmetic import div
+from .pointwise.comparison import bitwise_not, where_of
+from .pointwise.special import polygamma
+from .reduce.order import searchsorted
+from .shape.data import Construction, from_numpy
+from .shape.transposes import Transposes
+from .sparse.of_dense import Sparsity
+
+
+class Operations:
+    """Methods and operators whose arguments are not those of the op they are made of."""
+
+    __getitem__, __setitem__ = getitem, setitem
+
+    def __invert__(self) -> Tensor:
+        """~self for integers and bools."""
+        if self.is_floating_point() or self.is_complex():
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return bitwise_not(self)
+
+    def __div__(self, other) -> Tensor:
+        return div(self, other)
+
+    def __rdiv__(self, other) -> Tensor:
+        return div(other, self)
+
+    def __idiv__(self, other) -> Tensor:
+        return self.div_(other)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
+        return from_numpy(np.asarray(array))
+
+    def where(self, condition, other) -> Tensor:
+        """self where the condition holds, other elsewhere."""
+        return where_of(condition, self, other)
+
+    def searchsorted(self, input, **kwargs) -> Tensor:
+        """Where to insert values into this sorted sequence."""
+        return searchsorted(self, input, **kwargs)
+
+    def polygamma(self, n: int) -> Tensor:
+        """The n-th derivative of digamma, elementwise."""
+        return polygamma(n, self)
+
+    def polygamma_(self, n: int) -> Tensor:
+        """polygamma in place."""
+        return assign(self, fitted(self, polygamma(n, self)), op="polygamma")
+
+
+put_together(Construction, Attributes, Elements, Autograd, Transposes, Operations, Copying, Sparsity, Overridden)
+add_members(_missing.tensor_methods())

@@ -1,0 +1,1 @@
+"""Reverse mode: applying a graph to tensors, nodes, grad modes, the backward pass."""

@@ -1,0 +1,121 @@
+"""Where gradients end, and how they are added up."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+
+from ...engine import unit_of_primitive
+from ...engine.recorder import record_pair
+from ...primitives import add
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+from .node import Node
+
+_units: dict = {}  # aval -> the unit that adds two values of it
+
+
+def add_values(a, b):
+    """The sum of two values of one aval, recorded."""
+    unit = _units.get(a.aval)
+    if unit is None:
+        unit = _units[a.aval] = unit_of_primitive(add.primitive, {}, (a.aval, a.aval))
+    return record_pair(unit, a, b)
+
+
+def total(a, b, create_graph: bool):
+    """The sum of two gradients: on the tape if it is on."""
+    if create_graph or a._level is not None or b._level is not None:
+        return b + a if a.is_sparse else a + b  # sparse + dense does not exist
+    x = a._value if a._view is None else a._read()
+    y = b._value if b._view is None else b._read()
+    if x.aval is not y.aval:
+        return a + b
+    tensor = _new(Tensor)
+    tensor._value = add_values(x, y)
+    return tensor
+
+
+_new = object.__new__
+
+
+class AccumulateGrad(Node):
+    """The sink of a leaf: adds what arrives to its `.grad`.
+
+    The leaf is referenced weakly: leaf -> node -> leaf would be a cycle, which keeps the memory of
+    dropped leaves until the garbage collector runs.
+    """
+
+    __slots__ = ("leaf", "post_hooks")
+    __module__ = "torch.autograd"
+
+    def __init__(self, variable):
+        super().__init__(())
+        self.leaf, self.post_hooks = weakref.ref(variable), None
+
+    def name(self) -> str:
+        """PyTorch's name of the node."""
+        return "torch::autograd::AccumulateGrad"
+
+    @property
+    def variable(self):
+        """The leaf; None if it is gone."""
+        return self.leaf()
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """Accumulate into the leaf's `.grad`."""
+        leaf, grad = self.leaf(), grads[0]
+        if grad is not None and leaf is not None:
+            accumulate_into(leaf, grad, create_graph)
+            if self.post_hooks:
+                for hook in list(self.post_hooks.values()):
+                    hook(leaf)
+        return ()
+
+
+def accumulate_into(leaf, grad, create_graph: bool):
+    """leaf.grad += grad: in place if nobody differentiates it, a new tensor otherwise."""
+    old = leaf._grad
+    if grad.dtype is not leaf.dtype:
+        grad = grad.to(leaf.dtype)
+    if old is None:
+        leaf._grad = grad = own_copy(grad, create_graph)
+        if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
+            active.like_parameter(grad, leaf)
+    elif create_graph:
+        leaf._grad = old + grad
+    elif old._view is None and old._level is None and grad._level is None and old._value.aval is grad._value.aval:
+        old._value = add_values(old._value, grad._read())
+        old._own_version += 1
+    elif old.is_sparse:  # a new tensor: it may have become dense
+        leaf._grad = old + grad if grad.is_sparse else grad + old
+    else:
+        leaf._grad = old.add_(grad)
+
+
+def own_copy(grad, create_graph: bool):
+    """A tensor of its own for `.grad`: the user may hold the one that came."""
+    if grad._level is not None:
+        return grad
+    return new_tensor(grad._read(), grad._ge if create_graph else None)
+
+
+class FuncInput(AccumulateGrad):
+    """The history of an input of torch.func.grad: a leaf to the function, an alias of `outer`.
+
+    It is `open` while the function is being computed.
+    """
+
+    __slots__ = ("open",)
+
+    def __init__(self, outer):
+        Node.__init__(self, (outer,))
+        self.leaf, self.post_hooks, self.open = _nothing, None, True
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """The gradient goes on to where the input came from."""
+        return (grads[0],)
+
+
+def _nothing():
+    return None

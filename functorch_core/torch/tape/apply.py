@@ -1,0 +1,469 @@
+"""Applying a graph to tensors: record it, and put a node on the tape if a gradient is wanted.
+
+This is where everything ends that an op, a view or a backward pass does. Tensors inside func
+transforms (batched, dual, taped) are taken one level down first: see `_levels`.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Sequence
+
+from ...core import dtypes as dt
+from ...core.graph import Graph, cse, dce
+from ...engine import Unit, Value, record
+from ...engine.recorder import record_pair
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+from .anomaly_mode import remember
+from .meta import class_name
+from .modes import state
+from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
+from .node_chains import edges_of_chain
+from .node_names import NoGradient, backward_name
+from .saved import pack_node
+
+_new = object.__new__
+
+_MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace "
+    "operation: [{kind} {shape}]{what} is at version {now}; expected version "
+    "{then} instead. Hint: enable anomaly detection to find the operation that failed to "
+    "compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+    "check_nan=False)."
+)
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors "
+    "after they have already been freed). Saved intermediate values of the graph are freed "
+    "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    "backward through the graph a second time or if you need to access saved tensors after "
+    "calling backward."
+)
+PART = (
+    "{name} cannot {what} here: what PyTorch computes by several nodes is one node, of which the "
+    "others are only shown. Use a hook of a tensor."
+)
+SAVED_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors "
+    "created in inference mode in computation tracked by autograd. To work around "
+    "this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+
+class GraphOp:
+    """An op at one signature: its graph, the unit that records it, how it is differentiated.
+
+    `call` says what the arguments were, for those who look at nodes; None where there was no call.
+    """
+
+    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "simple", "differentiable", "call")
+
+    def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
+        self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
+        self.unit = Unit(self.graph, name, multiple)
+        self.node_class = node_class or node_class_of(name)
+        self._taped: dict[tuple, Taped | None] = {}
+        # Of two operands, by which are on the tape: what saves nothing but them; see remember_simple.
+        self.simple: dict[tuple, Taped] = {}
+        self.call = None
+        self.differentiable = tuple(a.dtype in dt.INEXACT for a in graph.in_avals)
+
+    def taped(self, mask: tuple[bool, ...]) -> Taped | None:
+        """How to differentiate by the inputs in `mask`; None if no output depends on them."""
+        try:
+            return self._taped[mask]
+        except KeyError:
+            pass
+        real = tuple(m and d for m, d in zip(mask, self.differentiable))
+        found = None
+        if any(real) and any(a.dtype in dt.INEXACT for a in self.graph.out_avals):
+            found = Taped(self.graph, real, self.name, self.multiple)
+            found.node_name = self.node_class.__name__
+            if not any(found.out_mask):
+                found = None
+        self._taped[mask] = found
+        return found
+
+    def remember_simple(self):
+        """Let binary operators find how to differentiate, where the backward pass needs nothing but the
+        operands and gives every result a gradient."""
+        for mask in ((True, True), (True, False), (False, True)):
+            try:
+                how = self.taped(mask)
+            except NotImplementedError:  # no such derivative: said when it is asked for
+                continue
+            if how is not None and not how.n_kept and not how.saved_outputs and how.n_out == 1 and all(how.out_mask):
+                self.simple[mask] = how
+
+
+class OpNode(Node):
+    """The node of an ordinary op.
+
+    `saved` are values (and packed Python numbers), `versions` (tensor or a weak reference to it,
+    the version its value was saved at).
+    """
+
+    __slots__ = ("op", "taped", "saved", "versions")
+
+    def name(self) -> str:
+        """PyTorch's name of the kind of node."""
+        kind = type(self).__name__
+        return f"torch::autograd::{kind}" if kind in UNNUMBERED else kind
+
+    def __init__(self, edges, n_outputs: int, op: GraphOp, taped: Taped, saved, versions):
+        self.edges, self.n_outputs = edges, n_outputs
+        self.sequence, self.extras = next(sequence), None
+        self.op, self.taped, self.saved, self.versions = op, taped, saved, versions
+
+    def apply(self, grads: Sequence, create_graph: bool) -> Sequence:
+        """The gradients of the inputs, None where there is no edge."""
+        saved, taped = self.saved, self.taped
+        if saved is None:
+            raise RuntimeError(FREED)
+        if self.versions:
+            self._check_versions()
+        if taped.through and grads[0] is not None:
+            return grads * taped.through
+        given = tuple([g is not None and m for g, m in zip(grads, taped.out_mask)])
+        if True not in given:
+            return (None,) * len(taped.mask)
+        route = taped.route(given)
+        if route is not None:
+            cts = [g for g, use in zip(grads, given) if use]
+            found = [cts[i] for i in route]
+        elif create_graph or (active.levels is not None and _any_level(grads)):
+            found = self._differentiably(grads, given, create_graph)
+        else:
+            values = [v if v.__class__ is Value else unpacked_value(v) for v in saved]
+            for g, use in zip(grads, given):
+                if use:
+                    values.append(g._value if g._view is None else g._read())
+            found = [new_tensor(v) for v in record(taped.backward(given)[1], values)]
+        if taped.all_in:
+            return found
+        outs = iter(found)
+        return [next(outs) if m else None for m in taped.mask]
+
+    def _differentiably(self, grads: Sequence, given: tuple, create_graph: bool) -> list:
+        """The same by an op that can itself be on the tape, or batched."""
+        taped = self.taped
+        cts = [g for g, use in zip(grads, given) if use]
+        tensors = [self._saved_tensor(k, v, create_graph) for k, v in enumerate(self.saved)]
+        if create_graph and taped.n_kept:
+            return apply(second_order_op(taped, given), tensors[: len(taped.saved_inputs)] + cts)
+        return apply(first_order_op(taped, given), tensors + cts)
+
+    def _saved_tensor(self, k: int, saved, create_graph: bool):
+        """Saved item k as an operand, with its place on the tape if `create_graph`."""
+        if saved.__class__ is Packed:
+            saved = saved.unpack()._read()
+        if saved.__class__ is not Value:
+            return saved
+        return new_tensor(saved, self.saved_edge(k) if create_graph else None)
+
+    def saved_edge(self, k: int):
+        """The edge of saved item k: that of an input, or of an output of this node."""
+        taped = self.taped
+        n = len(taped.saved_inputs)
+        if k < n:
+            return self.edges[taped.saved_inputs[k]]
+        k -= n
+        return (self, taped.saved_outputs[k]) if k < len(taped.saved_outputs) else None
+
+    def _check_versions(self):
+        for tensor, version in self.versions:
+            is_output = tensor.__class__ is weakref.ref
+            tensor = tensor() if is_output else tensor
+            if tensor is not None and tensor._version != version:
+                raise RuntimeError(modified(tensor, version, self if is_output else None))
+
+    def forget(self, tensor, new):
+        """After tensor.op_(): PyTorch saves a copy of what an in-place op overwrites."""
+        versions = []
+        for saved, version in self.versions:
+            if saved.__class__ is weakref.ref and saved() is new:
+                versions.append((weakref.ref(tensor), tensor._version))
+            elif saved is not tensor:
+                versions.append((saved, version))
+        self.versions = versions
+
+    @property
+    def next_functions(self) -> tuple:
+        """((node, index), ...) of the inputs in PyTorch's order; (None, 0) where none is needed."""
+        edges, call = self.edges, None if self.op is None else self.op.call
+        if call is not None and call.chain is not None:
+            edges = self._chain(call)
+        elif call is not None:
+            edges = [None if i is None else edges[i] for i in call.edges]
+        return tuple([(None, 0) if e is None else e for e in edges])
+
+    def _chain(self, call) -> list:
+        """The edges to the further nodes that PyTorch has; see `_node_chains`."""
+        extra = self.extra()
+        if extra.chain is None:
+            places = call.places
+            extra.chain = edges_of_chain(call.chain, lambda name: self.edges[places[name]] if name in places else None)
+        return extra.chain
+
+    def show(self, edges: list):
+        """Be a node of a chain: something to look at, which no gradient passes through."""
+        Node.__init__(self, edges)
+        self.op, self.taped, self.saved, self.versions = None, None, (), ()
+
+    def __call__(self, *grads):
+        """The gradients of the inputs, as next_functions lists them, of those of the outputs."""
+        call = None if self.op is None else self.op.call
+        if self.op is None or call is not None and call.chain is not None:
+            raise NotImplementedError(PART.format(name=self.name(), what="be called"))
+        found = self.apply(self.padded(grads), state.enabled)
+        if call is not None:
+            found = [None if i is None else found[i] for i in call.edges]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def register_hook(self, hook):
+        """Call hook(grad_inputs, grad_outputs) when the node has computed."""
+        self._check_takes_part()
+        return Node.register_hook(self, hook)
+
+    def register_prehook(self, hook):
+        """Call hook(grad_outputs) before the node computes."""
+        self._check_takes_part()
+        return Node.register_prehook(self, hook)
+
+    def _check_takes_part(self):
+        if self.op is None:
+            raise NotImplementedError(PART.format(name=self.name(), what="have hooks"))
+
+    def __getattr__(self, name: str):
+        """_saved_self, _saved_result, _saved_dim: what PyTorch's nodes show of the call."""
+        if name.startswith("_saved_") and self.op is not None and self.op.call is not None:
+            return self._shown(name.removeprefix("_saved_"))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _shown(self, name: str):
+        call, taped = self.op.call, self.taped
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if name == "result" and 0 in taped.saved_outputs:
+            k = len(taped.saved_inputs) + taped.saved_outputs.index(0)
+            return self._saved_tensor(k, self.saved[k], True)
+        name = "input" if name == "self" and "self" not in call.places else name
+        if name in call.static:
+            return call.static[name]
+        place = call.places.get(name)
+        if place not in taped.saved_inputs:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
+        k = taped.saved_inputs.index(place)
+        return self._saved_tensor(k, self.saved[k], True)
+
+    def release(self):
+        """Free the saved values."""
+        if self.saved or self.op.name in SAVES_NUMBERS:
+            self.saved, self.versions = None, ()
+
+
+def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
+    """The message for a saved tensor (an output of `node`) that has been written to since."""
+    node = tensor.grad_fn if node is None else node
+    what = (
+        ""
+        if node is None
+        else (f", which is output {tensor.output_nr} of {re.sub('Backward[0-9]*$', '', type(node).__name__)},")
+    )
+    return _MODIFIED.format(
+        kind=class_name(tensor), shape=list(tensor.shape), what=what, now=tensor._version, then=version
+    )
+
+
+def _any_level(tensors: Sequence) -> bool:
+    return any([x is not None and x._level is not None for x in tensors])
+
+
+def unpacked_value(saved):
+    """A saved number, or a value that the user's hooks have packed."""
+    return saved.unpack()._read() if saved.__class__ is Packed else saved
+
+
+def first_order_op(taped: Taped, given: tuple) -> GraphOp:
+    """saved inputs, saved outputs, kept values, cotangents -> gradients."""
+    op = taped.ops.get(given)
+    if op is None:
+        name = f"{taped.forward.name}_backward"
+        op = taped.ops[given] = GraphOp(
+            taped.backward(given)[0], name, True, node_class_of(backward_name(taped.node_name))
+        )
+    return op
+
+
+def second_order_op(taped: Taped, given: tuple) -> GraphOp:
+    """inputs, cotangents -> gradients, the kept values computed again from the inputs."""
+    op = taped.ops.get(("second", given))
+    if op is None:
+        graph = _with_zeros(taped.second_order, given)
+        name = f"{taped.forward.name}_backward"
+        op = taped.ops["second", given] = GraphOp(graph, name, True, node_class_of(backward_name(taped.node_name)))
+    return op
+
+
+# ---- classes of nodes ----------------------------------------------------------------------------
+
+# Ops of which PyTorch saves even a number: a second backward pass through them is an error.
+SAVES_NUMBERS = frozenset({"mul", "div"})
+_node_classes: dict[tuple[str, type], type] = {}
+UNNUMBERED = ("CopyBackwards", "CopySlices", "NotImplemented")
+NODE_NAMES = {name: name for name in UNNUMBERED}
+
+
+def node_class_of(name: str) -> type:
+    """The class of an op's nodes: AddBackward0 for add, AvgPool2DBackward0 for avg_pool2d; the name
+    of a node gives its class."""
+    camel = NODE_NAMES.get(name, name)
+    if "Backward" not in camel and camel not in NODE_NAMES:
+        camel = name.title().replace("_", "") + "Backward0"
+    base = (
+        NotDifferentiable if camel == "NotImplemented" else WithoutGradient if isinstance(name, NoGradient) else OpNode
+    )
+    found = _node_classes.get((camel, base))
+    if found is None:
+        found = _node_classes[camel, base] = type(camel, (base,), {"__slots__": (), "__module__": "torch.autograd"})
+    return found
+
+
+class WithoutGradient(OpNode):
+    """The node of an op that PyTorch gives no gradient of."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence, create_graph: bool):
+        """None for every input."""
+        return (None,) * len(self.edges)
+
+
+class NotDifferentiable(OpNode):
+    """The node of an op that PyTorch has no derivative of."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Sequence, create_graph: bool):
+        """RuntimeError."""
+        raise RuntimeError(f"derivative for aten::{self.op.name} is not implemented")
+
+
+# ---- applying ------------------------------------------------------------------------------------
+
+
+def apply(op: GraphOp, operands: Sequence):
+    """Apply to tensors (and packed Python numbers): a tensor, or a list if the op is multiple."""
+    if active.levels is not None:
+        for x in operands:
+            if isinstance(x, Tensor):
+                if x._view is not None:
+                    active.levels.refresh(x)
+                if x._level is not None:
+                    return active.levels.apply(op, operands)
+    values, mask, permuted = [], [], False
+    for x in operands:
+        if not isinstance(x, Tensor):
+            values.append(x)
+            mask.append(False)
+            continue
+        if x._view is None:
+            values.append(x._value)
+        else:
+            values.append(x._read())
+            if x._view.permuted is not False and x._view.is_permuted():
+                permuted = True
+        mask.append(x._ge is not None)
+    made = apply_to(op, operands, values, mask)
+    if permuted:
+        active.lay_out(op, operands, made)
+    return made
+
+
+def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[bool]):
+    """apply() to operands that are known: their values, and which are on the tape."""
+    if True in mask and state.enabled:
+        how = op.taped(tuple(mask))
+        if how is not None:
+            return apply_taped(op, how, operands, values)
+    return _made(op, record(op.unit, values, 3))
+
+
+def _made(op: GraphOp, out):
+    """Results without history."""
+    if active.marks_inference and state.inference:
+        return _inference_tensors(out, op.multiple)
+    return [new_tensor(v) for v in out] if op.multiple else new_tensor(out)
+
+
+def _inference_tensors(out, multiple: bool):
+    tensors = [new_tensor(v) for v in (out if multiple else [out])]
+    for x in tensors:
+        x._is_inference = True
+    return tensors if multiple else tensors[0]
+
+
+def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
+    """apply() of which the results are on the tape."""
+    outs = record(how.forward, values, 4)
+    edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
+    saved = [values[i] for i in how.saved_inputs]
+    versions = []
+    for i in how.checked:
+        x = operands[i]
+        if isinstance(x, Tensor):
+            versions.append((x, x._own_version if x._view is None else x._version))
+    node = op.node_class(edges, how.n_out, op, how, saved, versions)
+    if not how.forward.multiple:
+        made = new_tensor(outs, (node, 0))
+        if how.saved_outputs:
+            saved.append(outs)
+            versions.append((weakref.ref(made), 0))
+    else:
+        made = _several_taped(op, how, node, outs)
+    if active.marks_inference or state.watched:
+        watch(node, operands)
+    return made
+
+
+def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
+    """The results of a program that also gives what is kept for the backward pass."""
+    tensors = [new_tensor(v, (node, i) if m else None) for i, (v, m) in enumerate(zip(outs, how.out_mask))]
+    for i in how.saved_outputs:
+        node.saved.append(outs[i])
+        node.versions.append((weakref.ref(tensors[i]), 0))
+    node.saved += outs[how.n_out :]
+    return tensors if op.multiple else tensors[0]
+
+
+def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value) -> Tensor:
+    """apply(op, (a, b)) for plain tensors on the tape, whose values are x and y, where `how` saves
+    nothing but the operands: the hot path of binary operators."""
+    in_a, in_b = how.mask
+    saved, versions = [], []
+    for i in how.saved_inputs:
+        tensor, value = (a, x) if i == 0 else (b, y)
+        saved.append(value)
+        versions.append((tensor, tensor._own_version if tensor._view is None else tensor._version))
+    node = op.node_class((a._ge if in_a else None, b._ge if in_b else None), 1, op, how, saved, versions)
+    tensor = _new(Tensor)
+    tensor._value = record_pair(how.forward, x, y)
+    tensor._ge = node, 0
+    return tensor
+
+
+def watch(node: OpNode, operands: Sequence):
+    """What a new node needs if anomaly mode, saved-tensor hooks or inference tensors are about."""
+    if active.marks_inference:
+        for i in node.taped.checked:
+            if getattr(operands[i], "_is_inference", False):
+                raise RuntimeError(SAVED_INFERENCE)
+    if state.anomaly:
+        remember(node)
+    if state.saved_hooks:
+        pack_node(node)
+
+
+__all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]

@@ -1,0 +1,223 @@
+"""torch.autograd.backward and torch.autograd.grad: from arguments to a pass over the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...core.warn import warn
+from ..tensors.active import active, overridable
+from ..tensors.base import Tensor, from_array
+from ..tensors.explain import MISTAKES, explain
+from .accumulate import AccumulateGrad
+from .meta import is_meta, meta_tensor
+from .modes import grad_mode, state
+from .passes import Pass
+
+NO_GRAD = "element {index} of tensors does not require grad and does not have a grad_fn"
+UNUSED = (
+    "The differentiated Tensor at index {index} appears to not have been used in the graph. "
+    "Set allow_unused=True if this is the desired behavior."
+)
+IN_TRANSFORM = (
+    "{name}() called inside a functorch transform. This is not supported, please use "
+    "functorch.grad or functorch.vjp instead or call {name}() outside of functorch "
+    "transforms."
+)
+SHAPES = "Mismatch in shape: grad_output[{i}] has a shape of {found} and output[{i}] has a shape of {wanted}."
+KINDS = (
+    "For complex Tensors, both grad_output and output are required to have the same dtype. "
+    "Mismatch in dtype: grad_output[{i}] has a dtype of {found} and output[{i}] has a dtype "
+    "of {wanted}."
+)
+
+
+@overridable
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Add the gradient of the sum of `tensors` to the `.grad` of the leaves (or of `inputs`).
+
+    `grad_tensors` weigh the tensors; None is allowed for scalars. RuntimeError for a tensor that
+    does not require grad, and for a graph whose saved values have been freed.
+
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> torch.autograd.backward((x * 3).sum())
+    >>> x.grad
+    tensor([3., 3.])
+    """
+    _check_no_transform("backward")
+    if grad_variables is not None:
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
+        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    try:
+        if inputs is not None:
+            inputs = as_tuple(inputs)
+            if not inputs:
+                raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        tensors = as_tuple(tensors)
+        roots = [edge_of_root(y, i) for i, y in enumerate(tensors)]
+        wanted = None if inputs is None else {_edge_to_accumulate(x): x for x in inputs}
+        retain = create_graph if retain_graph is None else retain_graph
+        p = Pass(create_graph, retain, wanted, accumulate=True)
+        with grad_mode(create_graph):
+            p.run(roots, root_grads(tensors, grad_tensors))
+            for edge, x in (wanted or {}).items():
+                if p.captured.get(edge) is not None and not isinstance(edge[0], AccumulateGrad):
+                    x._retain(p.captured[edge], create_graph)
+    except MISTAKES as error:
+        explain(error)
+        raise
+
+
+@overridable
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+) -> tuple:
+    """The gradients of `outputs` by `inputs`, a tuple; `.grad` is left alone.
+
+    RuntimeError where an input was not used, unless `allow_unused` (then None stands for it) or
+    `materialize_grads` (then zeros do). With `is_grads_batched` the first dimension of the
+    `grad_outputs` is a batch of cotangents.
+
+    >>> x = torch.tensor(3., requires_grad=True)
+    >>> torch.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    try:
+        if materialize_grads and allow_unused is False:
+            raise ValueError(
+                "Expected allow_unused to be True or not passed when materialize_grads=True, "
+                "but got: allow_unused=False."
+            )
+        outputs, inputs = as_tuple(outputs), as_tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        if is_grads_batched:
+            found = _batched_grad(outputs, inputs, grad_outputs, create_graph)
+        else:
+            retain = create_graph if retain_graph is None else retain_graph
+            roots = [edge_of_root(y, i) for i, y in enumerate(outputs)]
+            edges = [edge_of_input(x) for x in inputs]
+            cts = root_grads(outputs, grad_outputs)
+            found = _pulled(outputs, roots, inputs, edges, cts, retain, create_graph)
+        if materialize_grads:
+            return tuple(x.new_zeros(x.shape) if g is None else g for g, x in zip(found, inputs))
+        if not allow_unused:
+            for i, g in enumerate(found):
+                if g is None:
+                    raise RuntimeError(UNUSED.format(index=i))
+        return tuple(found)
+    except MISTAKES as error:
+        explain(error)
+        raise
+
+
+def _pulled(outputs, roots, inputs, edges, cts, retain: bool, create_graph: bool) -> list:
+    """Cotangents pulled back; through tangents, too, if forward mode is on."""
+    if any(getattr(x, "_level", None) is not None for x in (*outputs, *inputs, *cts)):
+        return active.levels.pull(outputs, roots, edges, cts, retain, create_graph)
+    return pull_edges(roots, edges, cts, retain, create_graph)
+
+
+def pull_edges(roots, edges, cts, retain: bool, create_graph: bool) -> list:
+    """What arrives at `edges` when `cts` start at `roots`; None where nothing does."""
+    p = Pass(create_graph, retain, dict.fromkeys(edges), accumulate=False)
+    with grad_mode(create_graph):
+        p.run(roots, cts)
+    return [p.captured.get(e) for e in edges]
+
+
+def _batched_grad(outputs, inputs, grad_outputs, create_graph) -> list:
+    def one(*cotangents):
+        return grad(outputs, inputs, cotangents, True, create_graph, True, True)
+
+    return list(active.vmap(one, as_tuple(grad_outputs)))
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+def as_tuple(x) -> tuple:
+    """A single tensor (or edge) as a tuple of one."""
+    if isinstance(x, tuple) and hasattr(x, "node"):  # a GradientEdge
+        return (x,)
+    return tuple(x) if isinstance(x, (tuple, list)) or hasattr(x, "__next__") else (x,)
+
+
+def root_grads(outputs: Sequence, grads) -> list:
+    """The cotangent of each output; ones for a scalar where none is given."""
+    grads = (None,) * len(outputs) if grads is None else as_tuple(grads)
+    if len(grads) < len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    return [_root_grad(i, y, g) for i, (y, g) in enumerate(zip(outputs, grads))]
+
+
+def ones_like(tensor: Tensor) -> Tensor:
+    """Ones of a tensor's shape and dtype, without history."""
+    if tensor._level is not None:
+        return active.levels.ones_like(tensor)
+    a = tensor._read().aval
+    return meta_tensor(a.shape, a.dtype) if is_meta(tensor) else from_array(np.ones(a.shape, a.dtype))
+
+
+def _root_grad(i: int, y, g):
+    if not isinstance(y, Tensor):  # a GradientEdge
+        if g is None:
+            raise RuntimeError("grad_outputs must be given for a GradientEdge")
+        return g
+    if g is None:
+        if y.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not y.is_floating_point():
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
+        return ones_like(y)
+    if not isinstance(g, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g.shape != y.shape:
+        raise RuntimeError(SHAPES.format(i=i, found=g.shape, wanted=y.shape))
+    if g.is_complex() != y.is_complex():
+        raise RuntimeError(KINDS.format(i=i, found=g.dtype, wanted=y.dtype))
+    if g.is_meta != y.is_meta:
+        raise RuntimeError(f"invalid gradient at index {i} - expected device {y.device} but got {g.device}")
+    return g if g.dtype is y.dtype else g.to(y.dtype)
+
+
+def edge_of(x):
+    """The edge of a tensor, or a GradientEdge as a plain edge; None without history."""
+    return x._edge() if hasattr(x, "_edge") else (x[0], x[1])
+
+
+def edge_of_root(y, index: int):
+    """The edge a pass starts from; RuntimeError without one."""
+    edge = edge_of(y)
+    if edge is None:
+        raise RuntimeError(NO_GRAD.format(index=index))
+    return edge
+
+
+def edge_of_input(x):
+    """The edge a gradient is wanted at; RuntimeError without one."""
+    edge = edge_of(x)
+    if edge is None:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge
+
+
+def _edge_to_accumulate(x):
+    edge = edge_of(x)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    return edge
+
+
+def _check_no_transform(name: str):
+    if state.transforms:
+        raise RuntimeError(IN_TRANSFORM.format(name=name))

@@ -1,0 +1,182 @@
+"""torch.autograd.graph: looking at the tape, and at what it saves."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..tensors.base import Tensor, new_tensor
+from .node import Handle
+from .node import Node as _Node
+from .passes import current_pass
+from .saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+
+
+class Node(abc.ABC):
+    """What grad_fn is an instance of."""
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name of the operation."""
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple:
+        """((node, output number), ...) of the inputs."""
+
+    @abc.abstractmethod
+    def metadata(self) -> dict:
+        """Notes of the user."""
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable) -> Handle:
+        """Call fn(grad_inputs, grad_outputs) after the node."""
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable) -> Handle:
+        """Call fn(grad_outputs) before the node."""
+
+
+Node.register(_Node)
+
+
+class GradientEdge(NamedTuple):
+    """A place of the tape: an output of a node; an input of autograd.grad and backward."""
+
+    node: _Node
+    output_nr: int
+    ownership_token: object = None
+
+
+def get_gradient_edge(tensor) -> GradientEdge:
+    """The edge of a tensor; RuntimeError if it does not require grad."""
+    edge = tensor._edge()
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(*edge)
+
+
+def increment_version(tensors):
+    """Note a write to tensors (or one) that the library did not see."""
+    for x in (tensors,) if isinstance(tensors, Tensor) else tensors:
+        if x._view is None:
+            x._own_version += 1
+        else:
+            x._read()
+            x._view.cell.version += 1
+            x._view.seen = x._view.cell.version
+
+
+# ---- hooks on several tensors --------------------------------------------------------------------
+
+
+class _MultiHandle:
+    """Takes several hooks away."""
+
+    def __init__(self, handles: Sequence[Handle]):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        """Take the hooks away."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence, fn: Callable, *, mode: str = "all"):
+    """Call fn(grads) when the gradients of all tensors are known (None for those that get none),
+    or, with mode 'any', fn(grad) for the first. Returns a handle."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    hook = _AllHook(tensors, fn) if mode == "all" else _AnyHook(fn)
+    return _MultiHandle([t.register_hook(hook.of(i)) for i, t in enumerate(tensors)])
+
+
+class _AllHook:
+    """Collects the gradients of one pass."""
+
+    def __init__(self, tensors: Sequence, fn: Callable):
+        self.edges = [t._edge() for t in tensors]
+        self.fn, self.lock, self.passes = fn, threading.Lock(), {}
+
+    def of(self, i: int):
+        """The hook of tensor i."""
+
+        def hook(grad):
+            running = current_pass()
+            with self.lock:
+                found = self.passes.setdefault(running, {})
+                found[i] = grad
+                expected = sum(running.will_visit(node) for node, _ in self.edges)
+                done = len(found) == expected
+                if done:
+                    del self.passes[running]
+            if done:
+                self.fn([found.get(k) for k in range(len(self.edges))])
+
+        return hook
+
+
+class _AnyHook:
+    """Calls once a pass."""
+
+    def __init__(self, fn: Callable):
+        self.fn, self.last = fn, None
+
+    def of(self, i: int):
+        """The hook of tensor i."""
+
+        def hook(grad):
+            if self.last is not current_pass():
+                self.last = current_pass()
+                self.fn(grad)
+
+        return hook
+
+
+# ---- saved tensors that change -------------------------------------------------------------------
+
+
+class _AllowMutation:
+    """What allow_mutation_on_saved_tensors yields."""
+
+    def clear(self):
+        """Forget copies; there are none."""
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """Context: tensors saved for backward may be written to. Saved values never change here, so
+    only the check is switched off."""
+
+    def pack(tensor):
+        return new_tensor(tensor._read()) if tensor._level is None else tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        yield _AllowMutation()
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
+    """Accepted for compatibility: there are no streams."""
+
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+]

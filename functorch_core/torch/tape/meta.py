@@ -1,0 +1,141 @@
+"""The meta device: tensors of a shape, dtype and strides without data.
+
+Such a tensor holds a value without data (`engine.value.absent`). The recorder gives values without
+data for ops on them and records nothing, so that this module has only what PyTorch says besides:
+which devices may be mixed, and what reading raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...core.aval import Aval, aval
+from ...engine import NoData, Unit, Value, absent, is_absent
+from ...engine.recorder import hooks
+from ...engine.value import NO_DATA
+from ..tensors import types as _types
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+from .modes import state
+
+META = _types.device("meta")
+ELSEWHERE = "Tensor on device {found} is not on the expected device {expected}!"
+NO_ITEM = "Tensor.item() cannot be called on meta tensors"
+NO_NUMPY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+NO_KERNEL = (
+    "aten::{name}: attempted to run this operator with Meta tensors, but there was no "
+    "fake impl or Meta kernel registered. What it gives depends on the elements, and "
+    "tensors on the meta device have none."
+)
+NO_NONZERO = (
+    "The register_meta function for torch.nonzero() raises unimplemented by default, as "
+    "a correct data-independent implementation does not exist: how many elements are "
+    "not zero depends on the elements, and tensors on the meta device have none."
+)
+
+
+# ---- making them ---------------------------------------------------------------------------------
+
+
+def without_data(a: Aval) -> Value:
+    """A value of this aval that has no data."""
+    active.meets_meta = True
+    return absent(a)
+
+
+def meta_tensor(shape: Sequence[int], dtype: np.dtype) -> Tensor:
+    """A tensor on the meta device."""
+    return new_tensor(without_data(aval(tuple(shape), dtype)))
+
+
+def is_meta(tensor: Tensor) -> bool:
+    """Whether the tensor is on the meta device."""
+    return is_absent(tensor._value)
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Whether the elements can be looked at: not inside func transforms, nor on the meta device."""
+    return tensor._level is None and not is_absent(tensor._value)
+
+
+def class_name(tensor: Tensor) -> str:
+    """The tensor's type as errors name it."""
+    name = tensor.type()
+    return name if not is_meta(tensor) else f"Meta{name.split('.')[-1].removesuffix('Tensor')}Type"
+
+
+def is_off_tape_on_meta(tensor: Tensor) -> bool:
+    """Whether nothing but the shape is to be known of what happens to the tensor."""
+    return is_meta(tensor) and tensor._level is None and (tensor._ge is None or not state.enabled)
+
+
+def drawn_on_meta(drawn: Callable, shape: Sequence[int], parameters: Sequence[Tensor]) -> Tensor:
+    """What `drawn(shape, *arrays)` would give, on the meta device: to know the dtype, nothing is
+    drawn, which leaves the generator where it is."""
+    none = (0, *shape[1:])
+    arrays = [np.zeros((0, *x.shape[1:]), x._aval.dtype) for x in parameters]
+    return meta_tensor(shape, np.asarray(drawn(none, *arrays)).dtype)
+
+
+def on_device_of(tensor: Tensor, new: Tensor) -> Tensor:
+    """What is to be assigned to a tensor: for one without data, its aval and its history."""
+    if is_meta(tensor) == is_meta(new):
+        return new
+    if is_meta(new):
+        raise RuntimeError(ELSEWHERE.format(found=new.device, expected=tensor.device))
+    return new_tensor(absent(new._read().aval), new._ge)
+
+
+# ---- mixing devices ------------------------------------------------------------------------------
+
+# Ops on the meta device that take further operands from anywhere, as in PyTorch: indices above all.
+MIXING = frozenset(
+    """
+    _embedding _embedding_bag _gather _index _index_put _index_select _index_write _scatter _take
+    _put_somewhere bmm bucketize linear matmul mm searchsorted""".split()
+)
+MOVING = frozenset({"CopySlices", "_copy_onto", "_to_meta"})  # the first takes what the others have
+
+
+def check_devices(unit: Unit, operands: Sequence):
+    """RuntimeError where tensors with data and tensors without meet, unless the former are 0-d."""
+    values = [x for x in operands if x.__class__ is Value and (x.aval.ndim or is_absent(x))]
+    if unit.name in ("cat", "stack"):
+        values = [x for x in operands if x.__class__ is Value]
+    first, name = values[0], unit.name.removesuffix("_backward")
+    if name in MOVING:
+        if name == "CopySlices" and not is_absent(first):
+            raise NoData(NO_DATA)
+        return
+    if name in MIXING and (is_absent(first) or name != unit.name):
+        return
+    for value in values[1:]:
+        if is_absent(value) != is_absent(first):
+            raise RuntimeError(ELSEWHERE.format(found=new_tensor(value).device, expected=new_tensor(first).device))
+
+
+hooks.without_data = check_devices
+
+
+# ---- what reading raises -------------------------------------------------------------------------
+
+# Functions that copy, of which the engine's error says what is the matter.
+COPYING = frozenset("as_tensor asarray copy_ cpu cuda new_tensor tensor to type type_as".split())
+# PyTorch's names of the operators that fail in functions of another name.
+KERNELS = {"unique": "_unique2", "combinations": "masked_select", "lstsq": "linalg_lstsq.out"}
+NONZERO = frozenset({"argwhere", "index", "nonzero", "where"})
+READING_ONE = frozenset({"allclose", "one_hot"})
+NO_REPEATS = "cannot repeat_interleave a meta tensor without output_size"
+
+
+def refusal(name: str) -> Exception:
+    """The error of a function that depends on elements, of a tensor without any."""
+    if name in NONZERO:
+        return NotImplementedError(NO_NONZERO)
+    if name in READING_ONE:
+        return RuntimeError(NO_ITEM)
+    if name == "repeat_interleave":
+        return RuntimeError(NO_REPEATS)
+    return NotImplementedError(NO_KERNEL.format(name=KERNELS.get(name, name)))

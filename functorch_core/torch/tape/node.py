@@ -1,0 +1,333 @@
+"""Nodes of the tape, and what an op's node knows: how its backward is computed.
+
+A node keeps no residuals of its own making if it can: its backward is a graph of the op's inputs,
+its outputs and the cotangents, in which cheap intermediate values are computed again (in a fused
+program that costs nothing). That graph is itself an op, so gradients of gradients need no further
+machinery. Only where recomputing would be expensive (a product, a factorisation, a loop) are the
+intermediate values kept, and the inputs with them for higher orders.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Sequence
+
+from ...core import dtypes as dt
+from ...core.graph import Graph, cse, dce, memoised, used_inputs
+from ...core.graph import Node as GraphNode
+from ...core.trace import Builder
+from ...engine import Unit
+from ...primitives import conj, zeros
+from ...transforms.jvp import copy_node
+from ...transforms.transpose import vjp
+from .conjugation import Conjugated
+from .modes import state
+
+sequence = itertools.count()
+
+
+class Taped:
+    """How an op's graph is differentiated by the inputs in `mask`.
+
+    forward: inputs -> outputs, kept values. backward: saved inputs, saved outputs, kept values,
+    cotangents -> gradients, one for each input in the mask. `checked` are the saved inputs whose
+    version counts: those that the first derivative needs. `through`: if not 0, the one cotangent is
+    the gradient of each of so many inputs (a sum), and nothing is computed.
+    """
+
+    __slots__ = (
+        "graph",
+        "mask",
+        "forward",
+        "n_out",
+        "saved_inputs",
+        "saved_outputs",
+        "n_kept",
+        "checked",
+        "out_mask",
+        "all_in",
+        "node_name",
+        "through",
+        "_backward",
+        "_units",
+        "_routes",
+        "ops",
+    )
+
+    def __init__(self, graph: Graph, mask: tuple[bool, ...], name: str, multiple: bool):
+        v = vjp(graph, mask)
+        self.graph, self.mask, self.n_out = graph, mask, len(graph.outputs)
+        self.out_mask = v.out_mask
+        self.all_in = all(mask)
+        kept, full = _recomputing(graph, v)
+        n_in = len(graph.inputs)
+        used = used_inputs(full)
+        self.saved_inputs = self.checked = tuple(i for i in range(n_in) if used[i])
+        self.saved_outputs = tuple(i for i in range(self.n_out) if used[n_in + i])
+        self.n_kept = len(kept)
+        if kept:
+            forward = Graph(
+                graph.name, v.forward.inputs, v.forward.nodes, v.forward.outputs[: self.n_out] + kept, v.forward.avals
+            )
+            self.saved_inputs = tuple(range(n_in))  # for higher orders
+        else:
+            forward = graph
+        self.forward = Unit(cse(dce(forward)), name, multiple or bool(kept))
+        self._backward = _select(
+            full,
+            [*self.saved_inputs, *(n_in + i for i in self.saved_outputs), *range(n_in + self.n_out, len(full.inputs))],
+        )
+        self._units: dict[tuple, tuple[Graph, Unit]] = {}
+        self._routes: dict[tuple, tuple | None] = {}
+        self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
+        plain = self.all_in and self.out_mask == (True,) and not (kept or self.saved_inputs or self.saved_outputs)
+        self.through = len(mask) if plain and self.route((True,)) is not None else 0
+
+    def backward(self, given: tuple[bool, ...]) -> tuple[Graph, Unit]:
+        """The backward graph, and its unit, where these outputs have a cotangent."""
+        found = self._units.get(given)
+        if found is None:
+            graph = _with_zeros(self._backward, given)
+            name = f"{self.forward.name}_backward"
+            found = self._units[given] = graph, Unit(cse(dce(graph)), name, True)
+        return found
+
+    def route(self, given: tuple[bool, ...]) -> tuple[int, ...] | None:
+        """Which given cotangent each gradient simply is (that of a sum); None if one is computed."""
+        try:
+            return self._routes[given]
+        except KeyError:
+            graph = self.backward(given)[0]
+        place = {s: i for i, s in enumerate(graph.inputs[len(graph.inputs) - sum(given) :])}
+        found = tuple(place.get(s) for s in graph.outputs)
+        self._routes[given] = found = None if None in found else found
+        return found
+
+    @property
+    def second_order(self) -> Graph:
+        """inputs, cotangents -> gradients, everything in between computed again."""
+        return second_order(self.graph, self.mask)
+
+
+def _recomputing(graph: Graph, v) -> tuple[tuple[int, ...], Graph]:
+    """(slots of residuals that are kept, graph of inputs + outputs + kept + cts -> gradients)."""
+    residual_slots = v.forward.outputs[len(graph.outputs) :]
+    out_slots = v.forward.outputs[: len(graph.outputs)]
+    known = set(v.forward.inputs) | set(out_slots)
+    maker = {s: node for node in v.forward.nodes for s in node.outputs}
+    kept: dict[int, None] = {}
+    for slot in residual_slots:
+        _keep_expensive(slot, maker, known, kept)
+    builder = Builder(f"{graph.name}_backward")
+    with builder:
+        env = {s: builder.input(v.forward.avals[s]) for s in v.forward.inputs}
+        outs = [builder.input(v.forward.avals[s]) for s in out_slots]
+        for s, x in zip(out_slots, outs):
+            env.setdefault(s, x)
+        env.update({s: builder.input(v.forward.avals[s]) for s in kept})
+        cts = [builder.input(v.forward.avals[s]) for s in out_slots]
+        residuals = [_again(s, maker, env, builder, v.forward) for s in residual_slots]
+        grads = _inline_conjugated(builder, v, residuals, cts)
+        full = builder.finish(grads)
+    return tuple(kept), dce(full)
+
+
+def _keep_expensive(slot: int, maker: dict[int, GraphNode], known: set, kept: dict):
+    """Mark the values that `slot` needs and that are too dear to compute again."""
+    if slot in known or slot in kept:
+        return
+    node = maker[slot]
+    if node.primitive.traits.expensive or node.primitive.effect:
+        kept[slot] = None
+        return
+    for s in node.inputs:
+        _keep_expensive(s, maker, known, kept)
+
+
+def _again(slot: int, maker, env: dict, builder: Builder, forward: Graph):
+    """The value of a forward slot inside the backward graph, computed again where it must be."""
+    if slot not in env:
+        node = maker[slot]
+        args = [_again(s, maker, env, builder, forward) for s in node.inputs]
+        env.update(zip(node.outputs, copy_node(builder, forward, node, args)))
+    return env[slot]
+
+
+def _inline_conjugated(builder: Builder, v, residuals: Sequence, cts: Sequence) -> list:
+    """The backward graph, in PyTorch's convention: gradients of complex values are conjugates."""
+    given = [c for c, m in zip(cts, v.out_mask) if m]
+    if any(a.dtype in dt.COMPLEX for a in (*v.backward.in_avals, *v.backward.out_avals)):
+        return Conjugated(builder, v.backward).run(residuals, given)
+    return builder.inline(v.backward, [*residuals, *given])
+
+
+def conjugate(x):
+    """The complex conjugate; real values stay."""
+    return conj(x) if x.aval.dtype in dt.COMPLEX else x
+
+
+def _select(graph: Graph, positions: Sequence[int]) -> Graph:
+    """The graph with only these inputs, in this order; the others are not used."""
+    return Graph(graph.name, [graph.inputs[i] for i in positions], graph.nodes, graph.outputs, graph.avals)
+
+
+def _with_zeros(graph: Graph, given: tuple[bool, ...]) -> Graph:
+    """The graph with zeros for the trailing cotangent inputs that are not given."""
+    if all(given):
+        return graph
+    n = len(graph.inputs) - len(given)
+    builder = Builder(graph.name)
+    with builder:
+        args = [builder.input(a) for a in graph.in_avals[:n]]
+        args += [builder.input(a) if g else zeros(a) for a, g in zip(graph.in_avals[n:], given)]
+        return builder.finish(builder.inline(graph, args))
+
+
+@memoised
+def second_order(graph: Graph, mask: tuple[bool, ...]) -> Graph:
+    """inputs + cotangents -> gradients, in PyTorch's convention, as one graph."""
+    v = vjp(graph, mask)
+    builder = Builder(f"{graph.name}_backward")
+    with builder:
+        args = [builder.input(a) for a in graph.in_avals]
+        cts = [builder.input(a) for a in graph.out_avals]
+        outs = builder.inline(v.forward, args)
+        return cse(dce(builder.finish(_inline_conjugated(builder, v, outs[len(graph.outputs) :], cts))))
+
+
+class Extras:
+    """What few nodes have: hooks, tensors that retain their gradient, the user's notes, and further
+    nodes that were looked at (`_node_chains`)."""
+
+    __slots__ = ("chain", "pre_hooks", "hooks", "tensor_hooks", "retained", "metadata")
+
+    def __init__(self):
+        self.chain = None
+        self.pre_hooks, self.hooks, self.metadata = {}, {}, {}
+        self.tensor_hooks: dict[int, dict] = {}
+        self.retained = weakref.WeakValueDictionary()  # output index -> tensor
+
+
+class Node:
+    """A step of the tape: one applied op, with edges to what made its inputs.
+
+    `edges[i]` is (node, index of that node's output) for differentiable input i. Subclasses
+    compute `apply`.
+    """
+
+    __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
+
+    def __init__(self, edges, n_outputs: int = 1):
+        self.edges, self.n_outputs = edges, n_outputs
+        self.sequence, self.extras = next(sequence), None
+
+    def __repr__(self):
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    def name(self) -> str:
+        """The name of the kind of node: AddBackward0."""
+        return type(self).__name__
+
+    def apply(self, grads: Sequence, create_graph: bool) -> tuple:
+        """The gradients of the inputs, one for each edge, of those of the outputs (None: zero)."""
+        raise NotImplementedError(f"{self.name()} has no backward")
+
+    def __call__(self, *grads):
+        """The gradients of the inputs, of those of the outputs."""
+        found = self.apply(self.padded(grads), state.enabled)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def padded(self, grads: tuple) -> list:
+        """Gradients for all outputs: None for those at the end that are not given."""
+        return [*grads, *[None] * (self.n_outputs - len(grads))]
+
+    @property
+    def next_functions(self) -> tuple:
+        """((node, index), ...) of the inputs; (None, 0) where none is needed."""
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    def extra(self) -> Extras:
+        """Hooks and notes, to be added to."""
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
+
+    @property
+    def metadata(self) -> dict:
+        """A dict for the user's notes."""
+        return self.extra().metadata
+
+    def register_hook(self, hook):
+        """Call hook(grad_inputs, grad_outputs) when the node has computed."""
+        return Handle(self.extra().hooks, hook)
+
+    def register_prehook(self, hook):
+        """Call hook(grad_outputs) before the node computes."""
+        return Handle(self.extra().pre_hooks, hook)
+
+    def hooks_of_output(self, index: int) -> dict:
+        """The tensor hooks of output `index`, in order of registration."""
+        return self.extra().tensor_hooks.setdefault(index, {})
+
+    def retain(self, index: int, tensor):
+        """Give the gradient of output `index` to a tensor that retains it."""
+        self.extra().retained[index] = tensor
+
+    def release(self):
+        """Free what backward needs."""
+
+    def forget(self, tensor, new):
+        """An in-place op put the output `new` of this node into `tensor`."""
+
+    def _register_hook_dict(self, tensor_hooks: dict):
+        """Hooks of output 0, as old code registers them."""
+        self.hooks_of_output(0).update(tensor_hooks)
+
+    @property
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+
+class Packed:
+    """A saved tensor in the hands of the user's hooks."""
+
+    __slots__ = ("packed", "unpack_hook")
+
+    def __init__(self, packed, unpack_hook):
+        self.packed, self.unpack_hook = packed, unpack_hook
+
+    def unpack(self):
+        """The tensor, by the unpack hook; TypeError if it returns something else."""
+        tensor = self.unpack_hook(self.packed)
+        if not hasattr(tensor, "_read"):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got "
+                f"result of type {type(tensor).__name__}"
+            )
+        return tensor
+
+
+class Handle:
+    """What register_hook returns: remove() takes the hook away."""
+
+    __slots__ = ("hooks", "id", "__weakref__")
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict, hook, prepend: bool = False):
+        self.hooks, self.id = hooks, next(self._ids)
+        others = dict(hooks) if prepend else {}
+        if prepend:
+            hooks.clear()
+        hooks[self.id] = hook
+        hooks.update(others)
+
+    def remove(self):
+        """Take the hook away."""
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()

@@ -1,0 +1,219 @@
+"""One backward pass over the tape: nodes in reverse order of creation, cotangents summed."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Sequence
+
+from .accumulate import AccumulateGrad, total
+from .anomaly_mode import check_nan, explain
+from .modes import state
+from .node import Node
+
+
+class _Running(threading.local):
+    current: Pass | None = None
+
+
+_running = _Running()
+
+
+def current_pass() -> Pass:
+    """The pass that calls the hook that asks."""
+    return _running.current
+
+
+class Pass:
+    """One backward pass.
+
+    `wanted` are the edges whose gradients are captured (None: every leaf accumulates). Of the
+    leaves among them, `accumulate` says whether they accumulate, too.
+    """
+
+    def __init__(self, create_graph: bool, retain_graph: bool, wanted=None, accumulate: bool = True):
+        self.create_graph, self.retain_graph = create_graph, retain_graph
+        self.pending: dict[Node, list] = {}
+        self.captured: dict[tuple[Node, int], object] = {}
+        self.wanted, self.accumulate = wanted, accumulate
+        self.anomaly = state.anomaly
+        self.useful = self.visited = self.roots = None
+
+    def run(self, roots: Sequence[tuple], grads: Sequence):
+        """Propagate grads from the root edges."""
+        before, _running.current = _running.current, self
+        try:
+            self._run(roots, grads)
+        finally:
+            _running.current = before
+
+    def will_visit(self, node: Node) -> bool:
+        """Whether the pass comes, or came, by a node."""
+        return node in self.visited or node in self.roots
+
+    def _run(self, roots: Sequence[tuple], grads: Sequence):
+        nodes = self.roots = list(dict.fromkeys([n for n, _ in roots]))
+        if self.wanted is not None:
+            self.useful = leading_to({n for n, _ in self.wanted}, nodes)
+        counts = self.visited = dependencies(nodes, self.useful)
+        for (node, index), grad in zip(roots, grads):
+            self.add(node, index, grad)
+        ready = [(-n.sequence, n) for n in nodes if n not in counts]
+        heapq.heapify(ready)
+        useful, pending, visit = self.useful, self.pending, self.visit
+        retain_graph, create_graph = self.retain_graph, self.create_graph
+        while ready:
+            node = heapq.heappop(ready)[1]
+            outs = visit(node)
+            for i, edge in enumerate(node.edges):
+                if edge is None:
+                    continue
+                child, index = edge
+                if useful is not None and child not in useful:
+                    continue
+                slots = pending.get(child)
+                if slots is None:
+                    slots = pending[child] = [None] * child.n_outputs
+                if outs is not None and (grad := outs[i]) is not None:
+                    old = slots[index]
+                    slots[index] = grad if old is None else total(old, grad, create_graph)
+                left = counts[child] = counts[child] - 1
+                if not left:
+                    heapq.heappush(ready, (-child.sequence, child))
+            if outs is not None and not retain_graph:
+                node.release()
+
+    def add(self, node: Node, index: int, grad):
+        """Add a cotangent to an output of a root."""
+        slots = self.pending.setdefault(node, [None] * node.n_outputs)
+        if grad is not None:
+            old = slots[index]
+            slots[index] = grad if old is None else total(old, grad, self.create_graph)
+
+    def visit(self, node: Node):
+        """Compute one node; its input gradients, or None if they are not needed."""
+        grads = self.pending.pop(node)
+        extras = node.extras
+        if extras is not None:
+            _tensor_hooks(extras, grads)
+            for index, tensor in list(extras.retained.items()):
+                tensor._retain(grads[index], self.create_graph)
+        if self.wanted is not None and not self._capture(node, grads):
+            return None
+        if extras is not None:
+            grads = _pre_hooks(extras, grads)
+        outs = self._examined(node, grads) if self.anomaly else node.apply(grads, self.create_graph)
+        return outs if extras is None else _post_hooks(extras, grads, outs)
+
+    def _capture(self, node: Node, grads: list) -> bool:
+        """Keep what is wanted of a node's gradients; whether the node itself must be computed."""
+        found = False
+        for i, g in enumerate(grads):
+            if (node, i) in self.wanted:
+                self.captured[node, i] = g
+                found = True
+        if isinstance(node, AccumulateGrad) and not node.edges:
+            return found and self.accumulate
+        return any(e is not None and e[0] in self.useful for e in node.edges)
+
+    def _examined(self, node: Node, grads: list):
+        try:
+            outs = node.apply(grads, self.create_graph)
+            if state.check_nan:
+                check_nan(node, outs)
+        except Exception:
+            explain(node)
+            raise
+        return outs
+
+
+def _pre_hooks(extras, grads: list) -> list:
+    for hook in list(extras.pre_hooks.values()):
+        changed = hook(tuple(grads))
+        if changed is not None:
+            grads = list(changed) if isinstance(changed, tuple) else [changed]
+    return grads
+
+
+def _post_hooks(extras, grads: list, outs):
+    for hook in list(extras.hooks.values()):
+        changed = hook(tuple(outs), tuple(grads))
+        if changed is not None:
+            outs = changed if isinstance(changed, tuple) else (changed,)
+    return outs
+
+
+def _tensor_hooks(extras, grads: list):
+    for index, hooks in list(extras.tensor_hooks.items()):
+        for hook in list(hooks.values()):
+            changed = hook(grads[index])
+            if changed is not None:
+                grads[index] = _checked(hook, grads[index], changed)
+
+
+def _checked(hook, old, new):
+    """What a tensor hook returned instead of a gradient."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not hasattr(new, "_edge"):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old is not None:
+        if old.shape != new.shape:
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
+        if old.dtype is not new.dtype:
+            raise RuntimeError(f"hook '{name}' has changed the type of value (was {old.type()} got {new.type()})")
+    return new
+
+
+# ---- what of the graph takes part ----------------------------------------------------------------
+
+
+def dependencies(roots: Sequence[Node], useful) -> dict[Node, int]:
+    """How many edges lead to each node from nodes that will be visited."""
+    counts: dict[Node, int] = {}
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is None:
+                continue
+            node = edge[0]
+            if useful is not None and node not in useful:
+                continue
+            if node in counts:
+                counts[node] += 1
+            else:
+                counts[node] = 1
+            if node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return counts
+
+
+def leading_to(targets: set, roots: Sequence[Node]) -> set:
+    """The nodes from which some target is reached."""
+    order, seen, stack = [], set(), [(n, False) for n in roots]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+            continue
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.append((node, True))
+        stack += [(e[0], False) for e in node.edges if e is not None and e[0] not in seen]
+    useful = set(targets)
+    for node in order:
+        if any([e is not None and e[0] in useful for e in node.edges]):
+            useful.add(node)
+    return useful
+
+
+def reachable(roots: Sequence[Node]) -> set:
+    """The nodes that a pass from these roots could visit."""
+    seen, stack = set(roots), list(roots)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return seen

@@ -1,0 +1,1 @@
+"""What a tensor is: its value, dtypes, devices, promotion, printing. Knows nothing of gradients."""

@@ -1,0 +1,185 @@
+"""The bare Tensor: a value, perhaps shared through a view, perhaps with an edge to the tape.
+
+It stands here so that every room can make tensors. What users see of it (methods, operators, indexing,
+printing) is put together in `operators/tensor_class.py`; this module knows nothing of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import FunctionType
+
+import numpy as np
+
+from ...engine import Value, from_numpy
+from .active import active
+
+_new = object.__new__
+
+
+# Attributes of instances that are no business of users.
+OWN_STATE = frozenset(
+    {
+        "_value",
+        "_ge",
+        "_view",
+        "_level",
+        "_own_version",
+        "_grad",
+        "_strides",
+        "_born",
+        "_hooks",
+        "_retains_grad",
+        "_is_inference",
+    }
+)
+
+
+class _Instance:
+    """Has the dict of a tensor's attributes, which Tensor.__dict__ shows a part of."""
+
+
+def all_attributes(tensor) -> dict:
+    """The attributes of a tensor, its own among them."""
+    return _dict_of(tensor)
+
+
+_dict_of, _set_dict = (getattr(_Instance.__dict__["__dict__"], name) for name in ("__get__", "__set__"))
+
+
+def swap_attributes(a, b):
+    """Let two tensors have each other's attributes."""
+    of_a, of_b = _dict_of(a), _dict_of(b)
+    _set_dict(a, of_b)
+    _set_dict(b, of_a)
+
+
+class _UserAttributes(dict):
+    """What users have set on a tensor; what is written to it is set on the tensor."""
+
+    def __init__(self, attributes: dict):
+        super().__init__({k: v for k, v in attributes.items() if k not in OWN_STATE})
+        self._attributes = attributes
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        self._attributes[name] = value
+
+    def __delitem__(self, name):
+        super().__delitem__(name)
+        del self._attributes[name]
+
+    def update(self, *args, **kwargs):
+        """Set attributes."""
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+    def setdefault(self, name, default=None):
+        """An attribute, set if it is not there."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name, *default):
+        """Delete an attribute and return it."""
+        if name in self:
+            del self._attributes[name]
+        return super().pop(name, *default)
+
+    def clear(self):
+        """Delete all of them."""
+        for name in list(self):
+            del self[name]
+
+
+class Tensor(_Instance):
+    """A multi-dimensional array of elements of one dtype, as torch.Tensor."""
+
+    # Defaults of the instance attributes: a fresh result sets only `_value` (and `_ge`).
+    _value: Value
+    _ge: tuple | None = None  # (node, output index) if it requires grad: the edge to the tape
+    _view = None  # how it shares memory with others: a `_views.Alias`
+    _level = None  # set while it is a wrapper inside a func transform
+    _own_version = 0
+    _grad = None
+    _strides = None  # strides other than contiguous ones, of a tensor that is no view
+    _is_inference = False
+    _retains_grad = False
+    _hooks = None
+    _born = 0
+    __module__ = "torch"
+
+    @property
+    def __dict__(self):
+        return _UserAttributes(_dict_of(self))
+
+    @__dict__.setter
+    def __dict__(self, attributes: dict):
+        mine = _UserAttributes(_dict_of(self))
+        mine.clear()
+        mine.update(attributes)
+
+    def _read(self) -> Value:
+        """The current value; a view whose base has changed is derived anew."""
+        return self._value if self._view is None else self._view.read(self)
+
+    @property
+    def _version(self) -> int:
+        if self._is_inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        if self._view is None:
+            return self._own_version
+        return self._view.cell.version - self._view.cell.unseen + self._view.earlier
+
+
+def new_tensor(value: Value, edge: tuple | None = None) -> Tensor:
+    """A tensor around a value."""
+    tensor = _new(Tensor)
+    tensor._value = value
+    if edge is not None:
+        tensor._ge = edge
+    if active.births:
+        tensor._born = active.births
+    return tensor
+
+
+def from_array(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor of a host array that nobody else writes to."""
+    tensor = new_tensor(from_numpy(array))
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A non-negative dimension; IndexError with PyTorch's message."""
+    if dim.__class__ is not int and not hasattr(dim, "__index__"):
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+    limit = max(ndim, 1)
+    if not -limit <= dim < limit:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    return dim % limit
+
+
+# ---- putting the class together ------------------------------------------------------------------
+
+
+def add_members(members: Mapping[str, object]):
+    """Give Tensor members; TypeError for one that it has."""
+    for name, member in members.items():
+        if name in vars(Tensor):
+            raise TypeError(f"Tensor.{name} is defined twice")
+        setattr(Tensor, name, member)
+
+
+def put_together(*subjects: type):
+    """Give Tensor what stands in the bodies of these classes."""
+    for subject in subjects:
+        members = {name: member for name, member in vars(subject).items() if name not in OF_ANY_CLASS}
+        for member in members.values():
+            if isinstance(member, FunctionType):
+                member.__qualname__ = member.__qualname__.replace(f"{subject.__qualname__}.", "Tensor.")
+        add_members(members)
+
+
+OF_ANY_CLASS = frozenset(vars(type("Empty", (), {})))

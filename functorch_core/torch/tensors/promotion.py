@@ -1,0 +1,120 @@
+"""PyTorch's type promotion.
+
+Three ranks of operands: tensors with dimensions, tensors without, Python numbers. A lower rank only
+matters where its category (bool < integer < floating < complex) is higher than that of all ranks
+above.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...core import dtypes as dt
+from ...core.aval import aval_of
+from ...ops import promotion as strict
+from ...ops.promotion import broadcast_together
+from ...ops.signature import SCALARS, Weak
+from ...primitives import constant
+from ..tensors.types import scalar_name
+from . import types as _types
+
+_BAREBONES = frozenset({dt.uint16, dt.uint32, dt.uint64})
+_UNSUPPORTED = "Promotion for {what} is not supported, attempted to promote {a} and {b}"
+
+
+@functools.cache
+def promote_dtypes(a: np.dtype, b: np.dtype) -> np.dtype:
+    """torch.promote_types, on NumPy dtypes."""
+    if a == b:
+        return a
+    if not dt.FLOAT8.isdisjoint((a, b)):
+        raise RuntimeError(_UNSUPPORTED.format(what="Float8 Types", a=_name(a), b=_name(b)))
+    if not _BAREBONES.isdisjoint((a, b)) and dt.FLOATING.isdisjoint((a, b)):
+        raise RuntimeError(_UNSUPPORTED.format(what="uint16, uint32, uint64 types", a=_name(a), b=_name(b)))
+    return dt.promote(a, b)
+
+
+def _name(dtype: np.dtype) -> str:
+    return scalar_name(dtype)
+
+
+def scalar_dtype(kind: type) -> np.dtype:
+    """The dtype a Python number of this type stands for."""
+    if kind is bool:
+        return dt.bool_
+    if kind is int:
+        return dt.int64
+    return _types.defaults.dtype.numpy if kind is float else _types.complex_default()
+
+
+def result_dtype(operands) -> np.dtype:
+    """The NumPy dtype that values and numbers promote to, as torch.result_type."""
+    ranks: list[np.dtype | None] = [None, None, None]
+    for x in operands:
+        if isinstance(x, Weak):
+            rank, d = 2, scalar_dtype(x.kind)
+        elif isinstance(x, SCALARS):
+            rank, d = 2, scalar_dtype(type(x))
+        else:
+            a = aval_of(x)
+            rank, d = (0 if a.ndim else 1), a.dtype
+        ranks[rank] = d if ranks[rank] is None else promote_dtypes(ranks[rank], d)
+    return combine_ranks(*ranks)
+
+
+def combine_ranks(dim, zero, wrapped) -> np.dtype:
+    """The dtype of the three ranks together; a lower rank matters only by a higher category."""
+    return _combined(dim, _combined(zero, wrapped))
+
+
+def _combined(higher, lower) -> np.dtype | None:
+    """Of a rank and a lower one; complex keeps the precision of a floating tensor."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    category = dt.category(lower)
+    if category <= dt.category(higher):
+        return higher
+    if higher not in dt.FLOATING:
+        return promote_dtypes(higher, lower) if category < 3 else lower
+    if higher in dt.FLOAT8:
+        raise RuntimeError(f"Unknown Complex ScalarType for {_name(higher)}")
+    return dt.complex_of(higher)
+
+
+def cast(x, dtype: np.dtype):
+    """An operand as a value of this dtype; integers that do not fit wrap, as in PyTorch."""
+    if isinstance(x, int) and dtype in dt.INTEGER and -(2**63) <= x < 2**63:
+        return constant(np.asarray(x, np.int64).astype(dtype))
+    return strict.cast(x, dtype)
+
+
+def promote(*operands, to_float: bool = False, name: str = "") -> list:
+    """The operands in their common dtype and shape. `to_float`: integers become the default float."""
+    dtype = result_dtype(operands)
+    if to_float and dtype not in dt.INEXACT:
+        dtype = _types.defaults.dtype.numpy
+    return broadcast([cast(x, dtype) for x in operands])
+
+
+BROADCAST_MESSAGE = "The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {d}"
+
+
+def broadcast(values: list) -> list:
+    """The values broadcast together, with PyTorch's error."""
+    try:
+        return broadcast_together(values, "")
+    except ValueError:
+        raise RuntimeError(_explain([aval_of(v).shape for v in values])) from None
+
+
+def _explain(shapes) -> str:
+    ndim = max(map(len, shapes))
+    padded = [(1,) * (ndim - len(s)) + s for s in shapes]
+    for d in reversed(range(ndim)):
+        sizes = [s[d] for s in padded]
+        different = [n for n in dict.fromkeys(sizes) if n != 1]
+        if len(different) > 1:
+            return BROADCAST_MESSAGE.format(a=different[0], b=different[1], d=d)
+    return f"shapes {shapes} cannot be broadcast"

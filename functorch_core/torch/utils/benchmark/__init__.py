@@ -1,8 +1,0 @@
-"""torch.utils.benchmark: timing statements."""
-
-from ... import _missing
-from .compare import Colorize, Compare
-from .measurement import Measurement, TaskSpec, select_unit
-from .timer import Timer, timer
-
-__getattr__ = _missing.getter(__name__)

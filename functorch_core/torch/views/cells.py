@@ -1,0 +1,661 @@
+"""Views: tensors that share memory. A view is a chain of lenses on a cell.
+
+A cell holds the one immutable value of a storage and counts its versions. A lens has a getter, a
+setter, and what it does to strides. Reading a view whose cell has moved on derives it anew; writing
+to one puts the new part into the cell's value. Both are ops, so the tape sees them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ... import primitives as p
+from ...core import dtypes as dt
+from ...core.aval import Aval, aval
+from ...core.trace import evaluate, trace_closed
+from ...engine import Value, absent
+from ...engine.at_once import host_array, value_of
+from ...engine.recorder import computes_at_once
+from ..tape.apply import GraphOp, apply, apply_to
+from ..tape.meta import is_off_tape_on_meta, on_device_of
+from ..tape.modes import state
+from ..tape.node_chains import chain_of_box
+from ..tape.node_names import Call, rename
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+
+OF_SEVERAL = (
+    "Output {i} of {name} is a view and is being modified inplace. This view is the output of "
+    "a function that returns multiple views. Such functions do not allow the output views to "
+    "be modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+IN_NO_GRAD = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+    "your code by moving both the view and the inplace either both inside the no_grad block "
+    "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked)."
+)
+LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+INFERENCE_INPLACE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can "
+    "make a clone to get a normal tensor before doing inplace update.See "
+    "https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+
+
+class Lens(NamedTuple):
+    """A kind of view with its parameters; hashable.
+
+    `ints` are parameters that vary while the view stays the same kind of thing (the i of x[i]):
+    they come as packed inputs, so that another i compiles nothing.
+    """
+
+    kind: str
+    params: tuple = ()
+    ints: tuple[int, ...] = ()
+
+    @property
+    def static(self) -> tuple:
+        """What the getter's graph depends on."""
+        return self.kind, self.params, len(self.ints)
+
+
+STATIC_ENDS = 128
+
+
+def is_static(position: int, ends: tuple[int, ...], n: int) -> bool:
+    """Whether a position in a dimension of n elements is written into the graph.
+
+    The ends are, in small dimensions: x[:, 0], h[-1]. A long dimension is more likely one that a
+    loop runs over, where the first and the last step must not be programs of their own.
+    """
+    return n <= STATIC_ENDS and position in ends
+
+
+class Kind(NamedTuple):
+    """get(x, *params, *ints); put(base, new, *params, *ints) or None for the general one, which
+    takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.
+    `node` names the op for grad_fn, from the params; host(array, *params) is get for NumPy arrays,
+    of kinds without ints."""
+
+    get: Callable
+    put: Callable | None
+    layout: Callable
+    node: Callable | None = None
+    host: Callable | None = None
+
+
+KINDS: dict[str, Kind] = {}  # declared in _view_kinds
+
+
+def view_kind(
+    name: str,
+    *,
+    get: Callable,
+    layout: Callable,
+    put: Callable | None = None,
+    node: Callable | None = None,
+    host: Callable | None = None,
+):
+    """Declare a kind of view."""
+    KINDS[name] = Kind(get, put, layout, node, host)
+
+
+class Cell:
+    """A storage: its value in the shape of its base, its version, and its layout.
+
+    `unseen` of the versions came from writes through x.data, which autograd does not know of.
+    """
+
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "token", "born", "__weakref__")
+
+    def __init__(self, value: Value, version: int, strides, born: int | None = None):
+        self.born = active.births if born is None else born
+        self.value, self.version, self.unseen = value, version, 0
+        self.shape = value.aval.shape
+        self.strides, self.strided = strides or contiguous_strides(self.shape), strides is not None
+
+
+class Alias:
+    """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
+    through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
+    writing to it while the tape is on, of a view that autograd could not follow."""
+
+    __slots__ = (
+        "cell",
+        "chain",
+        "permuted",
+        "contiguous",
+        "seen",
+        "base",
+        "skip",
+        "untracked",
+        "refuses",
+        "written",
+        "earlier",
+    )
+
+    def __init__(
+        self, cell: Cell, chain: tuple[Lens, ...], base: Tensor | None, skip: int = 0, untracked: bool = False
+    ):
+        self.cell, self.chain, self.base, self.seen = cell, chain, base, cell.version
+        self.skip = skip
+        self.permuted = self.contiguous = None  # nobody knows until an op asks
+        self.refuses: str | None = None
+        self.written = False  # through this view, on the tape: its history is that of the base
+        self.earlier = 0  # writes to the tensor before it got this memory: x.data = y
+        self.untracked = untracked  # whether writes go unseen by autograd: x.data
+
+    def is_permuted(self) -> bool:
+        """Whether the dimensions may lie in memory in another order (see `_memory_order`)."""
+        if self.permuted is None:
+            self.permuted = self.cell.strided or any([x.kind in PERMUTING for x in self.chain])
+        return self.permuted
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other."""
+        if self.contiguous is None:
+            shape, strides, _ = self.layout()
+            self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+        return self.contiguous
+
+    def read(self, tensor: Tensor) -> Value:
+        """The tensor's value, derived anew if the cell has changed since."""
+        cell = self.cell
+        if self.seen != cell.version:
+            if self.base is not None:
+                fresh = look_recorded(root_of(self.base), self.chain[self.skip :])
+                tensor._value, tensor._ge = fresh._value, fresh._ge
+                rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
+            elif self.chain:
+                tensor._value = look(new_tensor(cell.value), self.chain)._value
+            else:
+                tensor._value = cell.value
+            self.seen = cell.version
+        return tensor._value
+
+    def read_unless_permuted(self, tensor: Tensor) -> Value | None:
+        """The tensor's value; None if its dimensions may lie in memory in another order."""
+        if self.permuted is not False and self.is_permuted():
+            return None
+        return self.read(tensor)
+
+    def settle(self, tensor: Tensor):
+        """Let the tensor have the history that PyTorch gives it: that of a part of its base."""
+        if self.written and tensor._level is None and tensor._ge is not None:
+            self.written, self.seen = False, -1
+        self.read(tensor)
+
+    def layout(self) -> tuple[tuple, tuple, int]:
+        """(shape, strides, offset) in elements of the storage."""
+        shape, strides, offset = self.cell.shape, self.cell.strides, 0
+        for lens in self.chain:
+            shape, strides, offset = KINDS[lens.kind].layout(shape, strides, offset, *lens.params, *lens.ints)
+        return shape, strides, offset
+
+
+# ---- getters and setters as ops ----------------------------------------------------------------------
+
+
+def look(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
+    """What a chain of lenses shows of a tensor, on the tape."""
+    if (
+        active.meets_meta and is_off_tape_on_meta(base) and any(lens.kind in ("as_strided", "unfold") for lens in chain)
+    ):  # they write places down
+        layout = layout_of(base)
+        for lens in chain:
+            layout = KINDS[lens.kind].layout(*layout, *lens.params, *lens.ints)
+        return new_tensor(absent(aval(layout[0], base._value.aval.dtype)))
+    op = getter(tuple([lens.static for lens in chain]), current_aval(base))
+    return apply(op, [base, *_ints(chain)])
+
+
+def put(base: Tensor, new: Tensor, chain: tuple[Lens, ...]) -> Tensor:
+    """The base with a new part where the chain looks, on the tape."""
+    if active.meets_meta and is_off_tape_on_meta(base):
+        return new_tensor(base._value)
+    op = setter(tuple([lens.static for lens in chain]), current_aval(base), current_aval(new))
+    return apply(op, [base, new, *_ints(chain)])
+
+
+def look_recorded(base: Tensor, chain: tuple[Lens, ...]) -> Tensor:
+    """look() with the tape on: a view that is read inside no_grad keeps its history."""
+    saved, state.enabled = state.enabled, True
+    try:
+        return look(base, chain)
+    finally:
+        state.enabled = saved
+
+
+def current_aval(tensor: Tensor) -> Aval:
+    """The aval an op sees: of one example inside vmap."""
+    return tensor._read().aval if tensor._level is None else tensor._level.aval
+
+
+def _ints(chain) -> list[int]:
+    return [i for lens in chain for i in lens.ints]
+
+
+INT, BOOL = aval((), np.dtype("int64")), np.dtype(bool)
+
+
+@functools.lru_cache(4096)
+def getter(chain: tuple, a: Aval) -> GraphOp:
+    """The op that reads a view from its base."""
+    name = _node_name(*chain[-1]) if chain else "alias"
+    ints = [INT] * sum(n for _, _, n in chain)
+    op = GraphOp(trace_closed(lambda x, *i: [_get(x, chain, iter(i))], [a, *ints], name), name, False)
+    is_box = len(chain) == 1 and chain[-1][0] == "index"
+    op.call = Call.of(0, chain=chain_of_box(*chain[-1][1]) if is_box else None)
+    return op
+
+
+def _node_name(kind: str, params: tuple, n_ints: int) -> str:
+    node = KINDS[kind].node
+    return kind if node is None else node(*params)
+
+
+@functools.lru_cache(4096)
+def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
+    """The op that puts a new view into its base: (base, new, *ints) -> base."""
+    ints = [INT] * sum(n for _, _, n in chain)
+    whole = all(kind in ONE_TO_ONE for kind, _, _ in chain)
+    graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints], "CopySlices")
+    op = GraphOp(graph, "CopySlices", False)
+    op.call = Call.of(0, 1)
+    return op
+
+
+# Kinds that show every element once: to write to them is to write everything.
+ONE_TO_ONE = frozenset(
+    {
+        "alias",
+        "permute",
+        "squeeze",
+        "t",
+        "transpose",
+        "unsqueeze",
+        "view",
+        "view_as_complex",
+        "view_as_real",
+        "view_dtype",
+    }
+)
+
+
+def over(old, new, whole: bool = True):
+    """new; and if it takes the `whole` place of old, old stays on the tape with zero gradients."""
+    return p.select(p.full(new.aval.shape, False, BOOL), old, new) if whole else new
+
+
+def besides(x, other):
+    """x, with the other value on the tape, too, with zero gradients."""
+    if other.aval.dtype not in dt.INEXACT:
+        return x
+    flat = p.reshape(other, shape=(other.aval.size,))
+    one = p.reduce_sum(p.slice(flat, start=(0,), limit=(min(other.aval.size, 1),)), axes=(0,))
+    one = p.broadcast_in_dim(p.convert(one, dtype=x.aval.dtype), shape=x.aval.shape, dims=())
+    return p.select(p.full(x.aval.shape, True, BOOL), x, one)
+
+
+def _get(x, chain, ints):
+    for kind, params, n in chain:
+        x = KINDS[kind].get(x, *params, *[next(ints) for _ in range(n)])
+    return x
+
+
+def _put(base, new, chain, ints):
+    if not chain:
+        return new
+    (kind, params, n), rest = chain[0], chain[1:]
+    mine, ints = ints[:n], ints[n:]
+    lens = KINDS[kind]
+    if rest and kind in OVERLAPPING:
+        return _put_touched(base, new, Lens(kind, params), rest, ints)
+    if rest:
+        new = _put(lens.get(base, *params, *mine), new, rest, ints)
+    if lens.put is not None:
+        return lens.put(base, new, *params, *mine)
+    return put_by_index(base, new, Lens(kind, params))
+
+
+def put_by_index(base, new, lens: Lens):
+    """The general setter: scatter to the places the getter reads from."""
+    if not new.aval.size:
+        return besides(base, new)
+    places = index_map(lens, base.aval.shape)
+    flat = p.reshape(base, shape=(base.aval.size,))
+    updates = p.reshape(new, shape=(new.aval.size,))
+    index = p.constant(places.reshape(-1))
+    out = p.scatter_axis(flat, index, updates, axis=0, combine="set")
+    return p.reshape(out, shape=base.aval.shape)
+
+
+def _put_touched(base, new, lens: Lens, rest, ints):
+    """Put through a lens that shows elements several times: only what `rest` writes to counts."""
+    old = KINDS[lens.kind].get(base, *lens.params)
+    whole = _put(old, new, rest, ints)
+    touched = _put(p.full(old.aval.shape, False, BOOL), p.full(new.aval.shape, True, BOOL), rest, ints)
+    places = p.constant(index_map(lens, base.aval.shape))
+    places = p.select(touched, places, p.full(places.aval.shape, base.aval.size, INT.dtype))
+    out = p.scatter_axis(
+        p.reshape(base, shape=(base.aval.size,)),
+        p.reshape(places, shape=(places.aval.size,)),
+        p.reshape(whole, shape=(whole.aval.size,)),
+        axis=0,
+        mode="drop",
+    )
+    return p.reshape(out, shape=base.aval.shape)
+
+
+@functools.lru_cache(256)
+def index_map(lens: Lens, shape: tuple[int, ...]) -> np.ndarray:
+    """For each element of the view, the flat position in its base."""
+    a = aval(shape, np.dtype("int64"))
+    graph = trace_closed(lambda x: [KINDS[lens.kind].get(x, *lens.params)], [a], lens.kind)
+    return evaluate(graph, [np.arange(a.size, dtype=np.int64).reshape(shape)])[0]
+
+
+# ---- making views --------------------------------------------------------------------------------------
+
+
+def share(tensor: Tensor) -> Alias:
+    """The tensor's alias; an unshared tensor gets a cell of its own first."""
+    if tensor._view is None:
+        born = active.levels.birth(tensor) if active.births else 0
+        cell = Cell(tensor._value, tensor._own_version, tensor._strides, born)
+        alias = tensor._view = Alias(cell, (), None)
+        if not cell.strided:
+            alias.permuted, alias.contiguous = False, True
+    return tensor._view
+
+
+def make_view(tensor: Tensor, lens: Lens) -> Tensor:
+    """A view of a tensor through a further lens, on the tape like any op."""
+    if tensor._level is not None:
+        return active.levels.make_view(tensor, lens)
+    array = _host_view(tensor, lens) if computes_at_once() else None
+    if array is not None:
+        out = new_tensor(value_of(array))
+    elif active.meets_meta and is_off_tape_on_meta(tensor):
+        out = look(tensor, (lens,))
+    else:
+        out = _shown(tensor, lens)
+    alias = tensor._view or share(tensor)
+    base, skip = based_on(tensor, alias)
+    view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    out._view = view
+    if array is not None:
+        view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
+    if tensor._ge is not None and not state.enabled:
+        view.refuses = IN_NO_GRAD
+    return out
+
+
+def _shown(tensor: Tensor, lens: Lens) -> Tensor:
+    """look(tensor, (lens,)), which is all that most views look through."""
+    value = tensor._value if tensor._view is None else tensor._read()
+    kind, params, ints = lens
+    op = getter(((kind, params, len(ints)),), value.aval)
+    if active.levels is not None:
+        return apply(op, [tensor, *ints])
+    on_tape = tensor._ge is not None
+    if ints:
+        return apply_to(op, (tensor, *ints), (value, *ints), (on_tape, *[False] * len(ints)))
+    return apply_to(op, (tensor,), (value,), (on_tape,))
+
+
+def _host_view(tensor: Tensor, lens: Lens) -> np.ndarray | None:
+    """What a lens shows of computed numbers, by NumPy; None where it is not as simple as that."""
+    host = KINDS[lens.kind].host
+    if host is None or tensor._ge is not None or active.marks_inference:
+        return None
+    array = host_array(tensor._value if tensor._view is None else tensor._read())
+    return None if array is None else host(array, *lens.params)
+
+
+# Views of one call have one node, as PyTorch's have, unless they are so many that one program for
+# all of them would be long.
+ONE_NODE = 64
+
+
+def make_views(tensor: Tensor, lenses) -> list[Tensor]:
+    """Views of a tensor that one call returns; on the tape they are outputs of one node."""
+    taped = tensor._ge is not None and state.enabled and tensor._level is None
+    if not taped or not 1 < len(lenses) <= ONE_NODE:
+        return [make_view(tensor, lens) for lens in lenses]
+    op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))
+    outs, alias = apply(op, [tensor, *_ints(lenses)]), share(tensor)
+    base, skip = based_on(tensor, alias)
+    for out, lens in zip(outs, lenses):
+        out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    return outs
+
+
+@functools.lru_cache(1024)
+def getters(lenses: tuple, a: Aval) -> GraphOp:
+    """The op that reads several views, each through one lens."""
+    name = _node_name(*lenses[0])
+    ints = [INT] * sum(n for _, _, n in lenses)
+
+    def views(x, *i):
+        i = iter(i)
+        return [_get(x, (lens,), i) for lens in lenses]
+
+    op = GraphOp(trace_closed(views, [a, *ints], name), name, True)
+    op.call = Call.of(0)
+    return op
+
+
+def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
+    """Views that one call of the op `name` returns: autograd does not follow writes to them."""
+    for i, view in enumerate(views):
+        if view._ge is not None:
+            view._view.refuses = OF_SEVERAL.format(i=i, name=name)
+    return tuple(views)
+
+
+def based_on(tensor: Tensor, alias: Alias) -> tuple[Tensor | None, int]:
+    """The base of a view of the tensor, and how many lenses that looks through itself."""
+    if not state.enabled:
+        return None, 0
+    return (tensor, len(alias.chain)) if alias.base is None else (alias.base, alias.skip)
+
+
+def make_alias(tensor: Tensor) -> Tensor:
+    """Another tensor of the same memory without history: detach."""
+    value = tensor._read()
+    alias = share(tensor)
+    out = new_tensor(value)
+    out._view = Alias(alias.cell, alias.chain, None)
+    return out
+
+
+def root_of(base: Tensor) -> Tensor:
+    """The tensor that has a cell's shape: `base`, unless it became a view itself (see rebase)."""
+    alias = base._view
+    return base if alias is None or alias.base is None else alias.base
+
+
+def rebase(tensor: Tensor, lens: Lens, new: Tensor):
+    """Let the tensor see its cell through a further lens; `new` is what it shows then.
+
+    The views of a tensor that is no view itself go on by a stand-in of its former shape.
+    """
+    strides, alias = layout_after(tensor, lens)[1], tensor._view
+    if alias is None:
+        tensor._own_version += 1
+        tensor._strides = None if strides == contiguous_strides(new._value.aval.shape) else strides
+    else:
+        cell, base = alias.cell, alias.base
+        cell.version += 1
+        skip = alias.skip
+        if base is None and not (tensor._ge is not None and tensor.is_leaf):
+            base, skip = new_tensor(tensor._value, tensor._ge), len(alias.chain)
+            base._view, alias.seen = alias, cell.version
+        tensor._view = Alias(cell, alias.chain + (lens,), base, skip)
+    tensor._value = new._value
+    if new._ge is not None:
+        tensor._ge = new._ge
+
+
+def layout_after(tensor: Tensor, lens: Lens) -> tuple[tuple, tuple, int]:
+    """(shape, strides, offset) of what a lens shows of the tensor."""
+    return KINDS[lens.kind].layout(*layout_of(tensor), *lens.params, *lens.ints)
+
+
+def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = False, op: str = "copy") -> Tensor:
+    """Give `tensor` the value (and history) of `new`, which has its shape and dtype: x.op_()."""
+    if not checked:
+        check_writable(tensor, True, captured, op)
+    if active.meets_meta:
+        new = on_device_of(tensor, new)
+    if tensor._level is not None or new._level is not None:
+        return active.levels.assign(tensor, new)
+    alias = tensor._view
+    value = new._read()
+    if alias is None:
+        tensor._value = value
+        tensor._own_version += 1
+        _take_edge(tensor, new)
+        return tensor
+    tensor._read()
+    _write_through(tensor, alias, new, value)
+    return tensor
+
+
+def _take_edge(tensor: Tensor, new: Tensor):
+    """After an in-place op: the history is the op's, unless the tape is off."""
+    if state.enabled:
+        if new._ge is not None:
+            new._ge[0].forget(tensor, new)
+        before, tensor._ge = tensor._ge, new._ge
+        if tensor._retains_grad:
+            tensor._retain_anew(before)
+
+
+def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
+    cell, base = alias.cell, alias.base
+    cell.unseen += alias.untracked
+    if not alias.chain:
+        cell.value = value
+        cell.version += 1
+        tensor._value, alias.seen = value, cell.version
+        _take_edge(tensor, new)
+        return
+    if base is not None:
+        base = root_of(base)
+        changed = put(base, new if state.enabled else new_tensor(value), alias.chain[alias.skip :])
+        if alias.skip:  # the base is stale then, and derived anew
+            cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
+            cell.version += 1
+        else:
+            cell.value = base._value = changed._value
+            cell.version += 1
+            base._view.seen = cell.version
+        if state.enabled:
+            base._ge = changed._ge
+            alias.written = True
+    else:
+        cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
+        cell.version += 1
+    tensor._value, alias.seen = value, cell.version
+    _take_edge(tensor, new)
+
+
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
+OVERLAPPING = frozenset({"as_strided", "expand", "unfold"})
+PERMUTING = frozenset({"as_strided", "diagonal", "permute", "t", "transpose", "unfold"})
+
+
+def check_overlap(tensor: Tensor):
+    """RuntimeError for a view in which several elements are one place of memory."""
+    if any(lens.kind in OVERLAPPING for lens in tensor._view.chain):
+        shape, strides, _ = layout_of(tensor)
+        if 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides)):
+            raise RuntimeError(OVERLAP)
+
+
+def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = False, op: str = "copy"):
+    """RuntimeError where PyTorch forbids writing: leaves that require grad, and their views; and,
+    unless `overlapping` does no harm, elements that are one place of memory; and, unless `captured`
+    is allowed, what a function being transformed has captured. Its error says `op`: see there."""
+    if active.births and not captured:
+        active.levels.check_captured(tensor, op)
+    if tensor._is_inference and not state.inference:
+        raise RuntimeError(INFERENCE_INPLACE)
+    if not overlapping and tensor._view is not None and tensor._view.chain:
+        check_overlap(tensor)
+    if state.enabled and tensor._level is None:
+        if tensor._view is not None and tensor._view.refuses is not None:
+            raise RuntimeError(tensor._view.refuses)
+        if tensor._ge is not None and tensor.is_leaf:
+            raise RuntimeError(LEAF_INPLACE)
+        base = tensor._view.base if tensor._view is not None else None
+        if base is not None and base._ge is not None and base.is_leaf:
+            raise RuntimeError(LEAF_VIEW_INPLACE)
+
+
+# ---- strides -------------------------------------------------------------------------------------------
+
+
+def contiguous_strides(shape) -> tuple[int, ...]:
+    """Row-major strides, as PyTorch has them (sizes of 0 count as 1)."""
+    return _row_major(tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, n = [], 1
+    for size in reversed(shape):
+        strides.append(n)
+        n *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def layout_of(tensor: Tensor) -> tuple[tuple, tuple, int]:
+    """(shape, strides, storage offset) of a tensor."""
+    if tensor._view is not None:
+        return tensor._view.layout()
+    shape = current_aval(tensor).shape
+    return shape, tensor._strides or contiguous_strides(shape), 0
+
+
+def is_dense(shape, strides, wanted) -> bool:
+    """Whether the strides are those wanted, but for dimensions of one element."""
+    return 0 in shape or all([n == 1 or a == b for n, a, b in zip(shape, strides, wanted)])
+
+
+def view_strides(shape, strides, new_shape) -> tuple[int, ...] | None:
+    """The strides of a reshape without copying, or None if it needs a copy.
+
+    Runs of dimensions that lie contiguously are filled with new dimensions, from the last on.
+    """
+    if 0 in shape:
+        return tuple(strides) if shape == new_shape else contiguous_strides(new_shape)
+    if not shape:
+        return (1,) * len(new_shape)
+    out, view = [0] * len(new_shape), len(new_shape) - 1
+    inner, size = strides[-1], 1
+    for d in reversed(range(len(shape))):
+        size *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == size * inner):
+            continue
+        filled = 1
+        while view >= 0 and (filled < size or new_shape[view] == 1):
+            out[view] = filled * inner
+            filled *= new_shape[view]
+            view -= 1
+        if filled != size:
+            return None
+        inner, size = strides[d - 1], 1
+    return tuple(out) if view == -1 else None
