@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from .. import engine, xla
+from ..core.warn import warn
 from ._utils.pin_memory import pin_memory
 from ._utils.worker import ITERABLE, Job
 from .datapipes.datapipe import IterDataPipe
@@ -39,7 +38,7 @@ class BaseIterator:
         self._index_sampler, self._num_workers = loader._index_sampler, loader.num_workers
         self._pin_memory = loader.pin_memory and _has_accelerator()
         if loader.pin_memory and not self._pin_memory:
-            warnings.warn(NOT_PINNED, stacklevel=4)
+            warn(NOT_PINNED)
         self._timeout, self._collate_fn = loader.timeout, loader.collate_fn
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = random_seed(loader.generator)
@@ -80,7 +79,7 @@ class BaseIterator:
         promised = self._IterableDataset_len_called
         if self._dataset_kind == ITERABLE and promised is not None and self._num_yielded > promised:
             message = TOO_MANY.format(self._dataset, promised, self._num_yielded)
-            warnings.warn(message + (REPLICAS if self._num_workers else ""), stacklevel=2)
+            warn(message + (REPLICAS if self._num_workers else ""))
         return pin_memory(data) if self._pin_memory else data
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pickle import PicklingError
 
 from .. import engine
+from ..core.warn import warn
 from ._iterating import BaseIterator
 from ._utils.transport import Channel, dumps
 from ._utils.worker import BATCH, END, RESUME, RESUMED, Job, run
@@ -120,7 +121,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
             try:
                 process.start()
             except (TypeError, AttributeError, PicklingError):
-                warnings.warn(NOT_PICKLABLE, stacklevel=2)
+                warn(NOT_PICKLABLE)
                 raise
         its.close()  # so that the end of the process is the end of the file
         return Worker(job.id, process, Channel(mine))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from ._iterating import BaseIterator as _BaseDataLoaderIter
+from ..core.warn import warn
+from ._iterating import BaseIterator as _BaseDataLoaderIter  # noqa: F401 (the name that other packages ask for)
 from ._iterating import _SingleProcessDataLoaderIter
 from ._multiprocessing import _MultiProcessingDataLoaderIter
 from ._utils import worker
@@ -177,7 +177,7 @@ class DataLoader(Generic[T_co]):
         most = len(os.sched_getaffinity(0)) if by_affinity else os.cpu_count()
         if self.num_workers > most:
             how = "" if by_affinity else " (`cpuset` is not taken into account)"
-            warnings.warn(TOO_MANY_WORKERS.format(self.num_workers, most, how), stacklevel=3)
+            warn(TOO_MANY_WORKERS.format(self.num_workers, most, how))
 
 
 # ---- checks of arguments -------------------------------------------------------------------------

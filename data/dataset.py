@@ -5,14 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
+from ..core.warn import warn
 from ..torch import default_generator, randperm
-from ..torch._parameter import Parameter
-from ..torch._tensor import from_array
-from ..torch._tensor_base import Tensor
+from ..torch.dispatch.parameter import Parameter
+from ..torch.tensors.base import Tensor, from_array
 
 __all__ = [
     "ChainDataset",
@@ -207,7 +206,7 @@ class ConcatDataset(Dataset[T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """The old, misspelt name."""
-        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning)
         return self.cumulative_sizes
 
 
@@ -301,5 +300,5 @@ def _lengths_of_fractions(n: int, fractions: Sequence[float]) -> list[int]:
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=3)
+            warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     return lengths

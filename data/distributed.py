@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from ..torch import Generator, randperm
+from ..torch.compat import distributed
 from .dataset import Dataset
 from .sampler import Sampler
 
@@ -33,8 +34,6 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ):
         if num_replicas is None or rank is None:
-            from ..torch import distributed
-
             if not distributed.is_available():
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas

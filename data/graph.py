@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ..core.warn import warn
 from .datapipes.datapipe import IterDataPipe, MapDataPipe
 
 PIPES = (IterDataPipe, MapDataPipe)
@@ -26,7 +25,7 @@ def traverse_dps(datapipe) -> dict:
 
 def traverse(datapipe, only_datapipe: bool | None = None) -> dict:
     """Deprecated: traverse_dps."""
-    warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
+    warn(DEPRECATED, FutureWarning)
     return traverse_dps(datapipe)
 
 

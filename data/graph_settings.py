@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 
+from ..core.warn import warn
 from ..torch import Generator
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import traverse_dps
@@ -69,7 +69,7 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
     pipes = get_all_graph_pipes(traverse_dps(datapipe))
     shufflers = [p for p in pipes if _has_methods(p, "set_shuffle", "set_seed")]
     if shuffle and not shufflers:
-        warnings.warn(NO_SHUFFLER, stacklevel=2)
+        warn(NO_SHUFFLER)
         datapipe = datapipe.shuffle()
         shufflers = [datapipe]
     for shuffler in shufflers:
@@ -87,7 +87,7 @@ def apply_random_seed(datapipe, rng):
 
 def apply_shuffle_seed(datapipe, rng):
     """Deprecated: apply_random_seed."""
-    warnings.warn(SEED_DEPRECATED, FutureWarning, stacklevel=2)
+    warn(SEED_DEPRECATED, FutureWarning)
     return apply_random_seed(datapipe, rng)
 
 

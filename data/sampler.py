@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from ..torch import Generator, as_tensor, empty, multinomial, randint, randperm
-from ..torch._types import float64, int64
+from ..torch.tensors.types import float64, int64
 
 __all__ = [
     "BatchSampler",

@@ -1,9 +1,11 @@
 """torch.nn: neural networks."""
 
+from ..torch.compat.plain_pickles import register as _register_plain_pickles
 from . import functional, init, modules, parameter, utils
-from ._names import lazy as _lazy, publish as _publish
-from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from ._names import lazy as _lazy
+from ._names import publish as _publish
 from .parallel import DataParallel
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 globals().update({name: getattr(modules, name) for name in modules.__all__})
 
@@ -31,3 +33,4 @@ def factory_kwargs(kwargs):
 
 
 _publish()
+_register_plain_pickles()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..torch._tensor_base import Tensor
+from ..torch.tensors.base import Tensor
 
 _size_any_t = int | tuple[int, ...]
 _size_1_t = int | tuple[int]

@@ -1,8 +1,9 @@
 """torch.nn.functional: the layers as functions."""
 
-from ..torch._ops.distances import cosine_similarity, normalize, pairwise_distance, pdist
-from ..torch._ops.matmul import bilinear, linear
-from ..torch._ops.nn_activation import (
+from ..torch.compat.public_names import name_ops as _name_ops
+from ..torch.operators.linalg.distances import cosine_similarity, normalize, pairwise_distance, pdist
+from ..torch.operators.linalg.matmul import bilinear, linear
+from ..torch.operators.nn.activation import (
     celu,
     celu_,
     elu,
@@ -40,10 +41,18 @@ from ..torch._ops.nn_activation import (
     threshold,
     threshold_,
 )
-from ..torch._ops.nn_attention import multi_head_attention_forward, scaled_dot_product_attention
-from ..torch._ops.nn_conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ..torch._ops.nn_ctc import ctc_loss
-from ..torch._ops.nn_loss import (
+from ..torch.operators.nn.attention import multi_head_attention_forward, scaled_dot_product_attention
+from ..torch.operators.nn.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_tbc,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from ..torch.operators.nn.ctc import ctc_loss
+from ..torch.operators.nn.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
@@ -54,8 +63,8 @@ from ..torch._ops.nn_loss import (
     nll_loss,
     smooth_l1_loss,
 )
-from ..torch._ops.nn_norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
-from ..torch._ops.nn_other import (
+from ..torch.operators.nn.norm import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from ..torch.operators.nn.other import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -66,7 +75,7 @@ from ..torch._ops.nn_other import (
     feature_alpha_dropout,
     one_hot,
 )
-from ..torch._ops.nn_pool import (
+from ..torch.operators.nn.pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -89,7 +98,7 @@ from ..torch._ops.nn_pool import (
     max_pool3d,
     max_pool3d_with_indices,
 )
-from ..torch._ops.nn_ranking import (
+from ..torch.operators.nn.ranking import (
     cosine_embedding_loss,
     gaussian_nll_loss,
     hinge_embedding_loss,
@@ -103,8 +112,8 @@ from ..torch._ops.nn_ranking import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ..torch._ops.nn_resize import interpolate, upsample, upsample_bilinear, upsample_nearest
-from ..torch._ops.nn_unpool import (
+from ..torch.operators.nn.resize import interpolate, upsample, upsample_bilinear, upsample_nearest
+from ..torch.operators.nn.unpool import (
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
@@ -113,7 +122,7 @@ from ..torch._ops.nn_unpool import (
     max_unpool2d,
     max_unpool3d,
 )
-from ..torch._ops.nn_vision import (
+from ..torch.operators.nn.vision import (
     affine_grid,
     channel_shuffle,
     fold,
@@ -125,3 +134,4 @@ from ..torch._ops.nn_vision import (
 )
 
 _threshold = threshold  # what PyTorch's pickles call it
+_name_ops()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..torch import zeros
-from ..torch._func.derivatives import vjp
+from ..torch.levels.derivatives import vjp
 from . import functional as F
 from ._names import publish
 

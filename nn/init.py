@@ -4,10 +4,12 @@ seed."""
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 
-from ..torch.autograd.modes import no_grad
+from .. import torch
+from ..core.warn import warn
+from ..torch.tape.modes import no_grad
+from ..torch.tensors.active import overridable
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 FEW_DIMENSIONS = "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
@@ -38,6 +40,7 @@ def calculate_gain(nonlinearity: str, param=None) -> float:
 # ---- constants -----------------------------------------------------------------------------------
 
 
+@overridable
 @no_grad()
 def constant_(tensor, val: float):
     """Fill with one value.
@@ -78,8 +81,6 @@ def eye_(tensor):
     """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from .. import torch
-
     return tensor.copy_(torch.eye(*tensor.shape))
 
 
@@ -106,6 +107,7 @@ def dirac_(tensor, groups: int = 1):
 # ---- uniform and normal --------------------------------------------------------------------------
 
 
+@overridable
 @no_grad()
 def uniform_(tensor, a: float = 0.0, b: float = 1.0, generator=None):
     """Draw from the uniform distribution on [a, b).
@@ -116,6 +118,7 @@ def uniform_(tensor, a: float = 0.0, b: float = 1.0, generator=None):
     return tensor.uniform_(a, b, generator=generator)
 
 
+@overridable
 @no_grad()
 def normal_(tensor, mean: float = 0.0, std: float = 1.0, generator=None):
     """Draw from the normal distribution.
@@ -137,10 +140,8 @@ def trunc_normal_(tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, 
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
-            "distribution of values may be incorrect.",
-            stacklevel=2,
+        warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     if tensor.is_meta:
         return tensor
@@ -225,14 +226,15 @@ def xavier_normal_(tensor, gain: float = 1.0, generator=None):
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
-def _kaiming(draw: Callable, tensor, a, mode, nonlinearity):
+def _kaiming(draw: Callable, tensor, a, mode, nonlinearity, stacklevel: int = 3):
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return tensor
     fan = _calculate_correct_fan(tensor, mode)
     return draw(calculate_gain(nonlinearity, a) / math.sqrt(fan))
 
 
+@overridable
 def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None):
     """He initialization (2015): uniform, with variance gain^2 / fan; `a` is leaky_relu's slope.
 
@@ -244,7 +246,7 @@ def kaiming_uniform_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: s
         bound = math.sqrt(3.0) * std
         return uniform_(tensor, -bound, bound, generator)
 
-    return _kaiming(draw, tensor, a, mode, nonlinearity)
+    return _kaiming(draw, tensor, a, mode, nonlinearity, 4)
 
 
 def kaiming_normal_(tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator=None):
@@ -271,8 +273,6 @@ def orthogonal_(tensor, gain: float = 1, generator=None):
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    from .. import torch
-
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
@@ -290,8 +290,6 @@ def sparse_(tensor, sparsity: float, std: float = 0.01, generator=None):
     """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    from .. import torch
-
     rows, columns = tensor.shape
     tensor.normal_(0, std, generator=generator)
     if tensor.is_meta:
@@ -308,9 +306,7 @@ def _deprecated(new: Callable) -> Callable:
     name = new.__name__[:-1]
 
     def old(*args, **kwargs):
-        warnings.warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning, stacklevel=2
-        )
+        warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning)
         return new(*args, **kwargs)
 
     old.__name__ = old.__qualname__ = name

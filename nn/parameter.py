@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..names import pickles_name_torch
-from ..torch._parameter import Buffer, Parameter
-from ..torch._plain_pickles import _new as new_by_name
-from ..torch._tensor_base import Tensor, new_tensor
+from ..torch import empty
+from ..torch.compat.plain_pickles import _new as new_by_name
+from ..torch.dispatch.parameter import Buffer, Parameter
+from ..torch.tensors.base import Tensor, new_tensor
 
 NO_SHAPE = (
     "Can't access the shape of an uninitialized parameter or buffer. This error usually "
@@ -81,8 +82,6 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape, device=None, dtype=None):
         """Become an ordinary tensor of this shape; its elements are not initialized."""
-        from ..torch import empty
-
         self.data = empty(
             shape,
             device=self.data.device if device is None else device,
@@ -135,8 +134,6 @@ def is_lazy(param) -> bool:
 
 
 def _without_shape(cls: type, requires_grad: bool, device, dtype):
-    from ..torch import empty
-
     new = new_tensor(empty(0, device=device, dtype=dtype)._read())
     new.__class__ = cls
     new.requires_grad = requires_grad

@@ -3,6 +3,8 @@
 The algorithms themselves are pure functions: functorch_core.optim.functional.
 """
 
+import importlib
+
 from . import functional, lr_scheduler
 from ._adafactor import Adafactor
 from ._muon import Muon
@@ -46,7 +48,5 @@ __all__ = [
 
 def __getattr__(name: str):
     if name == "swa_utils":  # it needs torch.nn
-        import importlib
-
         return importlib.import_module(f"{__name__}.swa_utils")
     raise AttributeError(f"module 'torch.optim' has no attribute {name!r}")

@@ -23,31 +23,22 @@ import numpy as np
 import functorch_core as fc
 
 from ..array.array import Array, as_value, wrap
-from ..core import dtypes as dt, tree
+from ..core import dtypes as dt
+from ..core import tree
 from ..core.aval import Aval
 from ..core.graph import Graph
-from ..core.trace import Builder, evaluate, state as trace_state
+from ..core.trace import Builder, evaluate
+from ..core.trace import state as trace_state
 from ..engine import Value, from_numpy, record
 from ..engine.units import SCALAR_AVALS
-from ..ops.op import freeze
-from ..torch._apply import GraphOp
+from ..ops.signature import describe, freeze, placeholder
+from ..primitives import complex as pair
+from ..torch.tape.apply import GraphOp
 from ._numbers import Number, number
 
 FLOAT = SCALAR_AVALS[float]
 HALF = frozenset({dt.float16, dt.bfloat16})
 OPEN = object()  # in a form: a number, which is an operand
-
-
-class Signature(NamedTuple):
-    """What an update is traced for. `hyper` are (name, form) pairs, `scalars` the avals of the
-    numbers in them, `counts` says which of the step numbers is each parameter's."""
-
-    hyper: tuple
-    scalars: tuple[Aval, ...]
-    counts: tuple[int, ...]
-    params: tuple[Aval, ...]
-    grads: tuple[Aval, ...]
-    states: tuple[tuple[tuple[str, Aval], ...], ...]
 
 
 class Update(NamedTuple):
@@ -80,7 +71,7 @@ class Algorithm:
             if isinstance(d, float) or (isinstance(d, tuple) and any(isinstance(x, float) for x in d))
         }
         self.init_options = list(inspect.signature(init).parameters)[1:]
-        self.updates: dict[Signature, Update] = {}
+        self.updates: dict[tuple, Update] = {}
         self.wants_dtype = "dtype" in inspect.signature(rule).parameters
 
     def __repr__(self):
@@ -165,21 +156,12 @@ class Algorithm:
         """The update at a signature, and the operands of a call. Parameters, gradients and states
         are anything with an `aval`."""
         forms, scalars = self.bind(hyper)
-        scalars += steps
-        operands = [*scalars, *params, *grads]
-        for state in states:
-            operands += state.values()
-        signature = Signature(
-            forms,
-            tuple([FLOAT if x.__class__ is float else x.aval for x in scalars]),
-            tuple(counts),
-            tuple([x.aval for x in params]),
-            tuple([x.aval for x in grads]),
-            tuple([tuple([(k, x.aval) for k, x in state.items()]) for state in states]),
-        )
-        update = self.updates.get(signature)
+        columns = [*scalars, *steps], list(params), list(grads), list(states)
+        operands: list = []
+        key = forms, tuple(counts), describe(columns, operands, _aval_of)
+        update = self.updates.get(key)
         if update is None:
-            update = self.updates[signature] = self._trace(signature)
+            update = self.updates[key] = self._trace(forms, counts, columns)
         return update, operands
 
     def bind(self, hyper: dict) -> tuple[tuple, list]:
@@ -215,22 +197,13 @@ class Algorithm:
 
     # ---- tracing
 
-    def _trace(self, signature: Signature) -> Update:
+    def _trace(self, forms: tuple, counts: Sequence[int], columns: tuple) -> Update:
         with trace_outside(Builder(self.name)) as builder:
-
-            def read(a: Aval) -> Array:
-                return wrap(builder.input(a))
-
-            scalars = [number(read(a)) for a in signature.scalars]
-            hyper = _closed(signature.hyper, iter(scalars))
-            first = len(scalars) - (max(signature.counts, default=-1) + 1)
-            params = [read(a) for a in signature.params]
-            grads = [read(a) for a in signature.grads]
-            states = [{k: read(a) for k, a in state} for state in signature.states]
-            results = [
-                self.update_one(p, g, s, scalars[first + c], hyper)
-                for p, g, s, c in zip(params, grads, states, signature.counts)
-            ]
+            scalars, params, grads, states = tree.map(wrap, placeholder(builder, columns, _aval_of))
+            numbers = [number(x) for x in scalars]
+            hyper = _closed(forms, iter(numbers))
+            steps = numbers[len(numbers) - (max(counts, default=-1) + 1) :]
+            results = [self.update_one(p, g, s, steps[c], hyper) for p, g, s, c in zip(params, grads, states, counts)]
             outs = [p._value for p, _ in results]
             outs += [x._value for _, state in results for x in state.values()]
             graph = builder.finish(outs)
@@ -249,6 +222,11 @@ class Algorithm:
         new, kept = self.rule(_widened(param, dtype), _widened(grad, dtype), wide, step, **hyper)
         kept = {k: _narrowed(x, state[k].dtype if k in state else dtype) for k, x in kept.items()}
         return _narrowed(new, dtype), kept
+
+
+def _aval_of(x) -> Aval | None:
+    """The aval of an operand of an update; every number is one."""
+    return FLOAT if x.__class__ is float else getattr(x, "aval", None)
 
 
 class trace_outside:
@@ -289,8 +267,6 @@ def _narrowed(x, dtype) -> Array:
     if isinstance(x, Number):
         return x.to(dtype)
     if dtype in dt.COMPLEX:
-        from ..primitives import complex as pair
-
         return wrap(pair(x[..., 0]._value, x[..., 1]._value))
     return x if x.dtype == dtype else x.astype(dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..torch._tensor_base import Tensor
+from ..torch.tensors.base import Tensor
 
 TENSOR_OPTION = "{} as a Tensor is not supported for capturable=False and foreach=True"
 FUSED_DIFFERENTIABLE = "`fused` does not support `differentiable`"

@@ -9,8 +9,9 @@ import functorch_core as fc
 from ..array.array import Array, wrap
 from ..core.aval import Aval
 from ..core.trace import trace_closed
-from ..torch._apply import GraphOp, apply
-from ..torch._tensor_base import Tensor
+from ..torch import as_tensor
+from ..torch.tape.apply import GraphOp, apply
+from ..torch.tensors.base import Tensor
 
 
 def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, scale) -> tuple:
@@ -19,8 +20,6 @@ def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, s
     The history, oldest first: `changes` of the gradient, `moves` of the parameters, `inverses` of
     their inner products. `scale` times the identity is the Hessian's inverse before the first.
     """
-    from ..torch import as_tensor
-
     # Padded with zeros, which add nothing, to a power of two: the op is traced for eight lengths
     # of the history instead of a hundred.
     padding = (1 << (len(changes) - 1).bit_length()) - len(changes) if changes else 0

@@ -9,12 +9,13 @@ import numpy as np
 from ..array.array import wrap
 from ..core import dtypes as dt
 from ..engine import Value, absent, from_numpy, record
-from ..torch import _types
-from ..torch._apply import apply
-from ..torch._meta import is_meta
-from ..torch._tensor_base import Tensor, new_tensor
-from ..torch._views import assign
-from ..torch.autograd.modes import state as mode
+from ..torch.operators.sparse.tensor import row_numbers
+from ..torch.tape.apply import apply
+from ..torch.tape.meta import is_meta
+from ..torch.tape.modes import state as mode
+from ..torch.tensors import types as _types
+from ..torch.tensors.base import Tensor, new_tensor
+from ..torch.views.cells import assign
 from ._algorithm import Algorithm
 from .optimizer import Optimizer, all_params, loss_of, without_tape
 
@@ -150,8 +151,6 @@ class _Rows:
     """The rows of dense tensors where a sparse one has values."""
 
     def __init__(self, sparse: Tensor):
-        from ..torch.sparse._tensor import row_numbers
-
         n = sparse.sparse_dim()
         self.shape = (math.prod(sparse.shape[:n]), *sparse.shape[n:])
         self.numbers = new_tensor(from_numpy(row_numbers(sparse)))

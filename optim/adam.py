@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..torch.tensors.base import Tensor
 from . import functional
-from ..torch._tensor_base import Tensor
 from ._checks import TENSOR_OPTION, check, check_betas, check_fused, check_lr
 from ._stepping import AlgorithmOptimizer
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..torch._tensor_base import Tensor
-from ..torch.autograd.modes import enable_grad
+from ..torch import cat, view_as_real
+from ..torch.tape.modes import enable_grad
+from ..torch.tensors.base import Tensor
 from ._checks import check_lr
 from ._line_search import strong_wolfe
 from ._quasi_newton import newton_direction
@@ -78,8 +79,6 @@ class LBFGS(Optimizer):
     # ---- parameters as one flat tensor
 
     def _gather_flat_grad(self) -> Tensor:
-        from ..torch import cat
-
         return cat([_flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for p in self._params], 0)
 
     def _add_grad(self, step_size, direction: Tensor):
@@ -105,8 +104,6 @@ def _with_tape(closure):
 
 
 def _as_real(x: Tensor) -> Tensor:
-    from ..torch import view_as_real
-
     return view_as_real(x) if x.is_complex() else x
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 
+from ..core.warn import warn
 from ..engine import flush
-from ..torch import _types
-from ..torch._tensor_base import Tensor
-from ..torch.autograd.modes import enable_grad, state as mode
-from ..torch.utils.hooks import RemovableHandle
+from ..torch.compat.utils.hooks import RemovableHandle
+from ..torch.tape.modes import enable_grad
+from ..torch.tape.modes import state as mode
+from ..torch.tensors import types as _types
+from ..torch.tensors.base import Tensor
 
 NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 UNORDERED = (
@@ -231,7 +232,7 @@ class Optimizer:
     def _check_against_others(self, new: dict):
         params = set(new["params"])
         if len(params) != len(new["params"]):
-            warnings.warn(DUPLICATE, stacklevel=4)
+            warn(DUPLICATE)
         for group in self.param_groups:
             if ("param_names" in new) != ("param_names" in group):
                 raise ValueError(NAMES_MIXED.format("with names" if "param_names" in new else "without names"))

@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from ..nn import Module
-from ..torch._types import int64
-from ..torch.autograd.modes import no_grad
+from ..nn.modules.batchnorm import _BatchNorm
+from ..torch import tensor
+from ..torch.tape.modes import no_grad
+from ..torch.tensors.types import int64
 from .lr_scheduler.base import LRScheduler, anneal, per_group
 
 __all__ = [
@@ -95,8 +97,6 @@ class AveragedModel(Module):
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
-        from ..torch import tensor
-
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -149,8 +149,6 @@ def update_bn(loader: Iterable, model, device=None):
     >>> net.running_mean
     tensor([1., 1.])
     """
-    from ..nn.modules.batchnorm import _BatchNorm
-
     norms = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not norms:
         return

@@ -10,10 +10,9 @@ import numpy as np
 
 from ...engine import flush
 from ...torch import as_tensor, stack, tensor
-from ...torch._parameter import Parameter
-from ...torch._tensor import from_array
-from ...torch._tensor_base import Tensor
-from ...torch._types import float64
+from ...torch.dispatch.parameter import Parameter
+from ...torch.tensors.base import Tensor, from_array
+from ...torch.tensors.types import float64
 
 NOT_COLLATABLE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 default_collate_err_msg_format = NOT_COLLATABLE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections.abc as abc
 
-from ...torch._tensor_base import Tensor
+from ...torch.tensors.base import Tensor
 from .collate import _like_mapping, _like_sequence
 
 

@@ -19,10 +19,9 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from ...torch import _types
-from ...torch._parameter import Parameter
-from ...torch._tensor import from_array
-from ...torch._tensor_base import Tensor
+from ...torch.dispatch.parameter import Parameter
+from ...torch.tensors import types as _types
+from ...torch.tensors.base import Tensor, from_array
 
 INLINE = 1 << 14  # bytes; sending a file costs 60 us, as much as to copy this through the pipe
 ALIGN = 64  # XLA takes host arrays without a copy if they are aligned so

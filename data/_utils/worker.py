@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...engine import at_once
-from ...torch.random import manual_seed
+from ...torch.operators.random.seeds import manual_seed
 from ..graph import PIPES
 from ..graph_settings import apply_sharding, seeded
 from . import fetch

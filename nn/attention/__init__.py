@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import enum
 
-from .._names import lazy as _lazy, publish as _publish
+from .._names import lazy as _lazy
+from .._names import publish as _publish
 
 
 class SDPBackend(enum.IntEnum):

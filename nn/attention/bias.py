@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-import warnings
 
+from ...core.warn import warn
 from ...torch import ones, tril
-from ...torch._types import bool_
-from ...torch._tensor_base import Tensor, new_tensor
+from ...torch.tensors.base import Tensor, new_tensor
+from ...torch.tensors.types import bool_
 from .._names import publish
 
 NANS = "Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!"
@@ -35,7 +35,7 @@ class CausalBias(Tensor):
 
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int):
         if seq_len_q > seq_len_kv and variant is CausalVariant.LOWER_RIGHT:
-            warnings.warn(NANS, stacklevel=2)
+            warn(NANS)
 
 
 def causal_upper_left(*size: int) -> CausalBias:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 
-from ...torch import _types, arange, argsort
+from ...torch import arange, argsort
+from ...torch.tensors import types as _types
 from .. import functional as F
 
 BLOCK = 128

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...core.warn import warn
 from ...torch import arange, isneginf, logsumexp, softmax, zeros
-from ...torch import _types
-from ...torch._func.vmap import vmap
+from ...torch.levels.vmap import vmap
+from ...torch.tensors import types as _types
 from .._names import publish
 from .block_mask import BLOCK, BlockMask, as_blocks, expanded_blocks, ordered
 
@@ -96,8 +97,6 @@ def _positions(*sizes: int, device=None) -> list:
 
 def _takes_score(mod_fn: Callable) -> bool:
     """Whether a function is a score_mod, of five arguments, rather than a mask_mod, of four."""
-    import inspect
-
     parameters = inspect.signature(mod_fn).parameters.values()
     count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
     if count not in (4, 5):
@@ -177,7 +176,7 @@ def flex_attention(
                 "Cannot specify both return_lse and return_aux. return_lse is "
                 "deprecated, please use return_aux=AuxRequest(lse=True) instead."
             )
-        warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
+        warn(DEPRECATED, FutureWarning)
     scores = _scores(query, key, score_mod, block_mask, scale)
     lse = logsumexp(scores, -1)
     nothing = isneginf(lse).unsqueeze(-1)

@@ -1,7 +1,6 @@
 """The layers, by family."""
 
-from .module import Module
-from .linear import Bilinear, Identity, LazyLinear, Linear
+from . import lazy, utils
 from .activation import (
     CELU,
     ELU,
@@ -71,6 +70,7 @@ from .instancenorm import (
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
 )
+from .linear import Bilinear, Identity, LazyLinear, Linear
 from .linear_cross_entropy_options import LinearCrossEntropyOptions
 from .loss import (
     BCELoss,
@@ -97,6 +97,7 @@ from .loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
+from .module import Module
 from .normalization import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from .padding import (
     CircularPad1d,
@@ -148,6 +149,5 @@ from .transformer import (
     TransformerEncoderLayer,
 )
 from .upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from . import lazy, utils
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from ...torch._tensor_base import Tensor
-from ...torch.utils.hooks import BackwardHook, RemovableHandle
+from ...core.warn import warn
+from ...torch.compat.utils.hooks import BackwardHook, RemovableHandle
+from ...torch.tensors.base import Tensor
 
 BOTH_KINDS = "Cannot use both regular backward hooks and full backward hooks {where}. Please use only one of them."
 BAD_PRE_HOOK = "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {found}."
@@ -178,7 +178,7 @@ class HookedCall:
         self._forward()
         if node is not None:
             if not isinstance(self.result, (Tensor, tuple)):
-                warnings.warn(NOT_TENSORS.format(kind=type(self.result)), stacklevel=4)
+                warn(NOT_TENSORS.format(kind=type(self.result)))
             self.result = node.setup_output_hook(self.result)
         if regular:
             _hook_one_node(module, regular, self.args, self.result)
@@ -225,7 +225,7 @@ class HookedCall:
             try:
                 self._forward_one(key, hook)
             except Exception as error:
-                warnings.warn(SILENCED.format(which=which, error=error), stacklevel=4)
+                warn(SILENCED.format(which=which, error=error))
 
 
 def backward_hooks(module) -> tuple[list, list]:
@@ -280,7 +280,7 @@ def _hook_one_node(module, hooks: list, inputs, result):
         node.register_hook(WrappedHook(hook, module))
     problem = _what_is_missing(inputs, result, node)
     if problem:
-        warnings.warn(problem, FutureWarning, stacklevel=5)
+        warn(problem, FutureWarning)
 
 
 def _what_is_missing(inputs, result, node) -> str | None:

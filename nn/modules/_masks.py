@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ...torch import _types
+from ...core.warn import warn
+from ...torch.tensors import types as _types
 
 WRONG_MASK = "only bool and floating types of {name} are supported"
 MISMATCH = "Support for mismatched {name} and {other} is deprecated. Use same type for both instead."
@@ -20,7 +19,7 @@ def canonical_mask(mask, name: str, other, other_name: str, dtype):
     if mask.dtype is not _types.bool_ and not mask.is_floating_point():
         raise AssertionError(WRONG_MASK.format(name=name))
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn(MISMATCH.format(name=name, other=other_name), stacklevel=3)
+        warn(MISMATCH.format(name=name, other=other_name))
     if mask.is_floating_point():
         return mask
     return mask.new_zeros(mask.shape, dtype=dtype).masked_fill_(mask, float("-inf"))

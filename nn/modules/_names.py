@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...torch import _types
-from ...torch._tensor_base import Tensor
+from ...torch.tensors import types as _types
+from ...torch.tensors.base import Tensor
 
 
 def typename(x) -> str:

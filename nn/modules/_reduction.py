@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from ...core.warn import warn
 
 
 def legacy_reduction(size_average, reduce) -> str:
@@ -10,7 +10,5 @@ def legacy_reduction(size_average, reduce) -> str:
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = "none" if not reduce else "mean" if size_average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
-    )
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import namedtuple
 
-from ...torch._tensor_base import Tensor
-from ...torch.autograd.modes import no_grad
+from ...core.warn import warn
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.base import Tensor
 from ..parameter import Parameter, is_lazy
 
 EXTRA_STATE = "_extra_state"
@@ -101,7 +101,7 @@ def load_member(module, name: str, key: str, value, assign: bool, errors: list):
             errors.append(WRONG_SHAPE.format(key=key, found=value.shape, wanted=member.shape))
             return
     if member.is_meta and not value.is_meta and not assign:
-        warnings.warn(NO_OP.format(key=key), stacklevel=2)
+        warn(NO_OP.format(key=key))
     try:
         with no_grad():
             _put(module, name, member, value, assign)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...core.warn import warn
 from ...torch import sigmoid, tanh
 from .. import functional as F
 from .. import init as initialise
-from ..parameter import Parameter
 from ._described import Described
 from ._masks import canonical_mask
 from .linear import NonDynamicallyQuantizableLinear, new_parameter
@@ -232,9 +230,7 @@ class Hardtanh(_Activation):
     ):
         for new, former in (("min_val", min_value), ("max_val", max_value)):
             if former is not None:
-                warnings.warn(
-                    f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2
-                )
+                warn(f"keyword argument `{new}ue` is deprecated and renamed to `{new}`", FutureWarning)
         min_val = min_val if min_value is None else min_value
         max_val = max_val if max_value is None else max_value
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
@@ -365,14 +361,14 @@ class Softmax(_Along):
     """
 
     def forward(self, input):
-        return F.softmax(input, self.dim, _stacklevel=5)
+        return F.softmax(input, self.dim)
 
 
 class Softmin(_Along):
     """softmax(-x)"""
 
     def forward(self, input):
-        return F.softmin(input, self.dim, _stacklevel=5)
+        return F.softmin(input, self.dim)
 
 
 class LogSoftmax(_Along):
@@ -383,7 +379,7 @@ class LogSoftmax(_Along):
     """
 
     def forward(self, input):
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+        return F.log_softmax(input, self.dim)
 
 
 # ---- attention -----------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...torch import tensor, zeros, ones
-from ...torch._types import int64
-from ...torch.autograd.modes import no_grad
+from ...torch import ones, tensor, zeros
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.types import int64
 from .. import functional as F
 from .. import init
 from ..parameter import UninitializedBuffer, UninitializedParameter

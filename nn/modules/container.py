@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from ...torch._tensor_base import Tensor
+from ...core.warn import warn
+from ...torch.tensors.base import Tensor
 from ..parameter import Parameter
 from ._names import typename
 from .module import Module
@@ -18,11 +18,10 @@ class Container(Module):
     """Deprecated: Module itself does what this did."""
 
     def __init__(self, **kwargs):
-        warnings.warn(
+        warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented "
             "in `nn.Module`. Subclass that instead.",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__()
         for key, value in kwargs.items():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...core.warn import warn
 from .. import functional as F
 from .batchnorm import _checks, _LazyNormBase, _NormBase
 
@@ -79,11 +78,10 @@ class _InstanceNorm(_NormBase):
             raise ValueError(
                 f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {found}."
             )
-        warnings.warn(
+        warn(
             f"input's size at dim={dim} does not match num_features. You can silence "
             "this warning by not passing in num_features, which is not used because "
-            "affine=False",
-            stacklevel=3,
+            "affine=False"
         )
 
 

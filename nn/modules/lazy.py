@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ...torch.autograd.modes import no_grad
+from ...torch.tape.modes import no_grad
 from ..parameter import is_lazy
 
 

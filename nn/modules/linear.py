@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...torch import empty
-from ...torch.autograd.modes import no_grad
+from ...torch.tape.modes import no_grad
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter

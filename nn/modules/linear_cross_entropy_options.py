@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...torch import _types
+from ...torch.tensors import types as _types
 
 POLICIES = ("auto", "accurate", "balanced", "compact")
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
+from ... import torch
+from ...core.warn import warn
 from ...engine.value import NO_DATA
-from ...torch._tensor_base import Tensor
-from ...torch.autograd.modes import no_grad
-from ...torch.utils.hooks import RemovableHandle
+from ...torch.compat.utils.hooks import RemovableHandle
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.base import Tensor
+from ...torch.tensors.explain import MISTAKES, explain
 from ..parameter import Buffer, Parameter
 from ._hooks import (
     BOTH_KINDS,
     HookedCall,
-    WrappedHook as _WrappedHook,
     everywhere,
     register,
     register_module_backward_hook,
@@ -28,6 +29,7 @@ from ._hooks import (
     register_module_parameter_registration_hook,
     registered,
 )
+from ._hooks import WrappedHook as _WrappedHook
 from ._names import parse_to, typename
 from ._state import EXTRA_STATE, Loading, _IncompatibleKeys, load_member, note_unexpected
 
@@ -130,7 +132,7 @@ class Module:
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _modules: dict[str, "Module | None"]
+    _modules: dict[str, Module | None]
     call_super_init: bool = False
     _compiled_call_impl: Callable | None = None
 
@@ -158,20 +160,22 @@ class Module:
     __call__: Callable = _wrapped_call_impl
 
     def _call_impl(self, *args, **kwargs):
-        if (
-            self._backward_hooks
-            or self._backward_pre_hooks
-            or self._forward_hooks
-            or self._forward_pre_hooks
-            or any(everywhere.calls)
-        ):
-            return HookedCall(self, args, kwargs).run()
-        return self.forward(*args, **kwargs)
+        try:
+            if (
+                self._backward_hooks
+                or self._backward_pre_hooks
+                or self._forward_hooks
+                or self._forward_pre_hooks
+                or any(everywhere.calls)
+            ):
+                return HookedCall(self, args, kwargs).run()
+            return self.forward(*args, **kwargs)
+        except MISTAKES as error:
+            explain(error)
+            raise
 
     def compile(self, *args, **kwargs):
         """Let calls of this module go through torch.compile; the arguments are torch.compile's."""
-        from ... import torch
-
         self._compiled_call_impl = torch.compile(self._call_impl, *args, **kwargs)
 
     # ---- registering
@@ -453,7 +457,7 @@ class Module:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or make them zero."""
         if getattr(self, "_is_replica", False):
-            warnings.warn(REPLICA, stacklevel=2)
+            warn(REPLICA)
         for param in self.parameters():
             if param.grad is None:
                 continue
@@ -493,7 +497,7 @@ class Module:
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
         if dtype is not None and dtype.is_complex:
-            warnings.warn(COMPLEX_MODULE, stacklevel=2)
+            warn(COMPLEX_MODULE)
 
         def convert(t):
             wanted = dtype if t.is_floating_point() or t.is_complex() else None
@@ -510,8 +514,6 @@ class Module:
 
     def to_empty(self, *, device, recurse: bool = True) -> Module:
         """Move to a device without the values."""
-        from ... import torch
-
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
     def cpu(self) -> Module:
@@ -655,7 +657,7 @@ class Module:
         They come detached unless `keep_vars`.
         """
         if args:
-            warnings.warn(POSITIONAL, FutureWarning, stacklevel=2)
+            warn(POSITIONAL, FutureWarning)
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars

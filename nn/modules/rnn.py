@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 import weakref
 
+from ...core.warn import warn
 from ...torch import gru, gru_cell, lstm, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell, zeros
-from ...torch._tensor_base import Tensor
+from ...torch.tensors.active import active
+from ...torch.tensors.base import Tensor
 from .. import init
 from ..utils.rnn import PackedSequence
 from .linear import new_parameter
@@ -30,11 +31,7 @@ LAYERS = {"LSTM": lstm, "GRU": gru, "RNN_TANH": rnn_tanh, "RNN_RELU": rnn_relu}
 
 def apply_permutation(tensor, permutation, dim: int = 1):
     """Deprecated: tensor.index_select(dim, permutation)."""
-    warnings.warn(
-        "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
-        FutureWarning,
-        stacklevel=2,
-    )
+    warn("`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead", FutureWarning)
     return tensor.index_select(dim, permutation)
 
 
@@ -46,7 +43,7 @@ def _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dro
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(ONE_LAYER.format(dropout, num_layers), stacklevel=4)
+        warn(ONE_LAYER.format(dropout, num_layers))
     for name, value, kind in (
         ("bias", bias, bool),
         ("batch_first", batch_first, bool),
@@ -185,7 +182,7 @@ class RNNBase(Module):
     def check_input(self, input, batch_sizes) -> None:
         """ValueError or RuntimeError for inputs of another dtype, rank or width."""
         wanted = self._flat_weights[0].dtype
-        if input.dtype is not wanted and not _autocast():
+        if input.dtype is not wanted and active.autocast is None:
             raise ValueError(WRONG_DTYPE.format(found=input.dtype, wanted=wanted))
         ndim = 3 if batch_sizes is None else 2
         if input.dim() != ndim:
@@ -303,12 +300,6 @@ class RNNBase(Module):
             if value != usual:
                 shown += f", {name}={value}"
         return shown
-
-
-def _autocast() -> bool:
-    from ...torch import _op
-
-    return _op.autocast is not None
 
 
 class RNN(RNNBase):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
+from ...core.warn import warn
 from ...torch import full, triu
-from ...torch.autograd.modes import state
+from ...torch.tape.modes import state
 from .. import functional as F
 from .. import init
 from ._masks import canonical_mask
@@ -166,7 +166,7 @@ class TransformerEncoder(Module):
         why_not = _why_padding_is_computed(encoder_layer)
         self.use_nested_tensor = enable_nested_tensor and not why_not
         if enable_nested_tensor and why_not:
-            warnings.warn(NOT_NESTED.format(why=why_not), stacklevel=2)
+            warn(NOT_NESTED.format(why=why_not))
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """Pass src through the layers in turn."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...torch._tensor_base import Tensor
-from ...torch.utils._pytree import tree_flatten, tree_unflatten
+from ...torch.tensors.base import Tensor
+from ...torch.tensors.pytree import tree_flatten, tree_unflatten
 from . import comm
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import types
-import warnings
 
+from ...core.warn import warn
 from ...torch import (
     _foreach_clamp_max_,
     _foreach_clamp_min_,
     _foreach_mul_,
     _foreach_norm,
     clamp,
-    linalg,
+    result_type,
     stack,
     tensor,
 )
-from ...torch._tensor_base import Tensor
-from ...torch.autograd.modes import no_grad
+from ...torch.namespaces import linalg
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.base import Tensor
 
 NON_FINITE = (
     "The total norm of order {order} for gradients from `parameters` is non-finite, so "
@@ -47,8 +48,6 @@ def get_total_norm(tensors, norm_type: float = 2.0, error_if_nonfinite: bool = F
     device = tensors[0].device
     dtypes = {n.dtype for n in norms}
     if len(dtypes) > 1:  # the widest, as stack would need one
-        from ...torch import result_type
-
         widest = norms[0].dtype
         for n in norms:
             widest = result_type(n, tensor(0, dtype=widest))
@@ -89,7 +88,7 @@ def clip_grad_norm_(
     if isinstance(parameters, types.GeneratorType):
         parameters = list(parameters)
         if not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+            warn("`parameters` is an empty generator, no gradient clipping will occur.")
     parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
@@ -100,10 +99,8 @@ def clip_grad_norm(
     parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ):
     """Deprecated name of clip_grad_norm_."""
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
+    warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...torch import cat
-from ...torch._tensor_base import Tensor
+from ...torch.tensors.base import Tensor
 from ..modules._names import typename
 
 

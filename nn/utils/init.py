@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from ...torch.random import fork_rng
+from ...torch.operators.random.seeds import fork_rng
 from ..modules.module import Module
 
 

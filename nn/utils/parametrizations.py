@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 
-from ...torch import add, allclose, cat, eye, finfo, geqrf, linalg, matrix_exp, mv, randn, vdot, zeros_like
-from ...torch._tensor_base import Tensor
-from ...torch.autograd.modes import no_grad
+from ...torch import add, allclose, cat, eye, finfo, geqrf, matrix_exp, mv, randn, vdot, zeros_like
+from ...torch.namespaces import linalg
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.base import Tensor
 from .. import functional as F
 from ..modules.module import Module
 from . import parametrize

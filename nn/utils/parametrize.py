@@ -7,8 +7,8 @@ import copyreg
 from collections.abc import Sequence
 from copy import deepcopy
 
-from ...torch._tensor_base import Tensor
-from ...torch.autograd.modes import no_grad
+from ...torch.tape.modes import no_grad
+from ...torch.tensors.base import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter

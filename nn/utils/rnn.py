@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...torch import arange, as_tensor, empty_like, full, int64, sort, stack
-from ...torch._ops.nn_rnn import packed_places
-from ...torch._tensor import from_array
-from ...torch._tensor_base import Tensor
-
 import numpy as np
+
+from ...torch import arange, as_tensor, cat, empty_like, full, int64, sort, stack
+from ...torch.operators.nn.rnn import packed_places
+from ...torch.tensors.base import Tensor, from_array
 
 NOT_ON_CPU = (
     "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
@@ -212,7 +211,6 @@ def pad_sequence(sequences, batch_first: bool = False, padding_value: float = 0.
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     longest = max(x.shape[0] for x in sequences)
-    from ...torch import cat
 
     def padded(x):
         missing = longest - x.shape[0]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ...torch import dot, linalg, mv
-from ...torch.autograd.modes import no_grad
+from ...torch import dot, mv
+from ...torch.namespaces import linalg
+from ...torch.tape.modes import no_grad
 from .. import functional as F
 from ..modules.conv import _ConvTransposeNd
 from ..parameter import Parameter, is_lazy

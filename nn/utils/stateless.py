@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
-from ...torch._func.modules import functional_call as _functional_call
+from ...core.warn import warn
+from ...torch.operators.func.modules import functional_call as _functional_call
 
 DEPRECATED = (
     "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will "
@@ -17,7 +16,7 @@ def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights: bool = True, strict: bool = False
 ):
     """Deprecated: torch.func.functional_call."""
-    warnings.warn(DEPRECATED, FutureWarning, stacklevel=2)
+    warn(DEPRECATED, FutureWarning)
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from ...core.warn import warn
 from ..parameter import Parameter, is_lazy
 
 DEPRECATED = "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`."
@@ -39,7 +38,7 @@ class WeightNorm:
     @staticmethod
     def apply(module, name: str, dim: int | None):
         """Register the hook and split the weight."""
-        warnings.warn(DEPRECATED, FutureWarning, stacklevel=3)
+        warn(DEPRECATED, FutureWarning)
         if _hook_of(module, name) is not None:
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         hook, weight = WeightNorm(name, dim), getattr(module, name)

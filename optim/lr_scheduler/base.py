@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import types
-import warnings
 import weakref
+from math import cos, pi
 
-from ...torch._tensor_base import Tensor
+from ...core.warn import warn
+from ...torch.tensors.base import Tensor
 from ..optimizer import Optimizer
 
 EPOCH = (
@@ -90,7 +91,7 @@ class LRScheduler:
 
     def _warn_if_called_by_user(self):
         if not self._get_lr_called_within_step:
-            warnings.warn(GET_LAST_LR, UserWarning, stacklevel=3)
+            warn(GET_LAST_LR)
 
     # ---- steps
 
@@ -100,14 +101,14 @@ class LRScheduler:
             self._warn_about_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warn(EPOCH)
         self._update_lr(epoch)
 
     def _warn_about_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-            warnings.warn(OVERRIDDEN, UserWarning, stacklevel=3)
+            warn(OVERRIDDEN)
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(ORDER, UserWarning, stacklevel=3)
+            warn(ORDER)
 
     def _update_lr(self, epoch: int | None = None):
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -216,8 +217,6 @@ def state_of_callable(fun):
 
 def anneal(how: str):
     """The annealing curve of a name: fraction done -> fraction of the way."""
-    from math import cos, pi
-
     if how not in ("cos", "linear"):
         raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {how}")
     return (lambda t: (1 - cos(pi * t)) / 2) if how == "cos" else (lambda t: t)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 
+from ...core.warn import warn
 from .base import EPOCH, LRScheduler, check_optimizer, set_value, values_of
 
 GROUPS_CHANGED = (
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Take notice of the metric of an epoch."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH, UserWarning, stacklevel=2)
+            warn(EPOCH)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

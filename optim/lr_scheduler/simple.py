@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from .base import ClosedForm, LRScheduler, state_of_callable, values_of
 
-
 # ---- by the user's functions ---------------------------------------------------------------------
 
 

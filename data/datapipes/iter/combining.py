@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy as copying
-import warnings
 from collections import deque
 
+from ....core.warn import warn
 from .._decorator import functional_datapipe
 from .._iterators import INVALID_CHILD, described
 from ..datapipe import IterDataPipe
@@ -127,7 +127,7 @@ class _Source(IterDataPipe):
         self.main_datapipe, self.num_instances = datapipe, num_instances
         self.buffer_size = buffer_size
         if buffer_size < 0:
-            warnings.warn(UNLIMITED.format(self.name), stacklevel=5)
+            warn(UNLIMITED.format(self.name))
         self._clear()
 
     def _clear(self):
@@ -291,7 +291,7 @@ class _ChildDataPipe(IterDataPipe):
         elif source._valid_iterator_id == self._valid_iterator_id:
             source._valid_iterator_id += 1
             if not source.is_every_instance_exhausted():
-                warnings.warn(NOT_EXHAUSTED, stacklevel=4)
+                warn(NOT_EXHAUSTED)
             source.reset()
         self._valid_iterator_id = source._valid_iterator_id
         return self._valid_iterator_id

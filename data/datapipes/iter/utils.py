@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
+from ....core.warn import warn
 from ..datapipe import IterDataPipe
 from ..utils.common import length_of
 
@@ -27,7 +27,7 @@ class IterableWrapperIterDataPipe(IterDataPipe):
             try:
                 return copy.deepcopy(self.iterable)
             except TypeError:  # a generator
-                warnings.warn(NOT_COPIED, stacklevel=2)
+                warn(NOT_COPIED)
         return self.iterable
 
     def __len__(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sized
 
+from ....core.warn import warn
 from ...sampler import random_seed
 from .._decorator import functional_datapipe
 from .._shuffling import Shuffling
@@ -26,7 +26,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
             try:
                 self.sequence = copy.deepcopy(sequence)
             except TypeError:
-                warnings.warn(NOT_COPIED, stacklevel=2)
+                warn(NOT_COPIED)
 
     def __getitem__(self, index):
         return self.sequence[index]

@@ -7,8 +7,9 @@ import fnmatch
 import functools
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
+
+from ....core.warn import warn
 
 NOT_PICKLED = "{} function is not supported by pickle, please use regular python function or functools.partial instead."
 
@@ -21,9 +22,9 @@ def check_function(fn: Callable):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
     fn = fn.func if isinstance(fn, functools.partial) else fn
     if _is_local(fn):
-        warnings.warn(NOT_PICKLED.format("Local"), stacklevel=4)
+        warn(NOT_PICKLED.format("Local"))
     elif getattr(fn, "__name__", "") == "<lambda>":
-        warnings.warn(NOT_PICKLED.format("Lambda"), stacklevel=4)
+        warn(NOT_PICKLED.format("Lambda"))
 
 
 def _is_local(fn) -> bool:
@@ -92,7 +93,7 @@ def get_file_pathnames_from_root(
     """The files in a folder whose names are like the masks; the file itself if it is one."""
 
     def fail(error: OSError):
-        warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
+        warn(f"{error.filename} : {error.strerror}")
         raise error
 
     arranged = list if non_deterministic else sorted
