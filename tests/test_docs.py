@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
 import pytest
 
@@ -115,3 +117,38 @@ def test_operations_are_exposed_with_their_signature():
     assert isinstance(elementwise.clip, Op)
     assert str(inspect.signature(fc.clip)) == "(x, /, min=None, max=None)"
     assert fc.clip.__name__ == "clip"
+
+
+# ---- docs/reading_order.md ---------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent
+READING = (ROOT / "docs" / "reading_order.md").read_text(encoding="utf-8")
+TO_READ = re.findall(r"`(\S+\.py): ([^`]+)`", READING)
+
+
+def definitions(body, prefix=""):
+    """(name, lines of it) of everything that is defined, Class.method too."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            first = min([node.lineno, *[d.lineno for d in node.decorator_list]])
+            yield prefix + node.name, set(range(first, node.end_lineno + 1))
+            if isinstance(node, ast.ClassDef):
+                yield from definitions(node.body, f"{node.name}.")
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield ast.unparse(target), set(range(node.lineno, node.end_lineno + 1))
+
+
+def test_the_reading_order_names_what_exists_and_is_short():
+    assert len(TO_READ) == 7
+    total = 0
+    for file, names in TO_READ:
+        found = dict(definitions(ast.parse((ROOT / file).read_text(encoding="utf-8")).body))
+        missing = [name for name in names.split(", ") if name not in found]
+        assert not missing, f"{file} does not define {missing}"
+        total += len(set().union(*(found[name] for name in names.split(", "))))
+    assert total <= 700
+
+
+def test_the_graphs_of_the_reading_order_are_those_that_are_made():
+    test_the_example_runs("reading_order", READING.replace("```", ""))

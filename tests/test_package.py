@@ -29,6 +29,14 @@ def test_every_folder_is_a_listed_package():
     assert len(listed) == len(set(listed))
 
 
+def test_the_installed_packages_say_that_they_are_typed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    data = project["tool"]["setuptools"]["package-data"]
+    for folder, package in {"functorch_core": "functorch_core", **FACADES}.items():
+        assert "py.typed" in data[package]
+        assert (ROOT / folder / "py.typed").is_file()
+
+
 def run(code: str) -> str:
     """The output of a fresh interpreter."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

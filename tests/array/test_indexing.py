@@ -147,7 +147,7 @@ def test_random_updates_are_ufunc_at(name):
 @pytest.mark.parametrize("seed", range(2))
 def test_random_reads_inside_a_trace(seed):
     """The same indices, with index arrays that are traced (masks stay concrete)."""
-    for x, index, wanted, rng in cases(200 + seed, 100):
+    for x, index, wanted, _ in cases(200 + seed, 100):
         if wanted is None:
             continue
         items = index if isinstance(index, tuple) else (index,)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-
 import torch as reference
 
-from functorch_core import data as ours, torch
+from functorch_core import data as ours
+from functorch_core import torch
 
 from .alternate import alternate, show
 

@@ -31,7 +31,7 @@ def to_numpy(tensor) -> np.ndarray:
 def to_ours(x, made: dict | None = None):
     """A real argument as ours; `made` remembers tensors, so that one stays one."""
     if isinstance(x, real.Tensor):
-        from functorch_core.torch._tensor import from_array
+        from functorch_core.torch.tensors.base import from_array
 
         new = from_array(np.array(to_numpy(x)), x.requires_grad)
         if made is not None:

@@ -12,7 +12,6 @@ from functorch_core import torch as ours
 
 from .bridge import function_of, tensors_in, to_numpy, to_ours
 
-
 SYMMETRIC = frozenset({"linalg.cholesky"})
 
 

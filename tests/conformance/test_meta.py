@@ -12,7 +12,8 @@ real = pytest.importorskip(
 
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
-from functorch_core import engine, torch as ours  # noqa: E402
+from functorch_core import engine  # noqa: E402
+from functorch_core import torch as ours  # noqa: E402
 
 from . import samples  # noqa: E402
 from .bridge import function_of, tensors_in, to_ours  # noqa: E402

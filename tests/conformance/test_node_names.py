@@ -97,9 +97,8 @@ x.masked_fill(m, 1.) | x.gather(0, i) | x.index_select(0, i[0]) | x.clamp(0, 1) 
 x.T | x.reshape(9) | x.expand(2, 3, 3) | x.split(1)[1] | x.lerp(y, 0.5) | x.softmax(0) | x.var()
 F.layer_norm(x, (3,)) | F.layer_norm(x, (3,), v, v) | F.conv1d(x[None], x[None]) | F.mse_loss(x, y)
 F.embedding(i, x) | F.nll_loss(x, i[0]) | F.relu(x) | F.gelu(x) | F.leaky_relu(x)
-F.threshold(x, 0, 1) | F.batch_norm(x, None, None, training=True) | F.max_pool2d(x[None], 2) | F.pad(x, (1, 1))""".replace(
-    "\n", " | "
-).split(" | ")
+F.threshold(x, 0, 1) | F.batch_norm(x, None, None, training=True) | F.max_pool2d(x[None], 2)
+F.pad(x, (1, 1))""".replace("\n", " | ").split(" | ")
 
 
 def shape_of_graph(torch, program: str) -> list:

@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from functorch_core import data as ours, torch
+from functorch_core import data as ours
+from functorch_core import torch
 from tests.nn.both import agree, failing, warned
 
 reference = pytest.importorskip("torch")

@@ -5,7 +5,8 @@ import warnings
 
 import pytest
 
-from functorch_core import data as ours, torch
+from functorch_core import data as ours
+from functorch_core import torch
 
 reference = pytest.importorskip("torch")
 theirs = reference.utils.data

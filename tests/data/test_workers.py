@@ -13,10 +13,10 @@ import time
 
 import numpy as np
 import pytest
-
-from functorch_core import data, engine, torch
 from functorch_core.data._utils.transport import Channel
 from functorch_core.data._utils.worker import numpy_seed
+
+from functorch_core import data, engine, torch
 
 
 def files() -> int:

@@ -8,10 +8,9 @@ import pytest
 from functorch_core import engine
 from functorch_core import primitives as p
 from functorch_core.core.aval import aval
-from functorch_core.engine import NoData, Value, absent, from_numpy, is_absent, to_numpy
-from functorch_core.engine import recorder
-from functorch_core.engine.units import SCALAR_AVALS, Unit, unit_of_primitive
 from functorch_core.core.trace import trace_closed
+from functorch_core.engine import NoData, Value, absent, from_numpy, is_absent, recorder, to_numpy
+from functorch_core.engine.units import SCALAR_AVALS, Unit, unit_of_primitive
 
 THREE = aval((3,), np.dtype(np.float32))
 ADD = unit_of_primitive(p.add.primitive, {}, (THREE, THREE))

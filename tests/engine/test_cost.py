@@ -60,6 +60,23 @@ def test_a_convolution_takes_long_to_compile():
     assert conv.compile > 50 * add.compile
 
 
+def pooled(size: int, *shape: int) -> cost.Cost:
+    window = {"window": (1, 1, size, size), "strides": (1, 1, 2, 2)}
+    return estimate(lambda x: p.reduce_window_max(x, **window), (shape, F32))
+
+
+def test_a_window_costs_by_its_elements():
+    small, large = pooled(2, 4, 8, 128, 128), pooled(6, 4, 8, 128, 128)
+    assert 7 < large.reference / small.reference < 9  # 36 elements for 4, at 62 x 62 places for 64 x 64
+    assert 50_000 < pooled(3, 32, 64, 57, 57).reference < 300_000  # 91 ms on an idle machine, 215 on a busy one
+    assert not pooled(3, 32, 64, 57, 57).suits_numpy
+
+
+def test_windows_take_longer_to_compile_than_reductions():
+    reduction = estimate(lambda x: p.reduce_max(x, axes=(2, 3)), ((4, 8, 128, 128), F32))
+    assert pooled(3, 4, 8, 128, 128).compile > reduction.compile
+
+
 def unit_of(n: int, size: int) -> Unit:
     def chain(x):
         for _ in range(n):

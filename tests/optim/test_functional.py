@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from functorch_core.optim import functional
 
 import functorch_core as fc
-from functorch_core.optim import functional
 
 reference = pytest.importorskip("torch")
 

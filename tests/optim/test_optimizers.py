@@ -7,9 +7,9 @@ import weakref
 
 import numpy as np
 import pytest
+from functorch_core.nn import Parameter
 
 from functorch_core import engine, optim, torch
-from functorch_core.nn import Parameter
 from tests.nn.both import agree
 
 reference = pytest.importorskip("torch")

@@ -11,6 +11,7 @@ from functorch_core.core.aval import aval
 from functorch_core.core.primitive import NOT_LINEAR, Linear, Primitive, registry
 from functorch_core.core.trace import bind
 from functorch_core.primitives.batching import elementwise_batch
+from functorch_core.primitives.declare import ELEMENTWISE
 from tests.primitives.check import check
 
 X = np.array([[0.3, -1.2, 2.5], [-0.7, 1.9, 0.05]])
@@ -41,6 +42,7 @@ def square(**wrong):
         return apply(x), p.mul(t, p.mul(x, 2.0))
 
     rules = dict(
+        traits=ELEMENTWISE,
         shape=lambda x: x,
         reference=lambda x: x * x,
         lower=lambda ctx, x: ctx.op("stablehlo.multiply", x, x, out=x.aval),
@@ -67,6 +69,7 @@ def product(**wrong):
         return (apply(ct, y) if isinstance(x, Linear) else None, apply(x, ct) if isinstance(y, Linear) else None)
 
     rules = dict(
+        traits=ELEMENTWISE,
         shape=lambda x, y: x,
         reference=lambda x, y: x * y,
         lower=lambda ctx, x, y: ctx.op("stablehlo.multiply", x, y, out=x.aval),

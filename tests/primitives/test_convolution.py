@@ -14,7 +14,7 @@ from functorch_core import xla
 from functorch_core.core.aval import aval_of
 from functorch_core.core.lowering import lower
 from functorch_core.core.trace import evaluate
-from functorch_core.primitives import convolution, convolution_forms, conv
+from functorch_core.primitives import conv, convolution, convolution_forms
 from functorch_core.transforms.transpose import vjp
 
 from .check import check, close, compiled, graph_of

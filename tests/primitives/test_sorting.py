@@ -113,8 +113,8 @@ def test_special_values_as_torch(descending, tier):
 
 def test_complex_nan_as_numpy(tier):
     parts = [1.0, 2.0, np.nan]
-    x = np.array([complex(a, b) for a in parts for b in parts])
-    for x in (x, x[::-1].copy(), RNG.permutation(x)):
+    pairs = np.array([complex(a, b) for a in parts for b in parts])
+    for x in (pairs, pairs[::-1].copy(), RNG.permutation(pairs)):
         graph = graph_of(lambda x: [p.argsort(x, dimension=0)], [x])
         for run in (evaluate, compiled):
             close(run(graph, [x])[0], np.argsort(x, kind="stable"))

@@ -14,7 +14,7 @@ from tests.primitives.check import check, check_lowering, close, graph_of
 X = np.arange(24.0).reshape(2, 3, 4) + 0.5
 Z = X + 1j * X[::-1]
 V = np.float64(2.0)
-I, J = np.int32(1), np.int32(-5)
+I1, J1 = np.int32(1), np.int32(-5)
 
 CASES = {
     # ---- structure
@@ -39,11 +39,11 @@ CASES = {
     "pad_complex": (lambda x, v: p.pad(x, v, low=(1, -1, 0), high=(0, 0, 0)), Z, np.complex128(1j)),
     "pad_0d": (lambda x, v: p.pad(x, v, low=(), high=()), V, V),
     # ---- dynamic
-    "dynamic_slice": (lambda x, i, j: p.dynamic_slice(x, i, j, i, sizes=(1, 2, 3)), X, I, J),
+    "dynamic_slice": (lambda x, i, j: p.dynamic_slice(x, i, j, i, sizes=(1, 2, 3)), X, I1, J1),
     "dynamic_slice_far": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 2, 3)), X, np.uint64(2**64 - 1)),
-    "dynamic_slice_empty": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 0, 3)), X, I),
+    "dynamic_slice_empty": (lambda x, i: p.dynamic_slice(x, i, i, i, sizes=(1, 0, 3)), X, I1),
     "dynamic_slice_0d": (lambda x: p.dynamic_slice(x, sizes=()), V),
-    "dynamic_update_slice": (lambda x, u, i, j: p.dynamic_update_slice(x, u, i, j, i), X, -X[:1, :2, 1:], I, J),
+    "dynamic_update_slice": (lambda x, u, i, j: p.dynamic_update_slice(x, u, i, j, i), X, -X[:1, :2, 1:], I1, J1),
     "dynamic_update_slice_int8": (
         lambda x, u, i: p.dynamic_update_slice(x, u, i),
         np.arange(300.0),
@@ -121,7 +121,7 @@ def test_pad_reference_against_loop():
 
 def test_references_against_numpy():
     close(p.slice(X, start=(0, 1, 0), limit=(2, 3, 4), strides=(1, 2, 3)), X[:, 1:3:2, ::3])
-    close(p.dynamic_slice(X, I, J, np.int32(9), sizes=(1, 2, 3)), X[1:, :2, 1:])
+    close(p.dynamic_slice(X, I1, J1, np.int32(9), sizes=(1, 2, 3)), X[1:, :2, 1:])
     update = np.zeros((2, 1, 2))
     wanted = X.copy()
     wanted[:, 2:, 2:] = update
@@ -172,11 +172,11 @@ ERRORS = [
     (lambda: p.concatenate(X, X.astype("f4"), dimension=0), TypeError, "one dtype"),
     (lambda: p.concatenate(X, X, dimension=3), ValueError, "no dimension 3"),
     (lambda: p.reverse(X, dims=(0, 0)), ValueError, "distinct"),
-    (lambda: p.dynamic_slice(X, I, I, sizes=(1, 1, 1)), ValueError, "3 starts"),
-    (lambda: p.dynamic_slice(X, I, I, np.int64(0), sizes=(1, 1, 1)), TypeError, "one integer dtype"),
-    (lambda: p.dynamic_slice(X, I, I, I, sizes=(1, 1, 9)), ValueError, "do not fit"),
-    (lambda: p.dynamic_update_slice(X, X.astype("f4"), I, I, I), TypeError, "convert it"),
-    (lambda: p.dynamic_update_slice(X, X[0], I, I, I), ValueError, "3 dimensions"),
+    (lambda: p.dynamic_slice(X, I1, I1, sizes=(1, 1, 1)), ValueError, "3 starts"),
+    (lambda: p.dynamic_slice(X, I1, I1, np.int64(0), sizes=(1, 1, 1)), TypeError, "one integer dtype"),
+    (lambda: p.dynamic_slice(X, I1, I1, I1, sizes=(1, 1, 9)), ValueError, "do not fit"),
+    (lambda: p.dynamic_update_slice(X, X.astype("f4"), I1, I1, I1), TypeError, "convert it"),
+    (lambda: p.dynamic_update_slice(X, X[0], I1, I1, I1), ValueError, "3 dimensions"),
     (lambda: p.squeeze(X, dims=(0,)), ValueError, "size 1"),
     (lambda: p.expand_dims(X, dims=(1, 1)), ValueError, "distinct"),
     (lambda: p.iota(shape=(2,), dtype=np.bool_, dimension=0), TypeError, "numeric"),

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from functorch_core.torch import _serialization as fc  # noqa: E402
-from functorch_core.torch._serialization.specs import NUMPY_DTYPES  # noqa: E402
+from functorch_core.torch.compat.serialization import formats as fc  # noqa: E402
+from functorch_core.torch.compat.serialization.specs import NUMPY_DTYPES  # noqa: E402
 
 DTYPES = [getattr(torch, name.removeprefix("torch.")) for name in NUMPY_DTYPES]
 GLOBALS = {name: getattr(torch, name.removeprefix("torch.")) for name in NUMPY_DTYPES}

@@ -7,7 +7,8 @@ import weakref
 import numpy as np
 import pytest
 
-from .agree import agree, ours as torch, reference
+from .agree import agree, reference
+from .agree import ours as torch
 
 
 def data(torch, *shape, grad=True, seed=0):

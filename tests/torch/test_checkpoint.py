@@ -4,14 +4,13 @@ import collections
 import weakref
 
 import pytest
-
-from functorch_core.torch.utils import _pytree as pytree
+import torch.utils._pytree as reference_pytree  # noqa: E402  (after agree has found torch)
 from functorch_core.torch.utils.checkpoint import checkpoint
+
+from functorch_core.torch.tensors import pytree
 
 from .agree import agree, ours
 from .test_autograd import data
-
-import torch.utils._pytree as reference_pytree  # noqa: E402  (after agree has found torch)
 
 
 def utils(torch):

@@ -235,9 +235,10 @@ def test_shapes_of_a_graph(t):
 
 def test_ops_do_not_ask_after_tracing():
     """Proxies override as long as they live: programs that trace are not slower afterwards."""
-    from functorch_core.torch import _op, _overrides
+    from functorch_core.torch.dispatch import overrides as _overrides
+    from functorch_core.torch.tensors.active import active
 
     if _overrides.for_good:
         pytest.skip("a class of another test overrides")
     torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
-    assert _op.overrides is None
+    assert active.overrides is None

@@ -21,10 +21,7 @@ DTYPES = "float32 float64 float16 int64 int32 bool complex64".split()
 # What is said of what is no tensor differs with the number of overloads.
 TYPES_ONLY = ("str", "array", "list")
 # PyTorch says what is wrong inside of it, another op's name, or nothing.
-OWN_WORDS = frozenset(
-    """ldexp heaviside count_nonzero argsort rand randn dist 
-""".split()
-)
+OWN_WORDS = frozenset("ldexp heaviside count_nonzero argsort rand randn dist".split())
 
 
 def space(library) -> dict:

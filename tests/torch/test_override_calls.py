@@ -120,6 +120,7 @@ def test_a_table_of_attributes(library):
 
 def test_functions_keep_their_signature_and_identity():
     import inspect
+
     from functorch_core.torch.nn.functional import dropout
 
     before = str(inspect.signature(dropout))

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from functorch_core import torch
-from functorch_core.torch import _op, _overrides
-from functorch_core.torch.autograd import modes as grad_modes
+from functorch_core.torch.dispatch import overrides as _overrides
+from functorch_core.torch.tensors.active import active
 
 
 @pytest.fixture(autouse=True)
 def restored(monkeypatch):
     """Leave the library as if no class had overridden anything: other tests measure speed."""
-    monkeypatch.setattr(_op, "overrides", _op.overrides)
-    monkeypatch.setattr(grad_modes, "asked", grad_modes.asked)
+    monkeypatch.setattr(active, "overrides", active.overrides)
     names = *_overrides.MEMBERS, *_overrides.USERS_MEMBERS
     members = {name: getattr(torch.Tensor, name) for name in names}
     known = dict(vars(_overrides.dispatcher))
@@ -255,8 +254,8 @@ def test_questions(lib):
 
 def test_nothing_is_asked_before_a_class_overrides():
     code = (
-        "from functorch_core import torch\nfrom functorch_core.torch import _op\n"
-        "torch.nn.Parameter(torch.ones(1)) + 1\nassert _op.overrides is None\n"
-        "class T(torch.Tensor): pass\nassert _op.overrides is not None\n"
+        "from functorch_core import torch\nfrom functorch_core.torch.tensors.active import active\n"
+        "torch.nn.Parameter(torch.ones(1)) + 1\nassert active.overrides is None\n"
+        "class T(torch.Tensor): pass\nassert active.overrides is not None\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -433,7 +433,7 @@ def test_foreach_errors():
 
 
 def test_varying_numbers_trace_once():
-    from functorch_core.torch._op import registry
+    from functorch_core.torch.dispatch.op import registry
 
     op, x = registry["add"], torch.ones(2)
     _ = x + 3.25

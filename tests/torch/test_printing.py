@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from functorch_core.torch import _printing  # noqa: E402
+from functorch_core.torch.tensors import printing as _printing  # noqa: E402
 
 BYTES_AS = {
     torch.bfloat16: ml_dtypes.bfloat16,

@@ -221,7 +221,7 @@ CUDA_FILE = "cuda:0"
 
 def saved_as_on_cuda() -> io.BytesIO:
     """A checkpoint whose tensors say that they were on a GPU."""
-    from functorch_core.torch import _serialization as engine
+    from functorch_core.torch.compat.serialization import formats as engine
 
     spec = engine.TensorSpec(0, np.arange(3, dtype=np.float32), "torch.float32", 0, (3,), (1,), location=CUDA_FILE)
     buffer = io.BytesIO()
@@ -392,8 +392,8 @@ def test_environment_decides(monkeypatch):
 
 def test_parameter_over_something_else_is_refused():
     """A file can name _rebuild_parameter with any data that weights_only lets it build."""
-    from functorch_core.torch._pickling import Rebuild
-    from functorch_core.torch._serialization import ParameterSpec
+    from functorch_core.torch.compat.serialization.formats import ParameterSpec
+    from functorch_core.torch.compat.serialization.tensors import Rebuild
 
     with pytest.raises(pickle.UnpicklingError, match="must be a tensor"):
         Rebuild()(ParameterSpec(Config(1)))

@@ -16,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from functorch_core.torch import _serialization as fc  # noqa: E402
+from functorch_core.torch.compat.serialization import formats as fc  # noqa: E402
 
 from .serialization_adapters import (  # noqa: E402
     DTYPES,
@@ -232,7 +232,7 @@ NO_TORCH = """
     import io, sys
     sys.modules["torch"] = None
     import numpy as np
-    from functorch_core.torch import _serialization as fc
+    from functorch_core.torch.compat.serialization import formats as fc
 
     class Mine:
         pass
@@ -472,8 +472,8 @@ def test_new_file_is_not_left_half(tmp_path, monkeypatch):
 KILLED = """
     import os, sys
     import numpy as np
-    from functorch_core.torch import _serialization as fc
-    from functorch_core.torch._serialization import archive
+    from functorch_core.torch.compat.serialization import formats as fc
+    from functorch_core.torch.compat.serialization import archive
 
     write = archive.ArchiveWriter.write
 

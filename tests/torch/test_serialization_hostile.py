@@ -13,18 +13,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from functorch_core.torch import _serialization as fc  # noqa: E402
-from functorch_core.torch._serialization import unpickling  # noqa: E402
+from functorch_core.torch.compat.serialization import formats as fc  # noqa: E402
+from functorch_core.torch.compat.serialization import unpickling  # noqa: E402
 
-from .serialization_adapters import (  # noqa: E402
-    GLOBALS,
-    WARNINGS,
-    assert_same,
-    ours_loaded,
-    ours_saved,
-    rewritten,
-    theirs_saved,
-)
+from .serialization_adapters import GLOBALS, WARNINGS, assert_same, ours_loaded, ours_saved, rewritten, theirs_saved  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(*WARNINGS)
 
@@ -381,7 +373,7 @@ def test_truncated():
 def test_truncated_legacy():
     want = small_checkpoint()
     data = theirs_saved(want, _use_new_zipfile_serialization=False).getvalue()
-    for end in range(0, len(data)):
+    for end in range(len(data)):
         with pytest.raises(REFUSED):
             ours_loaded(io.BytesIO(data[:end]))
 

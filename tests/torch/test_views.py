@@ -284,7 +284,7 @@ NODES = {
 @pytest.mark.parametrize("expression", NODES)
 def test_names_of_nodes(expression):
     y = torch.ones(2, 3, requires_grad=True)
-    assert eval(expression).grad_fn.name() == f"{NODES[expression]}Backward0"
+    assert eval(expression, {"torch": torch, "y": y}).grad_fn.name() == f"{NODES[expression]}Backward0"
 
 
 def test_conversions():

@@ -22,7 +22,8 @@ from functorch_core.transforms.linearize import linearize, partial_eval
 from functorch_core.transforms.remat import nothing_saveable, remat
 from functorch_core.transforms.scan import scan
 from functorch_core.transforms.while_loop import bounded_while, fori_loop, while_loop
-from tests.primitives.check import close, compiled, graph_of as closed
+from tests.primitives.check import close, compiled
+from tests.primitives.check import graph_of as closed
 from tests.transforms.flat import both, closed_graph, grad, hessian, jvp, numeric_grad, same, total, vmap
 
 rng = np.random.default_rng(0)

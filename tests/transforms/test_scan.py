@@ -11,7 +11,8 @@ from functorch_core.core.lowering import lower
 from functorch_core.transforms.associative import associative_scan
 from functorch_core.transforms.cond import cond
 from functorch_core.transforms.scan import map_values, scan
-from tests.primitives.check import check, close, compiled, graph_of as closed
+from tests.primitives.check import check, close, compiled
+from tests.primitives.check import graph_of as closed
 from tests.transforms.flat import both, closed_graph, count, grad, graph_of, jvp, nodes_of, same, total, vmap
 
 rng = np.random.default_rng(0)

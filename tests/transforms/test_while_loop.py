@@ -10,7 +10,8 @@ from functorch_core.core.aval import aval_of
 from functorch_core.core.trace import run
 from functorch_core.transforms.linearize import linearize
 from functorch_core.transforms.while_loop import bounded_while, fori_loop, while_loop
-from tests.primitives.check import check, close, graph_of as closed
+from tests.primitives.check import check, close
+from tests.primitives.check import graph_of as closed
 from tests.transforms.flat import both, const_like, grad, graph_of, jvp, numeric_grad, same, total, vmap
 
 rng = np.random.default_rng(0)

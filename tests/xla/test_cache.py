@@ -53,7 +53,9 @@ def test_default_folder(monkeypatch):
 
 
 def test_what_belongs_to_the_key(monkeypatch):
-    def key(text=double()[0], options=None, callbacks=0):
+    text = double()[0]
+
+    def key(text=text, options=None, callbacks=0):
         device = xla.default_device()
         return cache.program_key(text, options=options or {}, callbacks=callbacks, device=device)
 

@@ -479,7 +479,7 @@ z = torch.randn(2, dtype=torch.complex128, requires_grad=True)
 print(torch.autograd.gradcheck(lambda z: z * z.conj(), (z,)))
 
 # ---- functional: jacobian and hessian
-from torch.autograd.functional import jacobian, hessian
+from torch.autograd.functional import hessian, jacobian
 
 x = torch.tensor([1.0, 2.0, 3.0])
 w = torch.tensor([2.0, 3.0, 4.0])
@@ -494,7 +494,7 @@ attempt(lambda: jacobian(lambda x: torch.ones(2), x, strict=True))
 attempt(lambda: hessian(lambda x: x * 2, x))
 
 # ---- functional: products
-from torch.autograd.functional import vjp, jvp, vhp, hvp
+from torch.autograd.functional import hvp, jvp, vhp, vjp
 
 x = torch.tensor([1.0, 2.0, 3.0])
 v = torch.tensor([1.0, 0.0, 2.0])
@@ -649,7 +649,7 @@ z.sum().backward()
 print(torch.equal(x.grad, z.detach()))
 
 # ---- func: transforms
-from torch.func import grad, grad_and_value, vjp, jvp, vmap, jacrev, jacfwd, hessian, linearize
+from torch.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 x = torch.tensor([1.0, 2.0, 3.0])
 f = lambda x: (x**3).sum()
@@ -691,7 +691,7 @@ torch.manual_seed(0)
 print(vmap(lambda x: torch.rand(2), randomness="same")(x))
 
 # ---- func: nestings
-from torch.func import grad, vmap, jvp, jacrev, jacfwd, hessian, vjp
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
 x = torch.tensor([0.5, 1.0, 2.0])
 print(vmap(grad(lambda x: x.sin()))(x))
@@ -710,7 +710,7 @@ print(y.grad)
 print(grad(lambda x: torch.autograd.grad((x**2).sum(), x, create_graph=True)[0].sum() if False else x.sum())(x))
 
 # ---- func: writing to what was captured
-from torch.func import grad, vmap, jvp, vjp, jacrev
+from torch.func import grad, jacrev, jvp, vjp, vmap
 
 x = torch.ones(3)
 
@@ -734,6 +734,14 @@ writes(lambda y, x: y.__setitem__(0, x[0]))
 writes(lambda y, x: y.view(3).mul_(2))
 writes(lambda y, x: y.data.add_(1))
 writes(lambda y, x: y.normal_())
+writes(lambda y, x: y.exponential_())
+writes(lambda y, x: y.bernoulli_(0.5))
+writes(lambda y, x: y.polygamma_(1))
+writes(lambda y, x: y.__setitem__(torch.tensor([0]), x[:1]))
+writes(lambda y, x: y.__setitem__(y == 0, x))
+writes(lambda y, x: torch.nn.functional.dropout(y, 0.5, True, True))
+writes(lambda y, x: torch.nn.functional.silu(y, inplace=True))
+writes(lambda y, x: torch.nn.functional.rrelu(y, training=True, inplace=True))
 writes(lambda y, x: y.clone().copy_(x))
 writes(lambda y, x: torch.add(y, 1, out=y))
 
@@ -776,7 +784,7 @@ bn = torch.nn.BatchNorm1d(3)
 attempt(lambda: vmap(bn)(torch.ones(2, 2, 3)))
 
 # ---- func: modules
-from torch.func import functional_call, stack_module_state, vmap, grad
+from torch.func import functional_call, grad, stack_module_state, vmap
 
 torch.manual_seed(0)
 models = [torch.nn.Linear(2, 1) for _ in range(3)]

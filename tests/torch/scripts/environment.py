@@ -86,7 +86,8 @@ print(
 print(torch.pi, torch.e, torch.inf, torch.nan, torch.newaxis)
 
 # ---- version and metadata
-import importlib.metadata, importlib.util
+import importlib.metadata
+import importlib.util
 
 print(importlib.metadata.version("torch") == torch.__version__, str(torch.__version__) == torch.version.__version__)
 print(
@@ -110,12 +111,14 @@ print(
 print(hasattr(torch, "__file__"), torch.version.debug, torch.version.git_version is not None)
 
 # ---- modules are the same objects
-import sys, importlib
+import importlib
+import sys
+
 import torch.nn as nn
 import torch.nn.functional as F
-from torch import optim, Tensor
-from torch.utils.data import Dataset
+from torch import Tensor, optim
 from torch.nn.modules.linear import Linear
+from torch.utils.data import Dataset
 
 print(
     nn is torch.nn,

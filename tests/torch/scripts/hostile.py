@@ -689,7 +689,8 @@ for d in (torch.float32, torch.float64, torch.half, torch.bfloat16):
     print(torch.initial_seed(), torch.rand(1))
 
 # ---- random: states
-import pickle, copy
+import copy
+import pickle
 
 g = torch.Generator().manual_seed(5)
 torch.rand(3, generator=g)
@@ -1166,7 +1167,14 @@ for f in (
     at(f, -3.0, 6.0, 0.0, 0.0)
 
 # ---- save and load: odd things
-import io, pickle, os, tempfile, pathlib, zipfile, collections, copy
+import collections
+import copy
+import io
+import os
+import pathlib
+import pickle
+import tempfile
+import zipfile
 
 
 def trip(x, **k):
@@ -1221,7 +1229,7 @@ for v in (
 ):
     y = trip(v)
     print(type(y).__name__, y, y.requires_grad, y.is_leaf)
-attempt(lambda: trip((torch.ones(1, requires_grad=True) * 2)))
+attempt(lambda: trip(torch.ones(1, requires_grad=True) * 2))
 
 
 class Sub(torch.Tensor):
@@ -1270,7 +1278,10 @@ raises(lambda: trip(m))
 print(trip(m, weights_only=False))
 
 # ---- save and load: map_location, mmap, files
-import io, os, tempfile, pathlib
+import io
+import os
+import pathlib
+import tempfile
 
 t = tempfile.mkdtemp()
 p = os.path.join(t, "x.pt")
@@ -1299,7 +1310,8 @@ for n in (0, 1, 10, 100, len(raw) // 2, len(raw) - 1):
         print(type(e).__name__)
 torch.save(torch.ones(2), p, _use_new_zipfile_serialization=False)
 print(torch.load(p))
-import pickle, zipfile
+import pickle
+import zipfile
 
 
 class Evil:
@@ -1351,7 +1363,8 @@ s = x.untyped_storage()
 print(len(s), s.tolist()[:4], s[0], s.device, torch.tensor([], dtype=torch.float32).set_(s).tolist())
 
 # ---- pickle and copy
-import pickle, copy
+import copy
+import pickle
 
 x = torch.arange(3.0, requires_grad=True)
 print(
@@ -1612,7 +1625,8 @@ print(
     s.new_ones(2, 2).stride(),
     torch.zeros_like(s, memory_format=torch.contiguous_format).stride(),
 )
-import copy, pickle
+import copy
+import pickle
 
 print(
     copy.deepcopy(s).stride(),

@@ -507,7 +507,9 @@ print(
 )
 
 # ---- saving: corners
-import io, os, tempfile
+import io
+import os
+import tempfile
 
 
 def through(obj, **kwargs):
@@ -592,7 +594,8 @@ attempt(lambda: torch.nn.Linear(2, 2).load_state_dict(loaded["model"]))
 attempt(lambda: torch.nn.Linear(2, 2).load_state_dict({"weight": torch.ones(3, 3), "bias": torch.ones(2)}))
 
 # ---- copies
-import copy, pickle
+import copy
+import pickle
 
 x = torch.arange(4.0)
 x.note = "kept"
