@@ -1,21 +1,28 @@
 """Build the documentation: python docs/build.py [--check]
 
-Writes docs/primitives.md from the code (with --check: fails if it is not up to date), then turns
-every docs/*.md into HTML under docs/_site (needs the `docs` extra).
+Writes docs/primitives.md and docs/torch_names.md from the code (with --check: fails if they are not up to
+date), then turns every docs/*.md into HTML under docs/_site (needs the `docs` extra).
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+import torch_names  # noqa: E402  found beside this file, however it is run
+
 PAGES = (
     "index",
     "tutorial",
+    "reading_order",
     "extending",
     "primitives",
+    "torch_names",
     "engine",
     "differences",
     "conformance",
@@ -38,7 +45,7 @@ def primitive_table() -> str:
     ]
     families: dict[str, list] = {}
     for primitive in registry.values():
-        families.setdefault(primitive.family or "other", []).append(primitive)
+        families.setdefault(primitive.traits.family, []).append(primitive)
     lines.append(f"{len(registry)} primitives in {len(families)} families.")
     for family in sorted(families):
         lines += ["", f"## {family}", "", "| primitive | " + " | ".join(RULES) + " |", "|---" * (len(RULES) + 1) + "|"]
@@ -67,12 +74,13 @@ def build_html():
         body = markdown.markdown(text, extensions=["tables", "fenced_code", "toc"])
         html = (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name} - '
-            "functorch-core</title><style>body{max-width:60em;margin:2em auto;font-family:"
+            "functorch-core</title><style>img{max-width:100%}body{max-width:60em;margin:2em auto;font-family:"
             "sans-serif;line-height:1.5}pre{background:#f4f4f4;padding:.7em;overflow:auto}"
             "td,th{border:1px solid #ccc;padding:.2em .5em}table{border-collapse:collapse}"
             f"</style></head><body><p>{links}</p>{body}</body></html>"
         )
         (site / f"{name}.html").write_text(html, encoding="utf-8")
+    shutil.copy(DOCS / "layers.svg", site)
     print(f"{len(pages)} pages in {site}")
 
 
@@ -87,6 +95,7 @@ def main():
             sys.exit("docs/primitives.md is not up to date; run python docs/build.py")
     else:
         path.write_text(table, encoding="utf-8")
+    torch_names.main()
     build_html()
 
 

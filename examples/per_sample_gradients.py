@@ -126,7 +126,7 @@ def largest_eigenvalue(params: dict, images, labels, key, iterations):
 def train(params: dict, data, key, steps: int, noise: float, batch: int = 256) -> dict:
     """DP-SGD for so many steps of random batches."""
     images, labels = data
-    for step, k in enumerate(fc.random.split(key, steps)):
+    for k in fc.random.split(key, steps):
         pick, privacy = fc.random.split(k)
         rows = fc.random.randint(pick, (batch,), 0, len(labels))
         params = private_step(params, images[rows], labels[rows], privacy, 1.5, 1.0, noise)
