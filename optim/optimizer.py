@@ -24,10 +24,7 @@ UNORDERED = (
 NAMES_MISSING = "all optimizer params should be with/without names. Some param names are missing"
 NAMES_MIXED = "all optimizer param groups should be with/without names. cannot add param group {} to the optimizer"
 NOT_A_TENSOR = "optimizer can only optimize Tensors, but one of the params is {}"
-DUPLICATE = (
-    "optimizer contains a parameter group with duplicate parameters; in future, this will "
-    "cause an error; see github.com/pytorch/pytorch/issues/40967 for more information"
-)
+DUPLICATE = "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error"
 GROUPS_DIFFER = "loaded state dict has a different number of parameter groups"
 SIZES_DIFFER = "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import io
+import re
 import subprocess
 import sys
 import tokenize
@@ -217,6 +218,18 @@ def test_functions_and_files_are_short():
                 if node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION:
                     long.add(f"{module.path}: {node.name}")
     assert long == LONG
+
+
+def test_nobody_is_sent_to_another_projects_tracker():
+    """A user of this library who meets an error cannot be helped there."""
+    sent = [
+        f"{module.path}:{node.lineno}"
+        for module in modules().values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"github\.com/pytorch/\w+/issues|(file|open|report) an? (issue|bug|feature|enh)", node.value)
+    ]
+    assert not sent
 
 
 # ---- importing -----------------------------------------------------------------------------------

@@ -8,10 +8,7 @@ from collections.abc import Callable
 
 THROWN_BY = "thrown by __iter__ of"
 CONSTRAINT = "single iterator per IterDataPipe constraint"
-FEEDBACK = (
-    f"\nFor feedback regarding this {CONSTRAINT}, feel free to comment on this issue: "
-    "https://github.com/pytorch/data/issues/45."
-)
+FEEDBACK = f"\nThis is the {CONSTRAINT}."
 INVALID = (
     "This iterator has been invalidated because another iterator has been created from the "
     "same IterDataPipe: {pipe}\nThis may be caused by multiple references to the same "

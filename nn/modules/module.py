@@ -41,9 +41,7 @@ USE_TO_EMPTY = (
 COMPLEX_MODULE = (
     "Complex modules are a new feature under active development whose design may "
     "change, and some modules might not work as expected when using complex tensors "
-    "as parameters or buffers. Please file an issue at "
-    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a "
-    "complex module does not work as expected."
+    "as parameters or buffers."
 )
 NON_LEAF = (
     "Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
@@ -65,11 +63,7 @@ SAME_FUNCTION = (
     "Cannot register the same function as the state dict post hook that was "
     "previously registered via register_state_dict_post_hook"
 )
-NEVER_CALLED = (
-    "Reached a code path in Module.{name}() that should never be called. Please file "
-    "an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
-    "to report this bug."
-)
+NEVER_CALLED = "Reached a code path in Module.{name}() that should never be called."
 NO_PERSISTENT = (
     "Registering a non-persistent buffer on a Module subclass that implements "
     "register_buffer() without the persistent argument is not allowed."

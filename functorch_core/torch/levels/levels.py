@@ -35,13 +35,11 @@ from ..views.cells import look_recorded, root_of
 NO_DATA = (
     "vmap: It looks like you're calling {what} on a Tensor. We don't support vmap over "
     "calling {what} on a Tensor, please try to rewrite what you're doing with other "
-    "operations. If error is occurring somewhere inside PyTorch internals, please file a "
-    "bug report."
+    "operations."
 )
 CONTROL_FLOW = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent "
-    "control flow. We don't support that yet, please file an issue at "
-    "https://github.com/pytorch/pytorch/issues ."
+    "control flow. We don't support that yet."
 )
 RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the "

@@ -51,10 +51,7 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 
 # ---- checks --------------------------------------------------------------------------------------
 
-UNEXPLAINED = (
-    "Expected cond to be True, but got False. (Could this error message be improved? If "
-    "so, please report an enhancement request to PyTorch.)"
-)
+UNEXPLAINED = "Expected cond to be True, but got False."
 
 TENSOR_CONDITION = (
     "cond must be a bool, but got a Tensor. For tensor conditions, use "

@@ -195,6 +195,11 @@ STEPS = (
         r"^only Tensors of floating point (and complex )?dtype can require gradients",
         "convert it: x.float().requires_grad_()",
     ),
+    # ---- transforms
+    (
+        r"^vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow",
+        "torch.where chooses per element; what needs the value goes outside of the vmapped function",
+    ),
     # ---- gradients
     (r"^a (view of a )?leaf Variable that requires grad", LEAF),
     (

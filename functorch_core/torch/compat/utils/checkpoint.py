@@ -26,7 +26,7 @@ USE_REENTRANT = (
 UNPACK_TWICE = (
     "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
     "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
-    "so only once. Otherwise please open an issue with details on your use case."
+    "so only once."
 )
 DIFFERENT = (
     "torch.utils.checkpoint: A different number of tensors was saved during the original "

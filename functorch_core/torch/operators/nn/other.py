@@ -395,10 +395,8 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise RuntimeError(
-            "vmap: It looks like you're attempting to use a Tensor in some "
-            "data-dependent "
-            "control flow. We don't support that yet, please shout over at "
-            "https://github.com/pytorch/functorch/issues/257 ."
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
+            "We don't support that yet."
         )
     return _one_hot(tensor, num_classes)
 
@@ -491,7 +489,7 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
             raise NotImplementedError(
                 "embedding_bag: per_sample_weights was not None. "
                 "per_sample_weights is only supported for mode='sum' (got "
-                f"mode='{mode}'). Please open a feature request on GitHub."
+                f"mode='{mode}')."
             )
         if per_sample_weights.dtype != weight.dtype:
             raise RuntimeError(f"expected scalar type {name_of(weight)} but found {name_of(per_sample_weights)}")

@@ -22,10 +22,7 @@ def bernoulli(gen: Mt19937Generator, size, dtype, p) -> np.ndarray:
     n = numel(size)
     probabilities = np.asarray(p)
     if n and not (0 <= probabilities.min() and probabilities.max() <= 1):
-        what = (
-            "p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
-            "improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        what = "p_in >= 0 && p_in <= 1 to be true, but got false."
         raise RuntimeError(
             f"Expected {what}"
             if isinstance(p, np.ndarray)

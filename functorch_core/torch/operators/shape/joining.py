@@ -588,10 +588,7 @@ def _method(name: str):
     return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
 
 
-NOT_SAME = (
-    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error "
-    "message be improved?  If so, please report an enhancement request to PyTorch.)"
-)
+NOT_SAME = "Expected self.dtype() == output.dtype() to be true, but got false."
 for _name in (
     "detach",
     "diagonal",
