@@ -12,13 +12,15 @@ from ..core.graph import Graph, Node, subgraphs
 from ..core.graph import has_effect as node_has_effect
 
 # One NumPy call, or a view; elements a microsecond for elementwise work.
-NUMPY_CALL, NUMPY_VIEW = 1.5, 0.5
+NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
 NUMPY_ELEMENTS = 700
 # One execution of a compiled program (packing numbers, handing over to another thread and back:
 # 20 to 80 us more than by NumPy where the result is read at once), and a kernel in it.
 EXECUTE, KERNEL = 50.0, 1.0
-# Compiling: a program, and a node of it. What primitives cost besides, their traits say.
-COMPILE_PROGRAM, COMPILE_NODE = 20_000.0, 1_500.0
+BUFFER = 1.0  # an input of a program, or a result
+# Compiling: a program, and a node of it. What primitives cost besides, their traits say. An op that a program
+# has a further time costs a part: 0.95 s for 657 ops of 24 kinds, where 24 once would be 0.4 s.
+COMPILE_PROGRAM, COMPILE_NODE, AGAIN = 20_000.0, 1_500.0, 0.12
 REFERENCE_LIMIT = 20_000.0  # microseconds; an op beyond this is compiled when cold, too
 
 

@@ -8,6 +8,7 @@ pays; from then on as one fused program. Only sightings and static costs decide,
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import threading
 from collections import OrderedDict
@@ -36,19 +37,19 @@ from .value import Poison, Value, concrete, to_buffer
 
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
-PATIENCE = 10.0  # a program is compiled when the sightings saved 1/10 of its price
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function
-MAX_THRESHOLD = 6  # so that a loop compiles nothing after its first ten steps
+SOON, MAX_SOON = 20, 6  # what would be compiled within 20 sightings is at the sixth: a loop's first ten steps
 
 
 class Plan:
-    """How often a key was seen, how often it must be, and its program once there is one."""
+    """How often a key was seen, at which sighting compiling starts and at which the program is needed,
+    and the program once there is one."""
 
-    __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "future")
+    __slots__ = ("sightings", "start", "threshold", "schedule", "on_host", "program", "future")
 
-    def __init__(self, threshold: float) -> None:
-        self.sightings, self.threshold = 0, threshold
+    def __init__(self, start: float, threshold: float) -> None:
+        self.sightings, self.start, self.threshold = 0, start, threshold
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
@@ -156,9 +157,11 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
             f"{plan.sightings} of key {hash(key) & 0xFFFFFFFF:08x}"
         )
     if plan.program is None and tier != "fused" and plan.sightings < plan.threshold:
+        if plan.sightings >= plan.start:
+            _start_compiling(plan, recording, live, donated, device)
         if plan.on_host is not None and not settings.debug_nans:
             return run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
-        return _run_units(plan, recording, live, donated, device)
+        return _run_units(plan, recording, live, device)
     try:
         program = plan.program or _join(plan, recording, live, donated, device)
     except xla.CompileError:
@@ -168,11 +171,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
     count("donated", len(donated))
 
 
-def _run_units(
-    plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
-) -> None:
-    if plan.sightings + 1 >= plan.threshold:
-        _start_compiling(plan, recording, live, donated, device)
+def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: Device) -> None:
     if plan.schedule is None:
         plan.schedule = schedule_of(recording, live, "cheapest", device)
     elif plan.sightings >= FAMILIAR and plan.schedule.is_function:
@@ -239,7 +238,8 @@ def _poison(recording: Recording) -> None:
 def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device], recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
-        plan = Plan(threshold_of([unit for unit, _ in recording.calls()]))
+        units = [unit for unit, _ in recording.calls()]
+        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -250,16 +250,35 @@ def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Devic
     return plan
 
 
-def threshold_of(units: list[Unit]) -> float:
-    """At which sighting a recording of these units is compiled: infinite if it never pays."""
+def threshold_of(units: list[Unit], buffers: int = 0) -> tuple[float, float]:
+    """At which sightings a recording of these units, with so many inputs and results, starts to be compiled
+    and must be: infinite if it never pays.
+
+    The quicker a program is than its ops, the less of its price must have been lost: 1/16 of it where it
+    takes a quarter of the time, 1/4 where it takes half. Where it takes more than half, the ops go on
+    beside the compiler, for as many sightings as take twice as long; elsewhere the last one waits.
+    """
     costs = [u.cost for u in units]
-    saved = sum(c.reference for c in costs) - sum(c.fused for c in costs) - cost.EXECUTE
-    price = cost.COMPILE_PROGRAM + sum(c.compile for c in costs)
-    if saved <= 0:
-        return float("inf")
+    reference = sum(c.reference for c in costs)
+    fused = sum(c.fused for c in costs) + cost.EXECUTE + cost.BUFFER * buffers
+    if reference <= fused:
+        return math.inf, math.inf
+    price = price_of(units)
     if _cold_compilation(units) > DIRECT * price:
-        return 1.0
-    return min(max(2.0, price / (PATIENCE * saved)), MAX_THRESHOLD)
+        return 1.0, 1.0
+    gain, beside = reference / fused, 2 * price / reference
+    needed = price / ((reference - fused) * gain**2)
+    if needed <= SOON:
+        needed = min(max(2.0, needed), MAX_SOON)
+        return needed - 1, needed
+    return (needed, needed + beside) if gain < 2 else (max(needed / 2, needed - beside), needed)
+
+
+def price_of(units: list[Unit]) -> float:
+    """What it costs to compile a program of these units."""
+    each = sum(u.cost.compile for u in units)
+    once = sum(u.cost.compile for u in set(units))
+    return cost.COMPILE_PROGRAM + once + cost.AGAIN * (each - once)
 
 
 def _cold_compilation(units: list[Unit]) -> float:
@@ -275,6 +294,8 @@ def _start_compiling(
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(1, "functorch-compile")
+        # At exit what waits is given up. (atexit would come after the pool's own waiting for all of it.)
+        threading._register_atexit(_pool.shutdown, wait=False, cancel_futures=True)  # type: ignore[attr-defined]
     if plan.future is None and not settings.fail_on_recompile:
         plan.future = _pool.submit(_compile, *_snapshot(recording), live, donated, device)
 
@@ -285,8 +306,8 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
 
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
     future = plan.future
-    if future is None:
-        plan.program = _compile(*_snapshot(recording), live, donated, device)
+    if future is None or future.cancel():  # cancelled: it waits for others, which nobody needs yet
+        plan.program, plan.future = _compile(*_snapshot(recording), live, donated, device), None
         return plan.program
     try:
         plan.program = future.result()

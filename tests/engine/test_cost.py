@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -13,7 +14,7 @@ from functorch_core import primitives as p
 from functorch_core.core.aval import aval
 from functorch_core.core.trace import trace_closed
 from functorch_core.engine import cost
-from functorch_core.engine.programs import MAX_THRESHOLD, threshold_of
+from functorch_core.engine.programs import MAX_SOON, price_of, threshold_of
 from functorch_core.engine.units import Unit
 
 F32, I64 = np.dtype("float32"), np.dtype("int64")
@@ -87,10 +88,21 @@ def unit_of(n: int, size: int) -> Unit:
 
 
 def test_what_is_compiled_and_when():
-    assert threshold_of([unit_of(1, 10)]) == float("inf")  # print(sin(x)) never pays
-    assert threshold_of([unit_of(200, 1000)]) <= MAX_THRESHOLD
-    assert threshold_of([unit_of(20, 100_000)] * 50) == 2
-    assert threshold_of([unit_of(20, 10_000_000)]) == 1  # a program of its own costs as much
+    assert threshold_of([unit_of(1, 10)]) == (math.inf, math.inf)  # print(sin(x)) never pays
+    assert threshold_of([unit_of(20, 1_000)] * 20) == (MAX_SOON - 1, MAX_SOON)
+    assert threshold_of([unit_of(20, 100_000)] * 50) == (1, 2)
+    assert threshold_of([unit_of(20, 10_000_000)]) == (1, 1)  # a program of its own costs as much
+
+
+def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
+    units = [unit_of(1, 10) for _ in range(60)]
+    start, needed = threshold_of(units, buffers=20)
+    assert 100 < start < needed < math.inf
+    assert threshold_of(units, buffers=100) == (math.inf, math.inf)  # handing them over costs what is gained
+
+
+def test_an_op_again_costs_less_to_compile_than_another():
+    assert price_of([unit_of(5, 10)] * 9) < 0.4 * price_of([unit_of(5, 10) for _ in range(9)])
 
 
 def test_a_compiled_program_is_reached_within_ten_sightings():

@@ -338,7 +338,7 @@ def test_interrupts_at_any_moment_lose_no_state():
 SCRIPT = """
 import json
 from functorch_core import engine, torch
-model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 3))
+model = torch.nn.Sequential(torch.nn.Linear(20, 512), torch.nn.ReLU(), torch.nn.Linear(512, 3))
 opt = torch.optim.Adam(model.parameters())
 x, y = torch.randn(256, 20), torch.randint(0, 3, (256,))
 for _ in range(12):
