@@ -95,10 +95,10 @@ def test_what_is_compiled_and_when():
 
 
 def test_what_is_hardly_quicker_is_compiled_late_and_beside_the_program():
-    units = [unit_of(1, 10) for _ in range(60)]
+    units = [unit_of(1, 10) for _ in range(100)]
     start, needed = threshold_of(units, buffers=20)
     assert 100 < start < needed < math.inf
-    assert threshold_of(units, buffers=100) == (math.inf, math.inf)  # handing them over costs what is gained
+    assert threshold_of(units, buffers=200) == (math.inf, math.inf)  # handing them over costs what is gained
 
 
 def test_an_op_again_costs_less_to_compile_than_another():
