@@ -35,6 +35,8 @@ from .stats import count
 from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, to_buffer
 
+READ = "a value was read"
+BRIEF = 100.0  # microseconds, estimated; longer programs want the core that the waiting thread would take
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
@@ -46,10 +48,11 @@ class Plan:
     """How often a key was seen, at which sighting compiling starts and at which the program is needed,
     and the program once there is one."""
 
-    __slots__ = ("sightings", "start", "threshold", "schedule", "on_host", "program", "future")
+    __slots__ = ("sightings", "brief", "start", "threshold", "schedule", "on_host", "program", "future")
 
-    def __init__(self, start: float, threshold: float) -> None:
+    def __init__(self, start: float, threshold: float, brief: bool) -> None:
         self.sightings, self.start, self.threshold = 0, start, threshold
+        self.brief = brief  # whether its program takes no longer than waking the thread that waits for it
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
@@ -167,7 +170,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
     except xla.CompileError:
         run_units(recording, live, "per-op", device)  # names the op that cannot be compiled
         raise
-    _run_fused(program, recording, live)
+    _run_fused(program, recording, live, plan.brief and why == READ)
     count("donated", len(donated))
 
 
@@ -179,7 +182,8 @@ def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: 
     run_schedule(plan.schedule, recording)
 
 
-def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]) -> None:
+def _run_fused(program: Program, recording: Recording, live: tuple[int, ...], soon: bool) -> None:
+    """Run; `soon`: the result is read at once, and will be there."""
     buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device) for v in recording.inputs]
     if recording.floats:
         buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
@@ -190,6 +194,8 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...]) ->
         program.run_into(buffers, found)
         _store(recording, live, program.results(found[0], buffers))
         count("fused_runs")
+        if soon and found[0]:
+            xla.await_awake(found[0][-1])
         _bound_queue(found[0])
     except BaseException:
         if found:  # Ctrl-C: the inputs may be overwritten by now, so that the results are kept
@@ -239,7 +245,8 @@ def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Devic
     plan = _plans.get(key)
     if plan is None:
         units = [unit for unit, _ in recording.calls()]
-        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)))
+        brief = sum(u.cost.fused for u in units) < BRIEF
+        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief)
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)

@@ -8,7 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from .binding import Buffer, RuntimeFailure
-from .buffers import block, copy_to, delete, device_of, dlpack_device, from_dlpack, is_deleted, put, to_dlpack, to_numpy
+from .buffers import (
+    await_awake,
+    block,
+    copy_to,
+    delete,
+    device_of,
+    dlpack_device,
+    from_dlpack,
+    is_deleted,
+    put,
+    to_dlpack,
+    to_numpy,
+)
 from .cache import cache_stats
 from .callbacks import Callback
 from .device import (

@@ -1,6 +1,7 @@
 """Transfers: every dtype, odd shapes, safety against mutation, DLPack."""
 
 import gc
+import time
 
 import ml_dtypes
 import numpy as np
@@ -294,3 +295,20 @@ def test_dlpack_import_from_torch():
     assert xla.to_numpy(xla.from_dlpack(half)).astype("f").tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="contiguous"):
         xla.from_dlpack(half[::2])
+
+
+def test_waiting_awake_ends_where_the_values_take_long():
+    class Never:
+        asked = 0
+
+        def is_ready(self):
+            self.asked += 1
+            return False
+
+    buffer = Never()
+    start = time.perf_counter()
+    xla.await_awake(buffer)
+    assert buffer.asked > 1 and time.perf_counter() - start >= 1e-4
+    ready = xla.put(np.ones(3))
+    xla.await_awake(xla.block(ready))
+    np.testing.assert_array_equal(xla.to_numpy(ready), np.ones(3))
