@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..ops.creation import *
     from ..ops.elementwise import *
     from ..ops.linear_algebra import *
+    from ..ops.logic import *
     from ..ops.manipulation import *
     from ..ops.nn import *
     from ..ops.nn import hard_silu as hard_swish

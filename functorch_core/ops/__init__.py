@@ -11,6 +11,7 @@ from . import (
     fourier,
     linalg,
     linear_algebra,
+    logic,
     manipulation,
     nn,
     random,

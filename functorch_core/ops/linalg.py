@@ -13,7 +13,7 @@ from ..kernels.subgradients import vector_norm as vector_norm_of
 from ..kernels.values import full_like as like
 from ..kernels.values import kept
 from ..primitives import linalg_matrices as m
-from .elementwise import check
+from .declaring import check
 from .host import host_array
 from .linear_algebra import products
 from .manipulation import matrix_transpose

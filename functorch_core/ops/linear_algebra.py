@@ -12,7 +12,7 @@ from ..kernels.einsum import einsum as contracted
 from ..kernels.einsum import einsum_plan
 from ..kernels.shapes import as_diagonal
 from ..kernels.shapes import diagonal as diagonal_of
-from .elementwise import check
+from .declaring import check
 from .op import op
 from .places import exposed
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype

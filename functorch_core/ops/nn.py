@@ -19,7 +19,7 @@ from ..kernels.values import full_like as like
 from ..kernels.values import like as as_dtype_of
 from ..kernels.values import spread, total, wide
 from .creation import canonical_shape
-from .elementwise import check
+from .declaring import check
 from .op import op
 from .places import exposed
 from .promotion import broadcast_to, canonical_axes, canonical_axis, cast, promote, result_dtype

@@ -16,7 +16,7 @@ from ..engine import Value, check_bounds, from_numpy
 from ..kernels import order as kernels
 from ..kernels.values import kept
 from ..primitives import cumulative, sorting
-from .elementwise import check
+from .declaring import check
 from .host import host_array, is_traced
 from .manipulation import ravel, stack
 from .op import lift, op

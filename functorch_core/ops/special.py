@@ -7,7 +7,7 @@ import math
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..kernels.values import full_like as like
-from .elementwise import binary, unary
+from .declaring import binary, unary
 
 erf = unary(
     "erf",

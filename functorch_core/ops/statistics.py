@@ -14,7 +14,8 @@ from ..kernels.shapes import differences
 from ..kernels.values import count_over, kept
 from ..kernels.values import full_like as like
 from ..primitives import cumulative
-from .elementwise import BITS, check, isclose
+from .declaring import BITS, check
+from .logic import isclose
 from .manipulation import concat
 from .op import op
 from .places import exposed
