@@ -1,0 +1,28 @@
+"""The documentation site: python -m sphinx docs docs/_build (needs the `docs` extra)."""
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+
+import reference  # noqa: E402  found beside this file, however it is run
+
+project = "functorch-core"
+copyright = "the authors of functorch-core"
+extensions = ["myst_parser"]
+exclude_patterns = ["_build", "_site"]
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "collapse_navigation": True}
+html_sidebars = {"reference/*/*": []}
+html_title = "functorch-core"
+html_show_sourcelink = False
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]
+add_module_names = False
+toc_object_entries = False
+
+
+def setup(app):
+    """The reference is written before the pages are read."""
+    app.connect("builder-inited", lambda _: print(f"reference: {reference.write()} pages"))

@@ -1,0 +1,175 @@
+"""Write the reference, a page for every public name of both faces: called by conf.py, before Sphinx reads.
+
+The pages are made of docstrings, so that `tests/test_docs.py` executes their examples. They lie in
+docs/reference/, which is not kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shutil
+from pathlib import Path
+
+import torch_names
+
+import functorch_core as fc
+
+DOCS = Path(__file__).resolve().parent
+FOLDER = DOCS / "reference"
+FC = "fc fc.linalg fc.fft fc.random fc.engine fc.Array".split()
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
+MISSING = "not there: raises NotImplementedError when it is used"
+NO_WORDS = "There is no description of it yet; it behaves as PyTorch's."
+
+
+def write() -> int:
+    """Write all pages; their number."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    chapters = {title: chapter(title, names) for title, names in everything().items()}
+    for title, (text, pages) in chapters.items():
+        folder = FOLDER / title
+        folder.mkdir()
+        (folder / "index.md").write_text(text, encoding="utf-8")
+        for name, page in pages.items():
+            (folder / f"{name}.md").write_text(page, encoding="utf-8")
+    (FOLDER / "index.md").write_text(contents(list(chapters)), encoding="utf-8")
+    return sum(len(pages) for _, pages in chapters.values())
+
+
+def everything() -> dict[str, dict[str, object]]:
+    """Chapter -> name -> object, of the functional face and of PyTorch's modules."""
+    found = {title: functional(title) for title in FC}
+    for title, module in sorted(torch_names.modules().items()):
+        names = dict(torch_names.public(title, module))
+        if title == torch_names.MEMBERS:
+            names = {name: thing for name, thing in names.items() if callable(thing) or isinstance(thing, property)}
+        else:  # what a package has too has its page there
+            above = [found.get(package, {}) for package in torch_names.packages_of(title)]
+            names = {n: x for n, x in names.items() if not any(n in shown and shown[n] is x for shown in above)}
+        if names:
+            found[title] = names
+    return found
+
+
+def functional(title: str) -> dict[str, object]:
+    """The public names of a part of the functional face."""
+    part = fc
+    for step in title.split(".")[1:]:
+        part = getattr(part, step)
+    names = getattr(part, "__all__", None) or [n for n in dir(part) if not n.startswith("_")]
+    found = {
+        name: inspect.getattr_static(part, name) if inspect.isclass(part) else getattr(part, name) for name in names
+    }
+    return {
+        n: x for n, x in sorted(found.items()) if (callable(x) or isinstance(x, property)) and not inspect.ismodule(x)
+    }
+
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+
+def contents(titles: list[str]) -> str:
+    """The page of chapters."""
+    faces = {
+        "The functional face": [t for t in titles if t in FC],
+        "The PyTorch face": [t for t in titles if t not in FC],
+    }
+    lines = ["# Reference", "", "Every public name, chapter by chapter; made of the docstrings of the code."]
+    for face, names in faces.items():
+        lines += ["", f"## {face}", "", "```{toctree}", ":maxdepth: 1", "", *(f"{name}/index" for name in names), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def chapter(title: str, names: dict[str, object]) -> tuple[str, dict[str, str]]:
+    """The page of a chapter with a row for each name, and the pages of those that are there."""
+    rows, pages = [], {}
+    for name, thing in sorted(names.items(), key=lambda item: item[0].lower()):
+        if getattr(thing, "is_missing", False) is True:
+            rows.append(f"| `{name}` | {MISSING} |")
+            continue
+        file = name if not any(name.lower() == other.lower() for other in pages) else f"{name}-"
+        pages[file] = page(title, name, thing)
+        rows.append(f"| [`{name}`]({file}.md) | {escaped(first_line(thing))} |")
+    there = f"{len(pages)} names" + (
+        f", {len(rows) - len(pages)} more are not there." if len(pages) < len(rows) else "."
+    )
+    text = [f"# {title}", "", there, "", "| name | |", "|---|---|", *rows]
+    return "\n".join(text) + "\n", pages
+
+
+def page(title: str, name: str, thing: object) -> str:
+    """The page of one name: signature, description, examples, where it is written."""
+    kind = "class" if inspect.isclass(thing) else "property" if isinstance(thing, property) else "function"
+    # An orphan: in the tree of contents, which every page shows, 2,800 more would take Sphinx an hour.
+    head = [
+        "---",
+        "orphan: true",
+        "---",
+        "",
+        f"# {title}.{escaped(name)}",
+        "",
+        f"````{{py:{kind}}} {title}.{name}{signature(thing)}",
+        "",
+    ]
+    body = description(thing) if callable(thing) or kind == "property" else [f"`{thing!r}`"]
+    file = torch_names.source(thing) or torch_names.source(type(thing))
+    op = torch_names.declaration(thing)
+    file = torch_names.declared_in(op) if op is not None else file
+    source = ["", f"Written in `{file}`."] if file else []
+    return "\n".join([*head, *body, *source, "````", ""])
+
+
+def signature(thing: object) -> str:
+    """(parameters), where they can be found."""
+    if isinstance(thing, property) or not callable(thing):
+        return ""
+    try:
+        found = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return "(...)"
+    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    try:
+        ast.parse(f"def f{text}: ...")
+    except SyntaxError:
+        return "(...)"
+    return " ".join(text.split())
+
+
+def description(thing: object) -> list[str]:
+    """The docstring: paragraphs, and examples as code."""
+    text = inspect.getdoc(thing)
+    if not text or not belongs(thing, text):
+        return [NO_WORDS]
+    lines: list[str] = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if block.lstrip().startswith(">>>"):
+            lines += ["```pycon", *inspect.cleandoc(block).splitlines(), "```", ""]
+        elif block.startswith("    ") or any(line.lstrip().startswith(("- ", "* ")) for line in block.splitlines()):
+            lines += ["```text", *inspect.cleandoc(block).splitlines(), "```", ""]
+        else:
+            lines += [escaped(block), ""]
+    return lines
+
+
+def belongs(thing: object, text: str) -> bool:
+    """Whether a docstring is the thing's own, not that of a class it is an instance or a child of."""
+    if inspect.isclass(thing):
+        return "__doc__" in vars(thing) and vars(thing)["__doc__"] is not None
+    return text != inspect.getdoc(type(thing))
+
+
+def first_line(thing: object) -> str:
+    """The first sentence of what it does."""
+    text = (inspect.getdoc(thing) or "") if callable(thing) or isinstance(thing, property) else repr(thing)
+    text = text if not callable(thing) or belongs(thing, text) else ""
+    return " ".join(text.split("\n\n")[0].split())[:160]
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it unchanged, code in backticks left as it is."""
+    parts = re.split(r"(`[^`\n]+`)", text)
+    return "".join(part if i % 2 else SPECIAL.sub(r"\\\1", part) for i, part in enumerate(parts))
