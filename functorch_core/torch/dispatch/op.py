@@ -534,6 +534,9 @@ class Composite:
             if self.traits.out.apart:
                 check_apart(kwargs["out"], args)
         try:
+            if active.autocast is not None and self.traits.autocast and kwargs.get("out") is None:
+                given = active.autocast.cast(self, [*args, *kwargs.values()])
+                args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :]))
             made = self.fun(*args, **kwargs)
         except NoData:
             if self.name in COPYING:

@@ -63,16 +63,30 @@ def takes_out(name: str, out: Out) -> Callable:
 # ---- all of it -----------------------------------------------------------------------------------
 
 
+PRECISIONS = {None, "low", "full", "widest", "banned"}
+
+
 @dataclass(frozen=True)
 class Traits:
     """What a declaration says of an op."""
 
     out: Out = Out()
+    # What autocast computes it in: "low" precision, "full" (float32), the "widest" among its operands; or by the
+    # kind of device, {"cuda": "full"}. "banned" is an error.
+    autocast: str | dict | None = None
 
     def __post_init__(self):
         for field in fields(self):
             if not isinstance(getattr(self, field.name), TYPES[field.name]):
                 raise TypeError(f"{field.name}= must be {TYPES[field.name]}, not {getattr(self, field.name)!r}")
+        said = self.autocast if isinstance(self.autocast, dict) else {"cpu": self.autocast}
+        if not (said.keys() <= {"cpu", "cuda"} and set(said.values()) <= PRECISIONS):
+            raise ValueError(f"autocast= must be of {PRECISIONS}, for cpu or cuda, not {self.autocast!r}")
+
+    def precision(self, kind: str) -> str | None:
+        """What autocast computes the op in on a kind of device; others are as CUDA's."""
+        said = self.autocast
+        return said.get("cpu" if kind == "cpu" else "cuda") if isinstance(said, dict) else said
 
 
 TYPES = get_type_hints(Traits)

@@ -163,6 +163,7 @@ def _declare(kind: str):
             method=False,
             function=False,
             out=Out(lower=f"{kind}{'n' * bool(end)} expects a {what} output tensor, but got {{wanted}}"),
+            autocast=None if end and kind in ("hfft", "ihfft") else {"cpu": "full"},
         )
         for fun, end in ((along, ""), (over_two, "2"), (over_many, "n"))
     ]

@@ -256,7 +256,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     return _finish("scatter", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), autocast={"cuda": "widest"})
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
@@ -359,7 +359,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return _finish("index_add", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), autocast={"cpu": "widest"})
 def index_copy(input, dim, index, source, *, out=None):
     """The input with source written at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)

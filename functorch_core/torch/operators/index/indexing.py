@@ -389,7 +389,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
-@torch_op(name="_index_put", method=False, function=False, node="index_put")
+@torch_op(name="_index_put", method=False, function=False, node="index_put", autocast={"cuda": "widest"})
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)

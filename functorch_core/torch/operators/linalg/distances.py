@@ -40,7 +40,7 @@ def distance(x1, x2, power, eps, keepdim=False):
     return p.expand_dims(out, dims=(aval_of(out).ndim,)) if keepdim else out
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "full"})
 def cosine_similarity(x1: Tensor, x2: Tensor, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) * max(|x2|, eps)) along `dim`.
 
@@ -75,7 +75,7 @@ def similarity(x1, x2, dim, eps):
     return like(total(products, (d,)) if shape else products, out_dtype)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "full"})
 def pdist(input: Tensor, p=2.0):
     """The p-norm distances of the n (n - 1) / 2 pairs of different rows.
 
@@ -110,7 +110,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return _normalized(input, float(p), dim, eps, out=out)
 
 
-@torch_op(name="_normalized", method=False, function=False, node="div")
+@torch_op(name="_normalized", method=False, function=False, node="div", autocast={"cuda": "full"})
 def _normalized(input: Tensor, power, dim, eps, *, out=None):
     require_floating("linalg_vector_norm_cpu", input, complex=True)
     x, shape = wide(input), aval_of(input).shape

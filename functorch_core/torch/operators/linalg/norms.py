@@ -76,6 +76,7 @@ ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
     method=False,
     function=False,
     out=Out("linalg.matrix_norm expected out tensor dtype {found} but got: {wanted}"),
+    autocast={"cuda": "full"},
 )
 def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
     a = aval_of(input)
@@ -150,7 +151,9 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 # ---- condition numbers ---------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_cond", method=False, function=False, out=Out(lower=castable("linalg.cond")))
+@torch_op(
+    name="linalg_cond", method=False, function=False, out=Out(lower=castable("linalg.cond")), autocast={"cpu": "full"}
+)
 def _cond(input: Tensor, order, *, out=None):
     x = matrices(input, "linalg.cond")
     a = aval_of(x)

@@ -52,7 +52,14 @@ def solved(a, b, left: bool = True):
 # ---- solve ---------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex, node="linalg_solve_ex")
+@torch_op(
+    name="linalg_solve_ex",
+    method=False,
+    function=False,
+    returns=named.linalg_solve_ex,
+    node="linalg_solve_ex",
+    autocast={"cpu": "full"},
+)
 def _solve_ex(input: Tensor, B: Tensor, left):
     a = matrices(input, "linalg.solve", square=True)
     vector = _is_vector(aval_of(a), aval_of(B))
@@ -133,7 +140,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     return _solve_triangular(A, B, upper, left, unitriangular, out=out)
 
 
-@torch_op(returns=named.triangular_solve, out=Out(EXACT))
+@torch_op(returns=named.triangular_solve, out=Out(EXACT), autocast={"cpu": "full"})
 def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *, out=None):
     """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
     a, b = stacked_together("triangular_solve", A, input)
@@ -164,7 +171,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return _lu_solve(LU, pivots, B, left, adjoint, out=out)
 
 
-@composite(name="lu_solve")
+@composite(name="lu_solve", autocast={"cpu": "full"})
 def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
     """linalg.lu_solve with the right side first."""
     return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
@@ -173,7 +180,14 @@ def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
 # ---- inverses ------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_inv_ex", method=False, function=False, returns=named.linalg_inv_ex, out=Out(EXACT))
+@torch_op(
+    name="linalg_inv_ex",
+    method=False,
+    function=False,
+    returns=named.linalg_inv_ex,
+    out=Out(EXACT),
+    autocast={"cpu": "full"},
+)
 def _inv_ex(input: Tensor):
     a = matrices(input, "linalg.inv", square=True)
     if not aval_of(a).size:
@@ -208,7 +222,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     return write_out("linalg_inv_ex", out, result)
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), autocast={"cpu": "full"})
 def inverse(input, *, out=None):
     """linalg.inv."""
     return inv(input, out=out)
@@ -248,7 +262,7 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
     return _pinv_op(A, atol, rcond if rtol is None else rtol, hermitian, out=out)
 
 
-@composite
+@composite(autocast={"cpu": "full"})
 def pinverse(input, rcond=1e-15):
     """linalg.pinv under its old name."""
     return _pinv_op(input, 0.0, rcond, False)
@@ -324,6 +338,7 @@ def logdet(input: Tensor):
     function=False,
     returns=tuple,
     out=Out(lower=castable("torch.linalg.lstsq", "solution")),
+    autocast={"cpu": "full"},
 )
 def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     a = matrices(input, "torch.linalg.lstsq")
@@ -382,7 +397,13 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
     return write_out("linalg_lstsq", out, named.linalg_lstsq(solution, residuals, rank, values))
 
 
-@torch_op(name="linalg_matrix_rank", method=False, function=False, out=Out(lower=castable("torch.linalg.matrix_rank")))
+@torch_op(
+    name="linalg_matrix_rank",
+    method=False,
+    function=False,
+    out=Out(lower=castable("torch.linalg.matrix_rank")),
+    autocast={"cpu": "full"},
+)
 def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None):
     a = matrices(input, "linalg.matrix_rank", square=hermitian)
     if not aval_of(a).size:
@@ -426,6 +447,7 @@ def matrix_exp(input: Tensor):
     method=False,
     function=False,
     out=Out("multi_dot(): expected out tensor to have dtype {c_found} but got {c_wanted}"),
+    autocast="low",
 )
 def _multi_dot(tensors: Tensors, *, out=None):
     if len(tensors) < 2:
@@ -504,6 +526,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
     method=False,
     function=False,
     out=Out("linalg.vecdot: Expected out of dtype{found} but found {wanted}"),
+    autocast="low",
 )
 def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     if aval_of(input).dtype != aval_of(y).dtype:

@@ -133,7 +133,7 @@ def threshold(input, threshold, value, inplace=False):
     return _either(torch_threshold, input, inplace, threshold, value)
 
 
-@torch_op
+@torch_op(autocast="low")
 def prelu(input: Tensor, weight: Tensor):
     """input where it is positive, weight * input elsewhere; one weight, or one a channel.
 
@@ -352,7 +352,7 @@ def silu(input, inplace=False):
     return _either(_silu, input, inplace)
 
 
-@hidden(out=Out(EXPECTED))
+@hidden(out=Out(EXPECTED), autocast={"cuda": "full"})
 def softplus(input: Tensor, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * input)) / beta.
 
@@ -465,7 +465,7 @@ def _soft(input, dim, dtype, log):
     return like(softmax_of(wide(x), axes, log), x)
 
 
-@torch_op(name="softmax", out=Out(EXACT, recorded=True))
+@torch_op(name="softmax", out=Out(EXACT, recorded=True), autocast={"cuda": "full"})
 def torch_softmax(input: Tensor, dim, dtype=None, *, out=None):
     """exp(input) / sum(exp(input)) along dim.
 
@@ -475,7 +475,7 @@ def torch_softmax(input: Tensor, dim, dtype=None, *, out=None):
     return _soft(input, dim, dtype, log=False)
 
 
-@torch_op(name="log_softmax", out=Out(EXACT, recorded=True))
+@torch_op(name="log_softmax", out=Out(EXACT, recorded=True), autocast={"cuda": "full"})
 def torch_log_softmax(input: Tensor, dim, dtype=None, *, out=None):
     """The logarithm of softmax.
 

@@ -145,7 +145,7 @@ def _finish(out, bias, batched: bool):
     return out if batched else p.squeeze(out, dims=(0,))
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv1d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over one dimension: (N, C, L) with (out, C / groups, k).
 
@@ -155,7 +155,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 1, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over two dimensions: (N, C, H, W) with (out, C / groups, kH, kW).
 
@@ -165,7 +165,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 2, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over three dimensions.
 
@@ -175,7 +175,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 3, stride, padding, dilation, groups)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast="low")
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
     """Cross-correlation over the first dimension: (time, batch, in) with (k, in, out)."""
     if aval_of(input).ndim != 3:
@@ -232,7 +232,7 @@ def _turned(w, groups: int):
     return p.reshape(w, shape=(groups * outer, inner, *shape[2:]))
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -244,7 +244,7 @@ def conv_transpose1d(
     return convolve_transposed(input, weight, bias, 1, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -256,7 +256,7 @@ def conv_transpose2d(
     return convolve_transposed(input, weight, bias, 2, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node="convolution", autocast="low")
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -268,7 +268,7 @@ def conv_transpose3d(
     return convolve_transposed(input, weight, bias, 3, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast="low")
 def convolution(
     input: Tensor, weight: Tensor, bias: MaybeTensor, stride, padding, dilation, transposed, output_padding, groups
 ):

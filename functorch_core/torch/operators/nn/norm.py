@@ -212,7 +212,7 @@ def _layer_norm(input, shape, weight, bias, eps):
     return like(affine(out, weight, bias), input), *statistics
 
 
-@torch_op(name="layer_norm", method=False, node="native_layer_norm")
+@torch_op(name="layer_norm", method=False, node="native_layer_norm", autocast={"cuda": "full"})
 def torch_layer_norm(
     input: Tensor, normalized_shape, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enable=True
 ):
@@ -225,7 +225,7 @@ def _in_dtype_of(weight, input, outs) -> list:
     return [outs[0], *(like(v, input if weight is None else weight) for v in outs[1:])]
 
 
-@torch_op(method=False, returns=tuple)
+@torch_op(method=False, returns=tuple, autocast={"cuda": "full"})
 def native_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor, bias: MaybeTensor, eps):
     """layer_norm with the mean and 1 / std it used."""
     return _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
@@ -241,7 +241,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return torch_layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "full"})
 def rms_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None, eps=None):
     """The last dimensions divided by the root of their mean square.
 
@@ -289,7 +289,7 @@ def _group_norm(input, groups, weight, bias, eps):
     return like(out, input), middle, reciprocal_root(variance, eps)
 
 
-@torch_op(name="group_norm", method=False, node="native_group_norm")
+@torch_op(name="group_norm", method=False, node="native_group_norm", autocast={"cuda": "full"})
 def torch_group_norm(
     input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enabled=True
 ):

@@ -346,7 +346,7 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     return input
 
 
-@torch_op(name="_renormed", method=False, function=False)
+@torch_op(name="_renormed", method=False, function=False, autocast={"cuda": "full"})
 def _renormed(weight: Tensor, indices: Tensor, max_norm: Number, norm_type):
     x = wide(weight)
     shape = aval_of(x).shape

@@ -132,7 +132,13 @@ def _declare_max_pool(n: int):
 
     values.__doc__ = f"Maxima over windows of the last {n} dimensions."
     with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
-    only = torch_op(values, name=f"max_pool{n}d", method=False, node=f"max_pool{n}d_with_indices")
+    only = torch_op(
+        values,
+        name=f"max_pool{n}d",
+        method=False,
+        node=f"max_pool{n}d_with_indices",
+        autocast={"cpu": "full"} if n == 3 else None,
+    )
     both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple)
     return only, both
 
@@ -229,7 +235,7 @@ def avg_pool2d(
     return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, autocast={"cpu": "full"})
 def avg_pool3d(
     input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -367,9 +373,12 @@ def _declare_adaptive(n: int):
 
     means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
     maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
+    autocast = {"cpu": "full"} if n == 3 else None
     return (
-        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
-        torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple),
+        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1, autocast=autocast),
+        torch_op(
+            maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple, autocast=autocast
+        ),
     )
 
 

@@ -273,7 +273,7 @@ def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
     return STEPS[mode](inputs, states, lambda h: _affine(h, w_hh, b_hh), None)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "low"})
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
@@ -281,7 +281,7 @@ def rnn_tanh_cell(
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "low"})
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
@@ -289,13 +289,13 @@ def rnn_relu_cell(
     return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "low"})
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None):
     """One step of a GRU: the new h."""
     return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False, returns=tuple)
+@torch_op(method=False, returns=tuple, autocast={"cuda": "low"})
 def lstm_cell(
     input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):

@@ -459,7 +459,7 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
     return [(_position(p.add(low, float(i - 1)), size, padding, align), w) for i, w in enumerate(weights)]
 
 
-@torch_op(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"))
+@torch_op(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"), autocast={"cpu": "full", "cuda": "widest"})
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, align_corners):
     """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
     a, g = aval_of(input), aval_of(grid)

@@ -98,7 +98,7 @@ def mul(input: Operand, other: Operand, *, out=None):
     return p.mul(*promote(input, other))
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, autocast={"cuda": "widest"})
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 * tensor2, elementwise.
 
@@ -121,7 +121,7 @@ _INTEGER_ADDCDIV = (
 )
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, autocast={"cuda": "widest"})
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 / tensor2, elementwise.
 
@@ -236,7 +236,7 @@ remainder = binary(
     dunder=("mod", "rmod"),
 )
 fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.", right=Operand, dtypes=d.REAL)
-reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
+reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.", autocast={"cuda": "full"})
 
 # ---- powers --------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ def _whole_power(x, y, exponent):
     return p.pow(x, y)
 
 
-pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"))
+pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"), autocast={"cuda": "full"})
 
 
 @composite(

@@ -89,7 +89,9 @@ def _check_parts(x, y):
 
 
 @torch_op(
-    method=False, out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'")
+    method=False,
+    out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'"),
+    autocast={"cpu": "full"},
 )
 def polar(abs: Tensor, angle: Tensor, *, out=None):
     """The complex tensor of a size and an angle.

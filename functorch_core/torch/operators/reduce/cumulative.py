@@ -34,7 +34,9 @@ def _along(x, dim, apply):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    autocast={"cuda": "full"},
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
     """The sum of the elements so far along dim; integers are summed in int64.
@@ -46,7 +48,9 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    autocast={"cuda": "full"},
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):
     """The product of the elements so far along dim; integers are multiplied in int64.

@@ -356,7 +356,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         return op(input, q, *args, **kwargs)
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
-    op = torch_op(name=f"_{name}", node=name, function=False, method=False, out=taken)(fun)
+    op = torch_op(name=f"_{name}", node=name, function=False, method=False, out=taken, autocast={"cpu": "full"})(fun)
     checked.__doc__ = doc
     return composite(checked, name=name, out=taken)
 

@@ -47,7 +47,7 @@ def summable(x, dtype):
 # ---- sums and products ---------------------------------------------------------------------------
 
 
-@torch_op(out=Out(decides=dt.ALL, single=True))
+@torch_op(out=Out(decides=dt.ALL, single=True), autocast={"cuda": "full"})
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over dimensions (all by default); integers are summed in int64.
 
@@ -92,7 +92,7 @@ def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
 
 
-@torch_op(out=Out(decides=dt.ALL, single=True))
+@torch_op(out=Out(decides=dt.ALL, single=True), autocast="full")
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product over a dimension (all by default); integers are multiplied in int64.
 
@@ -422,7 +422,10 @@ var_mean = _declare_deviation("var_mean", "The variance and the mean over dimens
 # ---- sums of exponentials ------------------------------------------------------------------------
 
 
-@torch_op(out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {wanted}"))
+@torch_op(
+    out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {wanted}"),
+    autocast={"cuda": "full"},
+)
 def logsumexp(input: Tensor, dim, keepdim=False, *, out=None):
     """log(sum(exp(input))) over dimensions, without overflow.
 
@@ -442,7 +445,7 @@ def vector_norm_of(x, axes, ord):
     return subgradients.vector_norm(wide(x), ord, axes)
 
 
-@torch_op(name="_vector_norm", node="norm", method=False, function=False)
+@torch_op(name="_vector_norm", node="norm", method=False, function=False, autocast={"cuda": "full"})
 def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
     """The p-norm over dimensions."""
     if input.aval.dtype not in dt.INEXACT and dtype is None:
@@ -459,7 +462,7 @@ def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
 primitives = p  # `p` is also PyTorch's name for the order of a norm
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), autocast={"cuda": "full"})
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
     """The p-norm of a tensor, over all its elements or dimensions; "fro" is 2, "nuc" nuclear.
 
@@ -476,7 +479,7 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
     return result if out is None else write_out("norm", out, result)
 
 
-@torch_op
+@torch_op(autocast={"cuda": "full"})
 def dist(input: Tensor, other: Tensor, p=2):
     """The p-norm of input - other.
 
@@ -493,7 +496,7 @@ def dist(input: Tensor, other: Tensor, p=2):
     return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT), autocast={"cuda": "full"})
 def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     """input with those slices along dim scaled down whose p-norm exceeds maxnorm.
 

@@ -46,6 +46,7 @@ def _list_of(name: str, tensors) -> list[Tensor]:
     out=Out(
         lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError, apart=True
     ),
+    autocast="widest",
 )
 def cat(tensors: Tensors, dim=0, *, out=None):
     """The tensors one after the other along a dimension.
@@ -84,6 +85,7 @@ def _check_joinable(first, a, dim: int, position: int):
 @torch_op(
     method=False,
     out=Out(lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError),
+    autocast="widest",
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors side by side along a new dimension."""

@@ -504,7 +504,7 @@ def view_as_real(input):
     return make_view(input, Lens("view_as_real"))
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cpu": "full"})
 def view_as_complex(input):
     """Pairs of real numbers along the last dimension as complex numbers."""
     if not input.is_floating_point():

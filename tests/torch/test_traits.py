@@ -1,0 +1,68 @@
+"""What ops declare, against the real PyTorch: an entry without an op cannot exist, one that is unknown is an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from functorch_core.torch.dispatch.op import registry, torch_op
+from functorch_core.torch.dispatch.traits import Traits
+
+reference = pytest.importorskip("torch")
+
+NAMES: dict[str, list[str]] = {}  # PyTorch's operators: name -> overloads
+for _overload in reference._C._dispatch_get_all_op_names():
+    if _overload.startswith("aten::"):
+        NAMES.setdefault(_overload[6:].split(".")[0], []).append(_overload)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"layuot": None}, {"out": "float"}, {"autocast": "high"}, {"autocast": {"xpu": "low"}}]
+)
+def test_an_unknown_trait_is_an_error_where_it_is_declared(wrong):
+    with pytest.raises((TypeError, ValueError)):
+        torch_op(lambda input: input, name="never", **wrong)
+    assert "never" not in registry
+
+
+def test_every_op_has_traits():
+    assert {type(op.traits) for op in registry.values()} == {Traits}
+
+
+# ---- autocast ------------------------------------------------------------------------------------
+
+# What is computed by another op here or there, which is listed.
+BY_OTHERS = {
+    "binary_cross_entropy_with_logits",
+    "cat",  # promotes as it is
+    "chain_matmul",
+    "convolution",
+    "cosine_embedding_loss",
+    "einsum",
+    "ctc_loss",
+    "hinge_embedding_loss",
+    "index_put",
+    "linalg_multi_dot",
+    "linalg_solve_ex",
+    "margin_ranking_loss",
+    "nanquantile",
+    "poisson_nll_loss",
+    "qr",
+    "quantile",
+    "stack",
+    "tensordot",
+    "triplet_margin_loss",
+}
+
+
+@pytest.mark.parametrize("kind, key", [("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")])
+def test_autocast_is_declared_for_what_pytorch_lists(kind, key):
+    has_kernel = reference._C._dispatch_has_kernel_for_dispatch_key
+    listed = {name for name, overloads in NAMES.items() if any(has_kernel(n, key) for n in overloads)}
+    declared = {name for name, op in registry.items() if op.traits.precision(kind)}
+    assert (listed & registry.keys()) ^ (declared & NAMES.keys()) <= BY_OTHERS
+
+
+def test_of_other_devices_the_precision_is_as_of_cuda():
+    assert registry["exp"].traits.precision("xpu") == registry["exp"].traits.precision("cuda") == "full"
+    assert registry["exp"].traits.precision("cpu") is None
+    assert registry["_binary_cross_entropy"].traits.precision("cuda") == "banned"
