@@ -462,9 +462,9 @@ def torch_op(
     fun: Callable | None = None,
     *,
     name: str | None = None,
-    method: bool = True,
+    method: bool | None = None,
     inplace: bool = False,
-    function: bool = True,
+    function: bool | None = None,
     aliases: Sequence[str] = (),
     dunder: Sequence[str] = (),
     node: str | None = None,
@@ -472,19 +472,21 @@ def torch_op(
     varargs: str | None = None,
     **traits,
 ):
-    """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
+    """Declare an op; see the module. One whose name has an underscore in front is a part of others: no function and
+    no method, if not told otherwise. `node` is the name PyTorch's grad_fn derives from; `returns`
     a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
 
     def declare(f: Callable) -> TorchOp:
         op_name = name or f.__name__
+        public = not op_name.startswith("_")
         op = TorchOp(
             f,
             op_name,
             node,
             {
-                "method": method,
+                "method": public if method is None else method,
                 "inplace": inplace,
-                "function": function,
+                "function": public if function is None else function,
                 "aliases": tuple(aliases),
                 "dunder": tuple(dunder),
                 "returns": returns,

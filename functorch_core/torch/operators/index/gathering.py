@@ -68,7 +68,7 @@ def _head(x, shape, dim: int):
 # ---- gather and scatter --------------------------------------------------------------------------
 
 
-@torch_op(name="_gather", method=False, function=False, node="gather")
+@torch_op
 def _gather(input: Tensor, index: Tensor, dim, wraps):
     shape = index.aval.shape
     if not index.aval.size:
@@ -235,7 +235,7 @@ def _mean(x, total, index, dim, include_self):
     return p.convert(p.div(p.sub(total, rest), counts), dtype=dtype)
 
 
-@torch_op(name="_scatter", method=False, function=False, node="scatter")
+@torch_op
 def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self):
     if not index.aval.size:
         return p.copy(input)
@@ -280,7 +280,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 # ---- index_* -------------------------------------------------------------------------------------
 
 
-@torch_op(name="_index_select", method=False, function=False, node="index_select")
+@torch_op
 def _index_select(input: Tensor, index: Tensor, dim):
     x, i = vector(input), vector(index)
     shape = x.aval.shape[:dim] + i.aval.shape + x.aval.shape[dim + 1 :]
@@ -318,7 +318,7 @@ def _at_index(x, index, source, dim: int, combine: str):
     return p.reshape(new, shape=shape)
 
 
-@torch_op(name="_index_write", method=False, function=False, node="index_add")
+@torch_op(node="index_add")
 def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, dim, combine):
     source = cast(source, input.aval.dtype)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
@@ -480,7 +480,7 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
 # ---- take and put --------------------------------------------------------------------------------
 
 
-@torch_op(name="_take", method=False, function=False, node="take")
+@torch_op
 def _take(input: Tensor, index: Tensor):
     flat = p.reshape(input, shape=(input.aval.size,))
     if not index.aval.size:
@@ -512,7 +512,7 @@ def _check_elements(input, index, name: str):
     _bounds.check(index, input.numel(), 0, name, message=ELEMENTS, negative=True)
 
 
-@torch_op(name="_put", method=False, function=False, node="put")
+@torch_op
 def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     flat = p.reshape(input, shape=(input.aval.size,))
     index = p.wrap_negative(p.reshape(index, shape=(index.aval.size,)), input.aval.size)
@@ -612,7 +612,7 @@ def masked_select(input, mask, *, out=None):
     return _finish("masked_select", made, out)
 
 
-@torch_op(name="_masked_scatter", method=False, function=False, node="masked_scatter")
+@torch_op
 def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     x, mask = broadcast([input, mask])
     if not source.aval.size or not x.aval.size:
@@ -744,7 +744,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     return _scattered_through(input, lens, tuple(size), src, out)
 
 
-@torch_op(name="_as_strided_scatter", method=False, function=False, node="as_strided_scatter")
+@torch_op
 def _as_strided_scatter(input: Tensor, src: Tensor, params):
     """PyTorch gives the input the gradients of what is overwritten, and of nothing else."""
     lens = Lens("as_strided", params)

@@ -379,7 +379,7 @@ def nothing_of(x, shape):
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
 
 
-@torch_op(name="_index", method=False, function=False, node="index")
+@torch_op
 def _index(input: Tensor, indices: Tensors, dims):
     """The elements at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -389,7 +389,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
-@torch_op(name="_index_put", method=False, function=False, node="index_put", autocast={"cuda": "widest"})
+@torch_op(autocast={"cuda": "widest"})
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -548,7 +548,7 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     assign(tensor, put(tensor, new, (lens,)))
 
 
-@torch_op(name="_number_in", method=False, function=False)
+@torch_op
 def _number_in(value: Number, shape, dtype):
     return p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=())
 
@@ -610,7 +610,7 @@ def _masked_number(box: Tensor, where, number) -> Tensor:
     return box.masked_fill(mask.reshape(shape), number)
 
 
-@torch_op(name="_put_somewhere", method=False, function=False, node="index_put")
+@torch_op(node="index_put")
 def _put_somewhere(input: Tensor, values: Tensor):
     """The input after values were put where a mask is True of which only the shape is known."""
     return besides(input, values)

@@ -110,7 +110,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return _normalized(input, float(p), dim, eps, out=out)
 
 
-@torch_op(name="_normalized", method=False, function=False, node="div", autocast={"cuda": "full"})
+@torch_op(node="div", autocast={"cuda": "full"})
 def _normalized(input: Tensor, power, dim, eps, *, out=None):
     require_floating("linalg_vector_norm_cpu", input, complex=True)
     x, shape = wide(input), aval_of(input).shape

@@ -551,7 +551,7 @@ def _conflict(equation: str, shapes) -> str | None:
     return None
 
 
-@torch_op(name="_einsum", function=False, method=False, node="einsum", autocast="low")
+@torch_op(name="_einsum", autocast="low")
 def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
         require_same_dtype(operands[0], x, EXPECTED_SCALAR, name_of)
@@ -591,7 +591,7 @@ def tensordot(a, b, dims=2, out=None):
     return write_out("tensordot", out, _tensordot(a, b, tuple(of_a), tuple(of_b)))
 
 
-@torch_op(name="_tensordot", function=False, method=False, node="tensordot", autocast={"cpu": "low", "cuda": "widest"})
+@torch_op(autocast={"cpu": "low", "cuda": "widest"})
 def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
     a, b = aval_of(input), aval_of(other)
     if len(dims_self) != len(dims_other):
@@ -633,7 +633,7 @@ def chain_matmul(*matrices, out=None):
     return write_out("chain_matmul", out, result)
 
 
-@torch_op(name="_chain", function=False, method=False, node="chain_matmul", autocast="low")
+@torch_op(node="chain_matmul", autocast="low")
 def _chain(matrices: Tensors):
     return chained(matrices)
 

@@ -279,7 +279,7 @@ def det_of(x):
     return p.det(x) if a.size else filled(x, a.shape[:-2], 0)
 
 
-@torch_op(name="det", node="linalg_det", out=Out(EXACT))
+@torch_op(node="linalg_det", out=Out(EXACT))
 def det(input: Tensor):
     """The determinant of square matrices.
 

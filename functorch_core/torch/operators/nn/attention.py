@@ -55,7 +55,7 @@ def _softmax_or_zero(scores):
     return p.select(nothing, p.zeros(aval_of(scores)), softmax(safe, (len(shape) - 1,)))
 
 
-@torch_op(name="_attention", method=False, function=False, node="scaled_dot_product_attention", autocast="low")
+@torch_op(node="scaled_dot_product_attention", autocast="low")
 def _attention(
     query: Tensor,
     key: Tensor,

@@ -112,7 +112,7 @@ def _like_softmax(log_p, input_lengths):
     return total(zeros, (0, 2))
 
 
-@torch_op(name="_ctc", method=False, function=False, node="ctc_loss", autocast={"cpu": "full"})
+@torch_op(node="ctc_loss", autocast={"cpu": "full"})
 def _ctc(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank, reduction, zero_infinity
 ):

@@ -50,7 +50,7 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var):
         _check_vector(name, vector, a.shape[1])
 
 
-@torch_op(name="_batch_norm_train", method=False, function=False, node="native_batch_norm")
+@torch_op(node="native_batch_norm")
 def _batch_norm_train(
     input: Tensor,
     weight: MaybeTensor,
@@ -84,7 +84,7 @@ def _updated(running_mean, running_var, x, axes, middle, variance, momentum, red
     return outs
 
 
-@torch_op(name="_batch_norm_eval", method=False, function=False, node="native_batch_norm")
+@torch_op(node="native_batch_norm")
 def _batch_norm_eval(
     input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor, running_var: Tensor, eps
 ):
@@ -329,7 +329,7 @@ def torch_instance_norm(
     return outs[0]
 
 
-@torch_op(name="_instance_norm", method=False, function=False, node="native_batch_norm")
+@torch_op(node="native_batch_norm")
 def _instance_norm(
     input: Tensor,
     weight: MaybeTensor,

@@ -130,7 +130,7 @@ def resized(x, dim: int, out: int, mode: str, factor, align, antialias):
     return Derived(lambda v: _gathered(v, dim, index, weight), lambda t, v, out_: _by_matrix(t, dim, index, weight))(x)
 
 
-@torch_op(method=False, function=False, name="_upsample", node="upsample", autocast={"cuda": "full"})
+@torch_op(autocast={"cuda": "full"})
 def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
     x = input
     if aval_of(x).dtype != dt.uint8 or antialias:

@@ -132,7 +132,7 @@ def _run_layers(x, states: list, params: list, masks: list, active, mode, bidire
     return x, stacked
 
 
-@torch_op(name="_rnn", method=False, function=False, returns=tuple)
+@torch_op(returns=tuple)
 def _rnn(
     input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases, bidirectional, batch_first, keep
 ):
@@ -143,7 +143,7 @@ def _rnn(
     return (permuted(out, (1, 0, 2)) if batch_first else out, *last)
 
 
-@torch_op(name="_packed_rnn", method=False, function=False, returns=tuple)
+@torch_op(returns=tuple)
 def _packed_rnn(
     data: Tensor,
     places: Tensor,

@@ -15,7 +15,7 @@ from .other import drawn
 # ---- max_unpool ----------------------------------------------------------------------------------
 
 
-@torch_op(name="_max_unpool", method=False, function=False, node="max_unpool2d", autocast={"cpu": "full"})
+@torch_op(node="max_unpool2d", autocast={"cpu": "full"})
 def _max_unpool(input: Tensor, indices: Tensor, output_size):
     """Zeros, with every element of input where its index in the flattened output says."""
     a, n = aval_of(input), len(output_size)
@@ -118,14 +118,7 @@ def _floored(x):
     return p.convert(p.trunc(x), dtype=dt.int64)
 
 
-@torch_op(
-    name="_fractional_max_pool",
-    method=False,
-    function=False,
-    node="fractional_max_pool2d",
-    returns=tuple,
-    autocast={"cpu": "full"},
-)
+@torch_op(name="_fractional_max_pool", node="fractional_max_pool2d", returns=tuple, autocast={"cpu": "full"})
 def _fractional(input: Tensor, samples: Tensor, kernel, places):
     """(maxima over windows that begin at random, their flat indices)."""
     require_floating("fractional_max_pool", input)

@@ -60,7 +60,7 @@ PAD_SIZE = (
 )
 
 
-@torch_op(name="_pad", method=False, function=False, node="constant_pad_nd")
+@torch_op(node="constant_pad_nd")
 def _pad(input: Tensor, pad, mode, value):
     a = aval_of(input)
     if len(pad) % 2:

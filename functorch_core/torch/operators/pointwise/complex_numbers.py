@@ -18,7 +18,7 @@ from ..declaring import like, unary
 # ---- conjugates and angles -----------------------------------------------------------------------
 
 
-@torch_op(name="_conj", node="conj", function=False, method=False)
+@torch_op
 def _conj(input: Tensor):
     """The complex conjugate of a complex tensor."""
     return p.conj(input)

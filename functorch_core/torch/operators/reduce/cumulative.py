@@ -191,7 +191,7 @@ def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
 # ---- covariances ---------------------------------------------------------------------------------
 
 
-@torch_op(name="_cov", node="cov", function=False, method=False)
+@torch_op
 def _cov(input: Tensor, correction, fweights: MaybeTensor, aweights: MaybeTensor):
     """The covariance matrix, of weights that are known to be right."""
     return _covariance(input, correction, fweights, aweights)

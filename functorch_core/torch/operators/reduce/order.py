@@ -37,7 +37,7 @@ def _check_sortable(x):
         raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
-@torch_op(name="_sort", node="sort", function=False, method=False, returns=return_types.sort)
+@torch_op(returns=return_types.sort)
 def _sort(input: Tensor, dim, descending):
     """values and indices in order along dim."""
     _check_sortable(input)
@@ -184,10 +184,8 @@ def _middle(name: str, place, doc: str):
         require(input, d.REAL, f"{name}_cpu")
         return _chosen(input, dim, keepdim, place)
 
-    whole = torch_op(name=f"_{name}_overall", node=name, function=False, method=False)(overall)
-    parts = torch_op(name=f"_{name}_dim", node=name, function=False, method=False, returns=getattr(return_types, name))(
-        along
-    )
+    whole = torch_op(name=f"_{name}_overall", node=name)(overall)
+    parts = torch_op(name=f"_{name}_dim", node=name, returns=getattr(return_types, name))(along)
 
     def fun(input, dim=None, keepdim=False, *, axis=None, out=None):
         dim = axis if dim is None else dim
@@ -356,7 +354,7 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         return op(input, q, *args, **kwargs)
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
-    op = torch_op(name=f"_{name}", node=name, function=False, method=False, out=taken, autocast={"cpu": "full"})(fun)
+    op = torch_op(name=f"_{name}", node=name, out=taken, autocast={"cpu": "full"})(fun)
     checked.__doc__ = doc
     return composite(checked, name=name, out=taken)
 

@@ -294,9 +294,7 @@ def _extreme_along(name: str, largest: bool):
         return at_index(input, place_of(input, axis, True, largest), axis, keepdim)
 
     fun.__doc__ = f"{name} along one dimension: values and indices."
-    return torch_op(name=f"_{name}_dim", node=name, method=False, function=False, returns=getattr(return_types, name))(
-        fun
-    )
+    return torch_op(name=f"_{name}_dim", node=name, returns=getattr(return_types, name))(fun)
 
 
 def _extreme_overall(name: str, largest: bool):
@@ -306,7 +304,7 @@ def _extreme_overall(name: str, largest: bool):
         return extreme_of(input, axes_of(input, None), False, largest, nan_shares=True)
 
     fun.__doc__ = f"{name} over all elements."
-    return torch_op(name=f"_{name}_overall", node=name, method=False, function=False)(fun)
+    return torch_op(name=f"_{name}_overall", node=name)(fun)
 
 
 def _three_forms(name: str, largest: bool, pairwise, doc: str):
@@ -445,7 +443,7 @@ def vector_norm_of(x, axes, ord):
     return subgradients.vector_norm(wide(x), ord, axes)
 
 
-@torch_op(name="_vector_norm", node="norm", method=False, function=False, autocast={"cuda": "full"})
+@torch_op(node="norm", autocast={"cuda": "full"})
 def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
     """The p-norm over dimensions."""
     if input.aval.dtype not in dt.INEXACT and dtype is None:

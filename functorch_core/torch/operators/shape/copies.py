@@ -50,7 +50,7 @@ def check_format(tensor: Tensor, memory_format):
             raise RuntimeError(f"required rank {rank} tensor to use {name} format")
 
 
-@torch_op(name="_clone", method=False, function=False, node="clone")
+@torch_op
 def _clone(input: Tensor):
     """The same elements, as a node of its own."""
     return p.copy(input)
@@ -81,13 +81,13 @@ def contiguous(self, memory_format=_types.contiguous_format):
 # ---- to ------------------------------------------------------------------------------------------
 
 
-@torch_op(name="_to_copy", method=False, function=False)
+@torch_op
 def _to_copy(input: Tensor, dtype):
     """The elements in another dtype."""
     return p.convert(input, dtype=dtype)
 
 
-@torch_op(name="_to_meta", method=False, function=False, node="_to_copy")
+@torch_op(node="_to_copy")
 def _to_meta(input: Tensor, nothing: Tensor):
     """The input, and where `nothing` is on the meta device, on it."""
     return p.copy(input)
@@ -240,7 +240,7 @@ def _old(tensor: Tensor):
     return tensor if state.enabled and tensor.requires_grad else None
 
 
-@torch_op(name="_copy_onto", method=False, function=False)
+@torch_op
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
@@ -261,7 +261,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     return _copy_onto.compute([old, source, shape, dtype])
 
 
-@composite(function=False, name="copy_")
+@composite(function=False)
 def copy_(self, src, non_blocking=False):
     """Overwrite with another tensor, broadcast and converted; differentiable."""
     if not isinstance(src, Tensor):
@@ -273,12 +273,12 @@ def copy_(self, src, non_blocking=False):
     return assign(self, _clone.compute([new]) if new is src else new)
 
 
-@torch_op(name="_fill", method=False, function=False)
+@torch_op
 def _fill(old: MaybeTensor, value: Operand, shape, dtype):
     return _over(old, p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=()))
 
 
-@torch_op(name="_zero", method=False, function=False)
+@torch_op
 def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
@@ -318,7 +318,7 @@ def _overflow(dtype: np.dtype) -> str:
     return f"value cannot be converted to type {name} without overflow"
 
 
-@composite(name="fill_", aliases=())
+@composite(aliases=())
 def fill_(self, value):
     """Overwrite every element with a number or a 0-d tensor."""
     check_writable(self, overlapping=True, op="fill")
@@ -341,7 +341,7 @@ def fill(input, value):
     return fill_(clone(input), value)
 
 
-@composite(name="zero_")
+@composite
 def zero_(self):
     """Overwrite every element with zero."""
     check_writable(self, overlapping=True, op="zero")
@@ -434,7 +434,7 @@ def is_set_to(self, tensor):
     )
 
 
-@composite(name="resize_", aliases=())
+@composite(aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
     """Another size for the same memory, which grows (by zeros) where it is too small."""
     if self.requires_grad:
@@ -477,7 +477,7 @@ def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
     return flat.reshape(shape)
 
 
-@composite(name="resize_as_")
+@composite
 def resize_as_(self, the_template, *, memory_format=None):
     """resize_ to the size of another tensor."""
     return resize_(self, tuple(the_template.shape))

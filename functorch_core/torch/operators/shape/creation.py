@@ -92,7 +92,7 @@ def fill_value(fill, dtype: np.dtype):
     return array_of(fill, dtype)
 
 
-@torch_op(name="_constant", method=False, function=False)
+@torch_op
 def _constant(shape, fill, dtype):
     """One repeated number."""
     return p.full(shape, fill, dtype)
@@ -347,7 +347,7 @@ def new(self, *args, device=None):
 # ---- ranges --------------------------------------------------------------------------------------
 
 
-@torch_op(name="_count", method=False, function=False)
+@torch_op
 def _count(start: Number, step: Number, length, dtype):
     """start + i * step for i below length."""
     wide = dt.int64 if dtype in dt.INTEGER else dt.float64
@@ -524,7 +524,7 @@ def _batched(*ends) -> bool:
     return any(isinstance(x, Tensor) and (x._level is not None or is_meta(x)) for x in ends)
 
 
-@torch_op(name="_points", method=False, function=False)
+@torch_op
 def _points(start: Operand, end: Operand, steps, dtype, base):
     """linspace, or logspace to a base, of ends that are values."""
     wide = dt.complex128 if dtype in dt.COMPLEX else dt.float64

@@ -152,7 +152,7 @@ def block_diag(*tensors):
     return _block_diag.compute([list(tensors)])
 
 
-@torch_op(name="_chunk_cat", method=False)
+@torch_op(name="_chunk_cat", function=True)
 def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     """Each tensor padded with zeros and cut into chunks along a dimension, chunk by chunk together.
 
@@ -185,7 +185,7 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     return p.concatenate(*rows, dimension=lead + 1)
 
 
-@torch_op(name="_block_diag", method=False, function=False)
+@torch_op
 def _block_diag(tensors: Tensors):
     dtype, blocks = result_dtype(tensors), []
     for i, x in enumerate(tensors):
@@ -208,7 +208,7 @@ def _block_diag(tensors: Tensors):
 # ---- repeating -----------------------------------------------------------------------------------
 
 
-@torch_op(name="_repeat", method=False, function=False, node="repeat")
+@torch_op
 def _repeat(input: Tensor, repeats):
     return tiled(input, repeats)
 
@@ -553,7 +553,7 @@ def vander(x, N=None, increasing=False):
     return _vander.compute([x, n, bool(increasing)])
 
 
-@torch_op(name="_vander", method=False, function=False)
+@torch_op
 def _vander(x: Tensor, n, increasing):
     if x.aval.dtype in dt.INTEGER | {dt.bool_}:
         x = p.convert(x, dtype=dt.int64)

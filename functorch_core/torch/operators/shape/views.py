@@ -138,7 +138,7 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
     return view
 
 
-@torch_op(name="_reshape_copy", method=False, function=False, node="_unsafe_view")
+@torch_op(node="_unsafe_view")
 def _reshape_copy(input: Tensor, shape):
     """The elements in another shape, in memory of their own."""
     return p.reshape(input, shape=shape)
