@@ -31,7 +31,7 @@ from ..tape.meta import COPYING, refusal
 from ..tape.node_chains import name_of_chain
 from ..tape.node_names import COMPOSITES, RULES, Call, name_of, rename
 from ..tensors import types as _types
-from ..tensors.active import active
+from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from .inplace import check_outs, write
@@ -504,6 +504,7 @@ def _registered(op):
         raise ValueError(f"op {op.name!r} is declared twice")
     registry[op.name] = op
     outs[op.name] = op.traits.out
+    declared[op.name] = op.traits
     return op
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import get_type_hints
 
+from ..views.memory_order import pointwise
+
 # ---- what is said of `out` -----------------------------------------------------------------------
 
 CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
@@ -64,6 +66,7 @@ def takes_out(name: str, out: Out) -> Callable:
 
 
 PRECISIONS = {None, "low", "full", "widest", "banned"}
+NUMBERS = {"wrapped", "shown", "taken"}
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,18 @@ class Traits:
     # What autocast computes it in: "low" precision, "full" (float32), the "widest" among its operands; or by the
     # kind of device, {"cuda": "full"}. "banned" is an error.
     autocast: str | dict | None = None
+    # The order in memory of a result, a rule of views/memory_order.py; None: contiguous.
+    layout: Callable | None = pointwise
+    # What PyTorch makes of a number in the place of a tensor: a tensor ("wrapped"), one for which the node has an
+    # edge, to nothing ("shown"), or nothing ("taken").
+    number: str = "wrapped"
 
     def __post_init__(self):
         for field in fields(self):
             if not isinstance(getattr(self, field.name), TYPES[field.name]):
                 raise TypeError(f"{field.name}= must be {TYPES[field.name]}, not {getattr(self, field.name)!r}")
+        if self.number not in NUMBERS:
+            raise ValueError(f"number= must be of {NUMBERS}, not {self.number!r}")
         said = self.autocast if isinstance(self.autocast, dict) else {"cpu": self.autocast}
         if not (said.keys() <= {"cpu", "cuda"} and set(said.values()) <= PRECISIONS):
             raise ValueError(f"autocast= must be of {PRECISIONS}, for cpu or cuda, not {self.autocast!r}")

@@ -517,7 +517,6 @@ WITHOUT_EDGE = frozenset(
         "target_lengths",
     }
 )
-WRAP_NUMBERS = frozenset({"add", "div", "mul", "sub", "true_divide", "_where"})
 OPTIONAL_EDGES = ("conv", "layer_norm", "group_norm", "_batch_norm", "native_")
 ORDER = {"linear": ("bias", "input", "weight")}
 
@@ -577,7 +576,7 @@ def _edges_of(op, name: str, kind: str, value, places: range) -> list:
         return [] if hidden or not kind or kind == "Number" else list(places)
     if kind == "Tensors":
         return [] if name in WITHOUT_EDGE else list(places)
-    if kind == "Operand" and value is not None and op.name in WRAP_NUMBERS:
+    if kind == "Operand" and value is not None and op.traits.number == "shown":
         return [] if op.name == "sub" and name == "input" else [None]
     if kind == "MaybeTensor" and name in ("weight", "bias") and op.name.startswith(OPTIONAL_EDGES):
         return [None]

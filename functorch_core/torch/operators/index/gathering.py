@@ -23,7 +23,7 @@ from ...tensors.types import scalar_name
 from ...views.cells import KINDS, Lens, besides, put_by_index
 from ...views.cells import put as put_through
 from ...views.kinds import _diagonal_layout, part_of_dim
-from ...views.memory_order import with_strides
+from ...views.memory_order import preserved, with_strides
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
 from ..shape.views import as_strided_lens
@@ -512,7 +512,7 @@ def _check_elements(input, index, name: str):
     _bounds.check(index, input.numel(), 0, name, message=ELEMENTS, negative=True)
 
 
-@torch_op
+@torch_op(layout=preserved)
 def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     flat = p.reshape(input, shape=(input.aval.size,))
     index = p.wrap_negative(p.reshape(index, shape=(index.aval.size,)), input.aval.size)
@@ -576,7 +576,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 # ---- masks ---------------------------------------------------------------------------------------
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, layout=None)
 def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     """The input with a number where the mask is True.
 

@@ -34,6 +34,7 @@ from ...views.cells import (
     make_view,
     put,
 )
+from ...views.memory_order import preserved, taken
 from ...views.parts import cut
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
@@ -379,7 +380,7 @@ def nothing_of(x, shape):
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
 
 
-@torch_op
+@torch_op(layout=taken)
 def _index(input: Tensor, indices: Tensors, dims):
     """The elements at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -389,7 +390,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
-@torch_op(autocast={"cuda": "widest"})
+@torch_op(autocast={"cuda": "widest"}, layout=preserved)
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)

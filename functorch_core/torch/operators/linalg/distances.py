@@ -7,6 +7,7 @@ from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
+from ...views.memory_order import by_first
 from ..values import aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -110,7 +111,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return _normalized(input, float(p), dim, eps, out=out)
 
 
-@torch_op(node="div", autocast={"cuda": "full"})
+@torch_op(node="div", autocast={"cuda": "full"}, layout=by_first)
 def _normalized(input: Tensor, power, dim, eps, *, out=None):
     require_floating("linalg_vector_norm_cpu", input, complex=True)
     x, shape = wide(input), aval_of(input).shape

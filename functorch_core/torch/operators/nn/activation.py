@@ -15,6 +15,7 @@ from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
+from ...views.memory_order import by_first, preserved
 from .. import random as _random
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
@@ -133,7 +134,7 @@ def threshold(input, threshold, value, inplace=False):
     return _either(torch_threshold, input, inplace, threshold, value)
 
 
-@torch_op(autocast="low")
+@torch_op(autocast="low", layout=preserved)
 def prelu(input: Tensor, weight: Tensor):
     """input where it is positive, weight * input elsewhere; one weight, or one a channel.
 
@@ -380,7 +381,7 @@ def mish(input, inplace=False):
     return _either(_mish, input, inplace)
 
 
-@hidden(out=Out(SCALAR_TYPE, silent=True))
+@hidden(out=Out(SCALAR_TYPE, silent=True), layout=None)
 def logsigmoid(input: Tensor, *, out=None):
     """log(sigmoid(input)).
 
@@ -438,7 +439,7 @@ def hardswish(input, inplace=False):
     return _either(_hardswish, input, inplace)
 
 
-@hidden
+@hidden(layout=by_first)
 def glu(input: Tensor, dim=-1):
     """a * sigmoid(b) of the two halves a, b along dim.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
 from ...tensors.base import Tensor
+from ...views.memory_order import convolved
 from ..values import aval_of, dt, name_of, p, permuted
 
 # ---- arguments -----------------------------------------------------------------------------------
@@ -155,7 +156,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 1, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution", autocast="low")
+@torch_op(method=False, node="convolution", autocast="low", layout=convolved)
 def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over two dimensions: (N, C, H, W) with (out, C / groups, kH, kW).
 
@@ -165,7 +166,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 2, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution", autocast="low")
+@torch_op(method=False, node="convolution", autocast="low", layout=convolved)
 def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over three dimensions.
 
@@ -244,7 +245,7 @@ def conv_transpose1d(
     return convolve_transposed(input, weight, bias, 1, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution", autocast="low")
+@torch_op(method=False, node="convolution", autocast="low", layout=convolved)
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -256,7 +257,7 @@ def conv_transpose2d(
     return convolve_transposed(input, weight, bias, 2, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution", autocast="low")
+@torch_op(method=False, node="convolution", autocast="low", layout=convolved)
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -268,7 +269,7 @@ def conv_transpose3d(
     return convolve_transposed(input, weight, bias, 3, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, autocast="low")
+@torch_op(method=False, autocast="low", layout=convolved)
 def convolution(
     input: Tensor, weight: Tensor, bias: MaybeTensor, stride, padding, dilation, transposed, output_padding, groups
 ):

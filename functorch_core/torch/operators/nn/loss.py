@@ -494,7 +494,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _binary_cross_entropy(input, target, weight, reduction)
 
 
-@torch_op(node="binary_cross_entropy_with_logits", autocast="full")
+@torch_op(node="binary_cross_entropy_with_logits", autocast="full", layout=None)
 def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction, pos_weight: MaybeTensor):
     x, y = promote(input, target)
     out, x, y = x, wide(x), wide(y)

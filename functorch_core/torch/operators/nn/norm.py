@@ -14,6 +14,7 @@ from ...tensors import types as _types
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
+from ...views.memory_order import image
 from ..values import along, aval_of, dt, full_like, like, mean, p, require_floating, scalar, stop_gradient, wide
 
 # ---- what they share -----------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var):
         _check_vector(name, vector, a.shape[1])
 
 
-@torch_op(node="native_batch_norm")
+@torch_op(node="native_batch_norm", layout=image)
 def _batch_norm_train(
     input: Tensor,
     weight: MaybeTensor,
@@ -84,7 +85,7 @@ def _updated(running_mean, running_var, x, axes, middle, variance, momentum, red
     return outs
 
 
-@torch_op(node="native_batch_norm")
+@torch_op(node="native_batch_norm", layout=image)
 def _batch_norm_eval(
     input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor, running_var: Tensor, eps
 ):
@@ -289,7 +290,7 @@ def _group_norm(input, groups, weight, bias, eps):
     return like(out, input), middle, reciprocal_root(variance, eps)
 
 
-@torch_op(name="group_norm", method=False, node="native_group_norm", autocast={"cuda": "full"})
+@torch_op(name="group_norm", method=False, node="native_group_norm", autocast={"cuda": "full"}, layout=image)
 def torch_group_norm(
     input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enabled=True
 ):
@@ -368,7 +369,7 @@ def instance_norm(
 # ---- local response norm -------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, layout=image)
 def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha * the mean square of `size` neighbouring channels) ** beta.
 

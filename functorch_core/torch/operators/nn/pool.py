@@ -9,6 +9,7 @@ from ....kernels.subgradients import magnitude
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image
 from ..values import along, aval_of, dt, full_like, like, np, p, require_floating, scalar_name, total, wide
 from .conv import ntuple
 
@@ -138,8 +139,11 @@ def _declare_max_pool(n: int):
         method=False,
         node=f"max_pool{n}d_with_indices",
         autocast={"cpu": "full"} if n == 3 else None,
+        layout=image,
     )
-    both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple)
+    both = torch_op(
+        with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple, layout=image
+    )
     return only, both
 
 
@@ -223,7 +227,7 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, layout=image)
 def avg_pool2d(
     input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -235,7 +239,7 @@ def avg_pool2d(
     return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@torch_op(method=False, function=False, autocast={"cpu": "full"})
+@torch_op(method=False, function=False, autocast={"cpu": "full"}, layout=None)
 def avg_pool3d(
     input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -373,12 +377,10 @@ def _declare_adaptive(n: int):
 
     means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
     maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
-    autocast = {"cpu": "full"} if n == 3 else None
+    traits = {"autocast": {"cpu": "full"}, "layout": None} if n == 3 else {"layout": image}
     return (
-        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1, autocast=autocast),
-        torch_op(
-            maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple, autocast=autocast
-        ),
+        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1, **traits),
+        torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple, **traits),
     )
 
 
@@ -438,7 +440,7 @@ def lp_pool1d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=Fals
     return _lp_pool(input, 1, norm_type, kernel_size, stride, ceil_mode)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, layout=image)
 def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
     """Power means (not divided by the count) over windows of the last two dimensions."""
     return _lp_pool(input, 2, norm_type, kernel_size, stride, ceil_mode)

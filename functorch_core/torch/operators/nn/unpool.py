@@ -8,6 +8,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image
 from ..values import aval_of, dt, full_like, name_of, np, p, require_floating, tied
 from .conv import ntuple
 from .other import drawn
@@ -15,7 +16,7 @@ from .other import drawn
 # ---- max_unpool ----------------------------------------------------------------------------------
 
 
-@torch_op(node="max_unpool2d", autocast={"cpu": "full"})
+@torch_op(node="max_unpool2d", autocast={"cpu": "full"}, layout=image)
 def _max_unpool(input: Tensor, indices: Tensor, output_size):
     """Zeros, with every element of input where its index in the flattened output says."""
     a, n = aval_of(input), len(output_size)

@@ -9,6 +9,7 @@ from ....core.warn import warn
 from ...dispatch.op import composite, torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image, padded
 from ..values import aval_of, dt, full_like, like, name_of, np, p, permuted, require_floating, tied, wide
 from .conv import ntuple
 
@@ -60,7 +61,7 @@ PAD_SIZE = (
 )
 
 
-@torch_op(node="constant_pad_nd")
+@torch_op(node="constant_pad_nd", layout=padded)
 def _pad(input: Tensor, pad, mode, value):
     a = aval_of(input)
     if len(pad) % 2:
@@ -148,7 +149,7 @@ def _pixels(name: str, x, what: str, factor: int) -> tuple[int, ...]:
     return shape
 
 
-@torch_op(method=False)
+@torch_op(method=False, layout=image)
 def pixel_shuffle(input: Tensor, upscale_factor):
     """(..., C r r, H, W) to (..., C, H r, W r).
 
@@ -171,7 +172,7 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     return p.reshape(x, shape=(*lead, c // (r * r), h * r, w * r))
 
 
-@torch_op(method=False)
+@torch_op(method=False, layout=image)
 def pixel_unshuffle(input: Tensor, downscale_factor):
     """(..., C, H r, W r) to (..., C r r, H, W).
 
@@ -193,7 +194,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
     return p.reshape(x, shape=(*lead, c * r * r, h // r, w // r))
 
 
-@torch_op(method=False, aliases=("native_channel_shuffle",))
+@torch_op(method=False, aliases=("native_channel_shuffle",), layout=image)
 def channel_shuffle(input: Tensor, groups):
     """Channels (dimension 1) of `groups` groups interleaved."""
     shape = aval_of(input).shape

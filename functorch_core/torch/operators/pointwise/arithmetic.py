@@ -45,7 +45,7 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"))
+@torch_op(inplace=True, dunder=("add", "radd"), number="shown")
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -64,7 +64,7 @@ def _check_subtraction(*operands):
         raise RuntimeError(_ONE_BOOL)
 
 
-@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))
+@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",), number="shown")
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
 
@@ -88,7 +88,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
     return p.sub(y, scaled(x, alpha))
 
 
-@torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",))
+@torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",), number="shown")
 def mul(input: Operand, other: Operand, *, out=None):
     """input * other, elementwise.
 
@@ -151,7 +151,7 @@ def _lerp(x, end, weight):
     return p.select(near, p.add(x, p.mul(weight, step)), p.sub(end, p.mul(step, p.sub(1, weight))))
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, number="taken")
 def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
     """input + weight * (end - input), elementwise.
 
@@ -181,7 +181,7 @@ def _truncated(x, y):
     return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
 
 
-@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
+@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",), number="shown")
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
 
@@ -202,7 +202,14 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
 
 
 true_divide = binary(
-    "true_divide", p.div, "input / other, elementwise.", left=Operand, right=Operand, floats=True, numbers=True
+    "true_divide",
+    p.div,
+    "input / other, elementwise.",
+    left=Operand,
+    right=Operand,
+    floats=True,
+    numbers=True,
+    number="shown",
 )
 floor_divide = binary(
     "floor_divide",
@@ -294,7 +301,7 @@ def _whole_power(x, y, exponent):
     return p.pow(x, y)
 
 
-pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"), autocast={"cuda": "full"})
+pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"), autocast={"cuda": "full"}, number="taken")
 
 
 @composite(
@@ -494,7 +501,7 @@ fmin = binary(
 )
 
 
-@torch_op(inplace=True, aliases=("clip",), out=Out(EXPECTED))
+@torch_op(inplace=True, aliases=("clip",), out=Out(EXPECTED), number="taken")
 def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
     """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
 
@@ -512,7 +519,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
     return ew.clamped(x, None if min is None else next(bounds), None if max is None else next(bounds))
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), number="taken")
 def clamp_min(input: Tensor, min: Operand, *, out=None):
     """The larger of input and a bound, elementwise.
 
@@ -522,7 +529,7 @@ def clamp_min(input: Tensor, min: Operand, *, out=None):
     return clamp.fun(input, min)
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), number="taken")
 def clamp_max(input: Tensor, max: Operand, *, out=None):
     """The smaller of input and a bound, elementwise.
 

@@ -18,6 +18,7 @@ from ...dispatch.traits import EXACT, SORTED, Out
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import cast, promote, result_dtype
 from ...tensors.types import scalar_name
+from ...views.memory_order import preserved
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, number_operand, require
@@ -37,7 +38,7 @@ def _check_sortable(x):
         raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
-@torch_op(returns=return_types.sort)
+@torch_op(returns=return_types.sort, layout=preserved)
 def _sort(input: Tensor, dim, descending):
     """values and indices in order along dim."""
     _check_sortable(input)

@@ -81,7 +81,7 @@ def contiguous(self, memory_format=_types.contiguous_format):
 # ---- to ------------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(layout=None)
 def _to_copy(input: Tensor, dtype):
     """The elements in another dtype."""
     return p.convert(input, dtype=dtype)

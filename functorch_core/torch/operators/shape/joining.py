@@ -22,6 +22,7 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import _explain, cast, result_dtype
 from ...views.cells import Lens, make_view
+from ...views.memory_order import image, joined, preserved
 from .data import data_dtype, finish
 from .views import expanded, ints_of, reshaped
 
@@ -47,6 +48,7 @@ def _list_of(name: str, tensors) -> list[Tensor]:
         lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError, apart=True
     ),
     autocast="widest",
+    layout=joined,
 )
 def cat(tensors: Tensors, dim=0, *, out=None):
     """The tensors one after the other along a dimension.
@@ -291,7 +293,7 @@ def _interleaved_to(input, dim, repeats: Tensor, size: int) -> Tensor:
 # ---- order ---------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(layout=image)
 def roll(input: Tensor, shifts, dims=None):
     """The elements moved along dimensions (or along all, as one); those that leave come back."""
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -308,7 +310,7 @@ def roll(input: Tensor, shifts, dims=None):
     return input
 
 
-@torch_op(varargs="dims")
+@torch_op(varargs="dims", layout=preserved)
 def flip(input: Tensor, dims):
     """The elements in reverse order along dimensions."""
     wrapped = [wrap_dim(d, input.aval.ndim) for d in dims]
