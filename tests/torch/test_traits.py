@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 
+from functorch_core import torch
 from functorch_core.torch.dispatch.op import registry, torch_op
 from functorch_core.torch.dispatch.traits import Traits
 
@@ -66,3 +69,49 @@ def test_of_other_devices_the_precision_is_as_of_cuda():
     assert registry["exp"].traits.precision("xpu") == registry["exp"].traits.precision("cuda") == "full"
     assert registry["exp"].traits.precision("cpu") is None
     assert registry["_binary_cross_entropy"].traits.precision("cuda") == "banned"
+
+
+# ---- other devices, numbers ----------------------------------------------------------------------
+
+
+def test_operands_on_another_device():
+    """Indices may lie anywhere; what is joined lies in one place, even without dimensions."""
+    data, meta = torch.zeros(2, dtype=torch.int64), torch.ones(3, 2, device="meta")
+    assert torch.gather(meta, 0, data.expand(1, 2)).is_meta and meta[data].shape == (2, 2)
+    assert (meta + torch.tensor(1.0)).is_meta
+    for call in (lambda: meta + torch.ones(3, 2), lambda: torch.stack([meta[0, 0], torch.tensor(1.0)])):
+        with pytest.raises(RuntimeError, match="is not on the expected device"):
+            call()
+
+
+NUMBERS = ["x * 2", "2 * x", "x + 3", "3 - x", "x / 3", "x.clamp(0.5)", "x ** 2", "x.lerp(x, 0.5)", "x.where(x > 1, 2)"]
+
+
+@pytest.mark.parametrize("program", NUMBERS)
+def test_edges_and_order_of_numbers(program):
+    def facts(library):
+        x = library.arange(6.0).reshape(2, 3).t().requires_grad_()
+        made = eval(program, {"x": x})
+        return len(made.grad_fn.next_functions), made.stride()
+
+    assert facts(torch) == facts(reference)
+
+
+@pytest.mark.parametrize("program", ["x * 2", "x / 2", "x + 2", "x - 2"])
+def test_a_second_backward_pass_through_saved_numbers(program):
+    def said(library):
+        x = library.ones(3, requires_grad=True)
+        made = eval(program, {"x": x}).sum()
+        made.backward()
+        try:
+            made.backward()
+        except RuntimeError as error:
+            return str(error)[:60]
+
+    assert said(torch) == said(reference)
+
+
+def test_dunders_in_both_orders_and_in_place():
+    for name in dir(reference.Tensor):
+        if name.startswith(("__r", "__i")) and hasattr(operator, f"__{name[3:]}"):
+            assert hasattr(torch.Tensor, name), name

@@ -27,7 +27,7 @@ from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
 from ..tape.apply import GraphOp, apply, apply_to, node_class_of
-from ..tape.meta import COPYING, refusal
+from ..tape.meta import refusal
 from ..tape.node_chains import name_of_chain
 from ..tape.node_names import COMPOSITES, RULES, Call, name_of, rename
 from ..tensors import types as _types
@@ -542,9 +542,7 @@ class Composite:
                 args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :]))
             made = self.fun(*args, **kwargs)
         except NoData:
-            if self.name in COPYING:
-                raise
-            raise refusal(self.name) from None
+            raise refusal(self.name, self.traits.without_data) from None
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:

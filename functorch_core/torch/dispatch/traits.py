@@ -66,7 +66,7 @@ def takes_out(name: str, out: Out) -> Callable:
 
 
 PRECISIONS = {None, "low", "full", "widest", "banned"}
-NUMBERS = {"wrapped", "shown", "taken"}
+KNOWN = {"number": {"wrapped", "shown", "taken"}, "devices": {"scalars", "same", "any", "moved"}}
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,22 @@ class Traits:
     # What PyTorch makes of a number in the place of a tensor: a tensor ("wrapped"), one for which the node has an
     # edge, to nothing ("shown"), or nothing ("taken").
     number: str = "wrapped"
+    saves_number: bool = False  # its node does, too: a second backward pass is an error
+    commutative: bool = False  # f(x, y) = f(y, x): 2 + x is told to overriding classes as x + 2
+    # What operands may be on another device than the first: "scalars", nothing ("same"), "any" if that is on the meta
+    # device (indices, above all), anything ("moved": the result is where one of them is).
+    devices: str = "scalars"
+    # The error, as (class, message), of a function that would look at the elements of a tensor on the meta device; by
+    # default that it has no kernel.
+    without_data: tuple | None = None
 
     def __post_init__(self):
         for field in fields(self):
             if not isinstance(getattr(self, field.name), TYPES[field.name]):
                 raise TypeError(f"{field.name}= must be {TYPES[field.name]}, not {getattr(self, field.name)!r}")
-        if self.number not in NUMBERS:
-            raise ValueError(f"number= must be of {NUMBERS}, not {self.number!r}")
+        for name, known in KNOWN.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}= must be of {known}, not {getattr(self, name)!r}")
         said = self.autocast if isinstance(self.autocast, dict) else {"cpu": self.autocast}
         if not (said.keys() <= {"cpu", "cuda"} and set(said.values()) <= PRECISIONS):
             raise ValueError(f"autocast= must be of {PRECISIONS}, for cpu or cuda, not {self.autocast!r}")

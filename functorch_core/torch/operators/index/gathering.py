@@ -15,7 +15,7 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.out_dtypes import check as check_out
 from ...dispatch.slots import Number, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
-from ...tape.meta import is_readable
+from ...tape.meta import NO_NONZERO, is_readable
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import broadcast, cast
@@ -68,7 +68,7 @@ def _head(x, shape, dim: int):
 # ---- gather and scatter --------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(devices="any")
 def _gather(input: Tensor, index: Tensor, dim, wraps):
     shape = index.aval.shape
     if not index.aval.size:
@@ -235,7 +235,7 @@ def _mean(x, total, index, dim, include_self):
     return p.convert(p.div(p.sub(total, rest), counts), dtype=dtype)
 
 
-@torch_op
+@torch_op(devices="any")
 def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self):
     if not index.aval.size:
         return p.copy(input)
@@ -280,7 +280,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 # ---- index_* -------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(devices="any")
 def _index_select(input: Tensor, index: Tensor, dim):
     x, i = vector(input), vector(index)
     shape = x.aval.shape[:dim] + i.aval.shape + x.aval.shape[dim + 1 :]
@@ -318,7 +318,7 @@ def _at_index(x, index, source, dim: int, combine: str):
     return p.reshape(new, shape=shape)
 
 
-@torch_op(node="index_add")
+@torch_op(node="index_add", devices="any")
 def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, dim, combine):
     source = cast(source, input.aval.dtype)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
@@ -480,7 +480,7 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
 # ---- take and put --------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(devices="any")
 def _take(input: Tensor, index: Tensor):
     flat = p.reshape(input, shape=(input.aval.size,))
     if not index.aval.size:
@@ -644,7 +644,10 @@ def masked_scatter(input, mask, source):
     return _masked_scatter.compute([input, mask, source])
 
 
-@composite(out=Out("nonzero: Expected out tensor to have scalar type {found} but got scalar type{wanted}"))
+@composite(
+    out=Out("nonzero: Expected out tensor to have scalar type {found} but got scalar type{wanted}"),
+    without_data=NO_NONZERO,
+)
 def nonzero(input, *, out=None, as_tuple=False):
     """Where the elements are not zero: as rows of indices, or as one vector a dimension.
 
@@ -661,7 +664,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _finish("nonzero", places, out)
 
 
-@composite
+@composite(without_data=NO_NONZERO)
 def argwhere(input):
     """Where the elements are not zero, as rows of indices."""
     return nonzero(input)

@@ -15,7 +15,7 @@ from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Number, Tensors
-from ...tape.meta import is_meta, meta_tensor, refusal
+from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
@@ -322,7 +322,7 @@ def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
     for dim, index in tensors:
         if index._aval.dtype in MASKS:
             if is_meta(index):
-                raise refusal("index")
+                raise refusal("index", NO_NONZERO)
             for i, places in enumerate(np.nonzero(index._array())):
                 dims.append(dim + i)
                 out.append(from_array(places.astype(np.int64)))
@@ -380,7 +380,7 @@ def nothing_of(x, shape):
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
 
 
-@torch_op(layout=taken)
+@torch_op(layout=taken, devices="any")
 def _index(input: Tensor, indices: Tensors, dims):
     """The elements at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -390,7 +390,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
-@torch_op(autocast={"cuda": "widest"}, layout=preserved)
+@torch_op(autocast={"cuda": "widest"}, layout=preserved, devices="any")
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -611,7 +611,7 @@ def _masked_number(box: Tensor, where, number) -> Tensor:
     return box.masked_fill(mask.reshape(shape), number)
 
 
-@torch_op(node="index_put")
+@torch_op(node="index_put", devices="any")
 def _put_somewhere(input: Tensor, values: Tensor):
     """The input after values were put where a mask is True of which only the shape is known."""
     return besides(input, values)

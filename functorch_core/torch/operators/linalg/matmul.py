@@ -61,6 +61,7 @@ def check_inner(a_shape, b_shape):
     dunder=("matmul", "rmatmul"),
     out=Out(EXACT, of_number="result dtype {wanted} does not match input dtype {found}"),
     autocast="low",
+    devices="any",
 )
 def matmul(input: Tensor, other: Tensor, *, out=None):
     """The matrix product over the last two dimensions; all others are broadcast.
@@ -119,7 +120,7 @@ def _check_matmul(a, b):
         )
 
 
-@torch_op(out=Out(EXACT), autocast="low")
+@torch_op(out=Out(EXACT), autocast="low", devices="any")
 def mm(input: Tensor, mat2: Tensor, *, out=None):
     """The product of two matrices; RuntimeError for other numbers of dimensions.
 
@@ -141,7 +142,7 @@ def matrix_product(x, y):
     return p.dot_general(x, y, contract=((1,), (0,)))
 
 
-@torch_op(out=Out(EXACT, overlapping=True), autocast="low")
+@torch_op(out=Out(EXACT, overlapping=True), autocast="low", devices="any")
 def bmm(input: Tensor, mat2: Tensor, *, out=None):
     """The products of matrices in two batches.
 
@@ -436,7 +437,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
 # ---- linear layers -------------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False, node="addmm", autocast="low")
+@torch_op(method=False, function=False, node="addmm", autocast="low", devices="any")
 def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """input @ weight.T + bias, over the last dimension.
 

@@ -14,7 +14,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Number
-from ...tape.meta import is_meta, is_readable, refusal
+from ...tape.meta import NO_ITEM, is_meta, is_readable, refusal
 from ...tape.modes import no_grad
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
@@ -279,7 +279,7 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     return rows
 
 
-@torch_op
+@torch_op(devices="any")
 def _embedding(weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq):
     index = indices
     if aval_of(index).dtype not in (dt.int64, dt.int32):
@@ -382,7 +382,7 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return _one_hot(tensor, num_classes)
     if num_classes == -1 and is_meta(tensor):
-        raise refusal("one_hot")
+        raise refusal("one_hot", NO_ITEM)
     if is_readable(tensor):
         array = tensor._array()
         if array.min() < 0:
@@ -408,7 +408,7 @@ NOT_EMBEDDED = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but fou
 # ---- embedding_bag -------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(devices="any")
 def _embedding_bag(
     weight: Tensor,
     indices: Tensor,

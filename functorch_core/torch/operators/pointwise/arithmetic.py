@@ -45,7 +45,7 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"), number="shown")
+@torch_op(inplace=True, dunder=("add", "radd"), number="shown", commutative=True)
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -88,7 +88,9 @@ def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
     return p.sub(y, scaled(x, alpha))
 
 
-@torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",), number="shown")
+@torch_op(
+    inplace=True, dunder=("mul", "rmul"), aliases=("multiply",), number="shown", saves_number=True, commutative=True
+)
 def mul(input: Operand, other: Operand, *, out=None):
     """input * other, elementwise.
 
@@ -181,7 +183,7 @@ def _truncated(x, y):
     return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
 
 
-@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",), number="shown")
+@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",), number="shown", saves_number=True)
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
 

@@ -13,6 +13,7 @@ from ....kernels.order import insertion_place
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...dispatch.traits import Out
+from ...tape.meta import no_kernel
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import cast
 from ...tensors.types import int64 as torch_int64
@@ -255,7 +256,7 @@ def _results(values, inverse, counts, return_inverse: bool, return_counts: bool)
     return tensors if len(tensors) > 1 else tensors[0]
 
 
-@composite
+@composite(without_data=no_kernel("_unique2"))
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements (or slices along dim) in order; where each went, how often it occurs.
 

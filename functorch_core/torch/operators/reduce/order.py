@@ -397,7 +397,7 @@ def _search(sequence, values, right: bool, out_int32: bool):
     return p.convert(p.reshape(found, shape=shape), dtype=dt.int32 if out_int32 else dt.int64)
 
 
-@torch_op(method=False, out=Out(SORTED))
+@torch_op(method=False, out=Out(SORTED), devices="any")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Operand,
@@ -455,7 +455,7 @@ def _check_leading(sequence, values):
         )
 
 
-@torch_op(method=False, out=Out(SORTED))
+@torch_op(method=False, out=Out(SORTED), devices="any")
 def bucketize(input: Operand, boundaries: Tensor, *, out_int32=False, right=False, out=None):
     """In which of the intervals between boundaries each element lies.
 

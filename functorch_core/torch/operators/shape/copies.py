@@ -13,7 +13,7 @@ from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
 from ...tape.apply import NODE_NAMES
-from ...tape.meta import is_meta
+from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
@@ -87,7 +87,7 @@ def _to_copy(input: Tensor, dtype):
     return p.convert(input, dtype=dtype)
 
 
-@torch_op(node="_to_copy")
+@torch_op(node="_to_copy", devices="moved")
 def _to_meta(input: Tensor, nothing: Tensor):
     """The input, and where `nothing` is on the meta device, on it."""
     return p.copy(input)
@@ -115,7 +115,7 @@ def _to_arguments(args, device, dtype):
     return device, dtype
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
 
@@ -174,13 +174,13 @@ for _name, _dtype in CONVERSIONS.items():
     _conversion(_name, _types.by_name[_dtype])
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def cpu(self, memory_format=_types.preserve_format):
     """The tensor on the CPU; itself if it is there."""
     return to(self, "cpu", memory_format=memory_format)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def cuda(self, device=None, non_blocking=False, memory_format=_types.preserve_format):
     """The tensor on a GPU; itself if it is there."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
@@ -193,7 +193,7 @@ def type_name(tensor: Tensor) -> str:
     return f"{prefix}{name}Tensor"
 
 
-@composite(function=False, name="type")
+@composite(function=False, name="type", without_data=NO_COPY)
 def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's type, or the tensor as another type."""
     if dtype is None:
@@ -209,7 +209,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     return to(self, dtype)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def type_as(self, other):
     """The tensor in the dtype and on the device of another."""
     return to(self, other)
@@ -240,7 +240,7 @@ def _old(tensor: Tensor):
     return tensor if state.enabled and tensor.requires_grad else None
 
 
-@torch_op
+@torch_op(devices="moved")
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
@@ -261,7 +261,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     return _copy_onto.compute([old, source, shape, dtype])
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def copy_(self, src, non_blocking=False):
     """Overwrite with another tensor, broadcast and converted; differentiable."""
     if not isinstance(src, Tensor):

@@ -14,7 +14,7 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
 from ...dispatch.traits import Out
 from ...levels.levels import batched_like
-from ...tape.meta import is_meta
+from ...tape.meta import NO_COPY, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
@@ -321,7 +321,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
     return batched_as(self, made)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of a copy of the data, in this tensor's dtype and device."""
     if isinstance(data, Tensor):

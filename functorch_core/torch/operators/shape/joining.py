@@ -16,7 +16,7 @@ from ...dispatch import op as _op
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Tensors
 from ...dispatch.traits import EXACT, Out
-from ...tape.meta import is_meta
+from ...tape.meta import is_meta, no_kernel
 from ...tape.node_names import rename
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
@@ -49,6 +49,7 @@ def _list_of(name: str, tensors) -> list[Tensor]:
     ),
     autocast="widest",
     layout=joined,
+    devices="same",
 )
 def cat(tensors: Tensors, dim=0, *, out=None):
     """The tensors one after the other along a dimension.
@@ -88,6 +89,7 @@ def _check_joinable(first, a, dim: int, position: int):
     method=False,
     out=Out(lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError),
     autocast="widest",
+    devices="same",
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors side by side along a new dimension."""
@@ -238,7 +240,7 @@ def tile(input, *dims, **kwargs):
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 
 
-@composite
+@composite(without_data=(RuntimeError, "cannot repeat_interleave a meta tensor without output_size"))
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element so many times, one after the other."""
     if repeats is None:
@@ -409,7 +411,7 @@ def cartesian_prod(*tensors):
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite
+@composite(without_data=no_kernel("masked_select"))
 def combinations(input, r=2, with_replacement=False):
     """All combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
