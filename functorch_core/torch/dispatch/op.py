@@ -28,8 +28,7 @@ from ...names import pickles_name_torch
 from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
 from ..tape.apply import GraphOp, apply, apply_to, node_class_of
 from ..tape.meta import refusal
-from ..tape.node_chains import name_of_chain
-from ..tape.node_names import COMPOSITES, RULES, Call, name_of, rename
+from ..tape.node_names import Call, rename
 from ..tensors import types as _types
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
@@ -79,10 +78,8 @@ def describe(op) -> str:
 class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
-    def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict, traits: Traits):
+    def __init__(self, fun: Callable, name: str, forms: dict, traits: Traits):
         self.fun, self.name, self.forms, self.traits = fun, name, forms, traits
-        self.node_class = node_class_of(node_name or name)
-        self.node_rule = RULES.get(name)
         signature = inspect.signature(fun)
         self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
         self.takes_out = "out" in signature.parameters or not forms["function"]
@@ -364,16 +361,9 @@ class TorchOp:
 
         graph, multiple = trace_body(self.name, body)
         call = Call(self, bound)
-        op = GraphOp(graph, self.name, multiple, self._node_class(bound, call))
+        op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call
         return op
-
-    def _node_class(self, bound: list, call: Call) -> type:
-        if call.chain is not None:
-            return node_class_of(name_of_chain(call.chain))
-        rule = self.node_rule
-        name = None if rule is None else name_of(rule, self.names, bound)
-        return self.node_class if name is None else node_class_of(name)
 
 
 def _is_plain_float(x) -> bool:
@@ -467,13 +457,12 @@ def torch_op(
     function: bool | None = None,
     aliases: Sequence[str] = (),
     dunder: Sequence[str] = (),
-    node: str | None = None,
     returns=None,
     varargs: str | None = None,
     **traits,
 ):
     """Declare an op; see the module. One whose name has an underscore in front is a part of others: no function and
-    no method, if not told otherwise. `node` is the name PyTorch's grad_fn derives from; `returns`
+    no method, if not told otherwise. `returns` is
     a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
 
     def declare(f: Callable) -> TorchOp:
@@ -482,7 +471,6 @@ def torch_op(
         op = TorchOp(
             f,
             op_name,
-            node,
             {
                 "method": public if method is None else method,
                 "inplace": inplace,
@@ -517,7 +505,6 @@ class Composite:
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = "torch"
         self.parameters = list(inspect.signature(fun).parameters.values())
-        self.node = COMPOSITES.get(self.name)
 
     def __repr__(self):
         return describe(self)
@@ -550,8 +537,8 @@ class Composite:
         except MISTAKES as error:
             explain(error)
             raise
-        if self.node is not None and made is not None:
-            rename(made, self.node, args)
+        if self.traits.node is not None and made is not None:
+            rename(made, self.traits.node, args)
         return made
 
 

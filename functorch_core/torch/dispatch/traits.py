@@ -79,6 +79,9 @@ class Traits:
     autocast: str | dict | None = None
     # The order in memory of a result, a rule of views/memory_order.py; None: contiguous.
     layout: Callable | None = pointwise
+    # PyTorch's node, where its name does not follow from the op's; see tape/node_names.py.
+    node: str | Callable | None = None
+    absent_edges: bool = False  # its node has edges for a weight and a bias that are not given
     # What PyTorch makes of a number in the place of a tensor: a tensor ("wrapped"), one for which the node has an
     # edge, to nothing ("shown"), or nothing ("taken").
     number: str = "wrapped"

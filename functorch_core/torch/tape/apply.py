@@ -20,7 +20,7 @@ from .anomaly_mode import remember
 from .meta import class_name
 from .modes import state
 from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
-from .node_chains import edges_of_chain
+from .node_chains import edges_of_chain, parsed
 from .node_names import NoGradient, backward_name
 from .saved import pack_node
 
@@ -323,14 +323,13 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 
 _node_classes: dict[tuple[str, type], type] = {}
 UNNUMBERED = ("CopyBackwards", "CopySlices", "NotImplemented")
-NODE_NAMES = {name: name for name in UNNUMBERED}
 
 
 def node_class_of(name: str) -> type:
     """The class of an op's nodes: AddBackward0 for add, AvgPool2DBackward0 for avg_pool2d; the name
-    of a node gives its class."""
-    camel = NODE_NAMES.get(name, name)
-    if "Backward" not in camel and camel not in NODE_NAMES:
+    of a node and the text of several give that of the first."""
+    camel = parsed(name)[0] if "(" in name else name
+    if "Backward" not in camel and camel not in UNNUMBERED:
         camel = name.title().replace("_", "") + "Backward0"
     base = (
         NotDifferentiable if camel == "NotImplemented" else WithoutGradient if isinstance(name, NoGradient) else OpNode

@@ -16,6 +16,7 @@ from ...dispatch.out_dtypes import check as check_out
 from ...dispatch.slots import Number, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
 from ...tape.meta import NO_NONZERO, is_readable
+from ...tape.node_names import if_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import broadcast, cast
@@ -235,7 +236,13 @@ def _mean(x, total, index, dim, include_self):
     return p.convert(p.div(p.sub(total, rest), counts), dtype=dtype)
 
 
-@torch_op(devices="any")
+def _scatter_node(a):
+    if a.how != "set":
+        return "ScatterReduceBackward0"
+    return None if isinstance(a.src, Tensor) else "ScatterBackward1"
+
+
+@torch_op(devices="any", node=_scatter_node)
 def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self):
     if not index.aval.size:
         return p.copy(input)
@@ -256,7 +263,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     return _finish("scatter", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT), autocast={"cuda": "widest"})
+@composite(inplace=True, out=Out(EXACT), autocast={"cuda": "widest"}, node="ScatterAddBackward0")
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
@@ -318,7 +325,15 @@ def _at_index(x, index, source, dim: int, combine: str):
     return p.reshape(new, shape=shape)
 
 
-@torch_op(node="index_add", devices="any")
+def _index_write_node(a):
+    if a.combine != "set":
+        return "IndexAddBackward0"
+    if not isinstance(a.source, Tensor):
+        return "IndexFillBackward0"
+    return "IndexCopyBackward0" if a.source.ndim else "IndexFillBackward1"
+
+
+@torch_op(node=_index_write_node, devices="any")
 def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, dim, combine):
     source = cast(source, input.aval.dtype)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
@@ -412,7 +427,7 @@ def index_fill(input, dim, index, value):
     return _index_write.compute([input, index, value, 1, d, "set"])
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), node="IndexReduceBackward0")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """The input combined with source at the places of an index vector."""
     if reduce not in REDUCTIONS[1:]:
@@ -576,7 +591,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 # ---- masks ---------------------------------------------------------------------------------------
 
 
-@torch_op(inplace=True, layout=None)
+@torch_op(inplace=True, layout=None, node=if_tensor("value", "MaskedFillBackward1"))
 def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     """The input with a number where the mask is True.
 
@@ -601,7 +616,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     return p.select(mask, new, x)
 
 
-@composite(out=Out(SAME_TYPE, apart=True))
+@composite(out=Out(SAME_TYPE, apart=True), node="MaskedSelectBackward0")
 def masked_select(input, mask, *, out=None):
     """The elements where the mask is True, as a vector."""
     if mask._aval.dtype not in (dt.bool_, dt.uint8):
@@ -700,7 +715,7 @@ def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Te
     return _finish("scatter", put_through(input, src, (lens,)), out)
 
 
-@composite
+@composite(node="SelectScatterBackward0")
 def select_scatter(input, src, dim, index, *, out=None):
     """The input with src at one index of a dimension."""
     d = wrap_dim(dim, input.ndim)
@@ -714,7 +729,7 @@ def select_scatter(input, src, dim, index, *, out=None):
     return _scattered_through(input, lens, shape[:d] + shape[d + 1 :], src, out)
 
 
-@composite
+@composite(node="SliceScatterBackward0")
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """The input with src in a slice of a dimension."""
     d = wrap_dim(dim, input.ndim)
@@ -724,7 +739,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1 :], src, out)
 
 
-@composite
+@composite(node="DiagonalScatterBackward0")
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     """The input with src on a diagonal."""
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
@@ -735,7 +750,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     return _scattered_through(input, lens, shape, src, out)
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), node="AsStridedScatterBackward0")
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
     """The input with src at offset + sum of index times stride."""
     seen, lens = as_strided_lens(input, size, stride, storage_offset)

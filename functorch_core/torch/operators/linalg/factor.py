@@ -98,7 +98,7 @@ def cholesky(A, *, upper=False, out=None):
     return write_out("linalg_cholesky", out, result)
 
 
-@composite(name="cholesky", out=Out(lower=castable("cholesky")), autocast={"cpu": "full"})
+@composite(name="cholesky", out=Out(lower=castable("cholesky")), autocast={"cpu": "full"}, node="CholeskyBackward0")
 def torch_cholesky(input, upper=False, *, out=None):
     """linalg.cholesky under its old name."""
     return write_out("cholesky", out, cholesky(input, upper=upper))
@@ -469,6 +469,7 @@ def eig(A, *, out=None):
     function=False,
     out=Out(castable("torch.linalg.eigvals", "eigenvalues")),
     autocast={"cpu": "full"},
+    node="LinalgEigBackward0",
 )
 def _eigvals(input: Tensor, *, out=None):
     x = matrices(input, "linalg.eigvals", square=True)

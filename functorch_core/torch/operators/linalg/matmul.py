@@ -16,6 +16,7 @@ from ...dispatch.traits import EXACT, Out, castable
 from ...tensors.base import Tensor
 from ...tensors.promotion import _explain, cast, promote, result_dtype
 from ..values import aval_of, dt, expanded, name_of, p, require_same_dtype, scalar, tied, total, wrap_dim
+from . import nodes
 from .distances import norm_of_difference
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -62,6 +63,7 @@ def check_inner(a_shape, b_shape):
     out=Out(EXACT, of_number="result dtype {wanted} does not match input dtype {found}"),
     autocast="low",
     devices="any",
+    node=nodes.matmul,
 )
 def matmul(input: Tensor, other: Tensor, *, out=None):
     """The matrix product over the last two dimensions; all others are broadcast.
@@ -237,7 +239,8 @@ def vdot(input: Tensor, other: Tensor, *, out=None):
     out=Out(
         "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with dtype {wanted}",
         recorded=True,
-    )
+    ),
+    node=lambda a: "ViewBackward0" if a.input.ndim and a.other.ndim else "MulBackward0",
 )
 def inner(input: Tensor, other: Tensor, *, out=None):
     """Sums of products over the last dimension of both; a product if one is a scalar.
@@ -257,7 +260,7 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@torch_op(aliases=("ger",))
+@torch_op(aliases=("ger",), node="Mul0(View0(input), vec2)")
 def outer(input: Tensor, vec2: Tensor, *, out=None):
     """The products of all pairs of elements of two vectors.
 
@@ -437,7 +440,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
 # ---- linear layers -------------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False, node="addmm", autocast="low", devices="any")
+@torch_op(method=False, function=False, node=nodes.linear, autocast="low", devices="any")
 def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """input @ weight.T + bias, over the last dimension.
 
@@ -470,7 +473,7 @@ def _explain_linear(a, w):
     raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
 
 
-@torch_op(method=False, autocast={"cuda": "widest"})
+@torch_op(method=False, autocast={"cuda": "widest"}, node=nodes.bilinear)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """x1 . W_k . x2 + b_k for every k, over the last dimensions.
 
@@ -552,7 +555,7 @@ def _conflict(equation: str, shapes) -> str | None:
     return None
 
 
-@torch_op(name="_einsum", autocast="low")
+@torch_op(name="_einsum", autocast="low", node=nodes.einsum)
 def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
         require_same_dtype(operands[0], x, EXPECTED_SCALAR, name_of)
@@ -592,7 +595,7 @@ def tensordot(a, b, dims=2, out=None):
     return write_out("tensordot", out, _tensordot(a, b, tuple(of_a), tuple(of_b)))
 
 
-@torch_op(autocast={"cpu": "low", "cuda": "widest"})
+@torch_op(autocast={"cpu": "low", "cuda": "widest"}, node=nodes.tensordot)
 def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
     a, b = aval_of(input), aval_of(other)
     if len(dims_self) != len(dims_other):
@@ -634,7 +637,7 @@ def chain_matmul(*matrices, out=None):
     return write_out("chain_matmul", out, result)
 
 
-@torch_op(node="chain_matmul", autocast="low")
+@torch_op(node=nodes.multi_dot("matrices", "chain_matmul"), autocast="low")
 def _chain(matrices: Tensors):
     return chained(matrices)
 
@@ -663,7 +666,7 @@ def chained(matrices):
 # ---- others --------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(node="UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))")
 def kron(input: Tensor, other: Tensor, *, out=None):
     """The Kronecker product: every element of input times the whole of other.
 
@@ -674,7 +677,7 @@ def kron(input: Tensor, other: Tensor, *, out=None):
     return kernels.kron(cast(input, dtype), cast(other, dtype))
 
 
-@torch_op(out=Out(EXACT), autocast={"cuda": "widest"})
+@torch_op(out=Out(EXACT), autocast={"cuda": "widest"}, node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim=None, *, out=None):
     """Cross products of vectors of 3 along `dim`, by default the first dimension of size 3.
 
@@ -724,7 +727,7 @@ def trace(input: Tensor):
     return total(diagonal)
 
 
-@torch_op(out=Out(EXACT, lower=castable("matrix_power")))
+@torch_op(out=Out(EXACT, lower=castable("matrix_power")), node=nodes.matrix_power)
 def matrix_power(input: Tensor, n, *, out=None):
     """A square matrix times itself n times; its inverse for negative n.
 

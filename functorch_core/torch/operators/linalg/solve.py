@@ -16,6 +16,7 @@ from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from .. import return_types as named
 from ..values import broadcast, cast, name_of, wrap_dim
+from . import nodes
 from .checks import check_info, matrices, require_inexact
 from .factor import lu_of, singular_info
 from .matmul import broadcast_lead, chained, expanded_to, product
@@ -319,7 +320,7 @@ def linalg_slogdet(A, *, out=None):
     return write_out("linalg_slogdet", out, named.linalg_slogdet(*slogdet(A)))
 
 
-@torch_op
+@torch_op(node="Where0(-, LinalgSlogdet0(input)#1)")
 def logdet(input: Tensor):
     """The logarithm of determinants; NaN of negative ones."""
     x = matrices(input, "linalg.det", square=True)
@@ -448,6 +449,7 @@ def matrix_exp(input: Tensor):
     function=False,
     out=Out("multi_dot(): expected out tensor to have dtype {c_found} but got {c_wanted}"),
     autocast="low",
+    node=nodes.multi_dot("tensors", "ViewBackward0"),
 )
 def _multi_dot(tensors: Tensors, *, out=None):
     if len(tensors) < 2:
@@ -527,6 +529,7 @@ def tensorsolve(A, B, dims=None, *, out=None):
     function=False,
     out=Out("linalg.vecdot: Expected out of dtype{found} but found {wanted}"),
     autocast="low",
+    node=lambda a: "VdotBackward0" if a.input.ndim == 1 else "SumBackward1",
 )
 def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     if aval_of(input).dtype != aval_of(y).dtype:

@@ -31,7 +31,6 @@ def hidden(fun=None, **traits):
     """An op that is a function of torch.nn.functional only: not torch.NAME, no method."""
     if fun is None:
         return functools.partial(hidden, **traits)
-    traits.setdefault("node", fun.__name__.lstrip("_"))
     return torch_op(fun, name=fun.__name__, method=False, function=False, **traits)
 
 
@@ -134,7 +133,7 @@ def threshold(input, threshold, value, inplace=False):
     return _either(torch_threshold, input, inplace, threshold, value)
 
 
-@torch_op(autocast="low", layout=preserved)
+@torch_op(autocast="low", layout=preserved, node="PreluKernelBackward0")
 def prelu(input: Tensor, weight: Tensor):
     """input where it is positive, weight * input elsewhere; one weight, or one a channel.
 
@@ -193,7 +192,7 @@ def torch_rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=N
     return _rrelu(input, noise)
 
 
-@hidden
+@hidden(node="RreluWithNoiseBackward0")
 def _rrelu(input: Tensor, noise: Tensor):
     """input where it is positive, noise * input elsewhere."""
     require_floating("rrelu_with_noise_cpu", input)
@@ -245,7 +244,7 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     return p.select(inside, p.mul(input, 0.0), outside)
 
 
-@hidden
+@hidden(node="Sub0(input, Tanh0(input))")
 def _tanhshrink(input: Tensor):
     """input - tanh(input).
 
@@ -263,7 +262,7 @@ tanhshrink = _tanhshrink
 # ---- exponential units ---------------------------------------------------------------------------
 
 
-@hidden
+@hidden(node="EluBackward0")
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
     return like(act.elu(float(alpha), 1.0, 1.0)(wide(input)), input)
@@ -381,7 +380,7 @@ def mish(input, inplace=False):
     return _either(_mish, input, inplace)
 
 
-@hidden(out=Out(SCALAR_TYPE, silent=True), layout=None)
+@hidden(out=Out(SCALAR_TYPE, silent=True), layout=None, node="LogSigmoidBackward0")
 def logsigmoid(input: Tensor, *, out=None):
     """log(sigmoid(input)).
 
@@ -392,7 +391,7 @@ def logsigmoid(input: Tensor, *, out=None):
     return like(act.log_sigmoid(wide(input)), input)
 
 
-@hidden
+@hidden(node="Div0(input, Add0(Abs0(input), -))")
 def softsign(input: Tensor):
     """x / (1 + |x|).
 

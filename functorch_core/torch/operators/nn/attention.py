@@ -56,7 +56,7 @@ def _softmax_or_zero(scores):
     return p.select(nothing, p.zeros(aval_of(scores)), softmax(safe, (len(shape) - 1,)))
 
 
-@torch_op(node="scaled_dot_product_attention", autocast="low", layout=attended)
+@torch_op(node="ScaledDotProductFlashAttentionForCpuBackward0", autocast="low", layout=attended)
 def _attention(
     query: Tensor,
     key: Tensor,

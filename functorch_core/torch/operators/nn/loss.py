@@ -15,6 +15,7 @@ from ....kernels.values import Derived, along, aval_of, derived, full_like, iota
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
+from ...tape.node_names import loss_node
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
@@ -77,7 +78,9 @@ def _weighted(loss, weight):
     return loss if weight is None else p.mul(loss, broadcast([like(weight, loss), loss])[0])
 
 
-@torch_op(autocast="full")
+@torch_op(
+    autocast="full", node=loss_node(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else "AbsBackward0")
+)
 def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
     loss = magnitude(p.sub(x, y))
@@ -256,7 +259,14 @@ def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
     return (p.div(summed, everything) if reduction == "mean" else summed), everything
 
 
-@torch_op(autocast="full")
+def _nll_node(a):
+    if a.input.ndim <= 2:
+        return "NllLossBackward0"
+    folded = a.input.ndim != 4 and a.reduction == "none"
+    return "ViewBackward0" if folded else "NllLoss2DBackward0"
+
+
+@torch_op(autocast="full", node=_nll_node)
 def _nll_loss(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction):
     require_floating("nll_loss_out_frame", input)
     return like(_nll(wide(input), target, weight, ignore_index, reduction)[0], input)
@@ -288,7 +298,24 @@ def check_targets(input, target, ignore_index: int, name: str):
     )
 
 
-@torch_op(node="nll_loss", autocast="full")
+def _cross_entropy_node(a):
+    logs, mean = "LogSoftmax0(input)", a.reduction == "mean"
+    if a.target.is_floating_point():
+        if a.weight is not None or a.label_smoothing or a.input.ndim > 2:
+            return "DivBackward1" if mean else "NegBackward0"
+        total = f"Mul0({logs}, target)"
+        if a.reduction == "none":
+            return f"Neg0(Sum1({total}))"
+        return f"Div1(Neg0(Sum0({total})))" if mean else f"Neg0(Sum0({total}))"
+    if not a.label_smoothing:
+        return f"NllLoss0({logs})" if a.input.ndim <= 2 else _nll_node(a)
+    if a.weight is not None or a.reduction == "none" or a.input.ndim > 2:
+        return "AddBackward0"
+    smooth = f"Sum0(MaskedFill0(Neg0(Sum1({logs}))))"
+    return f"Add0(Mul1(NllLoss0({logs})), Mul1({f'Div0({smooth}, -)' if mean else smooth}))"
+
+
+@torch_op(node=_cross_entropy_node, autocast="full")
 def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction, label_smoothing):
     require_floating("log_softmax_lastdim_kernel_impl", input)
     if not 0 <= label_smoothing <= 1:

@@ -71,7 +71,7 @@ def memory_order(tensor) -> list[int] | None:
 # ---- dropout -------------------------------------------------------------------------------------
 
 
-@torch_op(node="mul")
+@torch_op(node="Mul0(input, -)")
 def _masked_scale(input: Tensor, mask: Tensor, divisor: Number):
     """input * (mask / divisor), the mask broadcast."""
     scaled = p.div(mask, scalar(mask, divisor))

@@ -61,7 +61,14 @@ PAD_SIZE = (
 )
 
 
-@torch_op(node="constant_pad_nd", layout=padded)
+def _pad_node(a):
+    kind = {"reflect": "Reflection", "replicate": "Replication"}.get(a.mode)
+    if kind is None:
+        return "CopySlices" if a.mode == "circular" else "ConstantPadNdBackward0"
+    return f"{kind}Pad{len(a.pad) // 2}DBackward0"
+
+
+@torch_op(node=_pad_node, layout=padded)
 def _pad(input: Tensor, pad, mode, value):
     a = aval_of(input)
     if len(pad) % 2:
@@ -460,7 +467,12 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
     return [(_position(p.add(low, float(i - 1)), size, padding, align), w) for i, w in enumerate(weights)]
 
 
-@torch_op(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"), autocast={"cpu": "full", "cuda": "widest"})
+@torch_op(
+    method=False,
+    aliases=("grid_sampler_2d", "grid_sampler_3d"),
+    autocast={"cpu": "full", "cuda": "widest"},
+    node=lambda a: f"GridSampler{a.input.ndim - 2}DBackward0",
+)
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, align_corners):
     """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
     a, g = aval_of(input), aval_of(grid)

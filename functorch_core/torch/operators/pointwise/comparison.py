@@ -232,7 +232,7 @@ bitwise_right_shift = binary(
 # ---- choice --------------------------------------------------------------------------------------
 
 
-@torch_op(name="_where", number="shown")
+@torch_op(name="_where", number="shown", node="Where0(input, other)")
 def where_of(condition: Tensor, input: Operand, other: Operand):
     """input where the condition holds, other elsewhere."""
     if condition.aval.dtype not in (dt.bool_, dt.uint8):

@@ -196,7 +196,7 @@ frac = unary(
 )
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), node=lambda a: "RoundBackward1" if a.decimals else None)
 def round(input: Tensor, *, decimals=0, out=None):
     """The nearest number with so many decimals, elementwise; halves go to the even one.
 

@@ -186,7 +186,8 @@ def _middle(name: str, place, doc: str):
         return _chosen(input, dim, keepdim, place)
 
     whole = torch_op(name=f"_{name}_overall", node=name)(overall)
-    parts = torch_op(name=f"_{name}_dim", node=name, returns=getattr(return_types, name))(along)
+    numbered = f"{name.title()}Backward1"
+    parts = torch_op(name=f"_{name}_dim", node=numbered, returns=getattr(return_types, name))(along)
 
     def fun(input, dim=None, keepdim=False, *, axis=None, out=None):
         dim = axis if dim is None else dim
@@ -319,6 +320,13 @@ def _check_quantile(name: str, x, q, interpolation):
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
 
 
+def _quantile_node(a):
+    if a.dim is not None or a.interpolation != "linear" or isinstance(a.q, Tensor):
+        return "SqueezeBackward4"
+    at = "Gather0(View0(Sort0(View0(input))))"
+    return f"Squeeze4(Lerp1({at}, {at}, -))"
+
+
 def _quantile(name: str, skip_nan: bool, doc: str):
     def fun(input: Tensor, q: Operand, dim=None, keepdim=False, *, interpolation="linear", out=None):
         _check_quantile(name, input, q, interpolation)
@@ -355,7 +363,8 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         return op(input, q, *args, **kwargs)
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
-    op = torch_op(name=f"_{name}", node=name, out=taken, autocast={"cpu": "full"})(fun)
+    node = "SqueezeBackward4" if skip_nan else _quantile_node
+    op = torch_op(name=f"_{name}", node=node, out=taken, autocast={"cpu": "full"})(fun)
     checked.__doc__ = doc
     return composite(checked, name=name, out=taken)
 

@@ -12,7 +12,6 @@ from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
-from ...tape.apply import NODE_NAMES
 from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -27,16 +26,6 @@ from .data import LegacyType, array_of, finish, finish_later
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
-
-NODE_NAMES.update(
-    {
-        "_copy_onto": "CopyBackwards",
-        "_fill": "FillBackward0",
-        "_zero": "ZeroBackward0",
-        "squeeze1": "SqueezeBackward1",
-        "squeeze2": "SqueezeBackward2",
-    }
-)
 
 # ---- memory formats ------------------------------------------------------------------------------
 
@@ -240,7 +229,7 @@ def _old(tensor: Tensor):
     return tensor if state.enabled and tensor.requires_grad else None
 
 
-@torch_op(devices="moved")
+@torch_op(devices="moved", node="CopyBackwards")
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
@@ -318,7 +307,12 @@ def _overflow(dtype: np.dtype) -> str:
     return f"value cannot be converted to type {name} without overflow"
 
 
-@composite(aliases=())
+def _filled_node(number: int):
+    """By whether the value, the second argument, is a tensor."""
+    return lambda made, args: f"FillBackward{number + any(isinstance(x, Tensor) for x in args[1:2])}"
+
+
+@composite(aliases=(), node=_filled_node(2))
 def fill_(self, value):
     """Overwrite every element with a number or a 0-d tensor."""
     check_writable(self, overlapping=True, op="fill")
@@ -335,7 +329,7 @@ def fill_(self, value):
     return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
 
 
-@composite(method=False)
+@composite(method=False, node=_filled_node(0))
 def fill(input, value):
     """A tensor like the input with every element a number or a 0-d tensor."""
     return fill_(clone(input), value)

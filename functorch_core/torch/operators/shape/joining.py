@@ -338,7 +338,7 @@ def flipud(input):
     return flip(input, (0,))
 
 
-@composite
+@composite(node="Rot90Backward0")
 def rot90(input, k=1, dims=(0, 1)):
     """Turned k times by 90 degrees, from the first of two dimensions to the second."""
     if len(dims) != 2:
@@ -411,7 +411,7 @@ def cartesian_prod(*tensors):
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite(without_data=no_kernel("masked_select"))
+@composite(without_data=no_kernel("masked_select"), node="StackBackward0")
 def combinations(input, r=2, with_replacement=False):
     """All combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
@@ -507,7 +507,8 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
 
 
 @composite(
-    out=Out(EXACT, lower="diag: result type {found} can't be cast to the desired out= type {wanted}", recorded=True)
+    out=Out(EXACT, lower="diag: result type {found} can't be cast to the desired out= type {wanted}", recorded=True),
+    node=lambda made, args: "DiagonalBackward0_copy" if made.ndim == 1 else None,
 )
 def diag(input, diagonal=0, *, out=None):
     """A vector as a diagonal matrix, or a diagonal of a matrix."""
