@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import operator
+import re
 
 import pytest
 
 from functorch_core import torch
 from functorch_core.torch.dispatch.op import registry, torch_op
 from functorch_core.torch.dispatch.traits import Traits
+from functorch_core.torch.tape import node_names
+from functorch_core.torch.tape.apply import node_class_of
+from functorch_core.torch.tape.node_chains import parsed
 
 reference = pytest.importorskip("torch")
 
@@ -115,3 +119,57 @@ def test_dunders_in_both_orders_and_in_place():
     for name in dir(reference.Tensor):
         if name.startswith(("__r", "__i")) and hasattr(operator, f"__{name[3:]}"):
             assert hasattr(torch.Tensor, name), name
+
+
+# ---- nodes ---------------------------------------------------------------------------------------
+
+CLASSES = set(dir(reference._C._functions)) | {"CopyBackwards", "CopySlices", "NotImplemented"}
+# Of Python functions of torch.distributions, and of what has no derivative.
+NO_CLASS = {"DirichletBackward0", "HistogramBackward0"}
+
+
+def texts(rule) -> set[str]:
+    """The strings in a declared node: it itself, or the constants of a function and of what that refers to."""
+    if isinstance(rule, str):
+        return {rule}
+    if not callable(rule):
+        return set()
+    cells = [cell.cell_contents for cell in rule.__closure__ or ()]
+    constants = [x for x in rule.__code__.co_consts if isinstance(x, str)]
+    return set(constants).union(*map(texts, cells))
+
+
+def names_in(text: str) -> list[str]:
+    """The names of nodes in a text: AddBackward0, or Add0( of a chain."""
+    short = [f"{kind}Backward{number}" for kind, number in re.findall(r"([A-Z][a-z]\w*)(\d)\(", text)]
+    return short + re.findall(r"[A-Z][a-z]\w*Backward\d", text)
+
+
+def test_declared_nodes_are_pytorchs():
+    known = CLASSES | NO_CLASS
+    found = {name for op in registry.values() for text in texts(op.traits.node) for name in names_in(text)}
+    assert len(found) > 100 and not found - known
+    plain = {
+        op.traits.node for op in registry.values() if isinstance(op.traits.node, str) and "(" not in op.traits.node
+    }
+    assert not {node_class_of(name).__name__ for name in plain} - known
+
+
+def test_nodes_of_gradients_are_pytorchs():
+    kinds = [*node_names.WITH_BACKWARD, *node_names.BY_OTHERS, *node_names.NUMBERED]
+    assert len(kinds) == len(set(kinds))
+    assert not {f"{kind}Backward0" for kind in kinds} - CLASSES
+    assert not {node_names.backward_name(f"{kind}Backward0") for kind in kinds} - CLASSES
+
+
+def edges_in(tree) -> set[str]:
+    if tree is None or isinstance(tree, str):
+        return {tree} - {None}
+    return set().union(*map(edges_in, tree[1]))
+
+
+def test_chains_name_arguments_of_their_ops():
+    for op in registry.values():
+        node = op.traits.node
+        if isinstance(node, str) and "(" in node:
+            assert edges_in(parsed(node)) <= set(op.names), op.name

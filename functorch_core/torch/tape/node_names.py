@@ -137,7 +137,6 @@ BY_OTHERS = {
     "Relu": "ThresholdBackward",
     "Roll": "Roll",
     "Scatter": "Scatter",
-    "Selu": "EluBackward",
     "Softmax": "SoftmaxBackwardData",
     "Sort": "Scatter",
     "Split": "Cat",
