@@ -173,3 +173,24 @@ def test_chains_name_arguments_of_their_ops():
         node = op.traits.node
         if isinstance(node, str) and "(" in node:
             assert edges_in(parsed(node)) <= set(op.names), op.name
+
+
+WRITES = ["add_(1)", "mul_(2)", "sub_(1)", "div_(2)", "true_divide_(2)", "exp_()", "fill_(1)", "bernoulli_()", "abs_()"]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_names_of_in_place_forms(write):
+    """What a function inside torch.func.grad must not do to what it has captured."""
+
+    def said(library):
+        captured = library.ones(3)
+
+        def f(x):
+            eval(f"captured.{write}", {"captured": captured})
+            return (x * captured).sum()
+
+        with pytest.raises(RuntimeError, match="mutate a captured Tensor") as caught:
+            library.func.grad(f)(library.ones(3))
+        return re.search(r"\(aten::(\S+)\)", str(caught.value)).group(1)
+
+    assert said(torch) == said(reference)

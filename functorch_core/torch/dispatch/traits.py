@@ -90,6 +90,7 @@ class Traits:
     # What operands may be on another device than the first: "scalars", nothing ("same"), "any" if that is on the meta
     # device (indices, above all), anything ("moved": the result is where one of them is).
     devices: str = "scalars"
+    in_place: str | None = None  # what PyTorch's dispatcher calls its in-place form, if not by its name
     # The error, as (class, message), of a function that would look at the elements of a tensor on the meta device; by
     # default that it has no kernel.
     without_data: tuple | None = None

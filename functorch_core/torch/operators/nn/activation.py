@@ -262,7 +262,7 @@ tanhshrink = _tanhshrink
 # ---- exponential units ---------------------------------------------------------------------------
 
 
-@hidden(node="EluBackward0")
+@hidden(node="EluBackward0", in_place="elu_")
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
     return like(act.elu(float(alpha), 1.0, 1.0)(wide(input)), input)

@@ -71,14 +71,14 @@ def memory_order(tensor) -> list[int] | None:
 # ---- dropout -------------------------------------------------------------------------------------
 
 
-@torch_op(node="Mul0(input, -)")
+@torch_op(node="Mul0(input, -)", in_place="mul_.Tensor")
 def _masked_scale(input: Tensor, mask: Tensor, divisor: Number):
     """input * (mask / divisor), the mask broadcast."""
     scaled = p.div(mask, scalar(mask, divisor))
     return p.mul(input, expanded(scaled, aval_of(input).shape))
 
 
-@torch_op(node="add")
+@torch_op(node="add", in_place="mul_.Tensor")
 def _alpha_masked(input: Tensor, mask: Tensor, slope: Number, below: Number):
     """a * where(mask, input, saturation) + b, with a and b that keep mean and variance."""
     shape = aval_of(input).shape

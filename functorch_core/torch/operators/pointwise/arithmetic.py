@@ -46,7 +46,7 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"), number="shown", commutative=True)
+@torch_op(inplace=True, dunder=("add", "radd"), number="shown", commutative=True, in_place="add_.Tensor")
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -71,6 +71,7 @@ def _check_subtraction(*operands):
     aliases=("subtract",),
     number="shown",
     node=if_tensor("input", "SubBackward0", "RsubBackward1"),
+    in_place="sub_.Tensor",
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
@@ -96,7 +97,13 @@ def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
 
 
 @torch_op(
-    inplace=True, dunder=("mul", "rmul"), aliases=("multiply",), number="shown", saves_number=True, commutative=True
+    inplace=True,
+    dunder=("mul", "rmul"),
+    aliases=("multiply",),
+    number="shown",
+    saves_number=True,
+    commutative=True,
+    in_place="mul_.Tensor",
 )
 def mul(input: Operand, other: Operand, *, out=None):
     """input * other, elementwise.
@@ -197,7 +204,13 @@ def _div_node(a):
 
 
 @torch_op(
-    inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",), number="shown", saves_number=True, node=_div_node
+    inplace=True,
+    dunder=("truediv", "rtruediv"),
+    aliases=("divide",),
+    number="shown",
+    saves_number=True,
+    node=_div_node,
+    in_place="div_.Tensor",
 )
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
@@ -228,6 +241,7 @@ true_divide = binary(
     numbers=True,
     number="shown",
     node="DivBackward0",
+    in_place="true_divide_.Tensor",
 )
 floor_divide = binary(
     "floor_divide",

@@ -231,6 +231,7 @@ xlogy = binary(
     right=Operand,
     floats=True,
     dtypes=d.FLOATS,
+    in_place="xlogy_.Tensor",
 )
 
 # ---- repair --------------------------------------------------------------------------------------

@@ -400,7 +400,9 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 
 @composite(
-    out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True), node="BernoulliBackward0"
+    out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True),
+    node="BernoulliBackward0",
+    in_place="bernoulli_.float",
 )
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones with the probabilities of the input (or p), otherwise zeros."""

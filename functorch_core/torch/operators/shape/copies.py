@@ -329,7 +329,7 @@ def fill_(self, value):
     return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
 
 
-@composite(method=False, node=_filled_node(0))
+@composite(method=False, node=_filled_node(0), in_place="fill_.Scalar")
 def fill(input, value):
     """A tensor like the input with every element a number or a 0-d tensor."""
     return fill_(clone(input), value)
