@@ -22,7 +22,7 @@ from .modes import state
 
 META = _types.device("meta")
 ELSEWHERE = "Tensor on device {found} is not on the expected device {expected}!"
-NO_ITEM = (RuntimeError, "Tensor.item() cannot be called on meta tensors")
+NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 NO_NUMPY = "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 NO_KERNEL = (
     "aten::{name}: attempted to run this operator with Meta tensors, but there was no "

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....engine.value import NoData, to_numpy
 from ...levels import levels as _levels
-from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta, refusal
+from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
 from ...tape.modes import state
 from ...tensors import printing as _printing
 from ...tensors import types as _types
@@ -29,7 +29,7 @@ class Elements:
         try:
             return _concrete(self, "item()").item()
         except NoData:
-            raise refusal("item", NO_ITEM) from None
+            raise RuntimeError(NO_ITEM) from None
 
     def tolist(self):
         """Nested lists of Python numbers."""

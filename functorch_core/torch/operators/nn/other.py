@@ -14,7 +14,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Number
-from ...tape.meta import NO_ITEM, is_meta, is_readable, refusal
+from ...tape.meta import NO_ITEM, is_meta, is_readable
 from ...tape.modes import no_grad
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
@@ -382,7 +382,7 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return _one_hot(tensor, num_classes)
     if num_classes == -1 and is_meta(tensor):
-        raise refusal("one_hot", NO_ITEM)
+        raise RuntimeError(NO_ITEM)
     if is_readable(tensor):
         array = tensor._array()
         if array.min() < 0:
