@@ -58,6 +58,20 @@ class BaseIterator:
             self._shared_seed = random_seed(loader.generator)
             self._dataset = seeded(self._dataset, self._shared_seed)
 
+    def _job(self, worker_init_fn) -> Job:
+        """What it takes to read batches, here or in a worker."""
+        return Job(
+            self._dataset_kind,
+            self._dataset,
+            self._auto_collation,
+            self._collate_fn,
+            self._drop_last,
+            worker_init_fn,
+            self._base_seed,
+            self._num_workers,
+            self._shared_seed,
+        )
+
     def __iter__(self):
         return self
 
@@ -96,17 +110,7 @@ class _SingleProcessDataLoaderIter(BaseIterator):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         if isinstance(self._dataset, PIPES):
             apply_sharding(self._dataset, 1, 0)
-        job = Job(
-            self._dataset_kind,
-            self._dataset,
-            self._auto_collation,
-            self._collate_fn,
-            self._drop_last,
-            None,
-            self._base_seed,
-            0,
-        )
-        self._dataset_fetcher = job.fetcher()
+        self._dataset_fetcher = self._job(None).fetcher()
 
     def _next_data(self):
         with engine.at_once("a batch is read"):

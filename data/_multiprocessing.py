@@ -87,17 +87,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         self._prefetch_factor, self._in_order = loader.prefetch_factor, loader.in_order
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
-        job = Job(
-            self._dataset_kind,
-            self._dataset,
-            self._auto_collation,
-            self._collate_fn,
-            self._drop_last,
-            loader.worker_init_fn,
-            self._base_seed,
-            self._num_workers,
-            self._shared_seed,
-        )
+        job = self._job(loader.worker_init_fn)
         context = context_of(loader.multiprocessing_context)
         engine.flush("a DataLoader starts its workers")  # they would compute it again, each
         try:

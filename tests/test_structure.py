@@ -25,11 +25,6 @@ LAYERS = ("xla", "core", "primitives", "transforms", "engine", "kernels", "ops",
 ROOMS = ("tensors", "tape", "views", "levels", "dispatch", "operators", "namespaces", "compat")
 FACADES = ("nn", "optim", "data")
 
-# Imports up the rooms, all inside functions: "file -> module".
-UP = {
-    "functorch_core/torch/tape/einsum_nodes.py -> functorch_core.torch.views.cells",
-    "functorch_core/torch/tape/node_chains.py -> functorch_core.torch.views.cells",
-}
 CIRCLE_AT_LOAD, CIRCLE, INSIDE = 8, 60, 120
 LONGEST_FUNCTION, LONGEST_FILE = 60, 600
 LONG: set[str] = set()
@@ -128,8 +123,7 @@ def goes_up(source: str, target: str) -> bool:
 
 
 def test_imports_run_down_the_layers_and_rooms():
-    found = {f"{modules()[a].path} -> {b}" for a, b, _ in arrows() if goes_up(a, b)}
-    assert found == UP
+    assert not {f"{modules()[a].path} -> {b}" for a, b, _ in arrows() if goes_up(a, b)}
 
 
 def test_only_xla_imports_jaxlib_and_nobody_jax_or_torch():

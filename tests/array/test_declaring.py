@@ -5,11 +5,6 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
-import os
-import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,51 +20,6 @@ from functorch_core.ops.places import declared, exposed
 
 PACKAGE = Path(fc.__file__).parent
 SPACES = {"fc": functions, "fc.fft": fourier, "fc.linalg": linalg, "fc.random": random}
-
-
-# ---- one file ------------------------------------------------------------------------------------
-
-HUNK = re.compile(r"^```diff\n--- a/([^\n]*)\n[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PROGRAM = """
-import inspect
-import numpy as np
-import functorch_core as fc
-
-x = fc.asarray([0.0, 60.0])
-wanted = 30 * np.tanh(np.asarray(x) / 30)
-for found in (fc.softcap(x), fc.softcap(x=x, cap=30.0), x.softcap(), fc.jit(fc.softcap)(x), fc.vmap(fc.softcap)(x)):
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
-assert abs(fc.grad(fc.softcap)(0.0).item() - 1) < 1e-6
-assert str(inspect.signature(fc.softcap)) == "(x, cap=30.0)" and "bent" in fc.softcap.__doc__
-assert "softcap" in dir(fc)
-for call, words in [(lambda: fc.softcap("a"), "fc.softcap('a')"), (lambda: x.softcap(q=1), "float32[2].softcap(q=1)")]:
-    try:
-        call()
-    except TypeError as error:
-        assert f"The call was {words}" in str(error) and "fc.softcap(fc.asarray([0., 60.]))" in str(error), error
-    else:
-        raise AssertionError(words)
-print("all is there")
-"""
-
-
-def test_the_diff_of_the_documentation_is_all_of_an_operation(tmp_path):
-    text = (PACKAGE.parent / "docs" / "extending.md").read_text(encoding="utf-8")
-    ((path, hunk),) = HUNK.findall(text)
-    shutil.copytree(PACKAGE, tmp_path / "functorch_core", ignore=shutil.ignore_patterns("torch", "__pycache__"))
-    lines = hunk.splitlines(keepends=True)
-    before, after = ("".join(x[1:] or "\n" for x in lines if x[0] in kinds) for kinds in (" -", " +"))
-    source = (tmp_path / path).read_text(encoding="utf-8")
-    assert source.count(before) == 1
-    (tmp_path / path).write_text(source.replace(before, after), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": "."},
-    )
-    assert done.stdout == "all is there\n", done.stderr
 
 
 # ---- wrong declarations --------------------------------------------------------------------------

@@ -135,3 +135,13 @@ def test_a_network_in_channels_last(library):
     assert net[0].weight.grad.is_contiguous(memory_format=library.channels_last)
     library.optim.SGD(net.parameters(), lr=0.1).step()
     assert net[0].weight.is_contiguous(memory_format=library.channels_last)
+
+
+@pytest.mark.parametrize("program", ["F.pad(x, (1, 1))", "x[:, i]", "x.flip(0)", "F.pad(x, (1, 1), mode='circular')"])
+def test_rules_by_arguments_under_vmap(program):
+    def results(library):
+        x = library.arange(120.0).reshape(5, 4, 3, 2).permute(3, 0, 1, 2)
+        names = space(library, i=library.tensor([0, 1]))
+        return library.vmap(lambda x: eval(program, {**names, "x": x}))(x).tolist()
+
+    assert results(torch) == results(reference)

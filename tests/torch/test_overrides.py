@@ -259,3 +259,21 @@ def test_nothing_is_asked_before_a_class_overrides():
         "class T(torch.Tensor): pass\nassert active.overrides is not None\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", "shape grad is_xla is_vulkan is_maia is_mtia is_ipu _version _base itemsize".split())
+def test_all_attributes_ask(name):
+    def asked(library):
+        seen = []
+
+        class Mode(library.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        x = library.ones(2)
+        with Mode():
+            getattr(x, name)
+        return seen
+
+    assert asked(torch) == asked(pytest.importorskip("torch"))

@@ -9,7 +9,6 @@ from ...core.warn import warn
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from . import autocast_policies as policies
 
 FLOAT32, FLOAT16, BFLOAT16 = (_types.by_name[n] for n in ("float32", "float16", "bfloat16"))
 CASTABLE = frozenset({FLOAT32, FLOAT16, BFLOAT16})
@@ -52,28 +51,24 @@ class _Caster:
     """`active.autocast` while autocast is on in some thread."""
 
     def cast(self, op, bound: list) -> list:
-        """The bound arguments of an op in the precision that its list says."""
+        """The bound arguments of an op in the precision that it declares."""
         kind = _kind_of(bound)
         if kind is None:
             return bound
-        low, full, widest = LISTS.get(kind, LISTS["cuda"])
-        if op.name in low:
+        precision = op.traits.precision(kind)
+        if precision == "low":
             return _cast(bound, dtype_of(kind))
-        if op.name == "_binary_cross_entropy" and kind == "cuda":
+        if precision == "banned":
             raise RuntimeError(BANNED)
-        if op.name in full:
+        if precision == "full":
             return _cast(bound, FLOAT32)
-        if op.name in widest:
+        if precision == "widest":
             found = [x.dtype for x in _tensors(bound) if x.dtype in CASTABLE]
             if len(set(found)) > 1:
                 return _cast(bound, max(found, key=WIDTH.__getitem__))
         return bound
 
 
-LISTS = {
-    "cpu": (policies.LOW_CPU, policies.FULL_CPU, policies.WIDEST_CPU),
-    "cuda": (policies.LOW_CUDA, policies.FULL_CUDA, policies.WIDEST_CUDA),
-}
 caster = _Caster()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable
 
 import numpy as np
@@ -26,31 +27,10 @@ def install(namespace: dict):
         for name in (op.name, *op.forms["aliases"]):
             _install_as(op, name, namespace)
         for name in op.forms["dunder"]:
-            add_members({f"__{name}__": _operator(op, reflected=name in REFLECTED)})
-        if op.forms["inplace"]:
-            for name in op.forms["dunder"]:
-                if name not in REFLECTED and name not in UNARY:
-                    add_members({f"__i{name}__": _inplace_operator(op)})
-
-
-REFLECTED = frozenset(
-    {
-        "radd",
-        "rsub",
-        "rmul",
-        "rtruediv",
-        "rfloordiv",
-        "rmod",
-        "rpow",
-        "rmatmul",
-        "rand",
-        "ror",
-        "rxor",
-        "rlshift",
-        "rrshift",
-    }
-)
-UNARY = frozenset({"neg", "abs", "invert", "pos", "eq", "ne", "lt", "le", "gt", "ge"})
+            reflected = name[0] == "r" and hasattr(operators, f"__{name[1:]}__")
+            add_members({f"__{name}__": _operator(op, reflected)})
+            if op.forms["inplace"] and hasattr(operators, f"__i{name}__"):
+                add_members({f"__i{name}__": _inplace_operator(op)})
 
 
 def _install_as(op: TorchOp, name: str, namespace: dict):
@@ -153,9 +133,6 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
     return operator
 
 
-COMMUTATIVE = frozenset({"add", "bitwise_and", "bitwise_or", "bitwise_xor", "mul"})
-
-
 def _slow_operator(op, reflected: bool) -> Callable:
     def operator(self, other):
         if not isinstance(self, Tensor):
@@ -168,7 +145,7 @@ def _slow_operator(op, reflected: bool) -> Callable:
         ):
             return NotImplemented
         other = _operand(other)
-        if active.overrides is not None and (not reflected or op.name in COMMUTATIVE):
+        if active.overrides is not None and (not reflected or op.traits.commutative):
             return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
         return op(other, self) if reflected else op(self, other)
 

@@ -15,23 +15,19 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from ...core import dtypes as dt
 from ...core.trace import Builder
 from ...engine import NoData
-from ...engine.at_once import run
 from ...engine.errors import out_of_memory
-from ...engine.recorder import computes_at_once, record
+from ...engine.recorder import record
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
 from ..tape.apply import GraphOp, apply, apply_to, node_class_of
-from ..tape.meta import COPYING, refusal
-from ..tape.node_chains import name_of_chain
-from ..tape.node_names import COMPOSITES, RULES, Call, name_of, rename
+from ..tape.meta import refusal
+from ..tape.node_names import Call, rename
 from ..tensors import types as _types
-from ..tensors.active import active
+from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from .inplace import check_outs, write
@@ -79,10 +75,8 @@ def describe(op) -> str:
 class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
-    def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict, traits: Traits):
+    def __init__(self, fun: Callable, name: str, forms: dict, traits: Traits):
         self.fun, self.name, self.forms, self.traits = fun, name, forms, traits
-        self.node_class = node_class_of(node_name or name)
-        self.node_rule = RULES.get(name)
         signature = inspect.signature(fun)
         self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
         self.takes_out = "out" in signature.parameters or not forms["function"]
@@ -127,20 +121,24 @@ class TorchOp:
                 if out is not None and self.traits.out.decides:
                     kwargs["dtype"] = decided(self.traits.out, out, kwargs.get("dtype"))
             elif active.autocast is None:
-                if computes_at_once():
-                    made = self._at_once(args)
-                    if made is not None:
-                        return made
                 sight = self._at_sight(args)
                 op = None if sight is None else self.seen.get(sight[0])
                 if op is not None:
-                    _, operands, values, mask = sight
+                    _, operands, values, taped = sight
                     if values is None:
                         made = apply(op, operands)
-                    elif True in mask or op.multiple or active.marks_inference:
+                    elif taped or op.multiple or active.marks_inference:
+                        if len(operands) > 1:
+                            mask = [x.__class__ in PLAIN and x._ge is not None for x in operands]
+                        else:
+                            mask = [taped]
                         made = apply_to(op, operands, values, mask)
-                    else:
+                    elif active.births:
                         return new_tensor(record(op.unit, values, 3))
+                    else:
+                        made = _new(Tensor)
+                        made._value = record(op.unit, values, 3)
+                        return made
                     return self.finish(made, op) if op.multiple else made
             bound = self.bind(args, kwargs)
             if active.autocast is not None:
@@ -165,54 +163,13 @@ class TorchOp:
             check_apart(out, args)
         return out
 
-    def _at_once(self, args) -> Tensor | None:
-        """The result by NumPy where ops are computed at once, for what _at_sight would call plain
-        and has seen before; else None. The same in one go, of arrays: 1.3 us for 2.1."""
-        arrays, key = [], [_types.defaults.dtype]
-        for slot, x in zip(self.slots, args):
-            cls = x.__class__
-            if cls is Tensor:
-                value = x._value if x._view is None else x._view.read_unless_permuted(x)
-                if value is None or value.recording is not None or (x._ge is not None or x._level is not None):
-                    return None
-                data = value.data
-                if data.__class__ is not np.ndarray:
-                    return None
-                arrays.append(data)
-                key.append(value.aval)
-            elif slot is None:
-                if cls not in SIMPLE:
-                    return None
-                key.append(cls)
-                key.append(x)
-            elif cls is int or cls is float:
-                key.append(cls)
-                if x in LITERALS or not x:
-                    key.append(x)
-                else:
-                    arrays.append(np.float64(x) if cls is float else np.int64(x))
-            else:
-                return None
-        op = self.seen.get(tuple(key))
-        if (
-            op is None
-            or op.multiple
-            or not arrays
-            or op.unit.at_once is None
-            or (active.marks_inference or active.births)
-        ):
-            return None
-        tensor = _new(Tensor)
-        tensor._value = run(op.unit, arrays)
-        return tensor
-
-    def _at_sight(self, args) -> tuple[tuple, list, list | None, list[bool]] | None:
+    def _at_sight(self, args) -> tuple[tuple, list, list | None, bool] | None:
         """Of arguments given in place: a key, the operands among them, the values of these if they
-        are plain and in order, and which are on the tape. None unless all are tensors, numbers or
+        are plain and in order, and whether some are on the tape. None unless all are tensors, numbers or
         simple static arguments. (1.5 us less than to bind and apply.)"""
         if len(args) > self.n_positional:
             return None
-        operands, values, mask, plain = [], [], [], active.levels is None
+        operands, values, taped, plain = [], [], False, active.levels is None
         key: list = [_types.defaults.dtype]
         for slot, x in zip(self.slots, args):
             cls = x.__class__
@@ -226,7 +183,8 @@ class TorchOp:
                         plain = False
                 operands.append(x)
                 values.append(value)
-                mask.append(x._ge is not None)
+                if x._ge is not None:
+                    taped = True
                 key.append(value.aval)
             elif slot is None:
                 if cls not in SIMPLE:
@@ -240,10 +198,9 @@ class TorchOp:
                 else:
                     operands.append(x)
                     values.append(x)
-                    mask.append(False)
             else:
                 return None
-        return tuple(key), operands, values if plain else None, mask
+        return tuple(key), operands, values if plain else None, taped
 
     # ---- from arguments to an op at a signature
 
@@ -364,16 +321,9 @@ class TorchOp:
 
         graph, multiple = trace_body(self.name, body)
         call = Call(self, bound)
-        op = GraphOp(graph, self.name, multiple, self._node_class(bound, call))
+        op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call
         return op
-
-    def _node_class(self, bound: list, call: Call) -> type:
-        if call.chain is not None:
-            return node_class_of(name_of_chain(call.chain))
-        rule = self.node_rule
-        name = None if rule is None else name_of(rule, self.names, bound)
-        return self.node_class if name is None else node_class_of(name)
 
 
 def _is_plain_float(x) -> bool:
@@ -462,29 +412,29 @@ def torch_op(
     fun: Callable | None = None,
     *,
     name: str | None = None,
-    method: bool = True,
+    method: bool | None = None,
     inplace: bool = False,
-    function: bool = True,
+    function: bool | None = None,
     aliases: Sequence[str] = (),
     dunder: Sequence[str] = (),
-    node: str | None = None,
     returns=None,
     varargs: str | None = None,
     **traits,
 ):
-    """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
+    """Declare an op; see the module. One whose name has an underscore in front is a part of others: no function and
+    no method, if not told otherwise. `returns` is
     a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
 
     def declare(f: Callable) -> TorchOp:
         op_name = name or f.__name__
+        public = not op_name.startswith("_")
         op = TorchOp(
             f,
             op_name,
-            node,
             {
-                "method": method,
+                "method": public if method is None else method,
                 "inplace": inplace,
-                "function": function,
+                "function": public if function is None else function,
                 "aliases": tuple(aliases),
                 "dunder": tuple(dunder),
                 "returns": returns,
@@ -502,6 +452,7 @@ def _registered(op):
         raise ValueError(f"op {op.name!r} is declared twice")
     registry[op.name] = op
     outs[op.name] = op.traits.out
+    declared[op.name] = op.traits
     return op
 
 
@@ -514,7 +465,6 @@ class Composite:
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = "torch"
         self.parameters = list(inspect.signature(fun).parameters.values())
-        self.node = COMPOSITES.get(self.name)
 
     def __repr__(self):
         return describe(self)
@@ -534,11 +484,12 @@ class Composite:
             if self.traits.out.apart:
                 check_apart(kwargs["out"], args)
         try:
+            if active.autocast is not None and self.traits.autocast and kwargs.get("out") is None:
+                given = active.autocast.cast(self, [*args, *kwargs.values()])
+                args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :]))
             made = self.fun(*args, **kwargs)
         except NoData:
-            if self.name in COPYING:
-                raise
-            raise refusal(self.name) from None
+            raise refusal(self.name, self.traits.without_data) from None
         except (AttributeError, TypeError):
             return ask_stranger(self, args, kwargs)
         except MemoryError as error:
@@ -546,8 +497,8 @@ class Composite:
         except MISTAKES as error:
             explain(error)
             raise
-        if self.node is not None and made is not None:
-            rename(made, self.node, args)
+        if self.traits.node is not None and made is not None:
+            rename(made, self.traits.node, args)
         return made
 
 

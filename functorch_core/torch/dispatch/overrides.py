@@ -247,17 +247,10 @@ USERS_MEMBERS = """
     __floordiv__ __invert__ __lshift__ __or__ __rfloordiv__ __rlshift__ __rmatmul__ __rmod__ __rpow__
     __rrshift__ __rshift__ __rsub__ __rtruediv__ __xor__""".split()
 RENAMED = {"__rtruediv__": "__rdiv__"}
-# Attributes ask in the classes that override, and while a mode is on in Tensor itself, so that those
-# of other tensors cost nothing more.
-ATTRIBUTES = """
-    H T _base _version data device dtype grad grad_fn imag is_cpu is_cuda is_leaf is_meta is_mkldnn is_mps
-    is_nested is_quantized is_sparse is_sparse_csr is_xpu itemsize layout mH mT name names nbytes ndim output_nr
-    real requires_grad retains_grad shape""".split()
 
 
 def _let_attributes_ask(cls: type):
-    for name in ATTRIBUTES:
-        attribute = attributes()[name]
+    for name, attribute in attributes().items():
         if getattr(cls, name) is attribute:  # not the subclass's own
             setattr(cls, name, AskingAttribute(attribute))
 
@@ -287,8 +280,10 @@ def _asked(how, *args):
 
 @functools.cache
 def attributes() -> dict[str, property]:
-    """Tensor's own, which ask nobody."""
-    return {name: vars(Tensor)[name] for name in ATTRIBUTES}
+    """Tensor's own, which ask nobody. They ask in the classes that override, and while a mode is on in Tensor itself,
+    so that those of other tensors cost nothing more."""
+    private = ("__dict__", "_aval")
+    return {name: x for name, x in vars(Tensor).items() if isinstance(x, property) and name not in private}
 
 
 class _ModesOn:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import get_type_hints
 
+from ..views.memory_order import pointwise
+
 # ---- what is said of `out` -----------------------------------------------------------------------
 
 CANNOT_CAST = "result type {found} can't be cast to the desired output type {wanted}"
@@ -63,16 +65,51 @@ def takes_out(name: str, out: Out) -> Callable:
 # ---- all of it -----------------------------------------------------------------------------------
 
 
+PRECISIONS = {None, "low", "full", "widest", "banned"}
+KNOWN = {"number": {"wrapped", "shown", "taken"}, "devices": {"scalars", "same", "any", "moved"}}
+
+
 @dataclass(frozen=True)
 class Traits:
     """What a declaration says of an op."""
 
     out: Out = Out()
+    # What autocast computes it in: "low" precision, "full" (float32), the "widest" among its operands; or by the
+    # kind of device, {"cuda": "full"}. "banned" is an error.
+    autocast: str | dict | None = None
+    # The order in memory of a result, a rule of views/memory_order.py; None: contiguous.
+    layout: Callable | None = pointwise
+    # PyTorch's node, where its name does not follow from the op's; see tape/node_names.py.
+    node: str | Callable | None = None
+    absent_edges: bool = False  # its node has edges for a weight and a bias that are not given
+    # What PyTorch makes of a number in the place of a tensor: a tensor ("wrapped"), one for which the node has an
+    # edge, to nothing ("shown"), or nothing ("taken").
+    number: str = "wrapped"
+    saves_number: bool = False  # its node does, too: a second backward pass is an error
+    commutative: bool = False  # f(x, y) = f(y, x): 2 + x is told to overriding classes as x + 2
+    # What operands may be on another device than the first: "scalars", nothing ("same"), "any" if that is on the meta
+    # device (indices, above all), anything ("moved": the result is where one of them is).
+    devices: str = "scalars"
+    in_place: str | None = None  # what PyTorch's dispatcher calls its in-place form, if not by its name
+    # The error, as (class, message), of a function that would look at the elements of a tensor on the meta device; by
+    # default that it has no kernel.
+    without_data: tuple | None = None
 
     def __post_init__(self):
         for field in fields(self):
             if not isinstance(getattr(self, field.name), TYPES[field.name]):
                 raise TypeError(f"{field.name}= must be {TYPES[field.name]}, not {getattr(self, field.name)!r}")
+        for name, known in KNOWN.items():
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}= must be of {known}, not {getattr(self, name)!r}")
+        said = self.autocast if isinstance(self.autocast, dict) else {"cpu": self.autocast}
+        if not (said.keys() <= {"cpu", "cuda"} and set(said.values()) <= PRECISIONS):
+            raise ValueError(f"autocast= must be of {PRECISIONS}, for cpu or cuda, not {self.autocast!r}")
+
+    def precision(self, kind: str) -> str | None:
+        """What autocast computes the op in on a kind of device; others are as CUDA's."""
+        said = self.autocast
+        return said.get("cpu" if kind == "cpu" else "cuda") if isinstance(said, dict) else said
 
 
 TYPES = get_type_hints(Traits)

@@ -6,6 +6,7 @@ is on no tape, the mark that new tensors get while a transform computes (`active
 
 from __future__ import annotations
 
+from ..tensors.active import declared
 from ..tensors.base import Tensor
 from .levels import Batched, stack
 
@@ -15,20 +16,6 @@ CAPTURED = (
     "supported; please rewrite the function being transformed to explicitly accept the "
     "mutated Tensor(s) as inputs."
 )
-# What PyTorch's dispatcher calls the in-place forms of ops, where that is not their name with an underscore.
-IN_PLACE = {
-    "_alpha_masked": "mul_.Tensor",
-    "_elu_op": "elu_",
-    "_masked_scale": "mul_.Tensor",
-    "add": "add_.Tensor",
-    "bernoulli": "bernoulli_.float",
-    "div": "div_.Tensor",
-    "fill": "fill_.Scalar",
-    "mul": "mul_.Tensor",
-    "sub": "sub_.Tensor",
-    "true_divide": "true_divide_.Tensor",
-    "xlogy": "xlogy_.Tensor",
-}
 
 
 def check_captured(tensor: Tensor, op: str):
@@ -44,7 +31,7 @@ def check_captured(tensor: Tensor, op: str):
     alias = tensor._view
     born = tensor._born if alias is None else alias.cell.born
     if born < frame.depth and not (alias is None and _is_new(tensor, frame)):
-        raise RuntimeError(CAPTURED.format(op=IN_PLACE.get(op) or f"{op.lstrip('_')}_"))
+        raise RuntimeError(CAPTURED.format(op=op in declared and declared[op].in_place or f"{op.lstrip('_')}_"))
 
 
 def birth(tensor: Tensor) -> int:

@@ -14,13 +14,13 @@ from ...core import dtypes as dt
 from ...core.graph import Graph, cse, dce
 from ...engine import Unit, Value, record
 from ...engine.recorder import record_pair
-from ..tensors.active import active
+from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from .anomaly_mode import remember
 from .meta import class_name
 from .modes import state
 from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
-from .node_chains import edges_of_chain
+from .node_chains import edges_of_chain, parsed
 from .node_names import NoGradient, backward_name
 from .saved import pack_node
 
@@ -58,7 +58,18 @@ class GraphOp:
     `call` says what the arguments were, for those who look at nodes; None where there was no call.
     """
 
-    __slots__ = ("graph", "name", "multiple", "unit", "node_class", "_taped", "simple", "differentiable", "call")
+    __slots__ = (
+        "graph",
+        "name",
+        "multiple",
+        "unit",
+        "node_class",
+        "_taped",
+        "simple",
+        "differentiable",
+        "call",
+        "saves_number",
+    )
 
     def __init__(self, graph: Graph, name: str, multiple: bool, node_class: type | None = None):
         self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
@@ -68,6 +79,7 @@ class GraphOp:
         # Of two operands, by which are on the tape: what saves nothing but them; see remember_simple.
         self.simple: dict[tuple, Taped] = {}
         self.call = None
+        self.saves_number = name in declared and declared[name].saves_number
         self.differentiable = tuple(a.dtype in dt.INEXACT for a in graph.in_avals)
 
     def taped(self, mask: tuple[bool, ...]) -> Taped | None:
@@ -260,7 +272,7 @@ class OpNode(Node):
 
     def release(self):
         """Free the saved values."""
-        if self.saved or self.op.name in SAVES_NUMBERS:
+        if self.saved or self.op.saves_number:
             self.saved, self.versions = None, ()
 
 
@@ -309,18 +321,15 @@ def second_order_op(taped: Taped, given: tuple) -> GraphOp:
 
 # ---- classes of nodes ----------------------------------------------------------------------------
 
-# Ops of which PyTorch saves even a number: a second backward pass through them is an error.
-SAVES_NUMBERS = frozenset({"mul", "div"})
 _node_classes: dict[tuple[str, type], type] = {}
 UNNUMBERED = ("CopyBackwards", "CopySlices", "NotImplemented")
-NODE_NAMES = {name: name for name in UNNUMBERED}
 
 
 def node_class_of(name: str) -> type:
     """The class of an op's nodes: AddBackward0 for add, AvgPool2DBackward0 for avg_pool2d; the name
-    of a node gives its class."""
-    camel = NODE_NAMES.get(name, name)
-    if "Backward" not in camel and camel not in NODE_NAMES:
+    of a node and the text of several give that of the first."""
+    camel = parsed(name)[0] if "(" in name else name
+    if "Backward" not in camel and camel not in UNNUMBERED:
         camel = name.title().replace("_", "") + "Backward0"
     base = (
         NotDifferentiable if camel == "NotImplemented" else WithoutGradient if isinstance(name, NoGradient) else OpNode

@@ -16,7 +16,7 @@ from ...engine import NoData, Unit, Value, absent, is_absent
 from ...engine.recorder import hooks
 from ...engine.value import NO_DATA
 from ..tensors import types as _types
-from ..tensors.active import active
+from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from .modes import state
 
@@ -30,10 +30,12 @@ NO_KERNEL = (
     "tensors on the meta device have none."
 )
 NO_NONZERO = (
+    NotImplementedError,
     "The register_meta function for torch.nonzero() raises unimplemented by default, as "
     "a correct data-independent implementation does not exist: how many elements are "
-    "not zero depends on the elements, and tensors on the meta device have none."
+    "not zero depends on the elements, and tensors on the meta device have none.",
 )
+NO_COPY = (NoData, NO_DATA)
 
 
 # ---- making them ---------------------------------------------------------------------------------
@@ -90,26 +92,18 @@ def on_device_of(tensor: Tensor, new: Tensor) -> Tensor:
 
 # ---- mixing devices ------------------------------------------------------------------------------
 
-# Ops on the meta device that take further operands from anywhere, as in PyTorch: indices above all.
-MIXING = frozenset(
-    """
-    _embedding _embedding_bag _gather _index _index_put _index_select _index_write _scatter _take
-    _put_somewhere bmm bucketize linear matmul mm searchsorted""".split()
-)
-MOVING = frozenset({"CopySlices", "_copy_onto", "_to_meta"})  # the first takes what the others have
-
 
 def check_devices(unit: Unit, operands: Sequence):
     """RuntimeError where tensors with data and tensors without meet, unless the former are 0-d."""
-    values = [x for x in operands if x.__class__ is Value and (x.aval.ndim or is_absent(x))]
-    if unit.name in ("cat", "stack"):
-        values = [x for x in operands if x.__class__ is Value]
-    first, name = values[0], unit.name.removesuffix("_backward")
-    if name in MOVING:
+    name = unit.name.removesuffix("_backward")
+    rule = declared[name].devices if name in declared else "moved" if name == "CopySlices" else "scalars"
+    values = [x for x in operands if x.__class__ is Value and (x.aval.ndim or is_absent(x) or rule == "same")]
+    first = values[0]
+    if rule == "moved":
         if name == "CopySlices" and not is_absent(first):
             raise NoData(NO_DATA)
         return
-    if name in MIXING and (is_absent(first) or name != unit.name):
+    if rule == "any" and (is_absent(first) or name != unit.name):
         return
     for value in values[1:]:
         if is_absent(value) != is_absent(first):
@@ -121,21 +115,13 @@ hooks.without_data = check_devices
 
 # ---- what reading raises -------------------------------------------------------------------------
 
-# Functions that copy, of which the engine's error says what is the matter.
-COPYING = frozenset("as_tensor asarray copy_ cpu cuda new_tensor tensor to type type_as".split())
-# PyTorch's names of the operators that fail in functions of another name.
-KERNELS = {"unique": "_unique2", "combinations": "masked_select", "lstsq": "linalg_lstsq.out"}
-NONZERO = frozenset({"argwhere", "index", "nonzero", "where"})
-READING_ONE = frozenset({"allclose", "one_hot"})
-NO_REPEATS = "cannot repeat_interleave a meta tensor without output_size"
+
+def no_kernel(name: str) -> tuple[type, str]:
+    """What is said of an operator that depends on elements."""
+    return NotImplementedError, NO_KERNEL.format(name=name)
 
 
-def refusal(name: str) -> Exception:
+def refusal(name: str, said: tuple[type, str] | None = None) -> Exception:
     """The error of a function that depends on elements, of a tensor without any."""
-    if name in NONZERO:
-        return NotImplementedError(NO_NONZERO)
-    if name in READING_ONE:
-        return RuntimeError(NO_ITEM)
-    if name == "repeat_interleave":
-        return RuntimeError(NO_REPEATS)
-    return NotImplementedError(NO_KERNEL.format(name=KERNELS.get(name, name)))
+    error, message = said or no_kernel(name)
+    return error(message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 
 class Active:
@@ -51,6 +52,8 @@ class Active:
 
 
 active = Active()
+# By the names of ops what they declare (dispatch/traits.py), which is filled as they are declared.
+declared: dict[str, Any] = {}
 
 
 def overridable(function: Callable) -> Callable:

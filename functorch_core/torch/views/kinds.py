@@ -44,7 +44,7 @@ view_kind(
     put=lambda base, new, dims, how: p.reshape(new, shape=base.aval.shape),
     layout=lambda shape, strides, offset, dims, how: (without(shape, dims), without(strides, dims), offset),
     host=lambda array, dims, how: array.squeeze(dims),
-    node=lambda dims, how: f"squeeze{how}" if how else "squeeze",
+    node=lambda dims, how: f"SqueezeBackward{how}" if how else "squeeze",
 )
 
 

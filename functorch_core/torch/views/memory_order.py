@@ -17,7 +17,7 @@ from ...core.trace import constant_p
 from ...engine import Value
 from ...engine.value import to_numpy
 from ...primitives.structure import broadcast_in_dim_p
-from ..tensors.active import active
+from ..tensors.active import active, declared
 from ..tensors.base import Tensor
 from .cells import KINDS, Cell, contiguous_strides, is_dense, layout_of, share
 
@@ -120,9 +120,9 @@ def is_channels_last(shape, strides) -> bool:
     return True
 
 
-# ---- rules by op ---------------------------------------------------------------------------------
-# A rule: (layouts of the operands, shape of the result, static arguments of the call) -> strides,
-# or None for contiguous.
+# ---- what ops declare ----------------------------------------------------------------------------
+# @torch_op(layout=rule): (layouts of the operands, shape of the result, static arguments of the call, of which
+# batched ops have none) -> strides, or None for contiguous.
 
 
 def image(layouts, shape, static):
@@ -143,12 +143,14 @@ def joined(layouts, shape, static):
 
 def padded(layouts, shape, static):
     """As images, but for what copies parts of them."""
-    return None if static["mode"] == "circular" else image(layouts, shape, static)
+    return None if static.get("mode") == "circular" else image(layouts, shape, static)
 
 
 def taken(layouts, shape, static):
     """x[:, index]: pointwise in x, of which the indexed dimensions do not tell, and the indices."""
-    (sizes, strides), dims = layouts[0], static["dims"]
+    (sizes, strides), dims = layouts[0], static.get("dims")
+    if dims is None:
+        return None
     common = len(shape) - len(sizes) + len(dims)
     at = dims[0] if dims == tuple(range(dims[0], dims[0] + len(dims))) else 0
     kept = [s for d, s in enumerate(strides) if d not in dims]
@@ -177,62 +179,18 @@ def by_first(layouts, shape, static):
     return pointwise_strides([(shape, layouts[0][1])], shape)
 
 
-CONVOLUTIONS = ("conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d", "convolution")
-IMAGES = (
-    "_batch_norm_eval",
-    "_batch_norm_train",
-    "_max_unpool",
-    "_upsample",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool2d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "channel_shuffle",
-    "group_norm",
-    "local_response_norm",
-    "lp_pool2d",
-    "max_pool2d",
-    "max_pool2d_with_indices",
-    "max_pool3d",
-    "max_pool3d_with_indices",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "roll",
-)
-RULES: dict = {
-    **dict.fromkeys(CONVOLUTIONS, convolved),
-    **dict.fromkeys(IMAGES, image),
-    "_attention": attended,
-    "_index": taken,
-    "_normalized": by_first,
-    "_pad": padded,
-    "_sort": preserved,
-    "cat": joined,
-    "flip": preserved,
-    "glu": by_first,
-    "prelu": preserved,
-    # -- pointwise, and contiguous all the same --
-    "_bce_with_logits": None,
-    "logsigmoid": None,
-    "masked_fill": None,
-    # -- told by those who call it --
-    "_to_copy": None,
-}
-# Ops of which PyTorch takes a number as it is; others make a tensor without dimensions of it.
-TAKE_NUMBERS = frozenset({"clamp", "clamp_max", "clamp_min", "lerp", "pow"})
-
-
-def _pointwise(layouts, shape, static):
+def pointwise(layouts, shape, static):
+    """As the operands lie, of an op whose graph is elementwise; other results are contiguous."""
     return pointwise_strides(layouts, shape)
 
 
 @functools.lru_cache(4096)
 def rule_of(op):
     """The rule of an op, None if its results are contiguous."""
-    rule = RULES.get(op.name)
-    if rule is None and op.name not in KINDS and op.name not in RULES:
-        rule = _pointwise if is_pointwise(op) else None
+    traits = declared.get(op.name)
+    rule = pointwise if traits is None else traits.layout
+    if rule is pointwise and (op.name in KINDS or not is_pointwise(op)):
+        return None
     return rule
 
 
@@ -291,7 +249,7 @@ def strides_of(op, layouts: tuple, shape: tuple) -> tuple | None:
     contiguous."""
     rule, call = rule_of(op), op.call
     layouts = [(s, contiguous_strides(s) if strides is None else strides) for s, strides in layouts]
-    if call is not None and call.has_number and op.name not in TAKE_NUMBERS:
+    if call is not None and call.has_number and declared[op.name].number != "taken":
         layouts.append(((), ()))
     found = rule(layouts, shape, call.static if call is not None else {})
     return None if found == contiguous_strides(shape) else found

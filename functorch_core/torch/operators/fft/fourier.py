@@ -138,7 +138,19 @@ BODIES = {
 }
 
 
-def _declare(kind: str):
+def _by_real(of_real: str):
+    """The node by whether the input is real."""
+    return lambda a: "FftC2CBackward0" if a.input.is_complex() else of_real
+
+
+def _inverse_hermitian_node(a):
+    """One dimension needs no complex transform."""
+    dims = a.dim if isinstance(a.dim, (tuple, list)) else (a.dim,)
+    one = a.dim is not None and len(dims) == 1 or a.input.ndim == 1
+    return "ConjBackward0" if one else "FftC2CBackward0"
+
+
+def _declare(kind: str, node, node_of_one=None):
     """NAME, NAME2 and NAMEn of torch.fft."""
     doc = DOCS[kind]
     body = BODIES[kind]
@@ -163,17 +175,19 @@ def _declare(kind: str):
             method=False,
             function=False,
             out=Out(lower=f"{kind}{'n' * bool(end)} expects a {what} output tensor, but got {{wanted}}"),
+            node=node if end or node_of_one is None else node_of_one,
+            autocast=None if end and kind in ("hfft", "ihfft") else {"cpu": "full"},
         )
         for fun, end in ((along, ""), (over_two, "2"), (over_many, "n"))
     ]
 
 
-fft, fft2, fftn = _declare("fft")
-ifft, ifft2, ifftn = _declare("ifft")
-rfft, rfft2, rfftn = _declare("rfft")
-irfft, irfft2, irfftn = _declare("irfft")
-hfft, hfft2, hfftn = _declare("hfft")
-ihfft, ihfft2, ihfftn = _declare("ihfft")
+fft, fft2, fftn = _declare("fft", "FftC2CBackward0", _by_real("FftR2CBackward0"))
+ifft, ifft2, ifftn = _declare("ifft", "FftC2CBackward0", _by_real("ConjBackward0"))
+rfft, rfft2, rfftn = _declare("rfft", "FftR2CBackward0")
+irfft, irfft2, irfftn = _declare("irfft", "FftC2RBackward0")
+hfft, hfft2, hfftn = _declare("hfft", "FftC2RBackward0")
+ihfft, ihfft2, ihfftn = _declare("ihfft", _inverse_hermitian_node, "ConjBackward0")
 
 
 # ---- frequencies and shifts ----------------------------------------------------------------------

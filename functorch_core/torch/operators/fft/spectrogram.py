@@ -47,7 +47,7 @@ def _window(name: str, window, length: int, n_fft: int):
 # ---- stft ----------------------------------------------------------------------------------------
 
 
-@composite
+@composite(autocast={"cpu": "full"})
 def stft(
     input,
     n_fft,

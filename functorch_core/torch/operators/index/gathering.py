@@ -15,7 +15,8 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.out_dtypes import check as check_out
 from ...dispatch.slots import Number, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
-from ...tape.meta import is_readable
+from ...tape.meta import NO_NONZERO, is_readable
+from ...tape.node_names import if_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import broadcast, cast
@@ -23,7 +24,7 @@ from ...tensors.types import scalar_name
 from ...views.cells import KINDS, Lens, besides, put_by_index
 from ...views.cells import put as put_through
 from ...views.kinds import _diagonal_layout, part_of_dim
-from ...views.memory_order import with_strides
+from ...views.memory_order import preserved, with_strides
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
 from ..shape.views import as_strided_lens
@@ -68,7 +69,7 @@ def _head(x, shape, dim: int):
 # ---- gather and scatter --------------------------------------------------------------------------
 
 
-@torch_op(name="_gather", method=False, function=False, node="gather")
+@torch_op(devices="any")
 def _gather(input: Tensor, index: Tensor, dim, wraps):
     shape = index.aval.shape
     if not index.aval.size:
@@ -235,7 +236,13 @@ def _mean(x, total, index, dim, include_self):
     return p.convert(p.div(p.sub(total, rest), counts), dtype=dtype)
 
 
-@torch_op(name="_scatter", method=False, function=False, node="scatter")
+def _scatter_node(a):
+    if a.how != "set":
+        return "ScatterReduceBackward0"
+    return None if isinstance(a.src, Tensor) else "ScatterBackward1"
+
+
+@torch_op(devices="any", node=_scatter_node)
 def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self):
     if not index.aval.size:
         return p.copy(input)
@@ -256,7 +263,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     return _finish("scatter", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), autocast={"cuda": "widest"}, node="ScatterAddBackward0")
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
@@ -280,7 +287,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 # ---- index_* -------------------------------------------------------------------------------------
 
 
-@torch_op(name="_index_select", method=False, function=False, node="index_select")
+@torch_op(devices="any")
 def _index_select(input: Tensor, index: Tensor, dim):
     x, i = vector(input), vector(index)
     shape = x.aval.shape[:dim] + i.aval.shape + x.aval.shape[dim + 1 :]
@@ -318,7 +325,15 @@ def _at_index(x, index, source, dim: int, combine: str):
     return p.reshape(new, shape=shape)
 
 
-@torch_op(name="_index_write", method=False, function=False, node="index_add")
+def _index_write_node(a):
+    if a.combine != "set":
+        return "IndexAddBackward0"
+    if not isinstance(a.source, Tensor):
+        return "IndexFillBackward0"
+    return "IndexCopyBackward0" if a.source.ndim else "IndexFillBackward1"
+
+
+@torch_op(node=_index_write_node, devices="any")
 def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, dim, combine):
     source = cast(source, input.aval.dtype)
     if not (isinstance(alpha, (int, float)) and alpha == 1):
@@ -359,7 +374,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return _finish("index_add", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), autocast={"cpu": "widest"})
 def index_copy(input, dim, index, source, *, out=None):
     """The input with source written at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -412,7 +427,7 @@ def index_fill(input, dim, index, value):
     return _index_write.compute([input, index, value, 1, d, "set"])
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT), node="IndexReduceBackward0")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """The input combined with source at the places of an index vector."""
     if reduce not in REDUCTIONS[1:]:
@@ -480,7 +495,7 @@ def _unsafe_masked_index_put_accumulate(input, mask, indices, values):
 # ---- take and put --------------------------------------------------------------------------------
 
 
-@torch_op(name="_take", method=False, function=False, node="take")
+@torch_op(devices="any")
 def _take(input: Tensor, index: Tensor):
     flat = p.reshape(input, shape=(input.aval.size,))
     if not index.aval.size:
@@ -512,7 +527,7 @@ def _check_elements(input, index, name: str):
     _bounds.check(index, input.numel(), 0, name, message=ELEMENTS, negative=True)
 
 
-@torch_op(name="_put", method=False, function=False, node="put")
+@torch_op(layout=preserved)
 def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     flat = p.reshape(input, shape=(input.aval.size,))
     index = p.wrap_negative(p.reshape(index, shape=(index.aval.size,)), input.aval.size)
@@ -576,7 +591,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 # ---- masks ---------------------------------------------------------------------------------------
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, layout=None, node=if_tensor("value", "MaskedFillBackward1"))
 def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     """The input with a number where the mask is True.
 
@@ -601,7 +616,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     return p.select(mask, new, x)
 
 
-@composite(out=Out(SAME_TYPE, apart=True))
+@composite(out=Out(SAME_TYPE, apart=True), node="MaskedSelectBackward0")
 def masked_select(input, mask, *, out=None):
     """The elements where the mask is True, as a vector."""
     if mask._aval.dtype not in (dt.bool_, dt.uint8):
@@ -612,7 +627,7 @@ def masked_select(input, mask, *, out=None):
     return _finish("masked_select", made, out)
 
 
-@torch_op(name="_masked_scatter", method=False, function=False, node="masked_scatter")
+@torch_op
 def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     x, mask = broadcast([input, mask])
     if not source.aval.size or not x.aval.size:
@@ -644,7 +659,10 @@ def masked_scatter(input, mask, source):
     return _masked_scatter.compute([input, mask, source])
 
 
-@composite(out=Out("nonzero: Expected out tensor to have scalar type {found} but got scalar type{wanted}"))
+@composite(
+    out=Out("nonzero: Expected out tensor to have scalar type {found} but got scalar type{wanted}"),
+    without_data=NO_NONZERO,
+)
 def nonzero(input, *, out=None, as_tuple=False):
     """Where the elements are not zero: as rows of indices, or as one vector a dimension.
 
@@ -661,7 +679,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _finish("nonzero", places, out)
 
 
-@composite
+@composite(without_data=NO_NONZERO)
 def argwhere(input):
     """Where the elements are not zero, as rows of indices."""
     return nonzero(input)
@@ -697,7 +715,7 @@ def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Te
     return _finish("scatter", put_through(input, src, (lens,)), out)
 
 
-@composite
+@composite(node="SelectScatterBackward0")
 def select_scatter(input, src, dim, index, *, out=None):
     """The input with src at one index of a dimension."""
     d = wrap_dim(dim, input.ndim)
@@ -711,7 +729,7 @@ def select_scatter(input, src, dim, index, *, out=None):
     return _scattered_through(input, lens, shape[:d] + shape[d + 1 :], src, out)
 
 
-@composite
+@composite(node="SliceScatterBackward0")
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """The input with src in a slice of a dimension."""
     d = wrap_dim(dim, input.ndim)
@@ -721,7 +739,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1 :], src, out)
 
 
-@composite
+@composite(node="DiagonalScatterBackward0")
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     """The input with src on a diagonal."""
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
@@ -732,7 +750,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     return _scattered_through(input, lens, shape, src, out)
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), node="AsStridedScatterBackward0")
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
     """The input with src at offset + sum of index times stride."""
     seen, lens = as_strided_lens(input, size, stride, storage_offset)
@@ -744,7 +762,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     return _scattered_through(input, lens, tuple(size), src, out)
 
 
-@torch_op(name="_as_strided_scatter", method=False, function=False, node="as_strided_scatter")
+@torch_op
 def _as_strided_scatter(input: Tensor, src: Tensor, params):
     """PyTorch gives the input the gradients of what is overwritten, and of nothing else."""
     lens = Lens("as_strided", params)

@@ -15,7 +15,7 @@ from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import Number, Tensors
-from ...tape.meta import is_meta, meta_tensor, refusal
+from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
@@ -34,6 +34,7 @@ from ...views.cells import (
     make_view,
     put,
 )
+from ...views.memory_order import preserved, taken
 from ...views.parts import cut
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
@@ -321,7 +322,7 @@ def integer_indices(tensors) -> tuple[tuple[int, ...], list[Tensor]]:
     for dim, index in tensors:
         if index._aval.dtype in MASKS:
             if is_meta(index):
-                raise refusal("index")
+                raise refusal("index", NO_NONZERO)
             for i, places in enumerate(np.nonzero(index._array())):
                 dims.append(dim + i)
                 out.append(from_array(places.astype(np.int64)))
@@ -379,7 +380,7 @@ def nothing_of(x, shape):
     return p.reshape(p.slice(flat, start=(0,), limit=(0,)), shape=shape)
 
 
-@torch_op(name="_index", method=False, function=False, node="index")
+@torch_op(layout=taken, devices="any")
 def _index(input: Tensor, indices: Tensors, dims):
     """The elements at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -389,7 +390,7 @@ def _index(input: Tensor, indices: Tensors, dims):
     return gathered(input, indices, dims, _place(dims), "clip")
 
 
-@torch_op(name="_index_put", method=False, function=False, node="index_put")
+@torch_op(autocast={"cuda": "widest"}, layout=preserved, devices="any")
 def _index_put(input: Tensor, values: Tensor, indices: Tensors, dims, accumulate):
     """The input with values set, or added, at integer index tensors along some dimensions."""
     indices = _in_front(input, indices, dims)
@@ -548,7 +549,7 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     assign(tensor, put(tensor, new, (lens,)))
 
 
-@torch_op(name="_number_in", method=False, function=False)
+@torch_op
 def _number_in(value: Number, shape, dtype):
     return p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=())
 
@@ -610,7 +611,7 @@ def _masked_number(box: Tensor, where, number) -> Tensor:
     return box.masked_fill(mask.reshape(shape), number)
 
 
-@torch_op(name="_put_somewhere", method=False, function=False, node="index_put")
+@torch_op(node="index_put", devices="any")
 def _put_somewhere(input: Tensor, values: Tensor):
     """The input after values were put where a mask is True of which only the shape is known."""
     return besides(input, values)

@@ -7,6 +7,7 @@ from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
+from ...views.memory_order import by_first
 from ..values import aval_of, dt, full_like, like, np, p, require_floating, total, where, wide, wrap_dim
 
 # ---- norms ---------------------------------------------------------------------------------------
@@ -22,7 +23,7 @@ def norm_of_difference(difference, power: float):
 # ---- distances -----------------------------------------------------------------------------------
 
 
-@torch_op(method=False)
+@torch_op(method=False, node="Norm1(Add1(Sub0(x1, x2)))")
 def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps over the last dimension.
 
@@ -40,7 +41,10 @@ def distance(x1, x2, power, eps, keepdim=False):
     return p.expand_dims(out, dims=(aval_of(out).ndim,)) if keepdim else out
 
 
-@torch_op(method=False)
+_UNITS = "Div0(x1, Clone0(LinalgVectorNorm0(x1))), Div0(x2, Clone0(LinalgVectorNorm0(x2)))"
+
+
+@torch_op(method=False, autocast={"cuda": "full"}, node=f"Sum1(Mul0({_UNITS}))")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) * max(|x2|, eps)) along `dim`.
 
@@ -75,7 +79,7 @@ def similarity(x1, x2, dim, eps):
     return like(total(products, (d,)) if shape else products, out_dtype)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "full"})
 def pdist(input: Tensor, p=2.0):
     """The p-norm distances of the n (n - 1) / 2 pairs of different rows.
 
@@ -110,7 +114,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return _normalized(input, float(p), dim, eps, out=out)
 
 
-@torch_op(name="_normalized", method=False, function=False, node="div")
+@torch_op(node="Div0(input, Expand0(ClampMin0(LinalgVectorNorm0(input))))", autocast={"cuda": "full"}, layout=by_first)
 def _normalized(input: Tensor, power, dim, eps, *, out=None):
     require_floating("linalg_vector_norm_cpu", input, complex=True)
     x, shape = wide(input), aval_of(input).shape

@@ -36,7 +36,12 @@ def _failed(factor):
 
 
 @torch_op(
-    name="linalg_cholesky_ex", method=False, function=False, returns=named.linalg_cholesky_ex, node="linalg_cholesky_ex"
+    name="linalg_cholesky_ex",
+    method=False,
+    function=False,
+    returns=named.linalg_cholesky_ex,
+    node="linalg_cholesky_ex",
+    autocast={"cpu": "full"},
 )
 def _cholesky_ex(input: Tensor, upper):
     x = matrices(input, "linalg.cholesky", square=True)
@@ -93,13 +98,13 @@ def cholesky(A, *, upper=False, out=None):
     return write_out("linalg_cholesky", out, result)
 
 
-@composite(name="cholesky", out=Out(lower=castable("cholesky")))
+@composite(name="cholesky", out=Out(lower=castable("cholesky")), autocast={"cpu": "full"}, node="CholeskyBackward0")
 def torch_cholesky(input, upper=False, *, out=None):
     """linalg.cholesky under its old name."""
     return write_out("cholesky", out, cholesky(input, upper=upper))
 
 
-@torch_op
+@torch_op(autocast={"cpu": "full"})
 def cholesky_inverse(input: Tensor, upper=False, *, out=None):
     """The inverse of L L^H (of U^H U if upper), given the factor.
 
@@ -120,7 +125,7 @@ def _by_cholesky(factor, b, upper: bool):
     return p.triangular_solve(factor, first, lower=lower, transpose_a=lower, conjugate_a=lower)
 
 
-@torch_op(out=Out(lower=castable("cholesky_solve")))
+@torch_op(out=Out(lower=castable("cholesky_solve")), autocast={"cpu": "full"})
 def cholesky_solve(input: Tensor, L: Tensor, upper=False, *, out=None):
     """X with A X = input, from A's Cholesky factor L.
 
@@ -279,7 +284,9 @@ def _identity(x, shape):
 # ---- QR ------------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_qr", method=False, function=False, returns=named.linalg_qr, out=Out(EXACT))
+@torch_op(
+    name="linalg_qr", method=False, function=False, returns=named.linalg_qr, out=Out(EXACT), autocast={"cpu": "full"}
+)
 def _qr(input: Tensor, mode):
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
@@ -314,7 +321,7 @@ def torch_qr(input, some=True, *, out=None):
     return write_out("qr", out, result)
 
 
-@torch_op(returns=named.geqrf, out=Out(lower=castable("torch.geqrf", "a")))
+@torch_op(returns=named.geqrf, out=Out(lower=castable("torch.geqrf", "a")), autocast={"cpu": "full"})
 def geqrf(input: Tensor, *, out=None):
     """A QR factorisation as LAPACK packs it: (reflectors and R, taus)."""
     x = matrices(input, "torch.geqrf")
@@ -329,6 +336,7 @@ def geqrf(input: Tensor, *, out=None):
     method=False,
     function=False,
     out=Out(lower=castable("torch.linalg.householder_product")),
+    autocast={"cpu": "full"},
 )
 def _householder_product(input: Tensor, tau: Tensor, *, out=None):
     a, t = aval_of(input), aval_of(tau)
@@ -354,13 +362,13 @@ def householder_product(A, tau, *, out=None):
     return _householder_product(A, tau, out=out)
 
 
-@composite
+@composite(autocast={"cpu": "full"})
 def orgqr(input, input2, *, out=None):
     """linalg.householder_product under its old name."""
     return _householder_product(input, input2, out=out)
 
 
-@torch_op
+@torch_op(autocast={"cpu": "full"})
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left=True, transpose=False, *, out=None):
     """other times the matrix Q that geqrf's results hold."""
     require_inexact("torch.ormqr", input)
@@ -390,7 +398,14 @@ def _check_uplo(UPLO: str) -> bool:
     return UPLO.upper() == "L"
 
 
-@torch_op(name="linalg_eigh", method=False, function=False, returns=named.linalg_eigh, out=Out(EXACT))
+@torch_op(
+    name="linalg_eigh",
+    method=False,
+    function=False,
+    returns=named.linalg_eigh,
+    out=Out(EXACT),
+    autocast={"cpu": "full"},
+)
 def _eigh(input: Tensor, UPLO):
     x = matrices(input, "linalg.eigh", square=True)
     lower = _check_uplo(UPLO)
@@ -410,7 +425,9 @@ def eigh(A, UPLO="L", *, out=None):
     return write_out("linalg_eigh", out, _eigh(A, UPLO))
 
 
-@torch_op(name="linalg_eigvalsh", method=False, function=False, node="linalg_eigh", out=Out(EXACT))
+@torch_op(
+    name="linalg_eigvalsh", method=False, function=False, node="linalg_eigh", out=Out(EXACT), autocast={"cpu": "full"}
+)
 def _eigvalsh(input: Tensor, UPLO, *, out=None):
     x = matrices(input, "linalg.eigvalsh", square=True)
     lower = _check_uplo(UPLO)
@@ -430,6 +447,7 @@ def eigvalsh(A, UPLO="L", *, out=None):
     function=False,
     returns=named.linalg_eig,
     out=Out(castable("torch.linalg.eig", "eigenvalues")),
+    autocast={"cpu": "full"},
 )
 def _eig(input: Tensor):
     x = matrices(input, "linalg.eig", square=True)
@@ -445,7 +463,14 @@ def eig(A, *, out=None):
     return write_out("linalg_eig", out, _eig(A))
 
 
-@torch_op(name="linalg_eigvals", method=False, function=False, out=Out(castable("torch.linalg.eigvals", "eigenvalues")))
+@torch_op(
+    name="linalg_eigvals",
+    method=False,
+    function=False,
+    out=Out(castable("torch.linalg.eigvals", "eigenvalues")),
+    autocast={"cpu": "full"},
+    node="LinalgEigBackward0",
+)
 def _eigvals(input: Tensor, *, out=None):
     x = matrices(input, "linalg.eigvals", square=True)
     a = aval_of(x)
@@ -491,7 +516,9 @@ def _full_svd_tangents(primals, tangents):
 _FULL_SVD = JvpRule(_full_svd_tangents, "svd")
 
 
-@torch_op(name="linalg_svd", method=False, function=False, returns=named.linalg_svd, out=Out(EXACT))
+@torch_op(
+    name="linalg_svd", method=False, function=False, returns=named.linalg_svd, out=Out(EXACT), autocast={"cpu": "full"}
+)
 def _svd(input: Tensor, full_matrices):
     return svd_of(matrices(input, "linalg.svd"), full_matrices)
 
@@ -514,7 +541,9 @@ def _check_driver(driver):
         )
 
 
-@torch_op(name="linalg_svdvals", method=False, function=False, node="linalg_svd", out=Out(EXACT))
+@torch_op(
+    name="linalg_svdvals", method=False, function=False, node="linalg_svd", out=Out(EXACT), autocast={"cpu": "full"}
+)
 def _svdvals(input: Tensor, *, out=None):
     return singular_values(matrices(input, "linalg.svdvals"))
 
@@ -526,7 +555,7 @@ def svdvals(A, *, driver=None, out=None):
     return _svdvals(A, out=out)
 
 
-@torch_op(name="svd", returns=named.svd, node="linalg_svd", out=Out(EXACT))
+@torch_op(name="svd", returns=named.svd, node="linalg_svd", out=Out(EXACT), autocast={"cpu": "full"})
 def torch_svd(input: Tensor, some=True, compute_uv=True, *, out=None):
     """U, S, V with input = U diag(S) V^H: linalg.svd's forerunner."""
     x = matrices(input, "linalg.svd")

@@ -16,6 +16,7 @@ from ...dispatch.traits import EXACT, Out, castable
 from ...tensors.base import Tensor
 from ...tensors.promotion import _explain, cast, promote, result_dtype
 from ..values import aval_of, dt, expanded, name_of, p, require_same_dtype, scalar, tied, total, wrap_dim
+from . import nodes
 from .distances import norm_of_difference
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -58,7 +59,11 @@ def check_inner(a_shape, b_shape):
 
 
 @torch_op(
-    dunder=("matmul", "rmatmul"), out=Out(EXACT, of_number="result dtype {wanted} does not match input dtype {found}")
+    dunder=("matmul", "rmatmul"),
+    out=Out(EXACT, of_number="result dtype {wanted} does not match input dtype {found}"),
+    autocast="low",
+    devices="any",
+    node=nodes.matmul,
 )
 def matmul(input: Tensor, other: Tensor, *, out=None):
     """The matrix product over the last two dimensions; all others are broadcast.
@@ -117,7 +122,7 @@ def _check_matmul(a, b):
         )
 
 
-@torch_op(out=Out(EXACT))
+@torch_op(out=Out(EXACT), autocast="low", devices="any")
 def mm(input: Tensor, mat2: Tensor, *, out=None):
     """The product of two matrices; RuntimeError for other numbers of dimensions.
 
@@ -139,7 +144,7 @@ def matrix_product(x, y):
     return p.dot_general(x, y, contract=((1,), (0,)))
 
 
-@torch_op(out=Out(EXACT, overlapping=True))
+@torch_op(out=Out(EXACT, overlapping=True), autocast="low", devices="any")
 def bmm(input: Tensor, mat2: Tensor, *, out=None):
     """The products of matrices in two batches.
 
@@ -164,7 +169,8 @@ def batch_product(x, y):
 
 
 @torch_op(
-    out=Out("addmv input tensors must have the same dtype, but got {wanted}, {found}, and {found}", overlapping=True)
+    out=Out("addmv input tensors must have the same dtype, but got {wanted}, {found}, and {found}", overlapping=True),
+    autocast={"cuda": "low"},
 )
 def mv(input: Tensor, vec: Tensor, *, out=None):
     """The product of a matrix and a vector.
@@ -208,7 +214,7 @@ def _inner_product(name: str, x, y):
     return p.dot_general(x, y, contract=((0,), (0,)))
 
 
-@torch_op(out=Out("result dtype {wanted} does not match input dtype {found}"))
+@torch_op(out=Out("result dtype {wanted} does not match input dtype {found}"), autocast={"cuda": "widest"})
 def dot(input: Tensor, tensor: Tensor, *, out=None):
     """The inner product of two vectors, nothing conjugated.
 
@@ -218,7 +224,7 @@ def dot(input: Tensor, tensor: Tensor, *, out=None):
     return _inner_product("dot", input, tensor)
 
 
-@torch_op(out=Out("result dtype {wanted} does not match input dtype {found}"))
+@torch_op(out=Out("result dtype {wanted} does not match input dtype {found}"), autocast={"cuda": "widest"})
 def vdot(input: Tensor, other: Tensor, *, out=None):
     """The inner product of two vectors, the first conjugated.
 
@@ -233,7 +239,8 @@ def vdot(input: Tensor, other: Tensor, *, out=None):
     out=Out(
         "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with dtype {wanted}",
         recorded=True,
-    )
+    ),
+    node=lambda a: "ViewBackward0" if a.input.ndim and a.other.ndim else "MulBackward0",
 )
 def inner(input: Tensor, other: Tensor, *, out=None):
     """Sums of products over the last dimension of both; a product if one is a scalar.
@@ -253,7 +260,7 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@torch_op(aliases=("ger",))
+@torch_op(aliases=("ger",), node="Mul0(View0(input), vec2)")
 def outer(input: Tensor, vec2: Tensor, *, out=None):
     """The products of all pairs of elements of two vectors.
 
@@ -331,7 +338,7 @@ def _check_scale(name: str, number, x):
         raise RuntimeError("value cannot be converted to type float without overflow")
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT), autocast="low")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
@@ -353,7 +360,7 @@ def _check_addmm(input, mat1, mat2):
     require_same_dtype(mat1, mat2, MAT1_AND_MAT2, name_of)
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT), autocast={"cuda": "low"})
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
@@ -363,7 +370,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     return _weighted(input, matrix_vector(mat, vec), beta, alpha)
 
 
-@torch_op(inplace=True, aliases=())
+@torch_op(inplace=True, aliases=(), autocast={"cuda": "low"})
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
@@ -395,7 +402,7 @@ def _addr_of_bools(input, products, beta, alpha):
     return p.or_(input, products) if beta else products
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT), autocast="low")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
@@ -407,7 +414,11 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _weighted(input, batch_product(batch1, batch2), beta, alpha)
 
 
-@torch_op(inplace=True, out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True))
+@torch_op(
+    inplace=True,
+    out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True),
+    autocast="low",
+)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.
 
@@ -429,7 +440,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
 # ---- linear layers -------------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False, node="addmm")
+@torch_op(method=False, function=False, node=nodes.linear, autocast="low", devices="any")
 def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """input @ weight.T + bias, over the last dimension.
 
@@ -462,7 +473,7 @@ def _explain_linear(a, w):
     raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and {w[1]}x{w[0]})")
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "widest"}, node=nodes.bilinear)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: MaybeTensor = None):
     """x1 . W_k . x2 + b_k for every k, over the last dimensions.
 
@@ -544,7 +555,7 @@ def _conflict(equation: str, shapes) -> str | None:
     return None
 
 
-@torch_op(name="_einsum", function=False, method=False, node="einsum")
+@torch_op(name="_einsum", autocast="low", node=nodes.einsum)
 def _einsum_op(operands: Tensors, equation):
     for x in operands[1:]:
         require_same_dtype(operands[0], x, EXPECTED_SCALAR, name_of)
@@ -584,7 +595,7 @@ def tensordot(a, b, dims=2, out=None):
     return write_out("tensordot", out, _tensordot(a, b, tuple(of_a), tuple(of_b)))
 
 
-@torch_op(name="_tensordot", function=False, method=False, node="tensordot")
+@torch_op(autocast={"cpu": "low", "cuda": "widest"}, node=nodes.tensordot)
 def _tensordot(input: Tensor, other: Tensor, dims_self, dims_other):
     a, b = aval_of(input), aval_of(other)
     if len(dims_self) != len(dims_other):
@@ -626,7 +637,7 @@ def chain_matmul(*matrices, out=None):
     return write_out("chain_matmul", out, result)
 
 
-@torch_op(name="_chain", function=False, method=False, node="chain_matmul")
+@torch_op(node=nodes.multi_dot("matrices", "chain_matmul"), autocast="low")
 def _chain(matrices: Tensors):
     return chained(matrices)
 
@@ -655,7 +666,7 @@ def chained(matrices):
 # ---- others --------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(node="UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))")
 def kron(input: Tensor, other: Tensor, *, out=None):
     """The Kronecker product: every element of input times the whole of other.
 
@@ -666,7 +677,7 @@ def kron(input: Tensor, other: Tensor, *, out=None):
     return kernels.kron(cast(input, dtype), cast(other, dtype))
 
 
-@torch_op(out=Out(EXACT))
+@torch_op(out=Out(EXACT), autocast={"cuda": "widest"}, node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim=None, *, out=None):
     """Cross products of vectors of 3 along `dim`, by default the first dimension of size 3.
 
@@ -700,7 +711,7 @@ def cross_product(x, y, dim: int):
     return kernels.cross(*promote(x, y), d)
 
 
-@torch_op
+@torch_op(autocast={"cpu": "full"})
 def trace(input: Tensor):
     """The sum of a matrix's diagonal.
 
@@ -716,7 +727,7 @@ def trace(input: Tensor):
     return total(diagonal)
 
 
-@torch_op(out=Out(EXACT, lower=castable("matrix_power")))
+@torch_op(out=Out(EXACT, lower=castable("matrix_power")), node=nodes.matrix_power)
 def matrix_power(input: Tensor, n, *, out=None):
     """A square matrix times itself n times; its inverse for negative n.
 
@@ -747,7 +758,7 @@ def powered(x, n: int):
 # ---- distances -----------------------------------------------------------------------------------
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast="full")
 def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norm distances of all pairs of rows: (..., n, d) and (..., m, d) to (..., n, m).
 

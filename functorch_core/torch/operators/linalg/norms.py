@@ -71,11 +71,23 @@ def _check_empty(x, ord, dim):
 ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
+def _matrix_norm_node(a):
+    if a.ord in ("fro", None):
+        return "LinalgVectorNormBackward0"
+    if a.keepdim and a.ord in ("nuc", 2, -2):
+        return "PermuteBackward0"
+    if a.ord == "nuc":
+        return "SumBackward1"
+    return "AminBackward0" if a.ord < 0 else "AmaxBackward0"
+
+
 @torch_op(
     name="linalg_matrix_norm",
     method=False,
     function=False,
     out=Out("linalg.matrix_norm expected out tensor dtype {found} but got: {wanted}"),
+    autocast={"cuda": "full"},
+    node=_matrix_norm_node,
 )
 def _matrix_norm(input: Tensor, ord, dim, keepdim, dtype, *, out=None):
     a = aval_of(input)
@@ -150,7 +162,19 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 # ---- condition numbers ---------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_cond", method=False, function=False, out=Out(lower=castable("linalg.cond")))
+def _cond_node(a):
+    largest = "Slice0(LinalgSvd0(input)#1)"
+    return f"Squeeze1(Div0({largest}, {largest}))" if a.order in (None, 2) else "SqueezeBackward1"
+
+
+@torch_op(
+    name="linalg_cond",
+    method=False,
+    function=False,
+    out=Out(lower=castable("linalg.cond")),
+    autocast={"cpu": "full"},
+    node=_cond_node,
+)
 def _cond(input: Tensor, order, *, out=None):
     x = matrices(input, "linalg.cond")
     a = aval_of(x)

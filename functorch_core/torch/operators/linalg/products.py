@@ -51,7 +51,7 @@ def matrix_exp(A):
     return torch_matrix_exp(A)
 
 
-@torch_op(name="_linalg_vander", method=False, function=False)
+@torch_op(name="_linalg_vander", node="CatBackward0")
 def _vander(input: Tensor, columns):
     input = input if aval_of(input).ndim else p.reshape(input, shape=(1,))
     a = aval_of(input)

@@ -16,6 +16,7 @@ from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from .. import return_types as named
 from ..values import broadcast, cast, name_of, wrap_dim
+from . import nodes
 from .checks import check_info, matrices, require_inexact
 from .factor import lu_of, singular_info
 from .matmul import broadcast_lead, chained, expanded_to, product
@@ -52,7 +53,14 @@ def solved(a, b, left: bool = True):
 # ---- solve ---------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_solve_ex", method=False, function=False, returns=named.linalg_solve_ex, node="linalg_solve_ex")
+@torch_op(
+    name="linalg_solve_ex",
+    method=False,
+    function=False,
+    returns=named.linalg_solve_ex,
+    node="linalg_solve_ex",
+    autocast={"cpu": "full"},
+)
 def _solve_ex(input: Tensor, B: Tensor, left):
     a = matrices(input, "linalg.solve", square=True)
     vector = _is_vector(aval_of(a), aval_of(B))
@@ -133,7 +141,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     return _solve_triangular(A, B, upper, left, unitriangular, out=out)
 
 
-@torch_op(returns=named.triangular_solve, out=Out(EXACT))
+@torch_op(returns=named.triangular_solve, out=Out(EXACT), autocast={"cpu": "full"})
 def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *, out=None):
     """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
     a, b = stacked_together("triangular_solve", A, input)
@@ -164,7 +172,7 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return _lu_solve(LU, pivots, B, left, adjoint, out=out)
 
 
-@composite(name="lu_solve")
+@composite(name="lu_solve", autocast={"cpu": "full"})
 def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
     """linalg.lu_solve with the right side first."""
     return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
@@ -173,7 +181,14 @@ def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
 # ---- inverses ------------------------------------------------------------------------------------
 
 
-@torch_op(name="linalg_inv_ex", method=False, function=False, returns=named.linalg_inv_ex, out=Out(EXACT))
+@torch_op(
+    name="linalg_inv_ex",
+    method=False,
+    function=False,
+    returns=named.linalg_inv_ex,
+    out=Out(EXACT),
+    autocast={"cpu": "full"},
+)
 def _inv_ex(input: Tensor):
     a = matrices(input, "linalg.inv", square=True)
     if not aval_of(a).size:
@@ -208,7 +223,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     return write_out("linalg_inv_ex", out, result)
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), autocast={"cpu": "full"})
 def inverse(input, *, out=None):
     """linalg.inv."""
     return inv(input, out=out)
@@ -248,7 +263,7 @@ def pinv(A, rcond=None, *, atol=None, rtol=None, hermitian=False, out=None):
     return _pinv_op(A, atol, rcond if rtol is None else rtol, hermitian, out=out)
 
 
-@composite
+@composite(autocast={"cpu": "full"})
 def pinverse(input, rcond=1e-15):
     """linalg.pinv under its old name."""
     return _pinv_op(input, 0.0, rcond, False)
@@ -265,7 +280,7 @@ def det_of(x):
     return p.det(x) if a.size else filled(x, a.shape[:-2], 0)
 
 
-@torch_op(name="det", node="linalg_det", out=Out(EXACT))
+@torch_op(node="linalg_det", out=Out(EXACT))
 def det(input: Tensor):
     """The determinant of square matrices.
 
@@ -305,7 +320,7 @@ def linalg_slogdet(A, *, out=None):
     return write_out("linalg_slogdet", out, named.linalg_slogdet(*slogdet(A)))
 
 
-@torch_op
+@torch_op(node="Where0(-, LinalgSlogdet0(input)#1)")
 def logdet(input: Tensor):
     """The logarithm of determinants; NaN of negative ones."""
     x = matrices(input, "linalg.det", square=True)
@@ -324,6 +339,7 @@ def logdet(input: Tensor):
     function=False,
     returns=tuple,
     out=Out(lower=castable("torch.linalg.lstsq", "solution")),
+    autocast={"cpu": "full"},
 )
 def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     a = matrices(input, "torch.linalg.lstsq")
@@ -382,7 +398,13 @@ def lstsq(A, B, rcond=None, *, driver=None, out=None):
     return write_out("linalg_lstsq", out, named.linalg_lstsq(solution, residuals, rank, values))
 
 
-@torch_op(name="linalg_matrix_rank", method=False, function=False, out=Out(lower=castable("torch.linalg.matrix_rank")))
+@torch_op(
+    name="linalg_matrix_rank",
+    method=False,
+    function=False,
+    out=Out(lower=castable("torch.linalg.matrix_rank")),
+    autocast={"cpu": "full"},
+)
 def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None):
     a = matrices(input, "linalg.matrix_rank", square=hermitian)
     if not aval_of(a).size:
@@ -426,6 +448,8 @@ def matrix_exp(input: Tensor):
     method=False,
     function=False,
     out=Out("multi_dot(): expected out tensor to have dtype {c_found} but got {c_wanted}"),
+    autocast="low",
+    node=nodes.multi_dot("tensors", "ViewBackward0"),
 )
 def _multi_dot(tensors: Tensors, *, out=None):
     if len(tensors) < 2:
@@ -504,6 +528,8 @@ def tensorsolve(A, B, dims=None, *, out=None):
     method=False,
     function=False,
     out=Out("linalg.vecdot: Expected out of dtype{found} but found {wanted}"),
+    autocast="low",
+    node=lambda a: "VdotBackward0" if a.input.ndim == 1 else "SumBackward1",
 )
 def _vecdot(input: Tensor, y: Tensor, dim, *, out=None):
     if aval_of(input).dtype != aval_of(y).dtype:

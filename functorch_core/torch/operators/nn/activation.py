@@ -15,6 +15,7 @@ from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
+from ...views.memory_order import by_first, preserved
 from .. import random as _random
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
@@ -30,7 +31,6 @@ def hidden(fun=None, **traits):
     """An op that is a function of torch.nn.functional only: not torch.NAME, no method."""
     if fun is None:
         return functools.partial(hidden, **traits)
-    traits.setdefault("node", fun.__name__.lstrip("_"))
     return torch_op(fun, name=fun.__name__, method=False, function=False, **traits)
 
 
@@ -133,7 +133,7 @@ def threshold(input, threshold, value, inplace=False):
     return _either(torch_threshold, input, inplace, threshold, value)
 
 
-@torch_op
+@torch_op(autocast="low", layout=preserved, node="PreluKernelBackward0")
 def prelu(input: Tensor, weight: Tensor):
     """input where it is positive, weight * input elsewhere; one weight, or one a channel.
 
@@ -192,7 +192,7 @@ def torch_rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, generator=N
     return _rrelu(input, noise)
 
 
-@hidden
+@hidden(node="RreluWithNoiseBackward0")
 def _rrelu(input: Tensor, noise: Tensor):
     """input where it is positive, noise * input elsewhere."""
     require_floating("rrelu_with_noise_cpu", input)
@@ -244,7 +244,7 @@ def softshrink(input: Tensor, lambd=0.5, *, out=None):
     return p.select(inside, p.mul(input, 0.0), outside)
 
 
-@hidden
+@hidden(node="Sub0(input, Tanh0(input))")
 def _tanhshrink(input: Tensor):
     """input - tanh(input).
 
@@ -262,7 +262,7 @@ tanhshrink = _tanhshrink
 # ---- exponential units ---------------------------------------------------------------------------
 
 
-@hidden
+@hidden(node="EluBackward0", in_place="elu_")
 def _elu_op(input: Tensor, alpha=1.0):
     require_floating("elu_cpu", input, complex=True)
     return like(act.elu(float(alpha), 1.0, 1.0)(wide(input)), input)
@@ -352,7 +352,7 @@ def silu(input, inplace=False):
     return _either(_silu, input, inplace)
 
 
-@hidden(out=Out(EXPECTED))
+@hidden(out=Out(EXPECTED), autocast={"cuda": "full"})
 def softplus(input: Tensor, beta=1.0, threshold=20.0):
     """log(1 + exp(beta * input)) / beta.
 
@@ -380,7 +380,7 @@ def mish(input, inplace=False):
     return _either(_mish, input, inplace)
 
 
-@hidden(out=Out(SCALAR_TYPE, silent=True))
+@hidden(out=Out(SCALAR_TYPE, silent=True), layout=None, node="LogSigmoidBackward0")
 def logsigmoid(input: Tensor, *, out=None):
     """log(sigmoid(input)).
 
@@ -391,7 +391,7 @@ def logsigmoid(input: Tensor, *, out=None):
     return like(act.log_sigmoid(wide(input)), input)
 
 
-@hidden
+@hidden(node="Div0(input, Add0(Abs0(input), -))")
 def softsign(input: Tensor):
     """x / (1 + |x|).
 
@@ -438,7 +438,7 @@ def hardswish(input, inplace=False):
     return _either(_hardswish, input, inplace)
 
 
-@hidden
+@hidden(layout=by_first)
 def glu(input: Tensor, dim=-1):
     """a * sigmoid(b) of the two halves a, b along dim.
 
@@ -465,7 +465,7 @@ def _soft(input, dim, dtype, log):
     return like(softmax_of(wide(x), axes, log), x)
 
 
-@torch_op(name="softmax", out=Out(EXACT, recorded=True))
+@torch_op(name="softmax", out=Out(EXACT, recorded=True), autocast={"cuda": "full"})
 def torch_softmax(input: Tensor, dim, dtype=None, *, out=None):
     """exp(input) / sum(exp(input)) along dim.
 
@@ -475,7 +475,7 @@ def torch_softmax(input: Tensor, dim, dtype=None, *, out=None):
     return _soft(input, dim, dtype, log=False)
 
 
-@torch_op(name="log_softmax", out=Out(EXACT, recorded=True))
+@torch_op(name="log_softmax", out=Out(EXACT, recorded=True), autocast={"cuda": "full"})
 def torch_log_softmax(input: Tensor, dim, dtype=None, *, out=None):
     """The logarithm of softmax.
 

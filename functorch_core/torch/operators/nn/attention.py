@@ -10,6 +10,7 @@ from ...dispatch.op import registry, torch_op
 from ...dispatch.slots import MaybeTensor
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import attended
 from ..linalg.matmul import baddbmm, bmm, broadcast_lead, linear, product
 from ..values import aval_of, c_name, dt, expanded, full_like, iota_along, like, p, permuted, wide
 from .activation import torch_softmax
@@ -55,7 +56,7 @@ def _softmax_or_zero(scores):
     return p.select(nothing, p.zeros(aval_of(scores)), softmax(safe, (len(shape) - 1,)))
 
 
-@torch_op(name="_attention", method=False, function=False, node="scaled_dot_product_attention")
+@torch_op(node="ScaledDotProductFlashAttentionForCpuBackward0", autocast="low", layout=attended)
 def _attention(
     query: Tensor,
     key: Tensor,

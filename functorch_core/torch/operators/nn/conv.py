@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
 from ...tensors.base import Tensor
+from ...views.memory_order import convolved
 from ..values import aval_of, dt, name_of, p, permuted
 
 # ---- arguments -----------------------------------------------------------------------------------
@@ -145,7 +146,13 @@ def _finish(out, bias, batched: bool):
     return out if batched else p.squeeze(out, dims=(0,))
 
 
-@torch_op(method=False, node="convolution")
+def _node_of(n: int):
+    """PyTorch adds the batch dimension to one example and takes it off."""
+    one = "Squeeze1(Convolution0(Unsqueeze0(input), weight, bias))"
+    return lambda a: one if a.input.ndim == n + 1 else "ConvolutionBackward0"
+
+
+@torch_op(method=False, node=_node_of(1), autocast="low", absent_edges=True)
 def conv1d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over one dimension: (N, C, L) with (out, C / groups, k).
 
@@ -155,7 +162,7 @@ def conv1d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 1, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node=_node_of(2), autocast="low", layout=convolved, absent_edges=True)
 def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over two dimensions: (N, C, H, W) with (out, C / groups, kH, kW).
 
@@ -165,7 +172,7 @@ def conv2d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 2, stride, padding, dilation, groups)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node=_node_of(3), autocast="low", layout=convolved, absent_edges=True)
 def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation over three dimensions.
 
@@ -175,7 +182,7 @@ def conv3d(input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, pa
     return convolve(input, weight, bias, 3, stride, padding, dilation, groups)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast="low")
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad=0):
     """Cross-correlation over the first dimension: (time, batch, in) with (k, in, out)."""
     if aval_of(input).ndim != 3:
@@ -232,7 +239,7 @@ def _turned(w, groups: int):
     return p.reshape(w, shape=(groups * outer, inner, *shape[2:]))
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node=_node_of(1), autocast="low", absent_edges=True)
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -244,7 +251,7 @@ def conv_transpose1d(
     return convolve_transposed(input, weight, bias, 1, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node=_node_of(2), autocast="low", layout=convolved, absent_edges=True)
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -256,7 +263,7 @@ def conv_transpose2d(
     return convolve_transposed(input, weight, bias, 2, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False, node="convolution")
+@torch_op(method=False, node=_node_of(3), autocast="low", layout=convolved, absent_edges=True)
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: MaybeTensor = None, stride=1, padding=0, output_padding=0, groups=1, dilation=1
 ):
@@ -268,7 +275,7 @@ def conv_transpose3d(
     return convolve_transposed(input, weight, bias, 3, stride, padding, output_padding, groups, dilation)
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast="low", layout=convolved, absent_edges=True)
 def convolution(
     input: Tensor, weight: Tensor, bias: MaybeTensor, stride, padding, dilation, transposed, output_padding, groups
 ):

@@ -8,6 +8,7 @@ from ....transforms.scan import scan
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import composite, torch_op
 from ...tape.meta import is_readable
+from ...tape.node_names import loss_node
 from ...tensors import types as _types
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
@@ -112,7 +113,14 @@ def _like_softmax(log_p, input_lengths):
     return total(zeros, (0, 2))
 
 
-@torch_op(name="_ctc", method=False, function=False, node="ctc_loss")
+@loss_node
+def _ctc_node(a):
+    if a.zero_infinity:
+        return "WhereBackward0"
+    return "Div0(CtcLoss0(log_probs), -)" if a.reduction == "mean" else "CtcLossBackward0"
+
+
+@torch_op(node=_ctc_node, autocast={"cpu": "full"})
 def _ctc(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank, reduction, zero_infinity
 ):

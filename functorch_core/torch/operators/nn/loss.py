@@ -15,6 +15,7 @@ from ....kernels.values import Derived, along, aval_of, derived, full_like, iota
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
+from ...tape.node_names import loss_node
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
@@ -54,7 +55,7 @@ def reduced(loss, reduction: str):
 # ---- differences ---------------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False, name="_mse_loss", node="mse_loss")
+@torch_op(autocast="full")
 def _mse_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
     if aval_of(x).dtype not in dt.INEXACT:
@@ -77,7 +78,9 @@ def _weighted(loss, weight):
     return loss if weight is None else p.mul(loss, broadcast([like(weight, loss), loss])[0])
 
 
-@torch_op(method=False, function=False, name="_l1_loss", node="l1_loss")
+@torch_op(
+    autocast="full", node=loss_node(lambda a: "Abs0(Sub0(input, target))" if a.weight is None else "AbsBackward0")
+)
 def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
     loss = magnitude(p.sub(x, y))
@@ -85,7 +88,7 @@ def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = Non
     return out if weight is None else like(out, x)
 
 
-@torch_op(method=False, function=False, name="_smooth_l1_loss", node="smooth_l1_loss")
+@torch_op(autocast="full")
 def _smooth_l1_loss(input: Tensor, target: Tensor, reduction, beta):
     x, y = promote(input, target)
     require_floating("smooth_l1_cpu", x, complex=True)
@@ -113,7 +116,7 @@ def _smooth(bound: float, slope: float) -> Derived:
     return Derived(value, lambda t, x, out: p.mul(t, clamped(x)))
 
 
-@torch_op(method=False, function=False, name="_huber_loss", node="huber_loss")
+@torch_op(autocast="full")
 def _huber_loss(input: Tensor, target: Tensor, reduction, delta, weight: MaybeTensor = None):
     if not delta > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -256,7 +259,14 @@ def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
     return (p.div(summed, everything) if reduction == "mean" else summed), everything
 
 
-@torch_op(method=False, function=False, name="_nll_loss", node="nll_loss")
+def _nll_node(a):
+    if a.input.ndim <= 2:
+        return "NllLossBackward0"
+    folded = a.input.ndim != 4 and a.reduction == "none"
+    return "ViewBackward0" if folded else "NllLoss2DBackward0"
+
+
+@torch_op(autocast="full", node=_nll_node)
 def _nll_loss(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction):
     require_floating("nll_loss_out_frame", input)
     return like(_nll(wide(input), target, weight, ignore_index, reduction)[0], input)
@@ -288,7 +298,24 @@ def check_targets(input, target, ignore_index: int, name: str):
     )
 
 
-@torch_op(method=False, function=False, name="_cross_entropy", node="nll_loss")
+def _cross_entropy_node(a):
+    logs, mean = "LogSoftmax0(input)", a.reduction == "mean"
+    if a.target.is_floating_point():
+        if a.weight is not None or a.label_smoothing or a.input.ndim > 2:
+            return "DivBackward1" if mean else "NegBackward0"
+        total = f"Mul0({logs}, target)"
+        if a.reduction == "none":
+            return f"Neg0(Sum1({total}))"
+        return f"Div1(Neg0(Sum0({total})))" if mean else f"Neg0(Sum0({total}))"
+    if not a.label_smoothing:
+        return f"NllLoss0({logs})" if a.input.ndim <= 2 else _nll_node(a)
+    if a.weight is not None or a.reduction == "none" or a.input.ndim > 2:
+        return "AddBackward0"
+    smooth = f"Sum0(MaskedFill0(Neg0(Sum1({logs}))))"
+    return f"Add0(Mul1(NllLoss0({logs})), Mul1({f'Div0({smooth}, -)' if mean else smooth}))"
+
+
+@torch_op(node=_cross_entropy_node, autocast="full")
 def _cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, ignore_index, reduction, label_smoothing):
     require_floating("log_softmax_lastdim_kernel_impl", input)
     if not 0 <= label_smoothing <= 1:
@@ -445,7 +472,7 @@ _bce_loss = Derived(
 )
 
 
-@torch_op(method=False, function=False, name="_binary_cross_entropy", node="binary_cross_entropy")
+@torch_op(autocast={"cpu": "full", "cuda": "banned"})
 def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, reduction):
     require_floating("binary_cross_entropy", input)
     x, y = wide(input), wide(target)
@@ -453,7 +480,7 @@ def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, re
     return like(reduced(_weighted(loss, weight), reduction), input)
 
 
-@torch_op(method=False, function=False, name="_no_probability")
+@torch_op
 def _no_probability(input: Tensor):
     """1 if an element is below 0, above 1 or NaN, else 0."""
     x = wide(input)
@@ -494,7 +521,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return _binary_cross_entropy(input, target, weight, reduction)
 
 
-@torch_op(method=False, function=False, name="_bce_with_logits", node="binary_cross_entropy_with_logits")
+@torch_op(node="binary_cross_entropy_with_logits", autocast="full", layout=None)
 def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction, pos_weight: MaybeTensor):
     x, y = promote(input, target)
     out, x, y = x, wide(x), wide(y)

@@ -14,6 +14,7 @@ from ...tensors import types as _types
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
+from ...views.memory_order import image
 from ..values import along, aval_of, dt, full_like, like, mean, p, require_floating, scalar, stop_gradient, wide
 
 # ---- what they share -----------------------------------------------------------------------------
@@ -50,7 +51,7 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var):
         _check_vector(name, vector, a.shape[1])
 
 
-@torch_op(name="_batch_norm_train", method=False, function=False, node="native_batch_norm")
+@torch_op(node="native_batch_norm", layout=image, absent_edges=True)
 def _batch_norm_train(
     input: Tensor,
     weight: MaybeTensor,
@@ -84,7 +85,7 @@ def _updated(running_mean, running_var, x, axes, middle, variance, momentum, red
     return outs
 
 
-@torch_op(name="_batch_norm_eval", method=False, function=False, node="native_batch_norm")
+@torch_op(node="native_batch_norm", layout=image, absent_edges=True)
 def _batch_norm_eval(
     input: Tensor, weight: MaybeTensor, bias: MaybeTensor, running_mean: Tensor, running_var: Tensor, eps
 ):
@@ -212,7 +213,7 @@ def _layer_norm(input, shape, weight, bias, eps):
     return like(affine(out, weight, bias), input), *statistics
 
 
-@torch_op(name="layer_norm", method=False, node="native_layer_norm")
+@torch_op(name="layer_norm", method=False, node="native_layer_norm", autocast={"cuda": "full"}, absent_edges=True)
 def torch_layer_norm(
     input: Tensor, normalized_shape, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enable=True
 ):
@@ -225,7 +226,7 @@ def _in_dtype_of(weight, input, outs) -> list:
     return [outs[0], *(like(v, input if weight is None else weight) for v in outs[1:])]
 
 
-@torch_op(method=False, returns=tuple)
+@torch_op(method=False, returns=tuple, autocast={"cuda": "full"}, absent_edges=True)
 def native_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor, bias: MaybeTensor, eps):
     """layer_norm with the mean and 1 / std it used."""
     return _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
@@ -241,7 +242,12 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return torch_layer_norm(input, normalized_shape, weight, bias, eps)
 
 
-@torch_op(method=False)
+def _rms_node(a):
+    scaled = "Mul0(input, Rsqrt0(Add1(Mean1(Pow0(input)))))"
+    return scaled if a.weight is None else f"Mul0({scaled}, weight)"
+
+
+@torch_op(method=False, autocast={"cuda": "full"}, node=_rms_node)
 def rms_norm(input: Tensor, normalized_shape, weight: MaybeTensor = None, eps=None):
     """The last dimensions divided by the root of their mean square.
 
@@ -289,7 +295,14 @@ def _group_norm(input, groups, weight, bias, eps):
     return like(out, input), middle, reciprocal_root(variance, eps)
 
 
-@torch_op(name="group_norm", method=False, node="native_group_norm")
+@torch_op(
+    name="group_norm",
+    method=False,
+    node="native_group_norm",
+    autocast={"cuda": "full"},
+    layout=image,
+    absent_edges=True,
+)
 def torch_group_norm(
     input: Tensor, num_groups, weight: MaybeTensor = None, bias: MaybeTensor = None, eps=1e-5, cudnn_enabled=True
 ):
@@ -297,7 +310,7 @@ def torch_group_norm(
     return _group_norm(input, num_groups, weight, bias, eps)[0]
 
 
-@torch_op(method=False, returns=tuple)
+@torch_op(method=False, returns=tuple, absent_edges=True)
 def native_group_norm(input: Tensor, weight: MaybeTensor, bias: MaybeTensor, N, C, HxW, group, eps):
     """group_norm with the mean and 1 / std it used."""
     return _in_dtype_of(weight, input, _group_norm(input, group, weight, bias, eps))
@@ -329,7 +342,14 @@ def torch_instance_norm(
     return outs[0]
 
 
-@torch_op(name="_instance_norm", method=False, function=False, node="native_batch_norm")
+def _instance_norm_node(a):
+    if a.input.ndim < 3:
+        return "ViewBackward0"
+    weight, bias = ("-" if x is None else f"Repeat0({name})" for x, name in ((a.weight, "weight"), (a.bias, "bias")))
+    return f"View0(NativeBatchNorm0(View0(input), {weight}, {bias}))"
+
+
+@torch_op(node=_instance_norm_node)
 def _instance_norm(
     input: Tensor,
     weight: MaybeTensor,
@@ -368,7 +388,16 @@ def instance_norm(
 # ---- local response norm -------------------------------------------------------------------------
 
 
-@torch_op(method=False, function=False)
+def _response_norm_node(a):
+    squares = "Mul0(input, input)"
+    if a.input.ndim == 3:
+        means = f"Squeeze1(AvgPool2D0(ConstantPadNd0(Unsqueeze0({squares}))))"
+    else:
+        means = f"View0(Squeeze1(AvgPool3D0(ConstantPadNd0(View0({squares})))))"
+    return f"Div0(input, Pow0(Add0(Mul0({means}, -), -)))"
+
+
+@torch_op(method=False, function=False, layout=image, node=_response_norm_node)
 def local_response_norm(input: Tensor, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha * the mean square of `size` neighbouring channels) ** beta.
 

@@ -9,7 +9,7 @@ from . import ranking as nn_ranking
 REDUCTIONS = ("none", "mean", "sum")
 
 
-@composite(method=False)
+@composite(method=False, autocast="full")
 def kl_div(input, target, reduction=1, *, log_target=False):
     """nn.functional.kl_div with the reduction as a number: 0 none, 1 mean, 2 sum."""
     return nn_ranking.torch_kl_div(input, target, REDUCTIONS[reduction], log_target)

@@ -14,7 +14,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.inplace import inplace as in_place
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Number
-from ...tape.meta import is_meta, is_readable, refusal
+from ...tape.meta import NO_ITEM, is_meta, is_readable
 from ...tape.modes import no_grad
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
@@ -71,14 +71,14 @@ def memory_order(tensor) -> list[int] | None:
 # ---- dropout -------------------------------------------------------------------------------------
 
 
-@torch_op(name="_masked_scale", method=False, function=False, node="mul")
+@torch_op(node="Mul0(input, -)", in_place="mul_.Tensor")
 def _masked_scale(input: Tensor, mask: Tensor, divisor: Number):
     """input * (mask / divisor), the mask broadcast."""
     scaled = p.div(mask, scalar(mask, divisor))
     return p.mul(input, expanded(scaled, aval_of(input).shape))
 
 
-@torch_op(name="_alpha_masked", method=False, function=False, node="add")
+@torch_op(node="add", in_place="mul_.Tensor")
 def _alpha_masked(input: Tensor, mask: Tensor, slope: Number, below: Number):
     """a * where(mask, input, saturation) + b, with a and b that keep mean and variance."""
     shape = aval_of(input).shape
@@ -279,7 +279,7 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     return rows
 
 
-@torch_op(name="_embedding", method=False, function=False, node="embedding")
+@torch_op(devices="any")
 def _embedding(weight: Tensor, indices: Tensor, padding_idx, scale_grad_by_freq):
     index = indices
     if aval_of(index).dtype not in (dt.int64, dt.int32):
@@ -346,7 +346,7 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     return input
 
 
-@torch_op(name="_renormed", method=False, function=False)
+@torch_op(autocast={"cuda": "full"})
 def _renormed(weight: Tensor, indices: Tensor, max_norm: Number, norm_type):
     x = wide(weight)
     shape = aval_of(x).shape
@@ -362,7 +362,7 @@ def _renormed(weight: Tensor, indices: Tensor, max_norm: Number, norm_type):
     return like(p.mul(x, along(factor, shape, 0)), weight)
 
 
-@torch_op(name="_one_hot", method=False, function=False)
+@torch_op
 def _one_hot(input: Tensor, num_classes):
     return hot(input, num_classes, aval_of(input).ndim, dt.int64)
 
@@ -382,7 +382,7 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return _one_hot(tensor, num_classes)
     if num_classes == -1 and is_meta(tensor):
-        raise refusal("one_hot")
+        raise RuntimeError(NO_ITEM)
     if is_readable(tensor):
         array = tensor._array()
         if array.min() < 0:
@@ -406,7 +406,7 @@ NOT_EMBEDDED = "embedding_bag: Expected idx >= 0 && idx < num_embeddings but fou
 # ---- embedding_bag -------------------------------------------------------------------------------
 
 
-@torch_op(name="_embedding_bag", method=False, function=False, node="embedding_bag")
+@torch_op(devices="any")
 def _embedding_bag(
     weight: Tensor,
     indices: Tensor,
@@ -463,7 +463,7 @@ def _bag_maxima(rows, bags, count: int):
     return p.select(none, p.zeros(aval_of(taken)), taken)
 
 
-@torch_op(name="_bag_numbers", method=False, function=False)
+@torch_op
 def _bag_numbers(offsets: Tensor, length):
     """For every index the number of its bag, from where the bags begin."""
     starts = p.full((length + 1,), 0, dt.int64)

@@ -9,6 +9,7 @@ from ....kernels.subgradients import magnitude
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image
 from ..values import along, aval_of, dt, full_like, like, np, p, require_floating, scalar_name, total, wide
 from .conv import ntuple
 
@@ -117,6 +118,11 @@ def _check_max(x, n):
         raise NotImplementedError(f"\"max_pool{n}d\" not implemented for '{scalar_name(dtype)}'")
 
 
+def _of_two_dimensions(inner: str) -> str:
+    """One dimension is pooled as two are."""
+    return f"Squeeze1({inner}(Unsqueeze0(input)))"
+
+
 def _declare_max_pool(n: int):
     """torch.max_pool{n}d and max_pool{n}d_with_indices."""
 
@@ -132,9 +138,13 @@ def _declare_max_pool(n: int):
 
     values.__doc__ = f"Maxima over windows of the last {n} dimensions."
     with_indices.__doc__ = f"max_pool{n}d and where in the flattened dimensions the maxima are."
-    only = torch_op(values, name=f"max_pool{n}d", method=False, node=f"max_pool{n}d_with_indices")
-    both = torch_op(with_indices, name=f"max_pool{n}d_with_indices", method=False, function=n == 1, returns=tuple)
-    return only, both
+    name = f"max_pool{n}d"
+    node = _of_two_dimensions("MaxPool2DWithIndices0") if n == 1 else f"{name}_with_indices"
+    traits = {"method": False, "layout": image, "node": node}
+    return (
+        torch_op(values, name=name, autocast={"cpu": "full"} if n == 3 else None, **traits),
+        torch_op(with_indices, name=f"{name}_with_indices", function=n == 1, returns=tuple, **traits),
+    )
 
 
 torch_max_pool1d, max_pool1d_with_indices = _declare_max_pool(1)
@@ -207,7 +217,7 @@ def _avg_pool(x, n, kernel, stride, padding, ceil_mode, include_pad, divisor=Non
     return like(p.div(sums, _on_grid(counts, aval_of(sums))), x)
 
 
-@torch_op(method=False)
+@torch_op(method=False, node=_of_two_dimensions("AvgPool2D0"))
 def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     """Means over windows of the last dimension.
 
@@ -217,7 +227,7 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, layout=image)
 def avg_pool2d(
     input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -229,7 +239,7 @@ def avg_pool2d(
     return _avg_pool(input, 2, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, autocast={"cpu": "full"}, layout=None)
 def avg_pool3d(
     input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
 ):
@@ -356,6 +366,17 @@ def _max_of_bins(x, n: int, out, size, lead: int):
     return [p.squeeze(v, dims=(lead + n,)) for v in taken]
 
 
+def _adaptive_node(n: int):
+    def rule(a):
+        size = a.output_size if isinstance(a.output_size, tuple) else (a.output_size,)
+        is_mean = all(m == 1 for m in size)
+        if n == 1:
+            return _of_two_dimensions("Mean1" if is_mean else "AdaptiveAvgPool2D0")
+        return "MeanBackward1" if is_mean else None
+
+    return rule
+
+
 def _declare_adaptive(n: int):
     """adaptive_avg_pool{n}d, and adaptive_max_pool{n}d with indices."""
 
@@ -367,9 +388,17 @@ def _declare_adaptive(n: int):
 
     means.__doc__ = f"Means over bins of the last {n} dimensions, one an element of the output."
     maxima.__doc__ = f"Maxima over bins of the last {n} dimensions, and their flat indices."
+    traits = {"method": False, "function": n == 1, "layout": None if n == 3 else image}
+    traits["autocast"] = {"cpu": "full"} if n == 3 else None
     return (
-        torch_op(means, name=f"adaptive_avg_pool{n}d", method=False, function=n == 1),
-        torch_op(maxima, name=f"adaptive_max_pool{n}d", method=False, function=n == 1, returns=tuple),
+        torch_op(means, name=f"adaptive_avg_pool{n}d", node=_adaptive_node(n), **traits),
+        torch_op(
+            maxima,
+            name=f"adaptive_max_pool{n}d",
+            node=_of_two_dimensions("AdaptiveMaxPool2D0") if n == 1 else None,
+            returns=tuple,
+            **traits,
+        ),
     )
 
 
@@ -402,6 +431,9 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 # ---- others --------------------------------------------------------------------------------------
 
 
+_POWER_MEAN = "Pow0(Mul0(Mul0(Sign0({0}), Relu0(Abs0({0}))), -))"
+
+
 def _lp_pool(input, n: int, norm_type, kernel_size, stride, ceil_mode):
     """(sum over windows of x ** norm_type) ** (1 / norm_type), for positive sums."""
     if abs(norm_type) == math.inf:
@@ -429,7 +461,7 @@ def lp_pool1d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=Fals
     return _lp_pool(input, 1, norm_type, kernel_size, stride, ceil_mode)
 
 
-@torch_op(method=False, function=False)
+@torch_op(method=False, function=False, layout=image, node=_POWER_MEAN.format("AvgPool2D0(Pow0(input))"))
 def lp_pool2d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=False):
     """Power means (not divided by the count) over windows of the last two dimensions."""
     return _lp_pool(input, 2, norm_type, kernel_size, stride, ceil_mode)

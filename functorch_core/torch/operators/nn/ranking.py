@@ -12,6 +12,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor, Operand
 from ...tape.meta import is_readable
+from ...tape.node_names import loss_node
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
@@ -22,7 +23,14 @@ from .loss import REDUCTIONS, check_reduction, legacy_reduction, reduced
 # ---- distributions -------------------------------------------------------------------------------
 
 
-@torch_op(name="_kl_div", method=False, function=False, node="kl_div")
+@loss_node
+def _kl_div_node(a):
+    if a.reduction == "batchmean":
+        return "DivBackward0"
+    return "MulBackward0" if a.log_target else "Sub0(Xlogy0(target, target), Mul0(target, input))"
+
+
+@torch_op(name="_kl_div", autocast="full", node=_kl_div_node)
 def torch_kl_div(input: Tensor, target: Tensor, reduction, log_target):
     """The Kullback-Leibler divergence of targets from log-probabilities, reduced."""
     x, y = promote(input, target)
@@ -60,7 +68,14 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return torch_kl_div(input, target, reduction, log_target)
 
 
-@torch_op(name="_poisson_nll", method=False, function=False, node="poisson_nll_loss")
+@loss_node
+def _poisson_node(a):
+    if a.full:
+        return "AddBackward0"
+    return "Sub0(Exp0(input), Mul0(target, input))" if a.log_input else "Sub0(input, Mul0(target, Log0(Add0(input))))"
+
+
+@torch_op(node=_poisson_node, autocast="full")
 def _poisson_nll(input: Tensor, target: Tensor, log_input, full, eps, reduction):
     x, y = promote(input, target, to_float=True)
     if log_input:
@@ -87,7 +102,13 @@ def poisson_nll_loss(
     return _poisson_nll(input, target, log_input, full, eps, reduction)
 
 
-@torch_op(name="_gaussian_nll", method=False, function=False, node="gaussian_nll_loss")
+@loss_node
+def _gaussian_node(a):
+    terms = "Add0(Log0(Clone0(var)), Div0(Pow0(Sub0(input, target)), Clone0(var)))"
+    return f"Add0(Mul0({terms}, -), -)" if a.full else f"Mul0({terms}, -)"
+
+
+@torch_op(node=_gaussian_node)
 def _gaussian_nll(input: Tensor, target: Tensor, var: Operand, full, eps, reduction):
     x, y = promote(input, target)
     variance = cast(var, aval_of(x).dtype)
@@ -134,7 +155,7 @@ def _hinge(x):
     return p.select(p.lt(x, 0), p.zeros(aval_of(x)), kept)
 
 
-@torch_op(name="_hinge_embedding", method=False, function=False, node="hinge_embedding_loss")
+@torch_op(node=loss_node("Add0(Where0(ClampMin0(Sub0(-, input)), -), Where0(input, -))"), autocast="full")
 def _hinge_embedding(input: Tensor, target: Tensor, margin, reduction):
     x, y = broadcast([input, target])
     far = _hinge(p.sub(full_like(x, margin), x))
@@ -156,7 +177,15 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _hinge_embedding(input, target.detach(), margin, reduction)
 
 
-@torch_op(name="_cosine_embedding", method=False, function=False, node="cosine_embedding_loss")
+@loss_node
+def _cosine_embedding_node(a):
+    dots = "Sum1(Mul0(input1, input2))"
+    norms = "Sqrt0(Mul0(Add1(Sum1(Mul0(input1, input1))), Add1(Sum1(Mul0(input2, input2)))))"
+    cosine = f"Div0({dots}, {norms})"
+    return f"Add0(Where0(Sub0(-, {cosine}), -), Where0(ClampMin0(Sub1({cosine})), -))"
+
+
+@torch_op(node=_cosine_embedding_node, autocast="full")
 def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin, reduction):
     a, t = aval_of(input1), aval_of(target)
     if t.ndim not in (0, 1):
@@ -189,7 +218,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     return _cosine_embedding(input1, input2, target, margin, reduction)
 
 
-@torch_op(name="_margin_ranking", method=False, function=False, node="margin_ranking_loss")
+@torch_op(node=loss_node("ClampMin0(Add1(Mul0(target, Sub0(input1, input2))))"), autocast="full")
 def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin, reduction):
     x, y = promote(input1, input2)
     difference, t = promote(p.sub(x, y), target, to_float=True)
@@ -216,7 +245,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return _margin_ranking(input1, input2, target, margin, reduction)
 
 
-@torch_op(name="_soft_margin", method=False, function=False, node="soft_margin_loss")
+@torch_op(node="SoftMarginLoss0(input)", autocast="full")
 def _soft_margin(input: Tensor, target: Tensor, reduction):
     x, y = promote(input, target)
     require_floating("soft_margin", x, complex=True)
@@ -237,7 +266,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 # ---- margins of classes --------------------------------------------------------------------------
 
 
-@torch_op(name="_multi_margin", method=False, function=False, node="multi_margin_loss")
+@torch_op(node="multi_margin_loss", autocast="full")
 def _multi_margin(input: Tensor, target: Tensor, power, margin, weight: MaybeTensor, reduction):
     a = aval_of(input)
     if a.ndim not in (0, 1, 2) or (a.ndim == 2 and a.shape[1] == 0):
@@ -297,7 +326,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return loss
 
 
-@torch_op(name="_multilabel_margin", method=False, function=False, node="multilabel_margin_loss")
+@torch_op(node="multilabel_margin_loss", autocast="full")
 def _multilabel_margin(input: Tensor, target: Tensor, reduction):
     a, t = aval_of(input), aval_of(target)
     if a.ndim > 2 or (a.ndim == 2 and a.shape[1] == 0):
@@ -349,7 +378,14 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return loss
 
 
-@torch_op(name="_multilabel_soft_margin", method=False, function=False, node="mean")
+@loss_node
+def _multilabel_node(a):
+    if a.weight is not None:
+        return "DivBackward0"
+    return "Div0(Sum1(Neg0(Add0(Mul0(target, LogSigmoid0(input)), Mul0(-, LogSigmoid0(Neg0(input)))))), -)"
+
+
+@torch_op(node=_multilabel_node)
 def _multilabel_soft_margin(input: Tensor, target: Tensor, weight: MaybeTensor, reduction):
     x, y = promote(input, target)
     one = full_like(x, 1)
@@ -372,7 +408,13 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 # ---- triplets ------------------------------------------------------------------------------------
 
 
-@torch_op(name="_triplet", method=False, function=False, node="triplet_margin_loss")
+@loss_node
+def _triplet_node(a):
+    positive, negative = (f"Norm1(Add1(Sub0(anchor, {name})))" for name in ("positive", "negative"))
+    return "ClampMinBackward0" if a.swap else f"ClampMin0(Sub0(Add1({positive}), {negative}))"
+
+
+@torch_op(node=_triplet_node, autocast="full")
 def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin, power, eps, swap, reduction):
     ndims = {aval_of(x).ndim for x in (anchor, positive, negative)}
     if len(ndims) > 1:

@@ -9,6 +9,7 @@ from ....kernels.shapes import repeated
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image
 from ..values import Derived, along, aval_of, dt, like, np, p, permuted, require_floating, wide
 from .pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -130,7 +131,12 @@ def resized(x, dim: int, out: int, mode: str, factor, align, antialias):
     return Derived(lambda v: _gathered(v, dim, index, weight), lambda t, v, out_: _by_matrix(t, dim, index, weight))(x)
 
 
-@torch_op(method=False, function=False, name="_upsample", node="upsample")
+def _upsample_node(a):
+    kind = "".join(part.title() for part in a.mode.split("-"))
+    return f"Upsample{kind}{a.input.ndim - 2}DBackward0"
+
+
+@torch_op(autocast={"cuda": "full"}, layout=image, node=_upsample_node)
 def _upsample(input: Tensor, sizes, mode, factors, align_corners, antialias):
     x = input
     if aval_of(x).dtype != dt.uint8 or antialias:

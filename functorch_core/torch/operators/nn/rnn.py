@@ -132,7 +132,29 @@ def _run_layers(x, states: list, params: list, masks: list, active, mode, bidire
     return x, stacked
 
 
-@torch_op(name="_rnn", method=False, function=False, returns=tuple)
+def _rnn_node(a):
+    """PyTorch has one node for a layer of an LSTM in float32, and many for each step of others."""
+    n, per = a.states[0].shape[0], 4 if a.has_biases else 2
+    if (
+        a.mode != "LSTM"
+        or a.masks
+        or len(a.params) != n * per
+        or any(x.requires_grad for x in a.states)
+        or a.input.dtype.itemsize != 4
+    ):
+        return None
+    directions = 2 if a.bidirectional else 1
+    text = "Clone0(Transpose0(input))" if a.batch_first else "input"
+    for first in range(0, n, directions):
+        parts = []
+        for i in range(first, first + directions):
+            names = [f"params{i * per + j}" if j < per else "-" for j in range(4)]
+            parts.append(f"MkldnnRnnLayer0({', '.join([text, *names])}, -, -)")
+        text = f"Cat0({', '.join(parts)})" if len(parts) > 1 else parts[0]
+    return f"Transpose0({text})" if a.batch_first else text
+
+
+@torch_op(returns=tuple, node=_rnn_node)
 def _rnn(
     input: Tensor, states: Tensors, params: Tensors, masks: Tensors, mode, has_biases, bidirectional, batch_first, keep
 ):
@@ -143,7 +165,7 @@ def _rnn(
     return (permuted(out, (1, 0, 2)) if batch_first else out, *last)
 
 
-@torch_op(name="_packed_rnn", method=False, function=False, returns=tuple)
+@torch_op(returns=tuple)
 def _packed_rnn(
     data: Tensor,
     places: Tensor,
@@ -273,7 +295,26 @@ def _cell(mode: str, input, states: list, w_ih, w_hh, b_ih, b_hh) -> list:
     return STEPS[mode](inputs, states, lambda h: _affine(h, w_hh, b_hh), None)
 
 
-@torch_op(method=False)
+def _gate_node(which: str) -> str:
+    x = {"h": "hx", "i": "input"}[which]
+    return f"Addmm0(b_{which}h, {x}, T0(w_{which}h))"
+
+
+def _cell_node(activation: str):
+    return lambda a: None if a.b_ih is None else f"{activation}(Add0({_gate_node('h')}, {_gate_node('i')}))"
+
+
+def _gru_node(a):
+    if a.b_ih is None:
+        return None
+    new, old = f"UnsafeSplit0({_gate_node('i')})", f"UnsafeSplit0({_gate_node('h')})"
+    reset = f"Sigmoid0(Add0({old}, {new}))"
+    update = f"Sigmoid0(Add0({old}#1, {new}#1))"
+    candidate = f"Tanh0(Add0({new}#2, Mul0({old}#2, {reset})))"
+    return f"Add0(Mul0(Sub0(hx, {candidate}), {update}), {candidate})"
+
+
+@torch_op(method=False, autocast={"cuda": "low"}, node=_cell_node("Tanh0"))
 def rnn_tanh_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
@@ -281,7 +322,7 @@ def rnn_tanh_cell(
     return _cell("RNN_TANH", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "low"}, node=_cell_node("Relu0"))
 def rnn_relu_cell(
     input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):
@@ -289,13 +330,13 @@ def rnn_relu_cell(
     return _cell("RNN_RELU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False)
+@torch_op(method=False, autocast={"cuda": "low"}, node=_gru_node)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None):
     """One step of a GRU: the new h."""
     return _cell("GRU", input, [hx], w_ih, w_hh, b_ih, b_hh)[0]
 
 
-@torch_op(method=False, returns=tuple)
+@torch_op(method=False, returns=tuple, autocast={"cuda": "low"})
 def lstm_cell(
     input: Tensor, hx: Tensors, w_ih: Tensor, w_hh: Tensor, b_ih: MaybeTensor = None, b_hh: MaybeTensor = None
 ):

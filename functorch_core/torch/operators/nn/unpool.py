@@ -8,6 +8,7 @@ from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image
 from ..values import aval_of, dt, full_like, name_of, np, p, require_floating, tied
 from .conv import ntuple
 from .other import drawn
@@ -15,7 +16,12 @@ from .other import drawn
 # ---- max_unpool ----------------------------------------------------------------------------------
 
 
-@torch_op(name="_max_unpool", method=False, function=False, node="max_unpool2d")
+def _unpool_node(a):
+    n = len(a.output_size)
+    return "SqueezeBackward1" if n == 1 else f"MaxUnpool{n}DBackward0"
+
+
+@torch_op(node=_unpool_node, autocast={"cpu": "full"}, layout=image)
 def _max_unpool(input: Tensor, indices: Tensor, output_size):
     """Zeros, with every element of input where its index in the flattened output says."""
     a, n = aval_of(input), len(output_size)
@@ -118,7 +124,12 @@ def _floored(x):
     return p.convert(p.trunc(x), dtype=dt.int64)
 
 
-@torch_op(name="_fractional_max_pool", method=False, function=False, node="fractional_max_pool2d", returns=tuple)
+@torch_op(
+    name="_fractional_max_pool",
+    node=lambda a: f"FractionalMaxPool{len(a.kernel)}D0(input)",
+    returns=tuple,
+    autocast={"cpu": "full"},
+)
 def _fractional(input: Tensor, samples: Tensor, kernel, places):
     """(maxima over windows that begin at random, their flat indices)."""
     require_floating("fractional_max_pool", input)

@@ -9,6 +9,7 @@ from ....core.warn import warn
 from ...dispatch.op import composite, torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
+from ...views.memory_order import image, padded
 from ..values import aval_of, dt, full_like, like, name_of, np, p, permuted, require_floating, tied, wide
 from .conv import ntuple
 
@@ -60,7 +61,14 @@ PAD_SIZE = (
 )
 
 
-@torch_op(name="_pad", method=False, function=False, node="constant_pad_nd")
+def _pad_node(a):
+    kind = {"reflect": "Reflection", "replicate": "Replication"}.get(a.mode)
+    if kind is None:
+        return "CopySlices" if a.mode == "circular" else "ConstantPadNdBackward0"
+    return f"{kind}Pad{len(a.pad) // 2}DBackward0"
+
+
+@torch_op(node=_pad_node, layout=padded)
 def _pad(input: Tensor, pad, mode, value):
     a = aval_of(input)
     if len(pad) % 2:
@@ -148,7 +156,7 @@ def _pixels(name: str, x, what: str, factor: int) -> tuple[int, ...]:
     return shape
 
 
-@torch_op(method=False)
+@torch_op(method=False, layout=image)
 def pixel_shuffle(input: Tensor, upscale_factor):
     """(..., C r r, H, W) to (..., C, H r, W r).
 
@@ -171,7 +179,7 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     return p.reshape(x, shape=(*lead, c // (r * r), h * r, w * r))
 
 
-@torch_op(method=False)
+@torch_op(method=False, layout=image)
 def pixel_unshuffle(input: Tensor, downscale_factor):
     """(..., C, H r, W r) to (..., C r r, H, W).
 
@@ -193,7 +201,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
     return p.reshape(x, shape=(*lead, c * r * r, h // r, w // r))
 
 
-@torch_op(method=False, aliases=("native_channel_shuffle",))
+@torch_op(method=False, aliases=("native_channel_shuffle",), layout=image)
 def channel_shuffle(input: Tensor, groups):
     """Channels (dimension 1) of `groups` groups interleaved."""
     shape = aval_of(input).shape
@@ -459,7 +467,12 @@ def _taps(at, size: int, mode: str, padding: str, align: bool):
     return [(_position(p.add(low, float(i - 1)), size, padding, align), w) for i, w in enumerate(weights)]
 
 
-@torch_op(method=False, aliases=("grid_sampler_2d", "grid_sampler_3d"))
+@torch_op(
+    method=False,
+    aliases=("grid_sampler_2d", "grid_sampler_3d"),
+    autocast={"cpu": "full", "cuda": "widest"},
+    node=lambda a: f"GridSampler{a.input.ndim - 2}DBackward0",
+)
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, align_corners):
     """grid_sample with modes as numbers: bilinear, nearest, bicubic; zeros, border, reflection."""
     a, g = aval_of(input), aval_of(grid)

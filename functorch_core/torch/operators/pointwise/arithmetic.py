@@ -12,6 +12,7 @@ from ....transforms.custom import stop_gradient
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, OperandSlot
 from ...dispatch.traits import EXPECTED, Out
+from ...tape.node_names import if_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, promote, result_dtype
@@ -45,7 +46,7 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"))
+@torch_op(inplace=True, dunder=("add", "radd"), number="shown", commutative=True, in_place="add_.Tensor")
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -64,7 +65,14 @@ def _check_subtraction(*operands):
         raise RuntimeError(_ONE_BOOL)
 
 
-@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))
+@torch_op(
+    inplace=True,
+    dunder=("sub", "rsub"),
+    aliases=("subtract",),
+    number="shown",
+    node=if_tensor("input", "SubBackward0", "RsubBackward1"),
+    in_place="sub_.Tensor",
+)
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
 
@@ -76,7 +84,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     return p.sub(x, scaled(y, alpha))
 
 
-@torch_op
+@torch_op(node=if_tensor("other", "RsubBackward0", "RsubBackward1"))
 def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
     """other - alpha * input, elementwise.
 
@@ -88,7 +96,15 @@ def rsub(input: Tensor, other: Operand, *, alpha: Number = 1):
     return p.sub(y, scaled(x, alpha))
 
 
-@torch_op(inplace=True, dunder=("mul", "rmul"), aliases=("multiply",))
+@torch_op(
+    inplace=True,
+    dunder=("mul", "rmul"),
+    aliases=("multiply",),
+    number="shown",
+    saves_number=True,
+    commutative=True,
+    in_place="mul_.Tensor",
+)
 def mul(input: Operand, other: Operand, *, out=None):
     """input * other, elementwise.
 
@@ -98,7 +114,7 @@ def mul(input: Operand, other: Operand, *, out=None):
     return p.mul(*promote(input, other))
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, autocast={"cuda": "widest"})
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 * tensor2, elementwise.
 
@@ -121,7 +137,7 @@ _INTEGER_ADDCDIV = (
 )
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, autocast={"cuda": "widest"})
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 / tensor2, elementwise.
 
@@ -151,7 +167,7 @@ def _lerp(x, end, weight):
     return p.select(near, p.add(x, p.mul(weight, step)), p.sub(end, p.mul(step, p.sub(1, weight))))
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, number="taken", node=if_tensor("weight", "LerpBackward1"))
 def lerp(input: Tensor, end: Tensor, weight: Operand, *, out=None):
     """input + weight * (end - input), elementwise.
 
@@ -181,7 +197,21 @@ def _truncated(x, y):
     return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
 
 
-@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
+def _div_node(a):
+    if a.rounding_mode is not None:
+        return "DivBackward2"
+    return None if isinstance(a.input, Tensor) else "Mul0(Reciprocal0(other), -)"
+
+
+@torch_op(
+    inplace=True,
+    dunder=("truediv", "rtruediv"),
+    aliases=("divide",),
+    number="shown",
+    saves_number=True,
+    node=_div_node,
+    in_place="div_.Tensor",
+)
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
 
@@ -202,7 +232,16 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
 
 
 true_divide = binary(
-    "true_divide", p.div, "input / other, elementwise.", left=Operand, right=Operand, floats=True, numbers=True
+    "true_divide",
+    p.div,
+    "input / other, elementwise.",
+    left=Operand,
+    right=Operand,
+    floats=True,
+    numbers=True,
+    number="shown",
+    node="DivBackward0",
+    in_place="true_divide_.Tensor",
 )
 floor_divide = binary(
     "floor_divide",
@@ -215,6 +254,7 @@ floor_divide = binary(
     dunder=("floordiv", "rfloordiv"),
     numbers=True,
     out=Out(recorded=True),
+    node="NotImplemented",
 )
 
 
@@ -226,6 +266,12 @@ def _fmod(x, y):
     return (subgradients.fmod if x.aval.dtype in dt.FLOATING else p.rem)(x, y)
 
 
+def _remainder_node(a):
+    if not isinstance(a.input, Tensor):
+        return "NotImplemented"
+    return "RemainderBackward1" if isinstance(a.other, Tensor) else None
+
+
 remainder = binary(
     "remainder",
     widened(_remainder),
@@ -234,9 +280,17 @@ remainder = binary(
     right=Operand,
     dtypes=d.REAL,
     dunder=("mod", "rmod"),
+    node=_remainder_node,
 )
-fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.", right=Operand, dtypes=d.REAL)
-reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
+fmod = binary(
+    "fmod",
+    widened(_fmod),
+    "The remainder of input / other with input's sign.",
+    right=Operand,
+    dtypes=d.REAL,
+    node=if_tensor("other", "FmodBackward1"),
+)
+reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.", autocast={"cuda": "full"})
 
 # ---- powers --------------------------------------------------------------------------------------
 
@@ -294,7 +348,15 @@ def _whole_power(x, y, exponent):
     return p.pow(x, y)
 
 
-pow = torch_op(power, name="pow", inplace=True, dunder=("pow", "rpow"))
+def _pow_node(a):
+    if not isinstance(a.input, Tensor):
+        return "PowBackward2"
+    return "PowBackward1" if isinstance(a.exponent, Tensor) else None
+
+
+pow = torch_op(
+    power, name="pow", inplace=True, dunder=("pow", "rpow"), autocast={"cuda": "full"}, number="taken", node=_pow_node
+)
 
 
 @composite(
@@ -327,6 +389,7 @@ square = unary(
     "input * input, elementwise.",
     floats=False,
     dtypes=d.NUMERIC | {dt.bool_},
+    node="PowBackward0",
 )
 
 
@@ -436,10 +499,15 @@ copysign = binary(
     right=Operand,
     floats=True,
     dtypes=d.FLOATS,
+    node=if_tensor("other", "CopysignBackward0", "CopysignBackward1"),
 )
 
 
-@torch_op(inplace=True, out=Out("heaviside is not yet implemented for tensors with different dtypes.", recorded=True))
+@torch_op(
+    inplace=True,
+    out=Out("heaviside is not yet implemented for tensors with different dtypes.", recorded=True),
+    node="NotImplemented",
+)
 def heaviside(input: Tensor, values: Tensor, *, out=None):
     """0 where input is negative, 1 where it is positive, values where it is 0.
 
@@ -494,7 +562,13 @@ fmin = binary(
 )
 
 
-@torch_op(inplace=True, aliases=("clip",), out=Out(EXPECTED))
+@torch_op(
+    inplace=True,
+    aliases=("clip",),
+    out=Out(EXPECTED),
+    number="taken",
+    node=lambda a: None if isinstance(a.min, Tensor) or isinstance(a.max, Tensor) else "ClampBackward1",
+)
 def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
     """input moved into [min, max], elementwise; the bounds are numbers, tensors or None.
 
@@ -512,7 +586,7 @@ def clamp(input: Tensor, min: Operand = None, max: Operand = None, *, out=None):
     return ew.clamped(x, None if min is None else next(bounds), None if max is None else next(bounds))
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("min", "ClampMinBackward1"))
 def clamp_min(input: Tensor, min: Operand, *, out=None):
     """The larger of input and a bound, elementwise.
 
@@ -522,7 +596,7 @@ def clamp_min(input: Tensor, min: Operand, *, out=None):
     return clamp.fun(input, min)
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), number="taken", node=if_tensor("max", "ClampMaxBackward1"))
 def clamp_max(input: Tensor, max: Operand, *, out=None):
     """The smaller of input and a bound, elementwise.
 

@@ -11,7 +11,7 @@ from ....kernels.elementwise import truth
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXPECTED, Out
-from ...tape.meta import is_meta, refusal
+from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, result_dtype
 from ...tensors.types import scalar_name
@@ -95,7 +95,7 @@ def isclose(input: Tensor, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=Fals
     return p.or_(close, ew.isclose(x, y, rtol, atol))
 
 
-@composite
+@composite(without_data=(RuntimeError, NO_ITEM))
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether all elements are close.
 
@@ -184,9 +184,17 @@ bitwise_and = binary(
     right=Operand,
     dtypes=d.BITS,
     dunder=("and", "rand"),
+    commutative=True,
 )
 bitwise_or = binary(
-    "bitwise_or", p.or_, "input | other, elementwise.", left=Operand, right=Operand, dtypes=d.BITS, dunder=("or", "ror")
+    "bitwise_or",
+    p.or_,
+    "input | other, elementwise.",
+    left=Operand,
+    right=Operand,
+    dtypes=d.BITS,
+    dunder=("or", "ror"),
+    commutative=True,
 )
 bitwise_xor = binary(
     "bitwise_xor",
@@ -196,6 +204,7 @@ bitwise_xor = binary(
     right=Operand,
     dtypes=d.BITS,
     dunder=("xor", "rxor"),
+    commutative=True,
 )
 bitwise_not = unary("bitwise_not", p.not_, "~input, elementwise.", floats=False, dtypes=d.BITS, out=Out(EXPECTED))
 bitwise_left_shift = binary(
@@ -223,7 +232,7 @@ bitwise_right_shift = binary(
 # ---- choice --------------------------------------------------------------------------------------
 
 
-@torch_op(name="_where", node="where", function=False, method=False)
+@torch_op(name="_where", number="shown", node="Where0(input, other)")
 def where_of(condition: Tensor, input: Operand, other: Operand):
     """input where the condition holds, other elsewhere."""
     if condition.aval.dtype not in (dt.bool_, dt.uint8):
@@ -235,7 +244,7 @@ def where_of(condition: Tensor, input: Operand, other: Operand):
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
 
 
-@composite(method=False, out=Out("Expected out type to be {found} but got {wanted}"))
+@composite(method=False, out=Out("Expected out type to be {found} but got {wanted}"), without_data=NO_NONZERO)
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with one argument the places it holds.
 

@@ -18,7 +18,7 @@ from ..declaring import like, unary
 # ---- conjugates and angles -----------------------------------------------------------------------
 
 
-@torch_op(name="_conj", node="conj", function=False, method=False)
+@torch_op
 def _conj(input: Tensor):
     """The complex conjugate of a complex tensor."""
     return p.conj(input)
@@ -89,7 +89,9 @@ def _check_parts(x, y):
 
 
 @torch_op(
-    method=False, out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'")
+    method=False,
+    out=Out("Expected object of scalar type {found} but got scalar type {wanted} for argument 'out'"),
+    autocast={"cpu": "full"},
 )
 def polar(abs: Tensor, angle: Tensor, *, out=None):
     """The complex tensor of a size and an angle.

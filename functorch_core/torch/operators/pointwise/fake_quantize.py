@@ -27,7 +27,7 @@ def _check_range(name: str, x, low: int, high: int):
         raise RuntimeError(f"{name}: expected a floating point tensor, but got {aval_of(x).dtype.name}")
 
 
-@torch_op(method=False, node="fake_quantize_per_tensor_affine_cachemask")
+@torch_op(method=False, node="fake_quantize_per_tensor_affine_cachemask", autocast={"cpu": "full"})
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Operand, zero_point: Operand, quant_min, quant_max):
     """input rounded to multiples of scale, of numbers from quant_min to quant_max less zero_point.
 

@@ -19,26 +19,38 @@ from ..values import Derived
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
 
-exp = unary("exp", p.exp, "e ** input, elementwise.")
+exp = unary("exp", p.exp, "e ** input, elementwise.", autocast={"cuda": "full"})
 exp2 = unary("exp2", p.exp2, "2 ** input, elementwise.")
-expm1 = unary("expm1", p.expm1, "e ** input - 1, elementwise, accurate near 0.")
-log = unary("log", p.log, "The natural logarithm, elementwise.")
-log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.")
-log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.")
-log1p = unary("log1p", p.log1p, "log(1 + input), elementwise, accurate near 0.")
+expm1 = unary("expm1", p.expm1, "e ** input - 1, elementwise, accurate near 0.", autocast={"cuda": "full"})
+log = unary("log", p.log, "The natural logarithm, elementwise.", autocast={"cuda": "full"})
+log2 = unary("log2", p.log2, "The logarithm to base 2, elementwise.", autocast={"cuda": "full"})
+log10 = unary("log10", p.log10, "The logarithm to base 10, elementwise.", autocast={"cuda": "full"})
+log1p = unary("log1p", p.log1p, "log(1 + input), elementwise, accurate near 0.", autocast={"cuda": "full"})
 sqrt = unary("sqrt", p.sqrt, "The square root, elementwise; NaN of negative numbers.")
-rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.")
+rsqrt = unary("rsqrt", p.rsqrt, "1 / sqrt(input), elementwise.", autocast={"cuda": "full"})
 
 # ---- trigonometric and hyperbolic ----------------------------------------------------------------
 
 sin = unary("sin", p.sin, "The sine, elementwise.")
 cos = unary("cos", p.cos, "The cosine, elementwise.")
-tan = unary("tan", p.tan, "The tangent, elementwise.")
-asin = unary("asin", subgradients.asin, "The angle in [-pi/2, pi/2] whose sine is input.", aliases=("arcsin",))
-acos = unary("acos", subgradients.acos, "The angle in [0, pi] whose cosine is input.", aliases=("arccos",))
+tan = unary("tan", p.tan, "The tangent, elementwise.", autocast={"cuda": "full"})
+asin = unary(
+    "asin",
+    subgradients.asin,
+    "The angle in [-pi/2, pi/2] whose sine is input.",
+    aliases=("arcsin",),
+    autocast={"cuda": "full"},
+)
+acos = unary(
+    "acos",
+    subgradients.acos,
+    "The angle in [0, pi] whose cosine is input.",
+    aliases=("arccos",),
+    autocast={"cuda": "full"},
+)
 atan = unary("atan", p.atan, "The angle in [-pi/2, pi/2] whose tangent is input.", aliases=("arctan",))
-sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.")
-cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.")
+sinh = unary("sinh", p.sinh, "The hyperbolic sine, elementwise.", autocast={"cuda": "full"})
+cosh = unary("cosh", p.cosh, "The hyperbolic cosine, elementwise.", autocast={"cuda": "full"})
 tanh = unary("tanh", p.tanh, "The hyperbolic tangent, elementwise.")
 asinh = unary("asinh", p.asinh, "The inverse hyperbolic sine, elementwise.", aliases=("arcsinh",))
 acosh = unary("acosh", subgradients.acosh, "The inverse hyperbolic cosine, elementwise.", aliases=("arccosh",))
@@ -50,6 +62,7 @@ atan2 = binary(
     floats=True,
     dtypes=d.FLOATS,
     aliases=("arctan2",),
+    autocast={"cuda": "widest"},
 )
 
 
@@ -79,7 +92,14 @@ erf = unary("erf", p.erf, "The error function, elementwise.", dtypes=d.FLOATS, k
 erfc = unary(
     "erfc", p.erfc, "1 - erf(input), elementwise, accurate for large input.", dtypes=d.FLOATS, kernel="erfc_vml_cpu"
 )
-erfinv = unary("erfinv", p.erf_inv, "The inverse of erf, elementwise.", dtypes=d.FLOATS, kernel="erfinv_vml_cpu")
+erfinv = unary(
+    "erfinv",
+    p.erf_inv,
+    "The inverse of erf, elementwise.",
+    dtypes=d.FLOATS,
+    kernel="erfinv_vml_cpu",
+    autocast={"cuda": "full"},
+)
 
 
 @functools.cache
@@ -176,7 +196,7 @@ frac = unary(
 )
 
 
-@torch_op(inplace=True, out=Out(EXPECTED))
+@torch_op(inplace=True, out=Out(EXPECTED), node=lambda a: "RoundBackward1" if a.decimals else None)
 def round(input: Tensor, *, decimals=0, out=None):
     """The nearest number with so many decimals, elementwise; halves go to the even one.
 
@@ -211,6 +231,7 @@ xlogy = binary(
     right=Operand,
     floats=True,
     dtypes=d.FLOATS,
+    in_place="xlogy_.Tensor",
 )
 
 # ---- repair --------------------------------------------------------------------------------------

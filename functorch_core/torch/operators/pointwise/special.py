@@ -126,7 +126,7 @@ def _ndtr(x):
     return p.mul(p.erfc(p.mul(x, -math.sqrt(0.5))), 0.5)
 
 
-ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.")
+ndtr = _special("ndtr", widened(_ndtr), "The distribution function of the normal distribution.", node="MulBackward1")
 ndtri = _special("ndtri", p.ndtri, "The quantile of the normal distribution.")
 log_ndtr = _special("log_ndtr", subgradients.log_ndtr, "The logarithm of ndtr, accurate in the tails.")
 erfcx = _special("erfcx", p.erfcx, "exp(input ** 2) * erfc(input), elementwise.")

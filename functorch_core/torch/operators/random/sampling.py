@@ -230,7 +230,13 @@ def _rows(shape: tuple, drawn, d) -> np.ndarray:
     return out
 
 
-@composite(method=False, out=Out(kernel=("normal_kernel_cpu", dt.INEXACT)))
+def _normal_node(made, args):
+    """By which of mean and standard deviation are tensors."""
+    kinds = [isinstance(x, Tensor) for x in args[:2]]
+    return f"NormalBackward{kinds[0] + 2 * kinds[1] if all(kinds) else 1 + kinds[-1]}"
+
+
+@composite(method=False, out=Out(kernel=("normal_kernel_cpu", dt.INEXACT)), node=_normal_node)
 def normal(
     mean=0.0,
     std=1.0,
@@ -306,7 +312,7 @@ def fill_drawn(op: str, tensor: Tensor, drawn) -> Tensor:
     return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
 
 
-@composite(function=False)
+@composite(function=False, node="UniformBackward0")
 def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
     """Overwrite with uniform numbers of [from, to)."""
     low, high = kwargs.get("from", from_), to
@@ -315,7 +321,7 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None, **kwargs):
     )
 
 
-@composite(function=False)
+@composite(function=False, node="NormalBackward0")
 def normal_(self, mean=0.0, std=1.0, *, generator=None):
     """Overwrite with normal numbers."""
     if not std >= 0:
@@ -357,7 +363,8 @@ def _inplace(name: str, drawn, first: str, default, second=None, second_default=
         )
 
     method.__doc__ = f"Overwrite with numbers of the {name[:-1].replace('_', '-')} distribution."
-    return composite(method, name=name, function=False)
+    node = f"{name.title().replace('_', '')}Backward0"
+    return composite(method, name=name, function=False, node=node)
 
 
 _inplace("exponential_", draw.exponential, "lambd", 1.0)
@@ -365,7 +372,7 @@ _inplace("cauchy_", draw.cauchy, "median", 0.0, "sigma", 1.0)
 _inplace("log_normal_", draw.log_normal, "mean", 1.0, "std", 2.0)
 
 
-@composite(function=False)
+@composite(function=False, node="GeometricBackward0")
 def geometric_(self, p, *, generator=None):
     """Overwrite with numbers of the geometric distribution."""
     if not 0 < p < 1:
@@ -373,7 +380,11 @@ def geometric_(self, p, *, generator=None):
     return fill_drawn("geometric", self, lambda shape: draw.geometric(bits_of(generator), shape, self._aval.dtype, p))
 
 
-@composite(function=False)
+def _bernoulli_node(made, args):
+    return f"BernoulliBackward{1 if len(args) > 1 and isinstance(args[1], Tensor) else 2}"
+
+
+@composite(function=False, node=_bernoulli_node)
 def bernoulli_(self, p=0.5, *, generator=None):
     """Overwrite with ones of probability p (a number or a tensor), otherwise zeros."""
     if isinstance(p, Tensor):
@@ -388,7 +399,11 @@ def bernoulli_(self, p=0.5, *, generator=None):
 # ---- functions of tensors ------------------------------------------------------------------------
 
 
-@composite(out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True))
+@composite(
+    out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True),
+    node="BernoulliBackward0",
+    in_place="bernoulli_.float",
+)
 def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones with the probabilities of the input (or p), otherwise zeros."""
     d = input._aval.dtype
@@ -435,7 +450,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return write_out("multinomial", out, made)
 
 
-@composite(method=False)
+@composite(method=False, node="PoissonBackward0")
 def poisson(input, generator=None):
     """Numbers of the Poisson distributions of these rates."""
     return without_gradient(

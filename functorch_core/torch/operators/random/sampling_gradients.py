@@ -17,8 +17,6 @@ from ...tensors.promotion import promote
 from .. import declaring as d
 from ..values import derived, spread, total
 
-HIDDEN = {"method": False, "function": False}
-
 
 def _nothing(t, *operands):
     """The tangent of what was drawn already: none, it is a number."""
@@ -33,13 +31,13 @@ def _gamma(a, sample):
     return sample
 
 
-@torch_op(name="_gamma_of", node="standard_gamma", **HIDDEN)
+@torch_op(name="_gamma_of", node="standard_gamma")
 def gamma_of(input: Tensor, sample: Tensor):
     """A gamma number drawn for this shape parameter, with the parameter's gradient."""
     return _gamma(input, stop_gradient(sample))
 
 
-@torch_op(name="_standard_gamma_grad", method=False)
+@torch_op(name="_standard_gamma_grad", function=True)
 def standard_gamma_grad(input: Tensor, output: Tensor):
     """The derivative of a gamma number by its shape parameter.
 
@@ -54,7 +52,7 @@ def _at_least_tiny(x):
     return p.max(x, d.like(x, float(np.finfo(aval_of(x).dtype).tiny)))
 
 
-@torch_op(name="_kept_positive", node="div", **HIDDEN)
+@torch_op(name="_kept_positive", node="div")
 def kept_positive(input: Tensor):
     """At least the smallest normal number, where rounding has made it 0; gradients stay."""
     return _at_least_tiny(input)
@@ -63,7 +61,7 @@ def kept_positive(input: Tensor):
 # ---- Dirichlet -----------------------------------------------------------------------------------
 
 
-@torch_op(name="_dirichlet_grad", method=False)
+@torch_op(name="_dirichlet_grad", function=True)
 def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor):
     """The derivative of a beta number x of parameters alpha and total - alpha by alpha, over 1 - x.
 
@@ -88,7 +86,7 @@ def _dirichlet(alpha, sample):
     return sample
 
 
-@torch_op(name="_dirichlet_of", node="dirichlet", **HIDDEN)
+@torch_op(name="_dirichlet_of", node="dirichlet")
 def dirichlet_of(input: Tensor, sample: Tensor):
     """A point of the simplex drawn for this concentration, with the concentration's gradient."""
     return _dirichlet(input, stop_gradient(sample))

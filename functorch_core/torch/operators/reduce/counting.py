@@ -13,6 +13,7 @@ from ....kernels.order import insertion_place
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Tensors
 from ...dispatch.traits import Out
+from ...tape.meta import no_kernel
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import cast
 from ...tensors.types import int64 as torch_int64
@@ -121,7 +122,7 @@ def _histogram_of(columns: list, edges: list, weight, density: bool):
     return hist
 
 
-@torch_op(name="_histogram_equal", node="histogram", function=False, method=False, returns=return_types.histogram)
+@torch_op(node="histogram", returns=return_types.histogram)
 def _histogram_equal(input: Tensor, bins, range, weight: MaybeTensor, density):
     """Counts in equal bins."""
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
@@ -130,7 +131,7 @@ def _histogram_equal(input: Tensor, bins, range, weight: MaybeTensor, density):
     return [_histogram_of([x], [edges], weight, density), edges]
 
 
-@torch_op(name="_histogram_between", node="histogram", function=False, method=False, returns=return_types.histogram)
+@torch_op(node="histogram", returns=return_types.histogram)
 def _histogram_between(input: Tensor, edges: Tensor, weight: MaybeTensor, density):
     """Counts between ascending edges."""
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
@@ -152,7 +153,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     return write_out("histogram", out, result)
 
 
-@torch_op(name="_histogramdd", node="histogramdd", function=False, method=False)
+@torch_op
 def _histogramdd(input: Tensor, edges: Tensors, bins, range, weight: MaybeTensor, density):
     """[the counts, the edges of each dimension]; `edges` or the numbers of bins are given."""
     require(input, {dt.float32, dt.float64}, "histogram_cpu")
@@ -183,7 +184,7 @@ def histogramdd(input, bins, range=None, weight=None, density=False):
     return return_types.histogramdd(hist, tuple(edges))
 
 
-@torch_op(name="_bincount", node="bincount", function=False, method=False)
+@torch_op
 def _bincount(input: Tensor, weights: MaybeTensor, size):
     """Counts (or sums of weights) of the integers below `size`."""
     if weights is None:
@@ -255,7 +256,7 @@ def _results(values, inverse, counts, return_inverse: bool, return_counts: bool)
     return tensors if len(tensors) > 1 else tensors[0]
 
 
-@composite
+@composite(without_data=no_kernel("_unique2"))
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements (or slices along dim) in order; where each went, how often it occurs.
 

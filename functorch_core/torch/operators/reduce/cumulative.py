@@ -13,6 +13,7 @@ from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor
 from ...dispatch.traits import Out
 from ...tape.meta import is_meta
+from ...tape.node_names import if_tensor
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import cast, promote, promote_dtypes, result_dtype
 from ...tensors.types import scalar_name
@@ -34,7 +35,9 @@ def _along(x, dim, apply):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    autocast={"cuda": "full"},
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
     """The sum of the elements so far along dim; integers are summed in int64.
@@ -46,7 +49,9 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    autocast={"cuda": "full"},
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):
     """The product of the elements so far along dim; integers are multiplied in int64.
@@ -106,7 +111,13 @@ def _from(x, axis: int, start: int, stop: int):
     return p.slice_in_dim(x, start=start, limit=stop, dimension=axis)
 
 
-@torch_op
+def _diff_node(a):
+    if a.n != 1 or a.prepend is not None or a.append is not None:
+        return "SubBackward0" if a.n else "CopyBackwards"
+    return "Sub0(Slice0(input), Slice0(input))"
+
+
+@torch_op(node=_diff_node)
 def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *, out=None):
     """The n-th differences of neighbours along dim.
 
@@ -158,7 +169,11 @@ def _trapezoids(y, x, dx, dim, name: str, total):
     return p.mul(out, 0.5 if x is not None or dx is None else dx / 2)
 
 
-@torch_op(method=False, aliases=("trapz",))
+@torch_op(
+    method=False,
+    aliases=("trapz",),
+    node=if_tensor("x", "DivBackward1", "Mul1(Sub0(Sum1(y), Mul1(Add0(Select0(y), Select0(y)))))"),
+)
 def trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     """The integral of y along dim by the trapezoidal rule, over points x or steps dx.
 
@@ -174,7 +189,7 @@ def trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     return _trapezoids(y, x, dx, dim, "trapezoid", total)
 
 
-@torch_op(method=False)
+@torch_op(method=False, node=if_tensor("x", "DivBackward1", "MulBackward1"))
 def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     """The integrals of y so far along dim by the trapezoidal rule.
 
@@ -187,7 +202,14 @@ def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
 # ---- covariances ---------------------------------------------------------------------------------
 
 
-@torch_op(name="_cov", node="cov", function=False, method=False)
+def _cov_node(a):
+    if a.fweights is not None or a.aweights is not None or a.input.ndim != 2:
+        return "SqueezeBackward0"
+    centred = "Sub0(input, Unsqueeze0(Div0(Sum1(input), -)))"
+    return f"Squeeze0(Div0(Mm0({centred}, T0({centred})), -))"
+
+
+@torch_op(node=_cov_node)
 def _cov(input: Tensor, correction, fweights: MaybeTensor, aweights: MaybeTensor):
     """The covariance matrix, of weights that are known to be right."""
     return _covariance(input, correction, fweights, aweights)
@@ -293,7 +315,7 @@ def _freedom(w, aweights, total, correction):
     return p.max(free, like(free, 0))
 
 
-@torch_op
+@torch_op(node=lambda a: "ClampBackward1" if a.input.ndim > 1 else "DivBackward0")
 def corrcoef(input: Tensor):
     """The matrix of correlation coefficients of variables in rows.
 

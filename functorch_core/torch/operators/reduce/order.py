@@ -18,6 +18,7 @@ from ...dispatch.traits import EXACT, SORTED, Out
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import cast, promote, result_dtype
 from ...tensors.types import scalar_name
+from ...views.memory_order import preserved
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, number_operand, require
@@ -37,7 +38,7 @@ def _check_sortable(x):
         raise RuntimeError("Sort does not support complex dtypes on CPU")
 
 
-@torch_op(name="_sort", node="sort", function=False, method=False, returns=return_types.sort)
+@torch_op(returns=return_types.sort, layout=preserved)
 def _sort(input: Tensor, dim, descending):
     """values and indices in order along dim."""
     _check_sortable(input)
@@ -184,10 +185,9 @@ def _middle(name: str, place, doc: str):
         require(input, d.REAL, f"{name}_cpu")
         return _chosen(input, dim, keepdim, place)
 
-    whole = torch_op(name=f"_{name}_overall", node=name, function=False, method=False)(overall)
-    parts = torch_op(name=f"_{name}_dim", node=name, function=False, method=False, returns=getattr(return_types, name))(
-        along
-    )
+    whole = torch_op(name=f"_{name}_overall", node=name)(overall)
+    numbered = f"{name.title()}Backward1"
+    parts = torch_op(name=f"_{name}_dim", node=numbered, returns=getattr(return_types, name))(along)
 
     def fun(input, dim=None, keepdim=False, *, axis=None, out=None):
         dim = axis if dim is None else dim
@@ -320,6 +320,13 @@ def _check_quantile(name: str, x, q, interpolation):
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
 
 
+def _quantile_node(a):
+    if a.dim is not None or a.interpolation != "linear" or isinstance(a.q, Tensor):
+        return "SqueezeBackward4"
+    at = "Gather0(View0(Sort0(View0(input))))"
+    return f"Squeeze4(Lerp1({at}, {at}, -))"
+
+
 def _quantile(name: str, skip_nan: bool, doc: str):
     def fun(input: Tensor, q: Operand, dim=None, keepdim=False, *, interpolation="linear", out=None):
         _check_quantile(name, input, q, interpolation)
@@ -356,7 +363,8 @@ def _quantile(name: str, skip_nan: bool, doc: str):
         return op(input, q, *args, **kwargs)
 
     taken = Out("quantile() out tensor must be same dtype as the input tensor", recorded=True)
-    op = torch_op(name=f"_{name}", node=name, function=False, method=False, out=taken)(fun)
+    node = "SqueezeBackward4" if skip_nan else _quantile_node
+    op = torch_op(name=f"_{name}", node=node, out=taken, autocast={"cpu": "full"})(fun)
     checked.__doc__ = doc
     return composite(checked, name=name, out=taken)
 
@@ -398,7 +406,7 @@ def _search(sequence, values, right: bool, out_int32: bool):
     return p.convert(p.reshape(found, shape=shape), dtype=dt.int32 if out_int32 else dt.int64)
 
 
-@torch_op(method=False, out=Out(SORTED))
+@torch_op(method=False, out=Out(SORTED), devices="any")
 def searchsorted(
     sorted_sequence: Tensor,
     input: Operand,
@@ -456,7 +464,7 @@ def _check_leading(sequence, values):
         )
 
 
-@torch_op(method=False, out=Out(SORTED))
+@torch_op(method=False, out=Out(SORTED), devices="any")
 def bucketize(input: Operand, boundaries: Tensor, *, out_int32=False, right=False, out=None):
     """In which of the intervals between boundaries each element lies.
 

@@ -12,6 +12,7 @@ from ....kernels.values import kept, spread, wide
 from ....transforms.custom import stop_gradient
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.traits import EXACT, Out
+from ...tape.node_names import NoGradient, if_given
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.promotion import promote
@@ -47,7 +48,7 @@ def summable(x, dtype):
 # ---- sums and products ---------------------------------------------------------------------------
 
 
-@torch_op(out=Out(decides=dt.ALL, single=True))
+@torch_op(out=Out(decides=dt.ALL, single=True), autocast={"cuda": "full"}, node=if_given("dim", "SumBackward1"))
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum over dimensions (all by default); integers are summed in int64.
 
@@ -60,7 +61,7 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
 
 
-@torch_op(function=False, varargs="size")
+@torch_op(function=False, varargs="size", node="SumBackward1")
 def sum_to_size(input: Tensor, size):
     """The sum over what broadcasting a tensor of this size to the input's would repeat.
 
@@ -92,7 +93,7 @@ def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_sum(x, axes=axes), x, axes, keepdim)
 
 
-@torch_op(out=Out(decides=dt.ALL, single=True))
+@torch_op(out=Out(decides=dt.ALL, single=True), autocast="full", node=if_given("dim", "ProdBackward1"))
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product over a dimension (all by default); integers are multiplied in int64.
 
@@ -116,7 +117,7 @@ def _check_mean(x, dtype):
         raise RuntimeError(_MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
 
 
-@torch_op
+@torch_op(node=if_given("dim", "MeanBackward1"))
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions (all by default), of floating or complex tensors.
 
@@ -129,7 +130,7 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(reductions.mean_of(x, axes), x, axes, keepdim)
 
 
-@torch_op(out=Out(kernel=("nansum_cpu", dt.FLOATING)))
+@torch_op(out=Out(kernel=("nansum_cpu", dt.FLOATING)), node="Div0(Nansum0(input), -)")
 def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """The mean over dimensions of the elements that are not NaN.
 
@@ -294,9 +295,7 @@ def _extreme_along(name: str, largest: bool):
         return at_index(input, place_of(input, axis, True, largest), axis, keepdim)
 
     fun.__doc__ = f"{name} along one dimension: values and indices."
-    return torch_op(name=f"_{name}_dim", node=name, method=False, function=False, returns=getattr(return_types, name))(
-        fun
-    )
+    return torch_op(name=f"_{name}_dim", node=name, returns=getattr(return_types, name))(fun)
 
 
 def _extreme_overall(name: str, largest: bool):
@@ -306,7 +305,7 @@ def _extreme_overall(name: str, largest: bool):
         return extreme_of(input, axes_of(input, None), False, largest, nan_shares=True)
 
     fun.__doc__ = f"{name} over all elements."
-    return torch_op(name=f"_{name}_overall", node=name, method=False, function=False)(fun)
+    return torch_op(name=f"_{name}_overall", node=f"{name.title()}Backward1")(fun)
 
 
 def _three_forms(name: str, largest: bool, pairwise, doc: str):
@@ -422,7 +421,10 @@ var_mean = _declare_deviation("var_mean", "The variance and the mean over dimens
 # ---- sums of exponentials ------------------------------------------------------------------------
 
 
-@torch_op(out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {wanted}"))
+@torch_op(
+    out=Out(lower="logsumexp(): Expected floating point type for result tensor, but got: {wanted}"),
+    autocast={"cuda": "full"},
+)
 def logsumexp(input: Tensor, dim, keepdim=False, *, out=None):
     """log(sum(exp(input))) over dimensions, without overflow.
 
@@ -442,7 +444,12 @@ def vector_norm_of(x, axes, ord):
     return subgradients.vector_norm(wide(x), ord, axes)
 
 
-@torch_op(name="_vector_norm", node="norm", method=False, function=False)
+def _norm_node(a):
+    name = "LinalgVectorNormBackward0"
+    return NoGradient(name) if a.p == 0 else name
+
+
+@torch_op(node=_norm_node, autocast={"cuda": "full"})
 def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
     """The p-norm over dimensions."""
     if input.aval.dtype not in dt.INEXACT and dtype is None:
@@ -459,7 +466,7 @@ def _vector_norm(input: Tensor, p, dim, keepdim, dtype=None):
 primitives = p  # `p` is also PyTorch's name for the order of a norm
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT), autocast={"cuda": "full"})
 def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
     """The p-norm of a tensor, over all its elements or dimensions; "fro" is 2, "nuc" nuclear.
 
@@ -476,7 +483,7 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, out=None):
     return result if out is None else write_out("norm", out, result)
 
 
-@torch_op
+@torch_op(autocast={"cuda": "full"}, node=lambda a: NoGradient("DistBackward0") if a.p == 0 else None)
 def dist(input: Tensor, other: Tensor, p=2):
     """The p-norm of input - other.
 
@@ -493,7 +500,7 @@ def dist(input: Tensor, other: Tensor, p=2):
     return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT), autocast={"cuda": "full"})
 def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     """input with those slices along dim scaled down whose p-norm exceeds maxnorm.
 

@@ -15,7 +15,7 @@ START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0
 SCATTER = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
 
 
-@composite(method=False, aliases=("_segment_reduce",))
+@composite(method=False, aliases=("_segment_reduce",), node="SegmentReduceBackward0")
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Reduce segments of a dimension, given by their lengths or by where they begin and end.
 

@@ -12,8 +12,7 @@ from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
-from ...tape.apply import NODE_NAMES
-from ...tape.meta import is_meta
+from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
@@ -28,16 +27,6 @@ from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
 
-NODE_NAMES.update(
-    {
-        "_copy_onto": "CopyBackwards",
-        "_fill": "FillBackward0",
-        "_zero": "ZeroBackward0",
-        "squeeze1": "SqueezeBackward1",
-        "squeeze2": "SqueezeBackward2",
-    }
-)
-
 # ---- memory formats ------------------------------------------------------------------------------
 
 
@@ -50,7 +39,7 @@ def check_format(tensor: Tensor, memory_format):
             raise RuntimeError(f"required rank {rank} tensor to use {name} format")
 
 
-@torch_op(name="_clone", method=False, function=False, node="clone")
+@torch_op
 def _clone(input: Tensor):
     """The same elements, as a node of its own."""
     return p.copy(input)
@@ -81,13 +70,13 @@ def contiguous(self, memory_format=_types.contiguous_format):
 # ---- to ------------------------------------------------------------------------------------------
 
 
-@torch_op(name="_to_copy", method=False, function=False)
+@torch_op(layout=None)
 def _to_copy(input: Tensor, dtype):
     """The elements in another dtype."""
     return p.convert(input, dtype=dtype)
 
 
-@torch_op(name="_to_meta", method=False, function=False, node="_to_copy")
+@torch_op(node="_to_copy", devices="moved")
 def _to_meta(input: Tensor, nothing: Tensor):
     """The input, and where `nothing` is on the meta device, on it."""
     return p.copy(input)
@@ -115,7 +104,7 @@ def _to_arguments(args, device, dtype):
     return device, dtype
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def to(self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor in a dtype, on a device, or like another tensor; itself if nothing changes.
 
@@ -174,13 +163,13 @@ for _name, _dtype in CONVERSIONS.items():
     _conversion(_name, _types.by_name[_dtype])
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def cpu(self, memory_format=_types.preserve_format):
     """The tensor on the CPU; itself if it is there."""
     return to(self, "cpu", memory_format=memory_format)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def cuda(self, device=None, non_blocking=False, memory_format=_types.preserve_format):
     """The tensor on a GPU; itself if it is there."""
     return to(self, "cuda" if device is None else device, memory_format=memory_format)
@@ -193,7 +182,7 @@ def type_name(tensor: Tensor) -> str:
     return f"{prefix}{name}Tensor"
 
 
-@composite(function=False, name="type")
+@composite(function=False, name="type", without_data=NO_COPY)
 def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's type, or the tensor as another type."""
     if dtype is None:
@@ -209,7 +198,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     return to(self, dtype)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def type_as(self, other):
     """The tensor in the dtype and on the device of another."""
     return to(self, other)
@@ -240,7 +229,7 @@ def _old(tensor: Tensor):
     return tensor if state.enabled and tensor.requires_grad else None
 
 
-@torch_op(name="_copy_onto", method=False, function=False)
+@torch_op(devices="moved", node="CopyBackwards")
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
@@ -261,7 +250,7 @@ def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor
     return _copy_onto.compute([old, source, shape, dtype])
 
 
-@composite(function=False, name="copy_")
+@composite(function=False, without_data=NO_COPY)
 def copy_(self, src, non_blocking=False):
     """Overwrite with another tensor, broadcast and converted; differentiable."""
     if not isinstance(src, Tensor):
@@ -273,12 +262,12 @@ def copy_(self, src, non_blocking=False):
     return assign(self, _clone.compute([new]) if new is src else new)
 
 
-@torch_op(name="_fill", method=False, function=False)
+@torch_op
 def _fill(old: MaybeTensor, value: Operand, shape, dtype):
     return _over(old, p.broadcast_in_dim(cast(value, dtype), shape=shape, dims=()))
 
 
-@torch_op(name="_zero", method=False, function=False)
+@torch_op
 def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
@@ -318,7 +307,12 @@ def _overflow(dtype: np.dtype) -> str:
     return f"value cannot be converted to type {name} without overflow"
 
 
-@composite(name="fill_", aliases=())
+def _filled_node(number: int):
+    """By whether the value, the second argument, is a tensor."""
+    return lambda made, args: f"FillBackward{number + any(isinstance(x, Tensor) for x in args[1:2])}"
+
+
+@composite(aliases=(), node=_filled_node(2))
 def fill_(self, value):
     """Overwrite every element with a number or a 0-d tensor."""
     check_writable(self, overlapping=True, op="fill")
@@ -335,13 +329,13 @@ def fill_(self, value):
     return assign(self, _fill.compute([_old(self), value, a.shape, a.dtype]))
 
 
-@composite(method=False)
+@composite(method=False, node=_filled_node(0), in_place="fill_.Scalar")
 def fill(input, value):
     """A tensor like the input with every element a number or a 0-d tensor."""
     return fill_(clone(input), value)
 
 
-@composite(name="zero_")
+@composite
 def zero_(self):
     """Overwrite every element with zero."""
     check_writable(self, overlapping=True, op="zero")
@@ -434,7 +428,7 @@ def is_set_to(self, tensor):
     )
 
 
-@composite(name="resize_", aliases=())
+@composite(aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
     """Another size for the same memory, which grows (by zeros) where it is too small."""
     if self.requires_grad:
@@ -477,7 +471,7 @@ def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
     return flat.reshape(shape)
 
 
-@composite(name="resize_as_")
+@composite
 def resize_as_(self, the_template, *, memory_format=None):
     """resize_ to the size of another tensor."""
     return resize_(self, tuple(the_template.shape))

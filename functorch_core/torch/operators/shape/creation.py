@@ -14,7 +14,7 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
 from ...dispatch.traits import Out
 from ...levels.levels import batched_like
-from ...tape.meta import is_meta
+from ...tape.meta import NO_COPY, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
@@ -92,7 +92,7 @@ def fill_value(fill, dtype: np.dtype):
     return array_of(fill, dtype)
 
 
-@torch_op(name="_constant", method=False, function=False)
+@torch_op
 def _constant(shape, fill, dtype):
     """One repeated number."""
     return p.full(shape, fill, dtype)
@@ -321,7 +321,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
     return batched_as(self, made)
 
 
-@composite(function=False)
+@composite(function=False, without_data=NO_COPY)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of a copy of the data, in this tensor's dtype and device."""
     if isinstance(data, Tensor):
@@ -347,7 +347,7 @@ def new(self, *args, device=None):
 # ---- ranges --------------------------------------------------------------------------------------
 
 
-@torch_op(name="_count", method=False, function=False)
+@torch_op
 def _count(start: Number, step: Number, length, dtype):
     """start + i * step for i below length."""
     wide = dt.int64 if dtype in dt.INTEGER else dt.float64
@@ -524,7 +524,7 @@ def _batched(*ends) -> bool:
     return any(isinstance(x, Tensor) and (x._level is not None or is_meta(x)) for x in ends)
 
 
-@torch_op(name="_points", method=False, function=False)
+@torch_op
 def _points(start: Operand, end: Operand, steps, dtype, base):
     """linspace, or logspace to a base, of ends that are values."""
     wide = dt.complex128 if dtype in dt.COMPLEX else dt.float64

@@ -15,7 +15,7 @@ from ....core.warn import warn
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve
 from ...dispatch.op import composite
-from ...tape.meta import is_meta, meta_tensor
+from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import promote_dtypes
@@ -310,7 +310,7 @@ def data_dtype(dtype) -> np.dtype | None:
     return _types.numpy_dtype(dtype)
 
 
-@composite(method=False)
+@composite(method=False, without_data=NO_COPY)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of a copy of the data: numbers, nested sequences, arrays, tensors.
 
@@ -340,7 +340,7 @@ def _arraylike(data):
     return data
 
 
-@composite(method=False)
+@composite(method=False, without_data=NO_COPY)
 def as_tensor(data, dtype=None, device=None):
     """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
     if isinstance(data, Tensor):
@@ -349,7 +349,7 @@ def as_tensor(data, dtype=None, device=None):
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
 
-@composite(method=False)
+@composite(method=False, without_data=NO_COPY)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     """An object as a tensor; `copy` says whether it may, must or must not be copied."""
     if isinstance(obj, Tensor):

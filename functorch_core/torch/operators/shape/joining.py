@@ -16,12 +16,13 @@ from ...dispatch import op as _op
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Tensors
 from ...dispatch.traits import EXACT, Out
-from ...tape.meta import is_meta
+from ...tape.meta import is_meta, no_kernel
 from ...tape.node_names import rename
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import _explain, cast, result_dtype
 from ...views.cells import Lens, make_view
+from ...views.memory_order import image, joined, preserved
 from .data import data_dtype, finish
 from .views import expanded, ints_of, reshaped
 
@@ -46,6 +47,9 @@ def _list_of(name: str, tensors) -> list[Tensor]:
     out=Out(
         lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError, apart=True
     ),
+    autocast="widest",
+    layout=joined,
+    devices="same",
 )
 def cat(tensors: Tensors, dim=0, *, out=None):
     """The tensors one after the other along a dimension.
@@ -84,6 +88,8 @@ def _check_joinable(first, a, dim: int, position: int):
 @torch_op(
     method=False,
     out=Out(lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError),
+    autocast="widest",
+    devices="same",
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors side by side along a new dimension."""
@@ -150,7 +156,7 @@ def block_diag(*tensors):
     return _block_diag.compute([list(tensors)])
 
 
-@torch_op(name="_chunk_cat", method=False)
+@torch_op(name="_chunk_cat", function=True)
 def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     """Each tensor padded with zeros and cut into chunks along a dimension, chunk by chunk together.
 
@@ -183,7 +189,7 @@ def chunk_cat(tensors: Tensors, dim, num_chunks, *, out=None):
     return p.concatenate(*rows, dimension=lead + 1)
 
 
-@torch_op(name="_block_diag", method=False, function=False)
+@torch_op
 def _block_diag(tensors: Tensors):
     dtype, blocks = result_dtype(tensors), []
     for i, x in enumerate(tensors):
@@ -206,7 +212,7 @@ def _block_diag(tensors: Tensors):
 # ---- repeating -----------------------------------------------------------------------------------
 
 
-@torch_op(name="_repeat", method=False, function=False, node="repeat")
+@torch_op
 def _repeat(input: Tensor, repeats):
     return tiled(input, repeats)
 
@@ -234,7 +240,7 @@ def tile(input, *dims, **kwargs):
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 
 
-@composite
+@composite(without_data=(RuntimeError, "cannot repeat_interleave a meta tensor without output_size"))
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element so many times, one after the other."""
     if repeats is None:
@@ -289,7 +295,7 @@ def _interleaved_to(input, dim, repeats: Tensor, size: int) -> Tensor:
 # ---- order ---------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(layout=image)
 def roll(input: Tensor, shifts, dims=None):
     """The elements moved along dimensions (or along all, as one); those that leave come back."""
     shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
@@ -306,7 +312,7 @@ def roll(input: Tensor, shifts, dims=None):
     return input
 
 
-@torch_op(varargs="dims")
+@torch_op(varargs="dims", layout=preserved)
 def flip(input: Tensor, dims):
     """The elements in reverse order along dimensions."""
     wrapped = [wrap_dim(d, input.aval.ndim) for d in dims]
@@ -332,7 +338,7 @@ def flipud(input):
     return flip(input, (0,))
 
 
-@composite
+@composite(node="Rot90Backward0")
 def rot90(input, k=1, dims=(0, 1)):
     """Turned k times by 90 degrees, from the first of two dimensions to the second."""
     if len(dims) != 2:
@@ -405,7 +411,7 @@ def cartesian_prod(*tensors):
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
 
 
-@composite
+@composite(without_data=no_kernel("masked_select"), node="StackBackward0")
 def combinations(input, r=2, with_replacement=False):
     """All combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
@@ -501,7 +507,8 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
 
 
 @composite(
-    out=Out(EXACT, lower="diag: result type {found} can't be cast to the desired out= type {wanted}", recorded=True)
+    out=Out(EXACT, lower="diag: result type {found} can't be cast to the desired out= type {wanted}", recorded=True),
+    node=lambda made, args: "DiagonalBackward0_copy" if made.ndim == 1 else None,
 )
 def diag(input, diagonal=0, *, out=None):
     """A vector as a diagonal matrix, or a diagonal of a matrix."""
@@ -551,7 +558,7 @@ def vander(x, N=None, increasing=False):
     return _vander.compute([x, n, bool(increasing)])
 
 
-@torch_op(name="_vander", method=False, function=False)
+@torch_op
 def _vander(x: Tensor, n, increasing):
     if x.aval.dtype in dt.INTEGER | {dt.bool_}:
         x = p.convert(x, dtype=dt.int64)

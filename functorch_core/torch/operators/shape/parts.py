@@ -149,7 +149,7 @@ def chunk(input, chunks, dim=0):
     return split(input, size, dim)
 
 
-@composite
+@composite(node="UnsafeSplitBackward0")
 def unsafe_split(tensor, split_size_or_sections, dim=0):
     """Parts of a size; a write to one reaches the others' memory, but not their history."""
     return _copies(split(tensor, split_size_or_sections, dim))
@@ -169,7 +169,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0):
     return _copies(split_with_sizes(input, split_sizes, dim))
 
 
-@composite
+@composite(node="UnsafeSplitBackward0")
 def unsafe_chunk(input, chunks, dim=0):
     """unsafe_split into at most `chunks` parts of equal size."""
     return _copies(chunk(input, chunks, dim))

@@ -138,7 +138,7 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
     return view
 
 
-@torch_op(name="_reshape_copy", method=False, function=False, node="_unsafe_view")
+@torch_op(node="UnsafeView0(Clone0(input))")
 def _reshape_copy(input: Tensor, shape):
     """The elements in another shape, in memory of their own."""
     return p.reshape(input, shape=shape)
@@ -417,7 +417,7 @@ def broadcast_to(input, size):
     return expanded(input, ints_of("broadcast_to", (size,), "size"))
 
 
-@composite(function=False)
+@composite(function=False, node="UnfoldBackward0")
 def unfold(self, dimension, size, step):
     """All windows of `size` along a dimension, every `step`, in a new last dimension."""
     d = wrap_dim(dimension, self.ndim)
@@ -504,7 +504,7 @@ def view_as_real(input):
     return make_view(input, Lens("view_as_real"))
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cpu": "full"})
 def view_as_complex(input):
     """Pairs of real numbers along the last dimension as complex numbers."""
     if not input.is_floating_point():
@@ -524,13 +524,13 @@ def view_as_complex(input):
     return make_view(input, Lens("view_as_complex"))
 
 
-@composite(method=False)
+@composite(method=False, node=lambda made, args: "SelectBackward0" if args[0].is_complex() else None)
 def real(input):
     """The real part; a real tensor itself."""
     return make_view(input, Lens("real")) if input.is_complex() else input
 
 
-@composite(method=False)
+@composite(method=False, node="SelectBackward0")
 def imag(input):
     """The imaginary part."""
     if not input.is_complex():
@@ -552,21 +552,24 @@ def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
     return tensor
 
 
-def _inplace(name: str, lens_of):
+def _squeezed_node(made, args):
+    if len(args) == 1:
+        return "SqueezeBackward3"
+    return "SqueezeBackward5" if isinstance(args[1], tuple) else "SqueezeBackward4"
+
+
+def _inplace(name: str, lens_of, node=None):
     def method(self, *args, **kwargs):
         return become(self, lens_of(self, *args, **kwargs), name)
 
     method.__doc__ = f"{name[:-1]} in place: the tensor's own shape and strides change."
-    return composite(method, name=name, function=False)
+    return composite(method, name=name, function=False, node=node)
 
 
-for _name, _lens_of in {
-    "squeeze_": lambda self, dim=None: squeeze_lens(self, dim),
-    "unsqueeze_": unsqueeze_lens,
-    "transpose_": transpose_lens,
-    "swapdims_": transpose_lens,
-    "swapaxes_": lambda self, axis0, axis1: transpose_lens(self, axis0, axis1),
-    "t_": lambda self: t_lens(self, "t_"),
-    "as_strided_": lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs),
-}.items():
-    _inplace(_name, _lens_of)
+_inplace("squeeze_", lambda self, dim=None: squeeze_lens(self, dim), _squeezed_node)
+_inplace("unsqueeze_", unsqueeze_lens, "UnsqueezeBackward1")
+_inplace("transpose_", transpose_lens, "TransposeBackward1")
+_inplace("swapdims_", transpose_lens, "TransposeBackward1")
+_inplace("swapaxes_", lambda self, axis0, axis1: transpose_lens(self, axis0, axis1), "TransposeBackward1")
+_inplace("t_", lambda self: t_lens(self, "t_"), "TBackward1")
+_inplace("as_strided_", lambda self, *args, **kwargs: _own_lens(self, *args, **kwargs))
