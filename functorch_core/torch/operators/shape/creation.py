@@ -9,6 +9,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ...dispatch.devices import resolve
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
@@ -27,6 +28,15 @@ from .data import array_of, cast_array, data_dtype, finish_later, legacy, requir
 # on its own where the recording is cold, and as an argument it costs a program nothing.
 RECORD_LIMIT = 1 << 16
 
+MISCOUNTED = (
+    "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
+    "elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
+    "tensor of shape ({length},)."
+)
+RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+    "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
+)
 NEGATIVE = "Trying to create tensor with negative dimension {n}: {size}"
 
 # ---- arguments -----------------------------------------------------------------------------------
@@ -378,7 +388,7 @@ def _arange_dtype(values, given) -> np.dtype:
     return dt.int64
 
 
-@composite(method=False, out=Out(single=True, silent=True))
+@composite(method=False, out=Out(single=True, silent=True, counted=True))
 def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... below end: arange(end), arange(start, end), (start, end, step).
 
@@ -397,6 +407,8 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     else:
         length = _range_length(start, end, step)
     if out is not None:
+        if out.numel() not in (0, length):
+            warn(MISCOUNTED.format(shape=list(out.shape), n=out.numel(), length=length))
         return write_out("arange", out, _count(start, step, length, d))
     where = resolve(device)
     if where.type != "cpu" or length > RECORD_LIMIT:
@@ -440,9 +452,10 @@ def _range_length(start, end, step) -> int:
     return math.ceil((end - start) / step)
 
 
-@composite(method=False, name="range", out=Out(single=True))
+@composite(method=False, name="range", out=Out(single=True, silent=True, counted=True))
 def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... up to and with end, of the default dtype."""
+    warn(RANGE)
     if len(args) == 1 and "end" in kwargs:
         args = (args[0], kwargs.pop("end"))
     start, end, step = _range_arguments("range", args if len(args) > 1 else (0, *args), kwargs)
@@ -501,7 +514,7 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
     return cast_array(values, dtype)
 
 
-@composite(method=False, out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True))
+@composite(method=False, out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
@@ -567,7 +580,7 @@ def _check_complex(name: str, dtype: np.dtype, *ends):
             )
 
 
-@composite(method=False, out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True))
+@composite(method=False, out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
 def logspace(
     start,
     end,
