@@ -34,8 +34,9 @@ from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
-from .inplace import check_outs, write
-from .out_dtypes import ANY, SHARED_OUT, decided
+from ..views.memory_order import is_pointwise
+from .inplace import check_memory, check_outs, write
+from .out_dtypes import ANY, decided
 from .parameter import Parameter
 from .slots import NUMBER, OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
@@ -80,7 +81,7 @@ class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
     def __init__(self, fun: Callable, name: str, node_name: str | None, forms: dict, traits: Traits):
-        self.fun, self.name, self.forms, self.traits = fun, name, forms, traits
+        self.fun, self.name, self.forms, self.traits, self.apart = fun, name, forms, traits, traits.out.apart
         self.node_class = node_class_of(node_name or name)
         self.node_rule = RULES.get(name)
         signature = inspect.signature(fun)
@@ -161,9 +162,13 @@ class TorchOp:
             raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
         out = kwargs.pop("out")
         check_out_type(self.name, self.traits.out, out)
-        if self.traits.out.apart:
-            check_apart(out, args)
+        if out is not None:
+            check_memory(self, out, args, kwargs)
         return out
+
+    def is_pointwise(self, args, kwargs) -> bool:
+        """Whether each element of the result of these arguments depends on the same one of the operands."""
+        return is_pointwise(self._trace(self.bind(args, kwargs)))
 
     def _at_once(self, args) -> Tensor | None:
         """The result by NumPy where ops are computed at once, for what _at_sight would call plain
@@ -431,19 +436,6 @@ def check_out_type(name: str, taken: Out, out):
         raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not {module}{type(out).__name__}")
 
 
-def check_apart(out, args):
-    """RuntimeError if `out` is among the operands, or shares memory with one."""
-    for x in args:
-        if isinstance(x, (tuple, list)):
-            check_apart(out, x)
-        elif (
-            isinstance(x, Tensor)
-            and isinstance(out, Tensor)
-            and (x is out or (x._view is not None and out._view is not None and x._view.cell is out._view.cell))
-        ):
-            raise RuntimeError(SHARED_OUT)
-
-
 def write_out(name: str, out, result, taken: Out | None = None):
     """The result; the tensors of `out=` that are given it, resized to its shape."""
     if out is None:
@@ -510,11 +502,16 @@ class Composite:
 
     def __init__(self, fun: Callable, forms: dict, traits: Traits):
         self.fun, self.name, self.forms, self.traits = fun, forms["name"], forms, traits
+        self.apart = traits.out.apart
         functools.update_wrapper(self, fun)
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = "torch"
         self.parameters = list(inspect.signature(fun).parameters.values())
         self.node = COMPOSITES.get(self.name)
+
+    def is_pointwise(self, args, kwargs) -> bool:
+        """What is not known of one."""
+        return False
 
     def __repr__(self):
         return describe(self)
@@ -531,8 +528,9 @@ class Composite:
         """The function of these arguments, whom nothing overrides."""
         if "out" in kwargs:
             check_out_type(self.name, self.traits.out, kwargs["out"])
-            if self.traits.out.apart:
-                check_apart(kwargs["out"], args)
+            if kwargs["out"] is not None:
+                rest = {name: x for name, x in kwargs.items() if name != "out"}
+                check_memory(self, kwargs["out"], args, rest)
         try:
             made = self.fun(*args, **kwargs)
         except NoData:

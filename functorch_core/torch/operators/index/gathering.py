@@ -242,7 +242,7 @@ def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self)
     return scattered(input, index, cast(src, input.aval.dtype), dim, how, include_self)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     """The input with src (a tensor or number) written, added or multiplied at index along dim."""
     src = value if src is None else src
@@ -256,7 +256,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     return _finish("scatter", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
@@ -266,7 +266,7 @@ def scatter_add(input, dim, index, src, *, out=None):
     return _finish("scatter_add", _scatter.compute([input, index, src, d, "sum", True]), out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """The input with the sum, product, mean, maximum or minimum of src at index along dim."""
     if reduce not in REDUCTIONS:
@@ -329,7 +329,7 @@ def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, d
     )
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """The input with alpha * source added at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -359,7 +359,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return _finish("index_add", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def index_copy(input, dim, index, source, *, out=None):
     """The input with source written at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -392,7 +392,7 @@ def index_copy(input, dim, index, source, *, out=None):
     return _finish("index_copy", made, out)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def index_fill(input, dim, index, value):
     """The input with a number at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -412,7 +412,7 @@ def index_fill(input, dim, index, value):
     return _index_write.compute([input, index, value, 1, d, "set"])
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """The input combined with source at the places of an index vector."""
     if reduce not in REDUCTIONS[1:]:
@@ -433,7 +433,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     return _finish("index_reduce", made.reshape(input.shape), out)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def index_put(input, indices, values, accumulate=False):
     """The input with values written, or added, at index tensors of its first dimensions."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
@@ -527,7 +527,7 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     return p.reshape(new, shape=input.aval.shape)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def put(input, index, source, accumulate=False):
     """The input with source at places counted through the whole tensor."""
     _check_long("put_", index)
@@ -547,7 +547,7 @@ def put(input, index, source, accumulate=False):
     return _put.compute([input, index, source, bool(accumulate)])
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT, apart=True))
 def take_along_dim(input, indices, dim=None, *, out=None):
     """The elements at indices (modulo the size) along a dimension, the others broadcast together."""
     if indices._aval.dtype != dt.int64:
@@ -576,7 +576,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 # ---- masks ---------------------------------------------------------------------------------------
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, out=Out(whole=False))
 def masked_fill(input: Tensor, mask: Tensor, value: Operand):
     """The input with a number where the mask is True.
 

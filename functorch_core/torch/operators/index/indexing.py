@@ -34,6 +34,7 @@ from ...views.cells import (
     make_view,
     put,
 )
+from ...views.overlap import refuse_partial, refuse_shared
 from ...views.parts import cut
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
@@ -538,6 +539,9 @@ def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
 def _set_box(tensor: Tensor, lens: Lens, value):
     shape = part_shape(tensor, lens)
     alias = tensor._view
+    if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
+        if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
+            refuse_partial(make_view(tensor, lens), value)
     if alias is not None and alias.chain and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)
@@ -581,6 +585,8 @@ def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
 def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
     check_writable(tensor, op="index_put")
     box = tensor if lens is None else make_view(tensor, lens)
+    if tensor._view is not None or value is tensor:
+        refuse_shared(box, (value, *[index for _, index in tensors]))
     one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
     if one_mask and not isinstance(value, Tensor):
         new = _masked_number(box, tensors[0], value)

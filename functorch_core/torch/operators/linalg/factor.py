@@ -328,7 +328,7 @@ def geqrf(input: Tensor, *, out=None):
     name="linalg_householder_product",
     method=False,
     function=False,
-    out=Out(lower=castable("torch.linalg.householder_product")),
+    out=Out(lower=castable("torch.linalg.householder_product"), whole=True),
 )
 def _householder_product(input: Tensor, tau: Tensor, *, out=None):
     a, t = aval_of(input), aval_of(tau)

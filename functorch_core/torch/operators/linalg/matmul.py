@@ -253,7 +253,7 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@torch_op(aliases=("ger",))
+@torch_op(aliases=("ger",), out=Out(whole=True))
 def outer(input: Tensor, vec2: Tensor, *, out=None):
     """The products of all pairs of elements of two vectors.
 
@@ -331,7 +331,7 @@ def _check_scale(name: str, number, x):
         raise RuntimeError("value cannot be converted to type float without overflow")
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT, whole=True))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
@@ -353,7 +353,7 @@ def _check_addmm(input, mat1, mat2):
     require_same_dtype(mat1, mat2, MAT1_AND_MAT2, name_of)
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT, whole=True))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
@@ -363,7 +363,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     return _weighted(input, matrix_vector(mat, vec), beta, alpha)
 
 
-@torch_op(inplace=True, aliases=())
+@torch_op(inplace=True, aliases=(), out=Out(whole=True))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
@@ -395,7 +395,7 @@ def _addr_of_bools(input, products, beta, alpha):
     return p.or_(input, products) if beta else products
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT, whole=True))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
@@ -407,7 +407,10 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _weighted(input, batch_product(batch1, batch2), beta, alpha)
 
 
-@torch_op(inplace=True, out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True))
+@torch_op(
+    inplace=True,
+    out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True, whole=True),
+)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.
 
@@ -655,7 +658,7 @@ def chained(matrices):
 # ---- others --------------------------------------------------------------------------------------
 
 
-@torch_op
+@torch_op(out=Out(whole=True))
 def kron(input: Tensor, other: Tensor, *, out=None):
     """The Kronecker product: every element of input times the whole of other.
 
@@ -666,7 +669,7 @@ def kron(input: Tensor, other: Tensor, *, out=None):
     return kernels.kron(cast(input, dtype), cast(other, dtype))
 
 
-@torch_op(out=Out(EXACT))
+@torch_op(out=Out(EXACT, apart=True))
 def cross(input: Tensor, other: Tensor, dim=None, *, out=None):
     """Cross products of vectors of 3 along `dim`, by default the first dimension of size 3.
 

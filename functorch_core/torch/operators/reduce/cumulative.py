@@ -34,7 +34,8 @@ def _along(x, dim, apply):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
     """The sum of the elements so far along dim; integers are summed in int64.
@@ -46,7 +47,8 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 
 @torch_op(
-    inplace=True, out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True)
+    inplace=True,
+    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):
     """The product of the elements so far along dim; integers are multiplied in int64.
@@ -57,7 +59,7 @@ def cumprod(input: Tensor, dim, *, dtype=None, out=None):
     return _along(summable(input, dtype), dim, lambda x, axis: p.cumprod(x, axis=axis))
 
 
-@torch_op(out=Out("expected scalar_type {found} but found {wanted}"))
+@torch_op(out=Out("expected scalar_type {found} but found {wanted}", whole=True))
 def logcumsumexp(input: Tensor, dim, *, out=None):
     """log(cumsum(exp(input))) along dim, without overflow.
 
@@ -106,7 +108,7 @@ def _from(x, axis: int, start: int, stop: int):
     return p.slice_in_dim(x, start=start, limit=stop, dimension=axis)
 
 
-@torch_op
+@torch_op(out=Out(whole=True))
 def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *, out=None):
     """The n-th differences of neighbours along dim.
 

@@ -69,7 +69,7 @@ def argsort(input, dim=-1, descending=False, *, stable=False):
     return _sort(input, dim, descending)[1]
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT, whole=True))
 def msort(input, *, out=None):
     """input sorted along its first dimension.
 

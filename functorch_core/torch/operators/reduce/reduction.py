@@ -493,7 +493,7 @@ def dist(input: Tensor, other: Tensor, p=2):
     return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
 
 
-@torch_op(inplace=True, out=Out(EXACT))
+@torch_op(inplace=True, out=Out(EXACT, whole=True))
 def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     """input with those slices along dim scaled down whose p-norm exceeds maxnorm.
 

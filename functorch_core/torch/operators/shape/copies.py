@@ -22,6 +22,7 @@ from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.types import scalar_name
 from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
 from ...views.memory_order import channels_last_strides, with_strides
+from ...views.overlap import refuse_partial
 from .creation import like_strides
 from .data import LegacyType, array_of, finish, finish_later
 from .data import tensor as tensor_of
@@ -267,6 +268,8 @@ def copy_(self, src, non_blocking=False):
     if not isinstance(src, Tensor):
         src = tensor_of(src, dtype=self.dtype)
     check_writable(self)
+    if self._view is not None and src._view is not None:
+        refuse_partial(self, src)
     if not same(src.device, self.device):
         src = place(src, self.device)
     new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))

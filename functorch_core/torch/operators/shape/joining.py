@@ -83,7 +83,9 @@ def _check_joinable(first, a, dim: int, position: int):
 
 @torch_op(
     method=False,
-    out=Out(lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError),
+    out=Out(
+        lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError, whole=True
+    ),
 )
 def stack(tensors: Tensors, dim=0, *, out=None):
     """The tensors side by side along a new dimension."""

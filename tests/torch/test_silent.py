@@ -1,0 +1,86 @@
+"""Where results could be wrong without a word: programs that must show the same under PyTorch.
+
+`silent_programs.txt` holds them, separated by blank lines, under headings. What a program hands to `show` is
+compared, tensors with their strides; then its error, and the first lines of its warnings.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from functorch_core import torch
+
+reference = pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")  # they are recorded, and compared
+
+TEXT = (pathlib.Path(__file__).parent / "silent_programs.txt").read_text()
+PARTS = dict(re.findall(r"^# ---- (.*)\n((?:(?!# ----).*\n?)*)", TEXT, re.M))
+
+
+def programs(part: str) -> list[str]:
+    return [text.strip("\n") for text in re.split(r"\n\s*\n", PARTS[part]) if text.strip()]
+
+
+def plain(x):
+    """What is compared of a value."""
+    if hasattr(x, "untyped_storage"):
+        array = x.detach().cpu().to_dense() if x.layout is not type(x)().layout else x.detach()
+        return ["tensor", x.stride(), str(x.dtype), x.requires_grad, np.array(array.resolve_conj().tolist())]
+    if isinstance(x, (list, tuple)):
+        return [type(x).__name__, *map(plain, x)]
+    if isinstance(x, dict):
+        return [type(x).__name__, *[[str(k), plain(v)] for k, v in x.items()]]
+    if isinstance(x, (bool, int, float, complex, str, type(None))):
+        return x
+    return x.__name__ if isinstance(x, type) else re.sub("0x[0-9a-f]+", "0x", repr(x).replace("functorch_core.", ""))
+
+
+def outcome(program: str, library) -> list:
+    shown: list = []
+    prefix = "functorch_core." if library is torch else ""
+    space = {
+        "torch": library,
+        "np": np,
+        "nn": library.nn,
+        "F": library.nn.functional,
+        "show": lambda *values: shown.append(plain(values)),
+        "module": lambda name: importlib.import_module(prefix + name),
+    }
+    library.manual_seed(0)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            exec(compile(program, "<program>", "exec", dont_inherit=True), space)
+        except Exception as error:  # noqa: BLE001 (it is compared)
+            shown.append([type(error).__name__, str(error).split("\n")[0]])
+    said = [(w.category.__name__, str(w.message).split("\n")[0][:80]) for w in said]
+    return [shown, said]
+
+
+def same(found, expected) -> bool:
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+        numbers = found.dtype.kind in "biufc"
+        return found.shape == expected.shape and (
+            np.allclose(found, expected, 1e-5, 1e-7, equal_nan=True) if numbers else np.array_equal(found, expected)
+        )
+    if isinstance(found, float) and isinstance(expected, float):
+        return bool(np.isclose(found, expected, 1e-5, equal_nan=True))
+    return found == expected
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_same_as_pytorch(part):
+    different = []
+    for program in programs(part):
+        found, expected = outcome(program, torch), outcome(program, reference)
+        if not same(found, expected):
+            different.append(f"{program}\n  found    {found}\n  expected {expected}")
+    assert not different, "\n".join(different)
