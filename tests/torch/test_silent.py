@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import pathlib
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -84,3 +86,28 @@ def test_same_as_pytorch(part):
         if not same(found, expected):
             different.append(f"{program}\n  found    {found}\n  expected {expected}")
     assert not different, "\n".join(different)
+
+
+def test_each_process_starts_from_another_seed():
+    code = "from functorch_core import torch; print(torch.initial_seed(), torch.Generator().initial_seed())"
+    first, second = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    )
+    assert first[0] != second[0] and first[1] == second[1] == str(reference.Generator().initial_seed())
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: torch.zeros(3, dtype=x.dtype).scatter_reduce(0, torch.tensor([0, 1, 1, 0, 2, 1]), x, "prod"),
+        lambda x: torch.linalg.inv(torch.outer(x, x) + torch.eye(6, dtype=x.dtype)),
+        lambda x: x.exp().cumprod(0).std(),
+        lambda x: torch.special.erfcx(x).softmax(0),
+    ],
+)
+def test_gradcheck_is_of_one_tier(f):
+    for seed in range(6):  # by the third the recordings are compiled
+        torch.manual_seed(seed)
+        x = torch.randn(6, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(f, (x,), nondet_tol=0.0)

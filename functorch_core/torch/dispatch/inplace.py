@@ -19,7 +19,10 @@ from . import out_dtypes as _out_dtypes
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
-
+NO_HISTORY = (
+    "{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+    "requires grad."
+)
 RESIZED = (
     "An output with one or more elements was resized since it had shape {old}, which does not "
     "match the required output shape {new}. This behavior is deprecated, and in a future "
@@ -94,10 +97,7 @@ def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> 
     if not isinstance(out, Tensor):
         check_outs(name, out, result)
     if state.enabled and (out.requires_grad or result.requires_grad and not taken.recorded):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+        raise RuntimeError(NO_HISTORY.format(name=name))
     if is_meta(result) != is_meta(out):
         raise RuntimeError(
             f"Attempting to copy from device {result.device} to device {out.device}, "

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core import dtypes as dt
-from ...dispatch.devices import resolve
+from ...dispatch.devices import resolve, xla_device
+from ...dispatch.inplace import NO_HISTORY
 from ...dispatch.op import composite, write_out
 from ...dispatch.traits import Out
 from ...tape.meta import drawn_on_meta, is_meta, meta_tensor
+from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
@@ -19,7 +21,7 @@ from ...views.cells import assign, check_writable, layout_of
 from ...views.memory_order import with_strides
 from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
-from ..shape.creation import NEGATIVE, data_dtype, like_strides, size_of, spread
+from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_of, spread
 from ..shape.data import finish, require_grad
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
@@ -33,7 +35,10 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
         device = parameters[0].device
 
     def make(shape, *parameters):
-        if resolve(device).type == "meta" or any(map(is_meta, parameters)):
+        where = resolve(device)
+        if where.type not in ("cpu", "meta"):
+            xla_device(where)  # raises before numbers are drawn
+        if where.type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
             return require_grad(made) if requires_grad else made
         arrays = [np.array(x._array()) for x in parameters]
@@ -64,14 +69,22 @@ def _factory(name: str, drawn):
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        if _is_filled(out, d):
+        if out is not None:
+            _check_filled(name, out, d)
             return _filled(name, out, shape, lambda shape: drawn(bits_of(generator), shape, d, not _in_order(out)))
         made = sampled(
             lambda shape: drawn(bits_of(generator), shape, d, False), shape, device=device, requires_grad=requires_grad
         )
-        return write_out(name, out, made)
+        return made
 
     return composite(factory, name=name, method=False, out=Out(single=True))
+
+
+def _check_filled(name: str, out: Tensor, dtype: np.dtype):
+    """RuntimeError if numbers of a dtype cannot be drawn into `out`."""
+    check_out_dtype(out, dtype)
+    if out.requires_grad and state.enabled:
+        raise RuntimeError(NO_HISTORY.format(name=name))
 
 
 def _is_filled(out, dtype: np.dtype) -> bool:
@@ -205,6 +218,8 @@ def randint(
         raise TypeError(f"randint() got an unexpected keyword argument '{min(kwargs)}'")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
     drawn = lambda shape: draw.randint(bits_of(generator), shape, low, high, d)  # noqa: E731 (it is passed on)
+    if out is not None and dtype is not None:
+        check_out_dtype(out, d)
     if _is_filled(out, d):
         return _filled("randint", out, shape, drawn)
     return write_out("randint", out, sampled(drawn, shape, device=device, requires_grad=requires_grad))

@@ -147,7 +147,9 @@ def _filler(name: str, fill: int, doc: str):
 def check_out_dtype(out: Tensor, dtype: np.dtype):
     """RuntimeError where dtype= and out= disagree."""
     if out._aval.dtype != dtype:
-        raise RuntimeError(f"dtype {_types.of_numpy(dtype)} does not match dtype of out parameter ({out.dtype})")
+        raise RuntimeError(
+            f"dtype {scalar_name(dtype)} does not match dtype of out parameter ({scalar_name(out._aval.dtype)})"
+        )
 
 
 zeros = _filler(
