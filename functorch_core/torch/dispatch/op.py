@@ -50,9 +50,12 @@ PLAIN = frozenset({Tensor, Parameter})
 registry: dict[str, TorchOp] = {}
 
 
+_apart: dict[str, TorchOp] = {}  # see named_apart
+
+
 def op_named(name: str):
     """The declared op of that name; what pickles call to find it."""
-    return registry[name]
+    return _apart.get(name) or registry[name]
 
 
 C_CLASS = "_VariableFunctionsClass."
@@ -62,16 +65,24 @@ def reduce_op(op):
     """What __reduce__ returns for an op: PyTorch's name where the reader knows it (see
     `_public_names`), else ours."""
     if not pickles_name_torch() or op.__module__ == "torch" and op.__qualname__ == op.name:
-        return op_named, (op.name,)
+        return op_named, (op.__name__,)
     if op.__qualname__.startswith(C_CLASS):
         return getattr, (_types.named("_C._VariableFunctionsClass"), op.__qualname__.removeprefix(C_CLASS))
     return op.__qualname__
 
 
+def named_apart(op, name: str):
+    """The same op as a function of its own name: PyTorch's torch.arctan is not torch.atan, so that a class may
+    override one, and a dict of functions hold both."""
+    other = _apart[name] = _new(type(op))
+    vars(other).update(vars(op), __name__=name, __qualname__=name)
+    return other
+
+
 def describe(op) -> str:
     """How an op prints: as a function of C++, or of Python, as PyTorch's does."""
     if op.__module__ == "torch":
-        return f"<built-in method {op.name} of type object at {id(TorchOp):#x}>"
+        return f"<built-in method {op.__name__} of type object at {id(TorchOp):#x}>"
     if op.__module__.startswith("torch._C"):
         return f"<built-in function {op.__qualname__}>"
     return f"<function {op.__qualname__} at {id(op):#x}>"
@@ -497,6 +508,26 @@ def _registered(op):
     return op
 
 
+STRIDED = (None, _types.strided)
+
+
+def of_layout(factory: Composite, args: tuple, kwargs: dict):
+    """What a factory makes of another layout than strided."""
+    layout = kwargs["layout"]
+    if not isinstance(layout, _types.layout):
+        raise TypeError(f"{factory.name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
+    if layout is not _types.sparse_coo:
+        raise NotImplementedError(f"{factory.name}(): {layout} is not implemented by functorch-core")
+    if not factory.traits.sparse:
+        raise NotImplementedError(
+            f"Could not run 'aten::{factory.name}' with arguments from the 'SparseCPU' backend: it is for strided ones"
+        )
+    like = factory.call(args, {**kwargs, "layout": None, "device": "meta"})
+    requires_grad = kwargs.get("requires_grad", False)
+    make = _types.named("sparse_coo_tensor")
+    return make(tuple(like.shape), dtype=like.dtype, device=kwargs.get("device"), requires_grad=requires_grad)
+
+
 class Composite:
     """A function on tensors made of several ops; registered beside the ops so that it gets forms."""
 
@@ -526,6 +557,8 @@ class Composite:
 
     def call(self, args: tuple, kwargs: dict):
         """The function of these arguments, whom nothing overrides."""
+        if "layout" in kwargs and kwargs["layout"] not in STRIDED:
+            return of_layout(self, args, kwargs)
         if "out" in kwargs:
             check_out_type(self.name, self.traits.out, kwargs["out"])
             if kwargs["out"] is not None:

@@ -70,6 +70,7 @@ class Traits:
     """What a declaration says of an op."""
 
     out: Out = Out()
+    sparse: bool = False  # a factory of nothing or zeros, which may be of layout sparse_coo
 
     def __post_init__(self):
         for field in fields(self):

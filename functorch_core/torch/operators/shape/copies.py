@@ -24,7 +24,7 @@ from ...views.cells import Alias, assign, based_on, check_writable, contiguous_s
 from ...views.memory_order import channels_last_strides, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, finish, finish_later
+from .data import LegacyType, array_of, finish, finish_later, overflow_of
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
@@ -286,25 +286,12 @@ def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
 
-C_NAMES = {
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "float16": "at::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
-
-
 def fill_number(value, dtype: np.dtype):
     """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
     value = python_number(value)
     if isinstance(value, complex) and dtype not in dt.COMPLEX:
         if value.imag:
-            raise RuntimeError(_overflow(dtype))
+            raise RuntimeError(overflow_of(dtype))
         return value.real
     if dtype == dt.bool_:
         return bool(value)
@@ -312,13 +299,8 @@ def fill_number(value, dtype: np.dtype):
         try:
             return array_of(value, dtype).item()
         except RuntimeError:
-            raise RuntimeError(_overflow(dtype)) from None
+            raise RuntimeError(overflow_of(dtype)) from None
     return value
-
-
-def _overflow(dtype: np.dtype) -> str:
-    name = C_NAMES.get(dtype.name, dtype.name)
-    return f"value cannot be converted to type {name} without overflow"
 
 
 @composite(name="fill_", aliases=())
@@ -406,6 +388,7 @@ def _diagonal(shape, wrap: bool) -> np.ndarray:
 @composite(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor see another storage, at an offset with a size and strides."""
+    check_writable(self, overlapping=True, op="set")
     if source is None:
         source = finish(np.zeros(0, self._aval.dtype), self.device)
     if not isinstance(source, (Tensor, Storage)):

@@ -22,7 +22,7 @@ from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import array_of, cast_array, data_dtype, finish_later, legacy, require_grad, tensor
+from .data import array_of, cast_array, data_dtype, finish_later, legacy, overflow_of, require_grad, tensor
 
 # Above this many elements a factory makes a host array at once: a recorded one would be compiled
 # on its own where the recording is cold, and as an argument it costs a program nothing.
@@ -99,6 +99,8 @@ def fill_value(fill, dtype: np.dtype):
     """A number as an element of this dtype; errors where it does not fit."""
     if isinstance(fill, Tensor):
         fill = fill.item()
+    if isinstance(fill, complex) and dtype not in dt.COMPLEX and fill.imag:
+        raise RuntimeError(overflow_of(dtype))
     return array_of(fill, dtype)
 
 
@@ -141,7 +143,7 @@ def _filler(name: str, fill: int, doc: str):
         return made
 
     factory.__doc__ = doc
-    return composite(factory, name=name, method=False, out=FILLED)
+    return composite(factory, name=name, method=False, out=FILLED, sparse=not fill)
 
 
 def check_out_dtype(out: Tensor, dtype: np.dtype):
@@ -277,7 +279,7 @@ def _like(name: str, fill):
 
     factory.__doc__ = f"{name.removesuffix('_like').capitalize()} in the size, dtype and device of "
     factory.__doc__ += "a tensor."
-    return composite(factory, name=name, method=False)
+    return composite(factory, name=name, method=False, sparse=name == "zeros_like")
 
 
 zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
@@ -314,7 +316,7 @@ def _new_filler(name: str, fill: int):
         )
 
     method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
-    return composite(method, name=name, function=False)
+    return composite(method, name=name, function=False, sparse=not fill)
 
 
 new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))

@@ -127,6 +127,24 @@ def infer_dtype(leaves: list) -> np.dtype:
     return _types.defaults.dtype.numpy if found is None else found
 
 
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "at::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def overflow_of(dtype: np.dtype) -> str:
+    """What is said of a number that the dtype does not have."""
+    return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
+
+
 def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     """Nested sequences and numbers as a fresh array."""
     if isinstance(data, np.ndarray) and data.ndim:
@@ -230,7 +248,7 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
     """Python numbers in a dtype; errors where a value does not fit an integer dtype."""
-    overflow = f"value cannot be converted to type {target.name} without overflow"
+    overflow = overflow_of(target)
     if target in dt.INTEGER and inferred not in dt.COMPLEX:
         _check_range(leaves, inferred, target, overflow)
     if inferred in dt.COMPLEX and target not in dt.COMPLEX and target != dt.bool_:
