@@ -7,7 +7,7 @@ import importlib
 import os
 
 from ... import xla
-from ...core.warn import warn
+from ...core.warn import once, warn
 from ...names import torch_name
 from ..dispatch.op import composite
 from ..operators.shape.storage import Storage
@@ -28,7 +28,6 @@ class _Settings:
     interop_threads: int | None = None
     deterministic = 0  # 0 off, 1 warn, 2 error
     matmul_precision = "highest"
-    warn_always = False
 
 
 settings = _Settings()
@@ -120,13 +119,13 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool):
-    """Kept; Python's warning filters decide."""
-    settings.warn_always = bool(b)
+    """Give warnings each time that are given once in a process; Python's filters decide what is shown."""
+    once.always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What set_warn_always has set."""
-    return settings.warn_always
+    return once.always
 
 
 # ---- questions -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn_once
 from ....kernels.values import vector
 from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
@@ -33,6 +34,7 @@ IN_SELF = _bounds.IN_SELF
 IN_DATA = "INDICES element is out of DATA bounds, id={index} axis_dim={size}"
 ELEMENTS = "out of range: tried to access index {index} on a tensor of {size} elements."
 NO_LARGER = "Expected index {index} to be no larger than self {shape} apart from dimension {dim}"
+BETA = "index_reduce() is in beta and the API may change at any time."
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 # Up to so many comparisons a product over equal indices is computed with all of them, because
 # then it can be differentiated by its factors.
@@ -84,8 +86,8 @@ def _gather(input: Tensor, index: Tensor, dim, wraps):
 @composite(out=Out(EXACT, apart=True))
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension."""
-    _check_index("gather", index)
     d = wrap_dim(dim, input.ndim)
+    _check_index("gather", index)
     if index.numel():
         shape, wanted = _shape(input), _shape(index)
         if len(shape) != len(wanted):
@@ -294,9 +296,11 @@ def _index_select(input: Tensor, index: Tensor, dim):
 def index_select(input, dim, index, *, out=None):
     """The parts of a dimension at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
-    _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
+    if not input.ndim and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
     elsewhere = dict(message=IN_DATA, error=RuntimeError) if d == 1 else dict(message=IN_SELF)
     _bounds.check(index, _shape(input)[d], d, "index_select", **elsewhere)
     return _finish("index_select", _index_select.compute([input, index, d]), out)
@@ -329,32 +333,39 @@ def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, d
     )
 
 
+def _check_added(name: str, input, d: int, index, source):
+    """The errors of index_add_ and index_reduce_."""
+    if index._aval.dtype not in (dt.int32, dt.int64):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index._aval.dtype)}")
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{scalar_name(index._aval.dtype)} and size: {list(index.shape)}"
+        )
+    _check_same_dtype(name, input, source, name + "(): self ({a}) and source ({b}) must have the same scalar type")
+    if d and d >= source.ndim:
+        raise RuntimeError(f"{name}(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
+    a, b = tuple(input.shape), tuple(source.shape)
+    if index.numel() != _shape(source)[d]:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim): ({_shape(source)[d]}), for dim: {d}"
+        )
+    if len(a) != len(b) or a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the "
+            f"specified dimension. Got self.shape = {list(a)} source.shape = {list(b)}"
+        )
+    if input.numel() or len(a) < 2:
+        how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
+        _bounds.check(index, _shape(input)[d], d, name.removesuffix("_"), **how)
+
+
 @composite(inplace=True, out=Out(EXACT, apart=True))
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """The input with alpha * source added at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
-    _check_index(
-        "index_add_", index, "{name}(): Expected dtype int32/int64 for index but got: " + scalar_name(index._aval.dtype)
-    )
-    if index.ndim > 1:
-        raise IndexError(f"index_add_(): Index dimension is supposed to be 0 or 1, got {index.ndim}")
-    _check_same_dtype(
-        "index_add_", input, source, "index_add_(): self ({a}) and source ({b}) must have the same scalar type"
-    )
-    a, b = _shape(input), _shape(source)
-    if len(a) != len(b) or a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the "
-            f"specified dimension. Got self.shape = {list(input.shape)} "
-            f"source.shape = {list(source.shape)}"
-        )
-    if b[d] != index.numel():
-        raise IndexError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
-            f"source.size(dim): ({b[d]}), for dim: {d}"
-        )
-    how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
-    _bounds.check(index, a[d], d, "index_add", **how)
+    _check_added("index_add_", input, d, index, source)
     made = _index_write.compute([input, index, source, alpha, d, "add"])
     return _finish("index_add", made, out)
 
@@ -373,19 +384,25 @@ def index_copy(input, dim, index, source, *, out=None):
             f"got (self) {scalar_name(input._aval.dtype)} and (source) "
             f"{scalar_name(source._aval.dtype)}"
         )
+    if not source.ndim and index.numel() != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.numel()})")
+    if source.ndim and input.ndim and source.ndim != input.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
+        )
     a, b = _shape(input), _shape(source)
     slices = a[:d] + a[d + 1 :], b[:d] + b[d + 1 :] if source.ndim else ()
-    if slices[0] != slices[1] or (source.ndim and input.ndim and len(a) != len(b)):
+    if slices[0] != slices[1]:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. "
             f"Destination slice shape: {' '.join(map(str, slices[0]))} at "
             f"dimension {d} and source slice shape: "
-            f"{' '.join(map(str, slices[1]))} at dimension {d}."
+            f"{' '.join(map(str, slices[1]))} at dimension {0 if not source.ndim else d}."
         )
-    if index.numel() != (b[d] if source.ndim else 1):
+    if source.ndim and index.numel() != b[d]:
         raise IndexError(
-            f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
-            f"source.size(dim) ({b[d] if source.ndim else 1})"
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) ({b[d]})"
         )
     _bounds.check(index, a[d], d, "index_copy", message=f"index_copy_(): {_bounds.OUTSIDE}")
     made = _index_write.compute([input, index, source, 1, d, "set"])
@@ -418,13 +435,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     if reduce not in REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = wrap_dim(dim, input.ndim)
-    _check_index("index_reduce", index)
-    if index.ndim > 1:
-        raise IndexError("index_reduce(): Index is supposed to be a vector")
-    _check_same_dtype("index_reduce", input, source, "index_reduce(): self and source must have the same scalar type")
-    if index.numel() != _shape(source)[d]:
-        raise RuntimeError("index_reduce(): Number of indices should be equal to source.size(dim)")
-    _bounds.check(index, _shape(input)[d], d, "index_reduce", message=IN_SELF)
+    _check_added("index_reduce_", input, d, index, source)
+    warn_once(BETA)
     places = index.reshape((1,) * d + (-1,) + (1,) * (max(input.ndim, 1) - d - 1))
     places = places.expand(_shape(source))
     made = _scatter.compute(

@@ -24,6 +24,7 @@ from ...tensors.explain import MISTAKES, explain
 from ...tensors.promotion import broadcast, cast
 from ...tensors.types import scalar_name
 from ...views.cells import (
+    LEAF_INPLACE,
     LEAF_VIEW_INPLACE,
     Lens,
     assign,
@@ -502,7 +503,7 @@ def setitem(self, index, value):
             whole = parsed.trivial(current_aval(self).shape)
         new = _value(self, value)
         if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
-            raise RuntimeError(LEAF_VIEW_INPLACE)
+            raise RuntimeError(LEAF_INPLACE if tensors else LEAF_VIEW_INPLACE)
         if tensors:
             _set_at_tensors(self, None if whole else lens, tensors, new)
         else:

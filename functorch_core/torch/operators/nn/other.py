@@ -19,7 +19,7 @@ from ...tape.modes import no_grad
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
 from ...tensors.explain import explain
-from ...views.cells import assign, layout_of
+from ...views.cells import assign, check_writable, layout_of
 from .. import random as _random
 from ..linalg.distances import vector_norm
 from ..random.sampling import sampled
@@ -326,13 +326,15 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             raise AssertionError("Padding_idx must be within num_embeddings")
         row = padding_idx % n
     if max_norm is not None:
-        embedding_renorm_(weight, input, max_norm, norm_type)
+        with no_grad():
+            embedding_renorm_(weight, input, max_norm, norm_type)
     return torch_embedding(weight, input, row, scale_grad_by_freq, sparse)
 
 
 @composite(method=False)
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """The rows of input at indices shortened, in place, to max_norm."""
+    check_writable(input, op="embedding_renorm")
     _bounds.check(
         indices,
         input._aval.shape[0],
@@ -537,7 +539,8 @@ def embedding_bag(
             raise AssertionError("padding_idx must be within the number of embeddings")
         padding_idx %= n
     if max_norm is not None:
-        embedding_renorm_(weight, input, max_norm, norm_type)
+        with no_grad():
+            embedding_renorm_(weight, input, max_norm, norm_type)
     if input.ndim == 2:
         count, width = input.shape
         bags = from_array(np.repeat(np.arange(count), width))
