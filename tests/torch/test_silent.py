@@ -6,8 +6,10 @@ compared, tensors with their strides; then its error, and the first lines of its
 
 from __future__ import annotations
 
+import copy
 import importlib
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -55,13 +57,16 @@ def outcome(program: str, library) -> list:
         "module": lambda name: importlib.import_module(prefix + name),
     }
     library.manual_seed(0)
+    library.set_warn_always(True)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             exec(compile(program, "<program>", "exec", dont_inherit=True), space)
         except Exception as error:  # noqa: BLE001 (it is compared)
             shown.append([type(error).__name__, str(error).split("\n")[0]])
-    said = [(w.category.__name__, str(w.message).split("\n")[0][:80]) for w in said]
+        finally:
+            library.set_warn_always(False)
+    said = [(w.category.__name__, str(w.message).split("\n")[0].split(" (Triggered")[0][:80]) for w in said]
     return [shown, said]
 
 
@@ -111,3 +116,36 @@ def test_gradcheck_is_of_one_tier(f):
         torch.manual_seed(seed)
         x = torch.randn(6, dtype=torch.float64, requires_grad=True)
         assert torch.autograd.gradcheck(f, (x,), nondet_tol=0.0)
+
+
+ALIASES = """absolute arccos arctan arctan2 clip concat concatenate divide fix ger greater less_equal multiply negative
+    not_equal row_stack subtract trapz""".split()
+SPECIAL = "erf expit gammaln psi logit multigammaln xlogy sinc i0".split()
+
+
+def test_names_of_one_op_are_functions_of_their_own():
+    spaces = [
+        (library, importlib.import_module(f"{p}torch.special"))
+        for library, p in ((torch, "functorch_core."), (reference, ""))
+    ]
+    for name in ALIASES:
+        ours, theirs = (getattr(library, name) for library, _ in spaces)
+        assert ours.__name__ == theirs.__name__ == name
+    for name in SPECIAL:
+        ours, theirs = (getattr(special, name) for _, special in spaces)
+        assert ours.__name__ == theirs.__name__ == f"special_{name}"
+    for library, special in spaces:
+        functions = [getattr(library, n) for n in (*ALIASES, *"abs acos atan atan2 clamp cat div trunc outer".split())]
+        functions += [getattr(special, n) for n in SPECIAL]
+        assert len(set(functions)) == len(functions)
+        assert all(copy.deepcopy(f) is f for f in functions)
+    assert pickle.loads(pickle.dumps(torch.arctan)) is torch.arctan
+
+    class Overriding:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func
+
+    for library, special in spaces:
+        assert library.concat([Overriding()]) is library.concat
+        assert special.erf(Overriding()) is special.erf

@@ -27,7 +27,7 @@ _BOTH_BOOL = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
     "or `logical_xor()` operator instead."
 )
-_ONE_BOOL = (
+ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
     "trying to invert a mask, use the `~` or `logical_not()` operator instead."
 )
@@ -61,7 +61,7 @@ def _check_subtraction(*operands):
     if all(bools):
         raise RuntimeError(_BOTH_BOOL)
     if any(bools):
-        raise RuntimeError(_ONE_BOOL)
+        raise RuntimeError(ONE_BOOL)
 
 
 @torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))

@@ -40,8 +40,8 @@ def _check_sortable(x):
 @torch_op(name="_sort", node="sort", function=False, method=False, returns=return_types.sort)
 def _sort(input: Tensor, dim, descending):
     """values and indices in order along dim."""
-    _check_sortable(input)
     axis = wrap_dim(dim, input.aval.ndim)
+    _check_sortable(input)
     x = vector(input)
     if not x.aval.size:
         return [input, p.full(input.aval.shape, 0, dt.int64)]

@@ -105,7 +105,7 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_prod(x, axes=axes), x, axes, keepdim)
 
 
-_MEAN_DTYPE = (
+MEAN_DTYPE = (
     "mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. Got: {dtype}"
 )
 
@@ -113,7 +113,7 @@ _MEAN_DTYPE = (
 def _check_mean(x, dtype):
     what, found = ("Input", x.aval.dtype) if dtype is None else ("Optional", dtype.numpy)
     if found not in dt.INEXACT:
-        raise RuntimeError(_MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
+        raise RuntimeError(MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
 
 
 @torch_op
