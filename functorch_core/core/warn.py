@@ -33,8 +33,8 @@ class _Once:
 once = _Once()
 
 
-def warn_once(message: str, category: type[Warning] = UserWarning) -> None:
-    """warn, in a process the first time only."""
-    if once.always or message not in once.said:
-        once.said.add(message)
+def warn_once(message: str, category: type[Warning] = UserWarning, key: str | None = None) -> None:
+    """warn, in a process the first time only; of messages with one `key` the first one."""
+    if once.always or (key or message) not in once.said:
+        once.said.add(key or message)
         warn(message, category)

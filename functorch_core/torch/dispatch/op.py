@@ -35,6 +35,7 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from ..views.memory_order import is_pointwise
+from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
 from .parameter import Parameter
@@ -266,7 +267,9 @@ class TorchOp:
     def bind(self, args, kwargs) -> list:
         """The arguments in the order of the signature, defaults filled in."""
         if len(args) > self.n_positional:
-            args = self._gather_varargs(args)
+            if self.traits.former:
+                args, kwargs = in_order_of_today(self, args, kwargs)
+            args = self._gather_varargs(args) if len(args) > self.n_positional else args
         bound = list(args)
         bound += self.defaults[len(args) :]
         for name, value in kwargs.items():
@@ -274,6 +277,8 @@ class TorchOp:
             if i is None:
                 i = self._renamed(name)
             if i < len(args):
+                if self.traits.former:
+                    return self.bind(*in_order_of_today(self, args, kwargs))
                 raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
             bound[i] = value
         for i, value in enumerate(bound):

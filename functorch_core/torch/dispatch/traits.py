@@ -70,6 +70,7 @@ class Traits:
     """What a declaration says of an op."""
 
     out: Out = Out()
+    former: tuple = ()  # orders of arguments that were once, as "input alpha other"; see dispatch.former
     sparse: bool = False  # a factory of nothing or zeros, which may be of layout sparse_coo
 
     def __post_init__(self):

@@ -11,6 +11,7 @@ from ....kernels.einsum import einsum_plan
 from ....kernels.shapes import diagonal as diagonal_of
 from ....ops.promotion import broadcast_shapes
 from ....primitives import linalg_matrices as m
+from ...dispatch.former import factors_first
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Number, Tensors
 from ...dispatch.traits import EXACT, Out, castable
@@ -337,7 +338,7 @@ def _check_scale(name: str, number, x):
         raise RuntimeError("value cannot be converted to type float without overflow")
 
 
-@torch_op(inplace=True, out=Out(EXACT, whole=True))
+@torch_op(inplace=True, out=Out(EXACT, whole=True), former=factors_first("mat1", "mat2"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
@@ -359,7 +360,7 @@ def _check_addmm(input, mat1, mat2):
     require_same_dtype(mat1, mat2, MAT1_AND_MAT2, name_of)
 
 
-@torch_op(inplace=True, out=Out(EXACT, whole=True))
+@torch_op(inplace=True, out=Out(EXACT, whole=True), former=factors_first("mat", "vec"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
@@ -369,7 +370,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     return _weighted(input, matrix_vector(mat, vec), beta, alpha)
 
 
-@torch_op(inplace=True, aliases=(), out=Out(whole=True))
+@torch_op(inplace=True, aliases=(), out=Out(whole=True), former=factors_first("vec1", "vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
@@ -401,7 +402,7 @@ def _addr_of_bools(input, products, beta, alpha):
     return p.or_(input, products) if beta else products
 
 
-@torch_op(inplace=True, out=Out(EXACT, whole=True))
+@torch_op(inplace=True, out=Out(EXACT, whole=True), former=factors_first("batch1", "batch2"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
@@ -416,6 +417,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 @torch_op(
     inplace=True,
     out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True, whole=True),
+    former=factors_first("batch1", "batch2"),
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.

@@ -511,6 +511,12 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
 
 
+BAG_ORDER = (
+    "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+    "deprecated, and should now be `embedding_bag(input, weight, ...)`."
+)
+
+
 @overridable
 def embedding_bag(
     input,
@@ -532,6 +538,9 @@ def embedding_bag(
     >>> nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.], [3.]]))
     tensor([[2.]])
     """
+    if weight._aval.dtype in (dt.int32, dt.int64) and input.is_floating_point():
+        warn(BAG_ORDER)
+        input, weight = weight, input
     _check_bag(input, weight, offsets, mode, per_sample_weights)
     if padding_idx is not None:
         n = weight.size(0)

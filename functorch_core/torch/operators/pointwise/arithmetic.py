@@ -45,7 +45,7 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"))
+@torch_op(inplace=True, dunder=("add", "radd"), former=("input alpha other",))
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -64,7 +64,7 @@ def _check_subtraction(*operands):
         raise RuntimeError(ONE_BOOL)
 
 
-@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",))
+@torch_op(inplace=True, dunder=("sub", "rsub"), aliases=("subtract",), former=("input alpha other",))
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
 
@@ -98,7 +98,7 @@ def mul(input: Operand, other: Operand, *, out=None):
     return p.mul(*promote(input, other))
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, former=("input value tensor1 tensor2",))
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 * tensor2, elementwise.
 
@@ -121,7 +121,7 @@ _INTEGER_ADDCDIV = (
 )
 
 
-@torch_op(inplace=True)
+@torch_op(inplace=True, former=("input value tensor1 tensor2",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 / tensor2, elementwise.
 

@@ -141,7 +141,7 @@ def _histogram_between(input: Tensor, edges: Tensor, weight: MaybeTensor, densit
 
 
 @composite
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """How many elements lie between neighbouring edges, and the edges.
 
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
