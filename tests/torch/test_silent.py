@@ -13,6 +13,7 @@ import pickle
 import re
 import subprocess
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -149,3 +150,50 @@ def test_names_of_one_op_are_functions_of_their_own():
     for library, special in spaces:
         assert library.concat([Overriding()]) is library.concat
         assert special.erf(Overriding()) is special.erf
+
+
+def test_a_closed_summary_writer_opens_another_file(monkeypatch, tmp_path):
+    """With a stand-in for tensorboard, which is not a dependency of the tests."""
+    opened = []
+
+    class EventFileWriter:
+        def __init__(self, folder, *options):
+            self.folder, self.events, self.closed = folder, [], False
+            opened.append(self)
+
+        def add_event(self, event):
+            assert not self.closed, "I/O operation on closed file"
+            self.events.append(event)
+
+        def flush(self):
+            assert not self.closed
+
+        def close(self):
+            self.closed = True
+
+    record = types.SimpleNamespace
+    record_of_values = type("Summary", (record,), {"Value": record})
+    for name, members in {
+        "tensorboard": {},
+        "tensorboard.compat": {},
+        "tensorboard.compat.proto": {},
+        "tensorboard.compat.proto.event_pb2": {"Event": record},
+        "tensorboard.compat.proto.summary_pb2": {"Summary": record_of_values},
+        "tensorboard.summary": {},
+        "tensorboard.summary.writer": {},
+        "tensorboard.summary.writer.event_file_writer": {"EventFileWriter": EventFileWriter},
+    }.items():
+        module = types.ModuleType(name)
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, name, module)
+    board = importlib.import_module("functorch_core.torch.utils.tensorboard")
+    writer = board.SummaryWriter(tmp_path)
+    writer.add_scalar("loss", torch.tensor(1.0), 0)
+    writer.close()
+    writer.flush()
+    writer.close()
+    writer.add_scalar("loss", 2.0, 1)
+    assert [len(file.events) for file in opened] == [1, 1] and opened[0].closed and not opened[1].closed
+    for name in [name for name, module in sys.modules.items() if module is board]:
+        del sys.modules[name]
+    del torch.utils.tensorboard

@@ -10,6 +10,7 @@ from ... import xla
 from ...core.warn import once, warn
 from ...names import torch_name
 from ..dispatch.op import composite
+from ..operators.shape.data import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage
 from ..tensors import types as _types
 from ..tensors.base import Tensor
@@ -229,7 +230,10 @@ def set_default_tensor_type(t, /):
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     if isinstance(t, str):
-        t = _types.named(t.rpartition(".")[2])
+        t = legacy_type_named(t) or _types.named(t.rpartition(".")[2])
+    if isinstance(t, CudaLegacyType):
+        t.check()
+        _types.set_default_device("cuda")
     if not getattr(getattr(t, "dtype", None), "is_floating_point", False):
         raise TypeError("only floating-point types are supported as the default type")
     _types.set_default_dtype(t.dtype)

@@ -24,7 +24,7 @@ from ...views.cells import Alias, assign, based_on, check_writable, contiguous_s
 from ...views.memory_order import channels_last_strides, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, finish, finish_later, overflow_of
+from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
@@ -199,6 +199,8 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's type, or the tensor as another type."""
     if dtype is None:
         return type_name(self)
+    if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
+        dtype = legacy_type_named(dtype) or dtype
     if isinstance(dtype, str):
         named = {f"{scalar_name(d)}Tensor": _types.of_numpy(d) for d in dt.ALL}
         found = named.get(dtype.rpartition(".")[2])
@@ -206,7 +208,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found
     if isinstance(dtype, LegacyType):
-        dtype = dtype.dtype
+        return dtype.moved(self)
     return to(self, dtype)
 
 
