@@ -33,7 +33,7 @@ def main():
     tracebacks.install()
     if args[0] == "-c":
         sys.argv, sys.path[0] = ["-c", *args[2:]], ""
-        _run(compile(args[1], "<string>", "exec"))
+        _run(_compiled(args[1], "<string>"))
     elif args[0] == "-m":
         sys.argv, sys.path[0] = args[1:], os.getcwd()
         runpy.run_module(args[1], run_name="__main__", alter_sys=True)
@@ -45,7 +45,7 @@ def _run_script(args: list[str]):
     path = args[0]
     if path == "-":
         sys.argv, sys.path[0] = args, ""
-        _run(compile(sys.stdin.read(), "<stdin>", "exec"))
+        _run(_compiled(sys.stdin.read(), "<stdin>"))
         return
     if not os.path.exists(path):
         print(f"python -m functorch_core: can't open file {os.path.abspath(path)!r}: no such file", file=sys.stderr)
@@ -57,7 +57,12 @@ def _run_script(args: list[str]):
         return
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     with io.open_code(os.path.abspath(path)) as f:
-        _run(compile(f.read(), path, "exec"), __file__=path)
+        _run(_compiled(f.read(), path), __file__=path)
+
+
+def _compiled(source: str | bytes, file: str):
+    """The program's code; this file's `from __future__` is not the program's."""
+    return compile(source, file, "exec", dont_inherit=True)
 
 
 def _run(code, **attributes):

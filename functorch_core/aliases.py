@@ -84,13 +84,13 @@ ROOMS = {
     "levels": "autograd.forward_ad=forward_ad autograd.function=function",
     "dispatch": "_tensor=members amp.autocast_mode=autocast",
     "operators": "autograd.gradcheck=func.gradcheck random=random.seeds return_types",
-    "compat": """_C __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
+    "compat": """_C __config__ __future__ _dynamo _logging _subclasses _tensor_str=tensor_str amp compiler
         distributed distributions futures fx hub jit library masked multiprocessing onnx overrides
         profiler quasirandom serialization storage testing torch_version types utils version
         _library=library.custom_ops _ops=library.ops _utils=serialization.rebuilders
         classes=library.classes ops=library.ops
         accelerator=devices.accelerator backends=devices.backends cpu=devices.cpu cuda=devices.cuda
-        mps=devices.mps mtia=devices.mtia xpu=devices.xpu
+        cpu.amp=devices.cpu_amp mps=devices.mps mtia=devices.mtia xpu=devices.xpu
         autograd.functional=autograd.functional
         autograd.profiler=autograd.profiler autograd.profiler_legacy=autograd.profiler_legacy
         autograd.profiler_util=autograd.profiler_util""",

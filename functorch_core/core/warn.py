@@ -20,3 +20,21 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     file, registry = (frame or caller).f_code.co_filename, names.setdefault("__warningregistry__", {})
     module = names.get("__name__") or "<string>"  # code run by exec or eval has none; with None nothing is said
     warnings.warn_explicit(message, category, file, line, module, registry)
+
+
+class _Once:
+    """What warn_once has said; with `always` it says it each time."""
+
+    def __init__(self) -> None:
+        self.said: set[str] = set()
+        self.always = False
+
+
+once = _Once()
+
+
+def warn_once(message: str, category: type[Warning] = UserWarning, key: str | None = None) -> None:
+    """warn, in a process the first time only; of messages with one `key` the first one."""
+    if once.always or (key or message) not in once.said:
+        once.said.add(key or message)
+        warn(message, category)

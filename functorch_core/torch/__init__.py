@@ -48,6 +48,7 @@ from .tape.modes import (
 from .tensors.printing import set_printoptions
 from .tensors.types import (
     Size,
+    _mkldnn,
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -57,6 +58,7 @@ from .tensors.types import (
     get_default_device,
     get_default_dtype,
     iinfo,
+    jagged,
     layout,
     memory_format,
     preserve_format,

@@ -101,6 +101,7 @@ def test_graphs_made_by_hand(t):
         "    getitem = getattr_1[0];  getattr_1 = None\n    add = relu + getitem;  relu = getitem = "
         "None\n    return add\n    "
     )
+    assert module.forward.__annotations__ == {"x": t.Tensor, "return": t.Tensor}
     assert list(module.state_dict()) == ["w"] and isinstance(module, fx.GraphModule)
     with pytest.raises(RuntimeError, match="not provided in"):
         fx.GraphModule({}, graph)

@@ -62,7 +62,6 @@ def test_version_of_nonsense_compares_as_text():
         "utils.cpp_extension.load",
         "masked.masked_tensor",
         "package.PackageImporter",
-        "serialization.skip_data",
         "hub.list",
     ],
 )

@@ -70,6 +70,36 @@ def test_folder_with_main(tmp_path):
     assert printed(str(tmp_path)) == ["tensor([0.])"]
 
 
+ANNOTATED = """import dataclasses, sys
+@dataclasses.dataclass
+class Config:
+    epochs: int = 3
+def train(rate: float): pass
+print([f.type for f in dataclasses.fields(Config)], train.__annotations__, sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("way", ["script", "-c", "-", "folder", "-m"])
+def test_the_program_inherits_no_future_statement(way, tmp_path):
+    (tmp_path / "annotated").mkdir()
+    script, folder = tmp_path / "annotated.py", tmp_path / "annotated" / "__main__.py"
+    for file in (script, folder):
+        file.write_text(ANNOTATED)
+    args = {
+        "script": [script],
+        "-c": ["-c", ANNOTATED],
+        "-": ["-"],
+        "folder": [folder.parent],
+        "-m": ["-m", "annotated"],
+    }
+    options = {"input": ANNOTATED, "text": True, "capture_output": True, "cwd": tmp_path, "env": ENVIRONMENT}
+    ours, theirs = (
+        subprocess.run([sys.executable, *launcher, *args[way], "--x"], check=True, **options).stdout
+        for launcher in (["-m", "functorch_core"], [])
+    )
+    assert ours == theirs == "[<class 'int'>] {'rate': <class 'float'>} ['--x']\n"
+
+
 @pytest.mark.parametrize(
     "code, status", [("import sys; sys.exit(7)", 7), ("1 / 0", 1), ("raise SystemExit('no')", 1), ("pass", 0)]
 )

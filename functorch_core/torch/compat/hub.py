@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import importlib.util
 import os as _os
 import re as _re
+import shutil
 import sys
+from urllib.error import URLError
 from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 from .._missing import missing as _missing
 from .serialization import load as torch_load
 
-_NO_NETWORK = "this library downloads nothing; fetch the file and use torch.load"
+_NO_NETWORK = "this library downloads nothing (but file:// URLs); fetch the file and use torch.load"
 _dir: str | None = None
 HASH_REGEX = _re.compile(r"-([a-f0-9]*)\.")  # in the names of files that are checked
 
-download_url_to_file = _missing("torch.hub.download_url_to_file", _NO_NETWORK)
 help = _missing("torch.hub.help", _NO_NETWORK)
 list = _missing("torch.hub.list", _NO_NETWORK)
 
@@ -37,27 +41,80 @@ def set_dir(d):
     _dir = _os.path.expanduser(d)
 
 
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True):
+    """Copy what a file:// URL names; RuntimeError if its SHA256 does not begin with hash_prefix."""
+    parts = urlparse(url)
+    if parts.scheme != "file":
+        raise NotImplementedError(f"torch.hub.download_url_to_file: {_NO_NETWORK}")
+    source = url2pathname(parts.path)
+    if not _os.path.exists(source):
+        raise URLError(FileNotFoundError(errno.ENOENT, _os.strerror(errno.ENOENT), source))
+    with open(source, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if hash_prefix is not None and not found.startswith(hash_prefix):
+        raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
+    shutil.copyfile(source, _os.path.expanduser(dst))
+
+
 def load_state_dict_from_url(
     url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None, weights_only=False
 ):
-    """The state dict in the file that was downloaded from a URL before, or NotImplementedError."""
+    """The state dict in the file of a file:// URL, or that was downloaded before; else NotImplementedError."""
     folder = model_dir or _os.path.join(get_dir(), "checkpoints")
-    path = _os.path.join(folder, file_name or _os.path.basename(urlparse(url).path))
+    name = file_name or _os.path.basename(urlparse(url).path)
+    path = _os.path.join(folder, name)
     if not _os.path.exists(path):
-        raise NotImplementedError(f"torch.hub.load_state_dict_from_url: {_NO_NETWORK}; it would be read from {path}")
+        if urlparse(url).scheme != "file":
+            raise NotImplementedError(
+                f"torch.hub.load_state_dict_from_url: {_NO_NETWORK}; it would be read from {path}"
+            )
+        _os.makedirs(folder, exist_ok=True)
+        print(f'Downloading: "{url}" to {path}', file=sys.stderr)
+        found = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, path, found.group(1) if found else None, progress)
     return torch_load(path, map_location=map_location, weights_only=weights_only)
 
 
-def load(repo_or_dir, model, *args, source="github", **kwargs):
-    """A model from the hubconf.py of a local folder (source='local')."""
-    if source != "local":
-        raise NotImplementedError(f"torch.hub.load(source={source!r}): {_NO_NETWORK}")
-    path = _os.path.join(repo_or_dir, "hubconf.py")
-    spec = importlib.util.spec_from_file_location("hubconf", path)
+# ---- models of a folder --------------------------------------------------------------------------
+
+
+def _hubconf(source: str, folder: str, function: str):
+    """The module hubconf.py of a folder."""
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        raise NotImplementedError(f"torch.hub.{function}(source='github'): {_NO_NETWORK}")
+    spec = importlib.util.spec_from_file_location("hubconf", _os.path.join(folder, "hubconf.py"))
     module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _entry(module, name: str):
+    """A callable of hubconf.py, whose dependencies are there."""
+    missing = [x for x in getattr(module, "dependencies", ()) if importlib.util.find_spec(x) is None]
+    if missing:
+        raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise RuntimeError(f"Cannot find callable {name} in hubconf")
+    return found
+
+
+def load(
+    repo_or_dir,
+    model,
+    *args,
+    source="github",
+    trust_repo=None,
+    force_reload=False,
+    verbose=True,
+    skip_validation=False,
+    **kwargs,
+):
+    """A model from the hubconf.py of a local folder (source='local')."""
     sys.path.insert(0, repo_or_dir)
     try:
-        spec.loader.exec_module(module)
-        return getattr(module, model)(*args, **kwargs)
+        return _entry(_hubconf(source.lower(), repo_or_dir, "load"), model)(*args, **kwargs)
     finally:
         sys.path.remove(repo_or_dir)

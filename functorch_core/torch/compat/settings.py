@@ -7,9 +7,10 @@ import importlib
 import os
 
 from ... import xla
-from ...core.warn import warn
+from ...core.warn import once, warn
 from ...names import torch_name
 from ..dispatch.op import composite
+from ..operators.shape.data import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage
 from ..tensors import types as _types
 from ..tensors.base import Tensor
@@ -28,7 +29,6 @@ class _Settings:
     interop_threads: int | None = None
     deterministic = 0  # 0 off, 1 warn, 2 error
     matmul_precision = "highest"
-    warn_always = False
 
 
 settings = _Settings()
@@ -120,13 +120,13 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool):
-    """Kept; Python's warning filters decide."""
-    settings.warn_always = bool(b)
+    """Give warnings each time that are given once in a process; Python's filters decide what is shown."""
+    once.always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What set_warn_always has set."""
-    return settings.warn_always
+    return once.always
 
 
 # ---- questions -----------------------------------------------------------------------------------
@@ -230,7 +230,10 @@ def set_default_tensor_type(t, /):
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
     if isinstance(t, str):
-        t = _types.named(t.rpartition(".")[2])
+        t = legacy_type_named(t) or _types.named(t.rpartition(".")[2])
+    if isinstance(t, CudaLegacyType):
+        t.check()
+        _types.set_default_device("cuda")
     if not getattr(getattr(t, "dtype", None), "is_floating_point", False):
         raise TypeError("only floating-point types are supported as the default type")
     _types.set_default_dtype(t.dtype)

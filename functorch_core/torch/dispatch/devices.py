@@ -50,15 +50,19 @@ def move(value: Value, device: _types.device) -> Value:
     """The value on a device."""
     if device.type == "meta":
         return without_data(value.aval)
+    return from_buffer(xla.copy_to(to_buffer(value), xla_device(device)))
+
+
+def xla_device(device: _types.device):
+    """XLA's device; NotThere if this machine does not have it, RuntimeError if XLA does not know its kind."""
     if device.type == "xpu":
         raise NotThere("Torch not compiled with XPU enabled")
     if device.type not in ("cpu", "cuda"):
         raise RuntimeError(f"PyTorch is not linked with support for {device.type} devices")
     try:
-        target = xla.device(device.type, device.index or 0)
+        return xla.device(device.type, device.index or 0)
     except RuntimeError as error:
         raise NotThere(f"Torch not compiled with CUDA enabled: {error}") from None
-    return from_buffer(xla.copy_to(to_buffer(value), target))
 
 
 def place(tensor: Tensor, device: _types.device) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...core import dtypes as dt
 from ...core.warn import warn
 from ..tape.meta import is_meta
@@ -11,12 +13,16 @@ from ..tensors.base import Tensor
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, layout_of
-from ..views.memory_order import with_strides
+from ..views.memory_order import dense_strides, with_strides
+from ..views.overlap import PARTIAL, SHARED, overlaps
 from . import out_dtypes as _out_dtypes
 from .traits import CANNOT_CAST, Out
 
 OUT_SHAPE = "output with shape {out} doesn't match the broadcast shape {shape}"
-
+NO_HISTORY = (
+    "{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+    "requires grad."
+)
 RESIZED = (
     "An output with one or more elements was resized since it had shape {old}, which does not "
     "match the required output shape {new}. This behavior is deprecated, and in a future "
@@ -44,10 +50,32 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
     """tensor.op_(*args): the op's result assigned to the tensor."""
     try:
         check_writable(tensor, op=op.name)
+        if tensor._view is not None or op.apart:
+            check_memory(op, tensor, (tensor, *args), kwargs, True)
         return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)), checked=True)
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def check_memory(op, written: Tensor | Sequence, args: tuple, kwargs: dict, in_place: bool = False):
+    """RuntimeError if what an op writes to, as `out` or in place, shares memory with an operand as PyTorch's
+    kernel does not allow it."""
+    if isinstance(written, (tuple, list)):
+        for x in written:
+            check_memory(op, x, args, kwargs)
+        return
+    taken, rest = op.traits.out, (*args[1:], *kwargs.values())
+    if not taken.apart:
+        found = overlaps(written, (*args[:1], *rest)) & {PARTIAL}
+        refused = taken.whole and not in_place or taken.whole is None and found and op.is_pointwise(args, kwargs)
+    elif op.forms["inplace"]:  # numbers and the first operand are read before
+        rest = [x for x in rest if not isinstance(x, Tensor) or x.ndim]
+        found, refused = overlaps(written, rest) | (overlaps(written, args[:1]) & {PARTIAL}), True
+    else:
+        found, refused = overlaps(written, (*args[:1], *rest)), True
+    if found and refused:
+        raise RuntimeError(SHARED)
 
 
 def check_outs(name: str, out, result):
@@ -69,10 +97,7 @@ def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> 
     if not isinstance(out, Tensor):
         check_outs(name, out, result)
     if state.enabled and (out.requires_grad or result.requires_grad and not taken.recorded):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+        raise RuntimeError(NO_HISTORY.format(name=name))
     if is_meta(result) != is_meta(out):
         raise RuntimeError(
             f"Attempting to copy from device {result.device} to device {out.device}, "
@@ -85,9 +110,21 @@ def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> 
     if out._view is not None and out._view.chain and not taken.overlapping:
         check_overlap(out)
     if out.shape != result.shape:
-        if out.numel() and not taken.silent:
-            warn(RESIZED.format(old=list(out.shape), new=list(result.shape)))
-        out.resize_(result.shape)
-        if result._view is not None and result._view.is_permuted() and out._view is None:
-            with_strides(out, layout_of(result)[1])
+        if taken.counted and out.numel() == result.numel():
+            result = result.reshape(out.shape)
+        else:
+            _resize(out, result, taken)
     return assign(out, result, captured=True)
+
+
+def _resize(out: Tensor, result: Tensor, taken: Out):
+    """Give `out` the shape and the order in memory of the result."""
+    if out.numel() and not taken.silent:
+        warn(RESIZED.format(old=list(out.shape), new=list(result.shape)))
+    out.resize_(result.shape)
+    if result._view is not None and result._view.is_permuted():
+        shape, strides, _ = layout_of(result)
+        if out._view is None:
+            with_strides(out, strides)
+        elif dense_strides(shape, strides) == strides:
+            out.set_(out.untyped_storage(), out.storage_offset(), shape, strides)

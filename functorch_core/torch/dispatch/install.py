@@ -16,7 +16,7 @@ from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
-from .op import PLAIN, TorchOp, registry
+from .op import PLAIN, TorchOp, named_apart, registry
 
 _new = object.__new__
 
@@ -36,7 +36,7 @@ def install(namespace: dict):
 def _install_as(op: TorchOp, name: str, namespace: dict):
     forms = op.forms
     if forms["function"]:
-        namespace.setdefault(name, op)
+        namespace.setdefault(name, op if name == op.name else named_apart(op, name))
     if forms["method"]:
         add_members({name: _method(op, name)})
     if forms["inplace"]:

@@ -30,8 +30,10 @@ from ..tensors import types as _types
 from ..tensors.active import active, declared
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
-from .inplace import check_outs, write
-from .out_dtypes import ANY, SHARED_OUT, decided
+from ..views.memory_order import is_pointwise
+from .former import in_order_of_today
+from .inplace import check_memory, check_outs, write
+from .out_dtypes import ANY, decided
 from .parameter import Parameter
 from .slots import NUMBER, OPERAND, NoOperand, slot_of
 from .traits import Out, Traits, outs
@@ -45,9 +47,12 @@ PLAIN = frozenset({Tensor, Parameter})
 registry: dict[str, TorchOp] = {}
 
 
+_apart: dict[str, TorchOp] = {}  # see named_apart
+
+
 def op_named(name: str):
     """The declared op of that name; what pickles call to find it."""
-    return registry[name]
+    return _apart.get(name) or registry[name]
 
 
 C_CLASS = "_VariableFunctionsClass."
@@ -57,16 +62,24 @@ def reduce_op(op):
     """What __reduce__ returns for an op: PyTorch's name where the reader knows it (see
     `_public_names`), else ours."""
     if not pickles_name_torch() or op.__module__ == "torch" and op.__qualname__ == op.name:
-        return op_named, (op.name,)
+        return op_named, (op.__name__,)
     if op.__qualname__.startswith(C_CLASS):
         return getattr, (_types.named("_C._VariableFunctionsClass"), op.__qualname__.removeprefix(C_CLASS))
     return op.__qualname__
 
 
+def named_apart(op, name: str):
+    """The same op as a function of its own name: PyTorch's torch.arctan is not torch.atan, so that a class may
+    override one, and a dict of functions hold both."""
+    other = _apart[name] = _new(type(op))
+    vars(other).update(vars(op), __name__=name, __qualname__=name)
+    return other
+
+
 def describe(op) -> str:
     """How an op prints: as a function of C++, or of Python, as PyTorch's does."""
     if op.__module__ == "torch":
-        return f"<built-in method {op.name} of type object at {id(TorchOp):#x}>"
+        return f"<built-in method {op.__name__} of type object at {id(TorchOp):#x}>"
     if op.__module__.startswith("torch._C"):
         return f"<built-in function {op.__qualname__}>"
     return f"<function {op.__qualname__} at {id(op):#x}>"
@@ -76,7 +89,7 @@ class TorchOp:
     """A declared op; calling it is torch.NAME(...)."""
 
     def __init__(self, fun: Callable, name: str, forms: dict, traits: Traits):
-        self.fun, self.name, self.forms, self.traits = fun, name, forms, traits
+        self.fun, self.name, self.forms, self.traits, self.apart = fun, name, forms, traits, traits.out.apart
         signature = inspect.signature(fun)
         self.parameters = [q for q in signature.parameters.values() if q.name != "out"]
         self.takes_out = "out" in signature.parameters or not forms["function"]
@@ -159,9 +172,13 @@ class TorchOp:
             raise TypeError(f"{self.name}() got an unexpected keyword argument 'out'")
         out = kwargs.pop("out")
         check_out_type(self.name, self.traits.out, out)
-        if self.traits.out.apart:
-            check_apart(out, args)
+        if out is not None:
+            check_memory(self, out, args, kwargs)
         return out
+
+    def is_pointwise(self, args, kwargs) -> bool:
+        """Whether each element of the result of these arguments depends on the same one of the operands."""
+        return is_pointwise(self._trace(self.bind(args, kwargs)))
 
     def _at_sight(self, args) -> tuple[tuple, list, list | None, bool] | None:
         """Of arguments given in place: a key, the operands among them, the values of these if they
@@ -207,7 +224,9 @@ class TorchOp:
     def bind(self, args, kwargs) -> list:
         """The arguments in the order of the signature, defaults filled in."""
         if len(args) > self.n_positional:
-            args = self._gather_varargs(args)
+            if self.traits.former:
+                args, kwargs = in_order_of_today(self, args, kwargs)
+            args = self._gather_varargs(args) if len(args) > self.n_positional else args
         bound = list(args)
         bound += self.defaults[len(args) :]
         for name, value in kwargs.items():
@@ -215,6 +234,8 @@ class TorchOp:
             if i is None:
                 i = self._renamed(name)
             if i < len(args):
+                if self.traits.former:
+                    return self.bind(*in_order_of_today(self, args, kwargs))
                 raise TypeError(f"{self.name}() got multiple values for argument '{name}'")
             bound[i] = value
         for i, value in enumerate(bound):
@@ -381,19 +402,6 @@ def check_out_type(name: str, taken: Out, out):
         raise TypeError(f"{name.lstrip('_')}(): argument 'out' must be Tensor, not {module}{type(out).__name__}")
 
 
-def check_apart(out, args):
-    """RuntimeError if `out` is among the operands, or shares memory with one."""
-    for x in args:
-        if isinstance(x, (tuple, list)):
-            check_apart(out, x)
-        elif (
-            isinstance(x, Tensor)
-            and isinstance(out, Tensor)
-            and (x is out or (x._view is not None and out._view is not None and x._view.cell is out._view.cell))
-        ):
-            raise RuntimeError(SHARED_OUT)
-
-
 def write_out(name: str, out, result, taken: Out | None = None):
     """The result; the tensors of `out=` that are given it, resized to its shape."""
     if out is None:
@@ -456,15 +464,40 @@ def _registered(op):
     return op
 
 
+STRIDED = (None, _types.strided)
+
+
+def of_layout(factory: Composite, args: tuple, kwargs: dict):
+    """What a factory makes of another layout than strided."""
+    layout = kwargs["layout"]
+    if not isinstance(layout, _types.layout):
+        raise TypeError(f"{factory.name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
+    if layout is not _types.sparse_coo:
+        raise NotImplementedError(f"{factory.name}(): {layout} is not implemented by functorch-core")
+    if not factory.traits.sparse:
+        raise NotImplementedError(
+            f"Could not run 'aten::{factory.name}' with arguments from the 'SparseCPU' backend: it is for strided ones"
+        )
+    like = factory.call(args, {**kwargs, "layout": None, "device": "meta"})
+    requires_grad = kwargs.get("requires_grad", False)
+    make = _types.named("sparse_coo_tensor")
+    return make(tuple(like.shape), dtype=like.dtype, device=kwargs.get("device"), requires_grad=requires_grad)
+
+
 class Composite:
     """A function on tensors made of several ops; registered beside the ops so that it gets forms."""
 
     def __init__(self, fun: Callable, forms: dict, traits: Traits):
         self.fun, self.name, self.forms, self.traits = fun, forms["name"], forms, traits
+        self.apart = traits.out.apart
         functools.update_wrapper(self, fun)
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = "torch"
         self.parameters = list(inspect.signature(fun).parameters.values())
+
+    def is_pointwise(self, args, kwargs) -> bool:
+        """What is not known of one."""
+        return False
 
     def __repr__(self):
         return describe(self)
@@ -479,10 +512,13 @@ class Composite:
 
     def call(self, args: tuple, kwargs: dict):
         """The function of these arguments, whom nothing overrides."""
+        if "layout" in kwargs and kwargs["layout"] not in STRIDED:
+            return of_layout(self, args, kwargs)
         if "out" in kwargs:
             check_out_type(self.name, self.traits.out, kwargs["out"])
-            if self.traits.out.apart:
-                check_apart(kwargs["out"], args)
+            if kwargs["out"] is not None:
+                rest = {name: x for name, x in kwargs.items() if name != "out"}
+                check_memory(self, kwargs["out"], args, rest)
         try:
             if active.autocast is not None and self.traits.autocast and kwargs.get("out") is None:
                 given = active.autocast.cast(self, [*args, *kwargs.values()])

@@ -24,11 +24,6 @@ C_NAMES = {
     "int8": "signed char",
     "uint8": "unsigned char",
 }
-SHARED_OUT = (
-    "unsupported operation: some elements of the input tensor and the written-to tensor "
-    "refer to a single memory location. Please clone() the tensor before performing the "
-    "operation."
-)
 
 
 def decided(taken: Out, out, given):

@@ -48,9 +48,11 @@ class Out:
     decides: frozenset = frozenset()  # the dtypes of `out` that are those of the reduction if it has no dtype=
     single: bool = False  # PyTorch looks at it before there is a result
     silent: bool = False  # resized without a warning
+    counted: bool = False  # of as many elements as the result keeps its shape, another is resized silently
     overlapping: bool = False  # written to although several of its elements are one place
     recorded: bool = False  # gets the history of the result; others refuse operands that require grad
-    apart: bool = False  # written to before all operands are read: must share no memory with them
+    apart: bool = False  # must share no memory with operands; where it may be written in place, but the first
+    whole: bool | None = None  # may be an operand, but no part of one; None: for elementwise ops
 
 
 outs: dict[str, Out] = {}  # by the names that `write_out` is given
@@ -94,6 +96,8 @@ class Traits:
     # The error, as (class, message), of a function that would look at the elements of a tensor on the meta device; by
     # default that it has no kernel.
     without_data: tuple | None = None
+    former: tuple = ()  # orders of arguments that were once, as "input alpha other"; see dispatch.former
+    sparse: bool = False  # a factory of nothing or zeros, which may be of layout sparse_coo
 
     def __post_init__(self):
         for field in fields(self):

@@ -1,5 +1,6 @@
 """torch.special: special functions under the names of SciPy."""
 
+from ..dispatch.op import named_apart as _named_apart
 from ..dispatch.op import registry as _registry
 from ..operators.pointwise.functions import erf, erfc, erfinv, exp2, expm1, log1p, logit, round, sinc, xlogy
 from ..operators.pointwise.functions import sigmoid as expit
@@ -61,3 +62,9 @@ def softmax(input, dim, *, dtype=None):
 def log_softmax(input, dim, *, dtype=None):
     """The logarithm of softmax along dim."""
     return _registry["log_softmax"](input, dim, dtype=dtype)
+
+
+# What torch has too is another function here, as in PyTorch.
+for _name in """digamma erf erfc erfinv exp2 expit expm1 gammaln i0 log1p logit logsumexp multigammaln polygamma psi
+    round sinc xlogy""".split():
+    globals()[_name] = _named_apart(globals()[_name], f"special_{_name}")

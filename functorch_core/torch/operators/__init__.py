@@ -2,7 +2,7 @@
 
 from . import control
 from .fft import fourier, spectrogram, windows
-from .index import gathering, indexing
+from .index import gathering, indexing, masking
 from .linalg import distances, lobpcg, matmul
 from .linalg import factor as linalg_factor
 from .linalg import norms as linalg_norms
@@ -36,6 +36,7 @@ NAMESPACE = {
     "from_dlpack": data.from_dlpack.fun,
     **data.legacy_types,
     **storage.legacy_storages,
+    "Storage": storage.legacy_storages["FloatStorage"],
     "UntypedStorage": storage.UntypedStorage,
     "TypedStorage": storage.TypedStorage,
 }

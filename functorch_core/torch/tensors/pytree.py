@@ -8,6 +8,8 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from .types import Size
+
 
 class NodeDef(NamedTuple):
     """How a type of container is taken apart and put together."""
@@ -18,13 +20,15 @@ class NodeDef(NamedTuple):
     flatten_with_keys_fn: Callable | None = None  # as flatten_fn, with (step, child) for a child
 
 
-class KeyEntry(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class KeyEntry:
     """A step of the path to a leaf."""
 
     key: Any
 
 
-class SequenceKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
     """A step into a list or tuple."""
 
     idx: int
@@ -37,7 +41,8 @@ class SequenceKey(NamedTuple):
         return sequence[self.idx]
 
 
-class MappingKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class MappingKey:
     """A step into a dict."""
 
     key: Any
@@ -50,7 +55,8 @@ class MappingKey(NamedTuple):
         return mapping[self.key]
 
 
-class GetAttrKey(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
     """A step into a named tuple."""
 
     name: str
@@ -292,6 +298,7 @@ _dict_flatten, _dict_unflatten, _dict_flatten_with_keys = _mapping(dict)
 _ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys = _mapping(OrderedDict)
 
 register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten, flatten_with_keys_fn=_tuple_flatten_with_keys)
+register_pytree_node(Size, _tuple_flatten, _tuple_unflatten, flatten_with_keys_fn=_tuple_flatten_with_keys)
 register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys)
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(

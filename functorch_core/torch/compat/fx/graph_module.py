@@ -23,7 +23,7 @@ def _forward_from(code: PythonCode):
     names = dict(code.globals)
     file = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[file] = (len(code.src), None, code.src.splitlines(keepends=True), file)
-    exec(compile(code.src, file, "exec"), names)
+    exec(compile(code.src, file, "exec", dont_inherit=True), names)  # annotations are not strings
     return names["forward"]
 
 
@@ -197,7 +197,7 @@ def _from_code(state: dict, code: str, name: str) -> GraphModule:
 
     root = _Attributes(state)
     names = {"torch": torch, "device": torch.device, "inf": float("inf"), "nan": float("nan"), "NoneType": type(None)}
-    exec(compile(code, "<pickled graph module>", "exec"), names)
+    exec(compile(code, "<pickled graph module>", "exec", dont_inherit=True), names)
     with warnings.catch_warnings():
         type(root).forward, before = names["forward"], type(root).forward
         try:

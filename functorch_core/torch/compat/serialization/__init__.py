@@ -16,14 +16,15 @@ from typing import IO
 
 from ....core.warn import warn
 from ....names import own_name, saving, torch_name
-from ..._missing import missing
 from ...dispatch.parameter import Buffer, Parameter
 from ...tensors import types as _types
 from ...tensors.base import Tensor
 from . import formats as engine
 from .archive import ArchiveReader
+from .packages import _package_registry, default_restore_location, location_tag, register_package
 from .rebuilders import _rebuild_sparse_tensor
 from .rebuilding import LoadedStorages, Rebuilder, known_names
+from .skipping import skip_data
 from .tensors import Rebuild, describe, reduce_storage, reduce_tensor
 from .unpickling import SAFE_CONSTRUCTORS
 
@@ -310,12 +311,3 @@ def set_default_mmap_options(flags: int):
         )
     if flags != get_default_mmap_options():
         raise NotImplementedError("torch.serialization.set_default_mmap_options: only MAP_PRIVATE")
-
-
-def default_restore_location(storage, location: str):
-    """The storage where the file says it was; for use in functions given as map_location."""
-    return storage.to(device=location)
-
-
-register_package = missing("torch.serialization.register_package")
-skip_data = missing("torch.serialization.skip_data")

@@ -8,6 +8,7 @@ from pickle import UnpicklingError
 
 import numpy as np
 
+from .skipping import unless_skipped
 from .specs import (
     MAX_COUNT,
     NUMPY_DTYPES,
@@ -100,7 +101,7 @@ class LoadedStorages:
         dtype, key, location, count = parse_identity(identity)
         spec = self._specs.get((key, dtype))
         if key not in self._bytes:
-            self._bytes[key] = self._read(key)
+            self._bytes[key] = unless_skipped(self._read(key))
         needed = count * numpy_dtype(dtype or "torch.uint8").itemsize
         found = self._bytes[key].size
         if needed > found:

@@ -10,10 +10,8 @@ from pickle import UnpicklingError
 
 import numpy as np
 
-from ....engine import Value, from_numpy
 from ....names import pickles_name_torch
 from ... import conj_physical, empty_strided, neg
-from ...dispatch.devices import move
 from ...dispatch.parameter import Buffer, Parameter
 from ...operators.shape.storage import STORAGE_NAMES, Storage, TypedStorage, UntypedStorage, storage_of
 from ...tape.meta import META, is_meta
@@ -22,17 +20,11 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, new_tensor
 from ...views.cells import Cell, contiguous_strides, layout_of, share
 from ...views.memory_order import flat_bytes, memory, with_strides
-from ..devices import cuda
 from ..public_names import name_of
 from ..storage import _load_from_bytes
 from .formats import GlobalName, ParameterSpec, StorageSpec, TensorSpec
-
-NO_CUDA = (
-    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
-    "False. If you are running on a CPU-only machine, please use torch.load with "
-    "map_location=torch.device('cpu') to map your storages to the CPU."
-)
-
+from .packages import are_foreign, location_tag, place
+from .skipping import unless_skipped
 
 # ---- tensors to specs ----------------------------------------------------------------------------
 
@@ -47,7 +39,8 @@ def describe(obj):
         return _tensor_spec(obj, **_subclass_of(obj))
     if isinstance(obj, Storage):
         dtype = str(obj.dtype) if isinstance(obj, TypedStorage) else None
-        return StorageSpec(id(obj._cell), memory(obj._cell), dtype, str(obj.device))
+        location = location_tag(obj) if are_foreign() else str(obj.device)
+        return StorageSpec(id(obj._cell), unless_skipped(memory(obj._cell)), dtype, location)
     if isinstance(obj, _types.dtype):
         return GlobalName("torch", obj.name)
     if isinstance(obj, types.FunctionType):
@@ -67,7 +60,8 @@ def _subclass_of(tensor: Tensor) -> dict:
 def _tensor_spec(tensor: Tensor, **more) -> TensorSpec:
     shape, strides, offset = layout_of(tensor)
     key, storage = (None, None) if is_meta(tensor) else _storage(tensor)
-    return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides, location=str(tensor.device), **more)
+    location = location_tag(storage_of(tensor)) if are_foreign() and key is not None else str(tensor.device)
+    return TensorSpec(key, storage, str(tensor.dtype), offset, shape, strides, location=location, **more)
 
 
 def _storage(tensor: Tensor) -> tuple[int, np.ndarray]:
@@ -76,9 +70,9 @@ def _storage(tensor: Tensor) -> tuple[int, np.ndarray]:
         tensor._array()  # raises: a tensor inside a transform has no data
     if tensor._view is None:
         # Nobody shares it, so it needs no cell: a tensor without one is faster to compute with.
-        return id(tensor), flat_bytes(tensor._read(), tensor._strides)
+        return id(tensor), unless_skipped(flat_bytes(tensor._read(), tensor._strides))
     cell = tensor._view.cell
-    return id(cell), memory(cell)
+    return id(cell), unless_skipped(memory(cell))
 
 
 def attributes_of(tensor: Tensor) -> dict | None:
@@ -184,17 +178,6 @@ def view_of_cell(cell: Cell, dtype, size, stride, offset: int) -> Tensor:
     with no_grad():
         whole = UntypedStorage(cell=cell)._tensor(dtype.numpy)
         return whole.as_strided(tuple(size), tuple(stride), offset).detach()
-
-
-def place(array: np.ndarray, location: str) -> Value:
-    """The array's value on the device that a checkpoint names."""
-    value = from_numpy(array)
-    if location == "cpu":
-        return value
-    wanted = _types.device(location)
-    if wanted.type == "cuda" and not cuda.is_available():
-        raise RuntimeError(NO_CUDA)
-    return move(value, wanted)
 
 
 def _resolved(tensor: Tensor, metadata) -> Tensor:

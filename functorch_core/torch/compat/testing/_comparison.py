@@ -21,7 +21,8 @@ TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
-NUMBERS = (bool, int, float, complex)
+BOOLS = (bool, np.bool_)
+NUMBERS = (int, float, complex, np.number)
 BOTH_TOLERANCES = "Both 'rtol' and 'atol' must be either specified or unspecified, but got no {missing} and {found}."
 
 
@@ -109,18 +110,24 @@ def _compare(actual, expected, path: tuple, options: dict):
     elif actual is None or expected is None:
         if actual is not expected:
             _fail(f"None mismatch: {actual} is not {expected}", path, options)
-    elif isinstance(actual, NUMBERS) and isinstance(expected, NUMBERS):
-        _compare_numbers(actual, expected, path, options)
+    elif isinstance(actual, BOOLS + NUMBERS) and isinstance(expected, BOOLS + NUMBERS):
+        _compare_numbers(_python_number(actual), _python_number(expected), path, options)
     else:
+        if not (isinstance(actual, type(expected)) or isinstance(expected, type(actual))):
+            _unsupported(actual, expected, path, options)
         _compare_tensors(
             _as_tensor(actual, expected, path, options), _as_tensor(expected, actual, path, options), path, options
         )
 
 
+def _python_number(x):
+    return x.item() if isinstance(x, np.generic) else x
+
+
 def _as_tensor(x, other, path, options) -> Tensor:
+    if not options["allow_subclasses"] and type(x) is not type(other):
+        _unsupported(x, other, path, options)
     if isinstance(x, Tensor):
-        if not options["allow_subclasses"] and type(x) is not type(other):
-            _unsupported(x, other, path, options)
         return x
     try:
         return as_tensor(x)

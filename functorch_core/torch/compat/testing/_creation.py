@@ -7,7 +7,13 @@ import math
 import functorch_core.torch as torch
 
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ...tensors import types as _types
+
+NO_RANGE = (
+    "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 and will "
+    "be removed in 2.3. Use `torch.full(...)` instead."
+)
 
 
 def make_tensor(
@@ -42,7 +48,7 @@ def make_tensor(
     if exclude_zero:
         result[result == 0] = _smallest(dtype)
     if noncontiguous and math.prod(shape) > 1:
-        result = result[..., ::2]
+        result = result[..., 1::2]
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     return result.requires_grad_(requires_grad)
@@ -56,6 +62,8 @@ def _draw(torch, shape, dtype: _types.dtype, low, high):
         low, high = _bounds(dtype, low, high, 0 if dtype.numpy in dt.UNSIGNED else -9, 10)
         return torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype)
     low, high = _bounds(dtype, low, high, -9, 9)
+    if high - low > _limits(dtype)[1]:  # wider than a dtype is high
+        return _draw(torch, shape, dtype, low / 2, high / 2).mul_(2)
     if dtype.is_complex:
         parts = torch.empty((*shape, 2), dtype=dtype.to_real()).uniform_(low, high)
         return torch.view_as_complex(parts)
@@ -65,11 +73,32 @@ def _draw(torch, shape, dtype: _types.dtype, low, high):
 
 
 def _bounds(dtype, low, high, default_low, default_high) -> tuple:
+    """What is drawn between: what is given, as far as the dtype goes; ValueError for what is no range."""
     low = default_low if low is None else low
     high = default_high if high is None else high
-    if low > high or (low == high and dtype not in (_types.float32, _types.float64)):
+    if any(isinstance(x, float) and math.isnan(x) for x in (low, high)):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low == high and (dtype.is_floating_point or dtype.is_complex):
+        warn(NO_RANGE, FutureWarning)
+    elif low > high or low == high and default_low < 0:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
-    return low, high
+    least, most = _limits(dtype)
+    if high < least or low > most:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), "
+            f"but {dtype} only supports [{least}, {most})"
+        )
+    return min(max(low, least), most), min(max(high, least), most)
+
+
+def _limits(dtype: _types.dtype) -> tuple:
+    """The least number of a dtype, and the greatest; of integers the one after it."""
+    if dtype is _types.bool_:
+        return 0, 2
+    if dtype.is_floating_point or dtype.is_complex:
+        return _types.finfo(dtype).min, _types.finfo(dtype).max
+    found = _types.iinfo(dtype)
+    return found.min, found.max + (dtype is not _types.int64)
 
 
 def _smallest(dtype: _types.dtype):

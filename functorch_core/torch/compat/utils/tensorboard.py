@@ -21,7 +21,15 @@ class SummaryWriter:
     def __init__(self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120, filename_suffix=""):
         stamp = _time.strftime("%b%d_%H-%M-%S")
         self.log_dir = log_dir or _os.path.join("runs", stamp + comment)
-        self._writer = _EventFileWriter(str(self.log_dir), max_queue, flush_secs, filename_suffix)
+        self._options = max_queue, flush_secs, filename_suffix
+        self._file = None
+        self._writer()
+
+    def _writer(self):
+        """What writes the file; after close() another file."""
+        if self._file is None:
+            self._file = _EventFileWriter(str(self.log_dir), *self._options)
+        return self._file
 
     def add_scalar(self, tag, scalar_value, global_step=None, walltime=None, new_style=False, double_precision=False):
         """One number at a step."""
@@ -37,7 +45,7 @@ class SummaryWriter:
         event = _Event(wall_time=walltime or _time.time(), summary=summary)
         if step is not None:
             event.step = int(step)
-        self._writer.add_event(event)
+        self._writer().add_event(event)
 
     def __getattr__(self, name):
         if name.startswith("add_"):
@@ -48,11 +56,14 @@ class SummaryWriter:
 
     def flush(self):
         """Write what is waiting."""
-        self._writer.flush()
+        if self._file is not None:
+            self._file.flush()
 
     def close(self):
-        """Write what is waiting and close the file."""
-        self._writer.close()
+        """Write what is waiting and close the file; what is added later goes into another one."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
     def __enter__(self):
         return self

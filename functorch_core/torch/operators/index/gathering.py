@@ -1,4 +1,4 @@
-"""Reading and writing at index tensors and masks: gather, scatter, index_*, take, masked_*."""
+"""Reading and writing at index tensors: gather, scatter, index_*, take."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn_once
 from ....kernels.values import vector
 from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
@@ -15,25 +16,20 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.out_dtypes import check as check_out
 from ...dispatch.slots import Number, Operand
 from ...dispatch.traits import EXACT, SAME_TYPE, Out, outs
-from ...tape.meta import NO_NONZERO, is_readable
-from ...tape.node_names import if_tensor
-from ...tensors import types as _types
-from ...tensors.base import Tensor, from_array, wrap_dim
-from ...tensors.promotion import broadcast, cast
+from ...tensors.base import Tensor, wrap_dim
+from ...tensors.promotion import cast
 from ...tensors.types import scalar_name
-from ...views.cells import KINDS, Lens, besides, put_by_index
-from ...views.cells import put as put_through
-from ...views.kinds import _diagonal_layout, part_of_dim
-from ...views.memory_order import preserved, with_strides
+from ...views.cells import besides
+from ...views.memory_order import preserved
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
-from ..shape.views import as_strided_lens
-from .indexing import nothing_of, put_at, sliced
+from .indexing import nothing_of, put_at
 
 IN_SELF = _bounds.IN_SELF
 IN_DATA = "INDICES element is out of DATA bounds, id={index} axis_dim={size}"
 ELEMENTS = "out of range: tried to access index {index} on a tensor of {size} elements."
 NO_LARGER = "Expected index {index} to be no larger than self {shape} apart from dimension {dim}"
+BETA = "index_reduce() is in beta and the API may change at any time."
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 # Up to so many comparisons a product over equal indices is computed with all of them, because
 # then it can be differentiated by its factors.
@@ -85,8 +81,8 @@ def _gather(input: Tensor, index: Tensor, dim, wraps):
 @composite(out=Out(EXACT, apart=True))
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements along a dimension."""
-    _check_index("gather", index)
     d = wrap_dim(dim, input.ndim)
+    _check_index("gather", index)
     if index.numel():
         shape, wanted = _shape(input), _shape(index)
         if len(shape) != len(wanted):
@@ -249,7 +245,7 @@ def _scatter(input: Tensor, index: Tensor, src: Operand, dim, how, include_self)
     return scattered(input, index, cast(src, input.aval.dtype), dim, how, include_self)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     """The input with src (a tensor or number) written, added or multiplied at index along dim."""
     src = value if src is None else src
@@ -263,7 +259,7 @@ def scatter(input, dim, index, src=None, value=None, *, reduce=None, out=None):
     return _finish("scatter", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT), autocast={"cuda": "widest"}, node="ScatterAddBackward0")
+@composite(inplace=True, out=Out(EXACT, apart=True), autocast={"cuda": "widest"}, node="ScatterAddBackward0")
 def scatter_add(input, dim, index, src, *, out=None):
     """The input with src added at index along dim."""
     if not isinstance(src, Tensor):
@@ -273,7 +269,7 @@ def scatter_add(input, dim, index, src, *, out=None):
     return _finish("scatter_add", _scatter.compute([input, index, src, d, "sum", True]), out)
 
 
-@composite(inplace=True, out=Out(EXACT))
+@composite(inplace=True, out=Out(EXACT, apart=True))
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """The input with the sum, product, mean, maximum or minimum of src at index along dim."""
     if reduce not in REDUCTIONS:
@@ -301,9 +297,11 @@ def _index_select(input: Tensor, index: Tensor, dim):
 def index_select(input, dim, index, *, out=None):
     """The parts of a dimension at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
-    _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
+    if not input.ndim and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    _check_index("index_select", index, "{name}(): Expected dtype int32 or int64 for index")
     elsewhere = dict(message=IN_DATA, error=RuntimeError) if d == 1 else dict(message=IN_SELF)
     _bounds.check(index, _shape(input)[d], d, "index_select", **elsewhere)
     return _finish("index_select", _index_select.compute([input, index, d]), out)
@@ -344,37 +342,44 @@ def _index_write(input: Tensor, index: Tensor, source: Operand, alpha: Number, d
     )
 
 
-@composite(inplace=True, out=Out(EXACT))
-def index_add(input, dim, index, source, *, alpha=1, out=None):
-    """The input with alpha * source added at the places of an index vector."""
-    d = wrap_dim(dim, input.ndim)
-    _check_index(
-        "index_add_", index, "{name}(): Expected dtype int32/int64 for index but got: " + scalar_name(index._aval.dtype)
-    )
+def _check_added(name: str, input, d: int, index, source):
+    """The errors of index_add_ and index_reduce_."""
+    if index._aval.dtype not in (dt.int32, dt.int64):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index._aval.dtype)}")
     if index.ndim > 1:
-        raise IndexError(f"index_add_(): Index dimension is supposed to be 0 or 1, got {index.ndim}")
-    _check_same_dtype(
-        "index_add_", input, source, "index_add_(): self ({a}) and source ({b}) must have the same scalar type"
-    )
-    a, b = _shape(input), _shape(source)
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{scalar_name(index._aval.dtype)} and size: {list(index.shape)}"
+        )
+    _check_same_dtype(name, input, source, name + "(): self ({a}) and source ({b}) must have the same scalar type")
+    if d and d >= source.ndim:
+        raise RuntimeError(f"{name}(): Indexing dim {d} is out of bounds of the source tensor with dim {source.ndim}")
+    a, b = tuple(input.shape), tuple(source.shape)
+    if index.numel() != _shape(source)[d]:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.numel()}) should be equal to "
+            f"source.size(dim): ({_shape(source)[d]}), for dim: {d}"
+        )
     if len(a) != len(b) or a[:d] + a[d + 1 :] != b[:d] + b[d + 1 :]:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the "
-            f"specified dimension. Got self.shape = {list(input.shape)} "
-            f"source.shape = {list(source.shape)}"
+            f"specified dimension. Got self.shape = {list(a)} source.shape = {list(b)}"
         )
-    if b[d] != index.numel():
-        raise IndexError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to "
-            f"source.size(dim): ({b[d]}), for dim: {d}"
-        )
-    how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
-    _bounds.check(index, a[d], d, "index_add", **how)
+    if input.numel() or len(a) < 2:
+        how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
+        _bounds.check(index, _shape(input)[d], d, name.removesuffix("_"), **how)
+
+
+@composite(inplace=True, out=Out(EXACT, apart=True))
+def index_add(input, dim, index, source, *, alpha=1, out=None):
+    """The input with alpha * source added at the places of an index vector."""
+    d = wrap_dim(dim, input.ndim)
+    _check_added("index_add_", input, d, index, source)
     made = _index_write.compute([input, index, source, alpha, d, "add"])
     return _finish("index_add", made, out)
 
 
-@composite(inplace=True, out=Out(EXACT), autocast={"cpu": "widest"})
+@composite(inplace=True, out=Out(EXACT, apart=True), autocast={"cpu": "widest"})
 def index_copy(input, dim, index, source, *, out=None):
     """The input with source written at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -388,26 +393,32 @@ def index_copy(input, dim, index, source, *, out=None):
             f"got (self) {scalar_name(input._aval.dtype)} and (source) "
             f"{scalar_name(source._aval.dtype)}"
         )
+    if not source.ndim and index.numel() != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.numel()})")
+    if source.ndim and input.ndim and source.ndim != input.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source.ndim}), destination dimensionality ({input.ndim})"
+        )
     a, b = _shape(input), _shape(source)
     slices = a[:d] + a[d + 1 :], b[:d] + b[d + 1 :] if source.ndim else ()
-    if slices[0] != slices[1] or (source.ndim and input.ndim and len(a) != len(b)):
+    if slices[0] != slices[1]:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. "
             f"Destination slice shape: {' '.join(map(str, slices[0]))} at "
             f"dimension {d} and source slice shape: "
-            f"{' '.join(map(str, slices[1]))} at dimension {d}."
+            f"{' '.join(map(str, slices[1]))} at dimension {0 if not source.ndim else d}."
         )
-    if index.numel() != (b[d] if source.ndim else 1):
+    if source.ndim and index.numel() != b[d]:
         raise IndexError(
-            f"index_copy_(): Number of indices ({index.numel()}) should be equal to "
-            f"source.size(dim) ({b[d] if source.ndim else 1})"
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) ({b[d]})"
         )
     _bounds.check(index, a[d], d, "index_copy", message=f"index_copy_(): {_bounds.OUTSIDE}")
     made = _index_write.compute([input, index, source, 1, d, "set"])
     return _finish("index_copy", made, out)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def index_fill(input, dim, index, value):
     """The input with a number at the places of an index vector."""
     d = wrap_dim(dim, input.ndim)
@@ -427,19 +438,14 @@ def index_fill(input, dim, index, value):
     return _index_write.compute([input, index, value, 1, d, "set"])
 
 
-@composite(inplace=True, out=Out(EXACT), node="IndexReduceBackward0")
+@composite(inplace=True, out=Out(EXACT, apart=True), node="IndexReduceBackward0")
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """The input combined with source at the places of an index vector."""
     if reduce not in REDUCTIONS[1:]:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = wrap_dim(dim, input.ndim)
-    _check_index("index_reduce", index)
-    if index.ndim > 1:
-        raise IndexError("index_reduce(): Index is supposed to be a vector")
-    _check_same_dtype("index_reduce", input, source, "index_reduce(): self and source must have the same scalar type")
-    if index.numel() != _shape(source)[d]:
-        raise RuntimeError("index_reduce(): Number of indices should be equal to source.size(dim)")
-    _bounds.check(index, _shape(input)[d], d, "index_reduce", message=IN_SELF)
+    _check_added("index_reduce_", input, d, index, source)
+    warn_once(BETA)
     places = index.reshape((1,) * d + (-1,) + (1,) * (max(input.ndim, 1) - d - 1))
     places = places.expand(_shape(source))
     made = _scatter.compute(
@@ -448,7 +454,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     return _finish("index_reduce", made.reshape(input.shape), out)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def index_put(input, indices, values, accumulate=False):
     """The input with values written, or added, at index tensors of its first dimensions."""
     if isinstance(indices, Tensor) or not isinstance(indices, (tuple, list)):
@@ -542,7 +548,7 @@ def _put(input: Tensor, index: Tensor, source: Tensor, accumulate):
     return p.reshape(new, shape=input.aval.shape)
 
 
-@composite(inplace=True)
+@composite(inplace=True, out=Out(apart=True))
 def put(input, index, source, accumulate=False):
     """The input with source at places counted through the whole tensor."""
     _check_long("put_", index)
@@ -562,7 +568,7 @@ def put(input, index, source, accumulate=False):
     return _put.compute([input, index, source, bool(accumulate)])
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT, apart=True))
 def take_along_dim(input, indices, dim=None, *, out=None):
     """The elements at indices (modulo the size) along a dimension, the others broadcast together."""
     if indices._aval.dtype != dt.int64:
@@ -586,191 +592,3 @@ def take_along_dim(input, indices, dim=None, *, out=None):
         [input.expand(*others[:d], a[d], *others[d:]), indices.expand(*others[:d], b[d], *others[d:]), d, True]
     )
     return _finish("take_along_dim", made, out)
-
-
-# ---- masks ---------------------------------------------------------------------------------------
-
-
-@torch_op(inplace=True, layout=None, node=if_tensor("value", "MaskedFillBackward1"))
-def masked_fill(input: Tensor, mask: Tensor, value: Operand):
-    """The input with a number where the mask is True.
-
-    >>> torch.tensor([1, 2]).masked_fill(torch.tensor([True, False]), 0)
-    tensor([0, 2])
-    """
-    if mask.aval.dtype != dt.bool_:
-        raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {scalar_name(mask.aval.dtype).lower()}"
-        )
-    ndim = getattr(getattr(value, "aval", None), "ndim", 0)
-    if ndim:
-        raise RuntimeError(
-            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {ndim} dimension(s)."
-        )
-    if input.aval.dtype not in dt.COMPLEX and (
-        isinstance(value, complex) or getattr(getattr(value, "aval", None), "dtype", None) in dt.COMPLEX
-    ):
-        raise RuntimeError(f"value cannot be converted to type {input.aval.dtype.name} without overflow")
-    x, mask = broadcast([input, mask])
-    new = p.broadcast_in_dim(cast(value, x.aval.dtype), shape=x.aval.shape, dims=())
-    return p.select(mask, new, x)
-
-
-@composite(out=Out(SAME_TYPE, apart=True), node="MaskedSelectBackward0")
-def masked_select(input, mask, *, out=None):
-    """The elements where the mask is True, as a vector."""
-    if mask._aval.dtype not in (dt.bool_, dt.uint8):
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = common_shape([tuple(input.shape), tuple(mask.shape)])
-    places = np.flatnonzero(np.broadcast_to(mask._array(), shape))
-    made = _take.compute([input.expand(shape), from_array(places.astype(np.int64))])
-    return _finish("masked_select", made, out)
-
-
-@torch_op
-def _masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
-    x, mask = broadcast([input, mask])
-    if not source.aval.size or not x.aval.size:
-        return p.copy(x)
-    flat = p.convert(p.reshape(mask, shape=(mask.aval.size,)), dtype=dt.int64)
-    places = p.sub(p.cumsum(flat, axis=0), p.full(flat.aval.shape, 1, dt.int64))
-    taken = p.take(p.reshape(source, shape=(source.aval.size,)), places, axis=0, mode="clip")
-    return p.select(mask, p.reshape(taken, shape=x.aval.shape), x)
-
-
-@composite(inplace=True)
-def masked_scatter(input, mask, source):
-    """The input with the elements of source, in order, where the mask is True."""
-    if input._aval.dtype != source._aval.dtype:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes but got"
-            f"{scalar_name(input._aval.dtype)} and "
-            f"{scalar_name(source._aval.dtype)}"
-        )
-    shape = common_shape([tuple(input.shape), tuple(mask.shape)])
-    if mask._aval.dtype != dt.bool_:
-        raise RuntimeError(
-            "masked_scatter_ only supports boolean masks, but got mask with dtype "
-            f"{scalar_name(mask._aval.dtype).lower()}"
-        )
-    if source.numel() < math.prod(shape) and is_readable(mask):
-        if int(np.broadcast_to(mask._array(), shape).sum()) > source.numel():
-            raise RuntimeError("Number of elements of source < number of ones in mask")
-    return _masked_scatter.compute([input, mask, source])
-
-
-@composite(
-    out=Out("nonzero: Expected out tensor to have scalar type {found} but got scalar type{wanted}"),
-    without_data=NO_NONZERO,
-)
-def nonzero(input, *, out=None, as_tuple=False):
-    """Where the elements are not zero: as rows of indices, or as one vector a dimension.
-
-    >>> torch.nonzero(torch.tensor([0, 3, 4]))
-    tensor([[1],
-            [2]])
-    """
-    if as_tuple:
-        return nonzero(input if input.ndim else input.unsqueeze(0)).unbind(1)
-    array = input._array()
-    places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
-    if places.numel():
-        with_strides(places, (1, places.shape[0]))  # one index vector after the other, as PyTorch
-    return _finish("nonzero", places, out)
-
-
-@composite(without_data=NO_NONZERO)
-def argwhere(input):
-    """Where the elements are not zero, as rows of indices."""
-    return nonzero(input)
-
-
-@torch_op
-def nonzero_static(input: Tensor, *, size, fill_value=-1, out=None):
-    """The first `size` rows of nonzero(), filled up where there are fewer."""
-    a = input.aval
-    if size < 0:
-        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    rows = p.full((size, a.ndim), fill_value, dt.int64)
-    if not a.size or not size or not a.ndim:
-        return rows
-    there = p.reshape(p.ne(input, 0) if a.dtype != dt.bool_ else input, shape=(a.size,))
-    place = p.sub(p.cumsum(p.convert(there, dtype=dt.int64), axis=0), 1)
-    place = p.select(there, place, p.full((a.size,), size, dt.int64))  # size: dropped
-    index = [p.reshape(p.iota(shape=a.shape, dtype=dt.int64, dimension=d), shape=(a.size, 1)) for d in range(a.ndim)]
-    return p.scatter_axis(rows, place, p.concatenate(*index, dimension=1), axis=0, mode="drop")
-
-
-# ---- through views -------------------------------------------------------------------------------
-
-
-def _scattered_through(input: Tensor, lens: Lens, shape, src: Tensor, out) -> Tensor:
-    if tuple(src.shape) != tuple(shape):
-        raise RuntimeError(
-            "expected src to have a size equal to the slice of self. src size = "
-            f"{list(src.shape)}, slice size = {list(shape)}"
-        )
-    if src._aval.dtype != input._aval.dtype:
-        src = src.to(_types.of_numpy(input._aval.dtype))
-    return _finish("scatter", put_through(input, src, (lens,)), out)
-
-
-@composite(node="SelectScatterBackward0")
-def select_scatter(input, src, dim, index, *, out=None):
-    """The input with src at one index of a dimension."""
-    d = wrap_dim(dim, input.ndim)
-    n = input.shape[d]
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
-        )
-    shape = tuple(input.shape)
-    lens = Lens("select", (part_of_dim(shape, d, index % n, 1, stays=False), ()))
-    return _scattered_through(input, lens, shape[:d] + shape[d + 1 :], src, out)
-
-
-@composite(node="SliceScatterBackward0")
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
-    """The input with src in a slice of a dimension."""
-    d = wrap_dim(dim, input.ndim)
-    shape = tuple(input.shape)
-    first, n, step = sliced(slice(start, end, step), shape[d])
-    lens = Lens("slice", (part_of_dim(shape, d, first, n, step), ()))
-    return _scattered_through(input, lens, shape[:d] + (n,) + shape[d + 1 :], src, out)
-
-
-@composite(node="DiagonalScatterBackward0")
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
-    """The input with src on a diagonal."""
-    a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
-    if a == b:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    lens = Lens("diagonal", (offset, a, b))
-    shape = _diagonal_layout(tuple(input.shape), (0,) * input.ndim, 0, offset, a, b)[0]
-    return _scattered_through(input, lens, shape, src, out)
-
-
-@composite(out=Out(EXACT), node="AsStridedScatterBackward0")
-def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
-    """The input with src at offset + sum of index times stride."""
-    seen, lens = as_strided_lens(input, size, stride, storage_offset)
-    if seen is not input:
-        raise NotImplementedError("as_strided_scatter beyond the elements of the input")
-    if tuple(src.shape) == lens.params[0] and src.dtype == input.dtype:
-        made = _as_strided_scatter.compute([input, src, lens.params])
-        return _finish("as_strided_scatter", made, out)
-    return _scattered_through(input, lens, tuple(size), src, out)
-
-
-@torch_op
-def _as_strided_scatter(input: Tensor, src: Tensor, params):
-    """PyTorch gives the input the gradients of what is overwritten, and of nothing else."""
-    lens = Lens("as_strided", params)
-
-    def backward(ct):
-        read = KINDS[lens.kind].get(ct, *params)
-        return put_by_index(p.zeros(ct.aval), read, lens), read
-
-    if input.aval.dtype not in dt.INEXACT:
-        return put_by_index(input, src, lens)
-    return linear_map(lambda x, y: put_by_index(x, y, lens), backward, [input, src])

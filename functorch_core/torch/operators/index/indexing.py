@@ -24,6 +24,7 @@ from ...tensors.explain import MISTAKES, explain
 from ...tensors.promotion import broadcast, cast
 from ...tensors.types import scalar_name
 from ...views.cells import (
+    LEAF_INPLACE,
     LEAF_VIEW_INPLACE,
     Lens,
     assign,
@@ -35,6 +36,7 @@ from ...views.cells import (
     put,
 )
 from ...views.memory_order import preserved, taken
+from ...views.overlap import refuse_partial, refuse_shared
 from ...views.parts import cut
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
@@ -502,7 +504,7 @@ def setitem(self, index, value):
             whole = parsed.trivial(current_aval(self).shape)
         new = _value(self, value)
         if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
-            raise RuntimeError(LEAF_VIEW_INPLACE)
+            raise RuntimeError(LEAF_INPLACE if tensors else LEAF_VIEW_INPLACE)
         if tensors:
             _set_at_tensors(self, None if whole else lens, tensors, new)
         else:
@@ -539,6 +541,9 @@ def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
 def _set_box(tensor: Tensor, lens: Lens, value):
     shape = part_shape(tensor, lens)
     alias = tensor._view
+    if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
+        if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
+            refuse_partial(make_view(tensor, lens), value)
     if alias is not None and alias.chain and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)
@@ -582,6 +587,8 @@ def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
 def _set_at_tensors(tensor: Tensor, lens: Lens | None, tensors, value):
     check_writable(tensor, op="index_put")
     box = tensor if lens is None else make_view(tensor, lens)
+    if tensor._view is not None or value is tensor:
+        refuse_shared(box, (value, *[index for _, index in tensors]))
     one_mask = len(tensors) == 1 and tensors[0][1]._aval.dtype in MASKS
     if one_mask and not isinstance(value, Tensor):
         new = _masked_number(box, tensors[0], value)

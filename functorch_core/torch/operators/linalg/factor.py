@@ -335,7 +335,7 @@ def geqrf(input: Tensor, *, out=None):
     name="linalg_householder_product",
     method=False,
     function=False,
-    out=Out(lower=castable("torch.linalg.householder_product")),
+    out=Out(lower=castable("torch.linalg.householder_product"), whole=True),
     autocast={"cpu": "full"},
 )
 def _householder_product(input: Tensor, tau: Tensor, *, out=None):

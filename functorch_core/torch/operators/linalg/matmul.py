@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+from ....core.warn import warn_once
 from ....kernels import matrices as kernels
 from ....kernels.einsum import einsum as contract_by_path
 from ....kernels.einsum import einsum_plan
 from ....kernels.shapes import diagonal as diagonal_of
 from ....ops.promotion import broadcast_shapes
 from ....primitives import linalg_matrices as m
+from ...dispatch.former import factors_first
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Number, Tensors
 from ...dispatch.traits import EXACT, Out, castable
@@ -22,6 +24,11 @@ from .distances import norm_of_difference
 # ---- checks --------------------------------------------------------------------------------------
 
 
+NO_DIM = (
+    "Using torch.cross without specifying the dim arg is deprecated.\n"
+    "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
+    "The default value of dim will change to agree with that of linalg.cross in a future release."
+)
 BOTH_ALIKE = "both inputs should have same dtype"
 EXPECTED_SCALAR = "expected scalar type {x} but found {y}"
 VECTOR_ALIKE = "addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"
@@ -260,7 +267,7 @@ def inner(input: Tensor, other: Tensor, *, out=None):
     return p.dot_general(input, other, contract=((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@torch_op(aliases=("ger",), node="Mul0(View0(input), vec2)")
+@torch_op(aliases=("ger",), node="Mul0(View0(input), vec2)", out=Out(whole=True))
 def outer(input: Tensor, vec2: Tensor, *, out=None):
     """The products of all pairs of elements of two vectors.
 
@@ -338,7 +345,7 @@ def _check_scale(name: str, number, x):
         raise RuntimeError("value cannot be converted to type float without overflow")
 
 
-@torch_op(inplace=True, out=Out(EXACT), autocast="low")
+@torch_op(inplace=True, out=Out(EXACT, whole=True), autocast="low", former=factors_first("mat1", "mat2"))
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
@@ -360,7 +367,7 @@ def _check_addmm(input, mat1, mat2):
     require_same_dtype(mat1, mat2, MAT1_AND_MAT2, name_of)
 
 
-@torch_op(inplace=True, out=Out(EXACT), autocast={"cuda": "low"})
+@torch_op(inplace=True, out=Out(EXACT, whole=True), autocast={"cuda": "low"}, former=factors_first("mat", "vec"))
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * (mat @ vec).
 
@@ -370,7 +377,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: N
     return _weighted(input, matrix_vector(mat, vec), beta, alpha)
 
 
-@torch_op(inplace=True, aliases=(), autocast={"cuda": "low"})
+@torch_op(inplace=True, aliases=(), autocast={"cuda": "low"}, out=Out(whole=True), former=factors_first("vec1", "vec2"))
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * outer(vec1, vec2).
 
@@ -402,7 +409,7 @@ def _addr_of_bools(input, products, beta, alpha):
     return p.or_(input, products) if beta else products
 
 
-@torch_op(inplace=True, out=Out(EXACT), autocast="low")
+@torch_op(inplace=True, out=Out(EXACT, whole=True), autocast="low", former=factors_first("batch1", "batch2"))
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * bmm(batch1, batch2).
 
@@ -416,8 +423,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
 
 @torch_op(
     inplace=True,
-    out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True),
+    out=Out("self and mat2 must have the same dtype, but got {wanted} and {found}", silent=True, whole=True),
     autocast="low",
+    former=factors_first("batch1", "batch2"),
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out=None):
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch.
@@ -453,11 +461,13 @@ def linear(input: Tensor, weight: Tensor, bias: MaybeTensor = None):
         raise RuntimeError(f"linear(): argument 'weight' must be 1-D or 2-D, got {w.ndim}-D")
     if bias is not None and a.ndim == w.ndim == 2:
         _check_addmm(bias, input, weight)
-    check_product(input, weight)
     if not a.ndim:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {w.ndim}D")
+    if bias is not None and w.ndim == 2:
+        require_same_dtype(input, weight, MAT1_AND_MAT2, name_of)
     if a.shape[-1] != w.shape[-1]:
         _explain_linear(a.shape, w.shape)
+    check_product(input, weight)
     # The dot's own lowering collapses the leading dimensions: 4.6 -> 2.05 ms for an MLP block.
     out = p.dot_general(input, weight, contract=((a.ndim - 1,), (w.ndim - 1,)))
     if bias is None:
@@ -666,7 +676,7 @@ def chained(matrices):
 # ---- others --------------------------------------------------------------------------------------
 
 
-@torch_op(node="UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))")
+@torch_op(node="UnsafeView0(Mul0(UnsafeView0(input), UnsafeView0(other)))", out=Out(whole=True))
 def kron(input: Tensor, other: Tensor, *, out=None):
     """The Kronecker product: every element of input times the whole of other.
 
@@ -677,7 +687,7 @@ def kron(input: Tensor, other: Tensor, *, out=None):
     return kernels.kron(cast(input, dtype), cast(other, dtype))
 
 
-@torch_op(out=Out(EXACT), autocast={"cuda": "widest"}, node="LinalgCrossBackward0")
+@torch_op(out=Out(EXACT, apart=True), autocast={"cuda": "widest"}, node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim=None, *, out=None):
     """Cross products of vectors of 3 along `dim`, by default the first dimension of size 3.
 
@@ -688,6 +698,7 @@ def cross(input: Tensor, other: Tensor, dim=None, *, out=None):
 
 
 def _default_cross_dim(x) -> int:
+    warn_once(NO_DIM)
     for d, n in enumerate(aval_of(x).shape):
         if n == 3:
             return d

@@ -12,7 +12,7 @@ from .factor import qr, svd
 from .solve import matrix_exp as torch_matrix_exp
 
 
-@torch_op(name="linalg_cross", method=False, function=False, out=Out(EXACT))
+@torch_op(name="linalg_cross", method=False, function=False, out=Out(EXACT, apart=True))
 def _cross(input: Tensor, other: Tensor, dim, *, out=None):
     return products.cross_product(input, other, dim)
 

@@ -344,6 +344,11 @@ def logdet(input: Tensor):
 def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     a = matrices(input, "torch.linalg.lstsq")
     require_inexact("torch.linalg.lstsq", B)
+    if not 0 <= aval_of(a).ndim - aval_of(B).ndim <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
+        )
     vector = _is_vector(aval_of(a), aval_of(B)) and aval_of(B).ndim < aval_of(a).ndim
     b = p.expand_dims(B, dims=(aval_of(B).ndim,)) if vector else B
     if aval_of(b).ndim < 2 or aval_of(b).shape[-2] != aval_of(a).shape[-2]:

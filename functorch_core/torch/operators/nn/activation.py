@@ -17,6 +17,7 @@ from ...tensors.base import Tensor
 from ...views.cells import assign
 from ...views.memory_order import by_first, preserved
 from .. import random as _random
+from ..pointwise.arithmetic import ONE_BOOL
 from ..random.sampling import bits_of, sampled
 from ..values import cast, floated, name_of, require_floating, require_same_dtype, wrap_dim
 from .other import drawn
@@ -67,6 +68,8 @@ def _hardtanh(input: Tensor, min_val=-1.0, max_val=1.0):
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if min_val < 0 and aval_of(input).dtype.kind == "u":
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     low, high = full_like(input, min_val), full_like(input, max_val)
     x = p.select(p.le(input, low), low, input)
     return p.select(p.ge(input, high), high, x)
@@ -251,6 +254,8 @@ def _tanhshrink(input: Tensor):
     >>> nn.functional.tanhshrink(torch.tensor([0.]))
     tensor([0.])
     """
+    if aval_of(input).dtype == dt.bool_:
+        raise RuntimeError(ONE_BOOL)
     if aval_of(input).dtype not in dt.INEXACT:
         input = p.convert(input, dtype=np.dtype("float32"))
     return p.sub(input, p.tanh(input))
@@ -399,6 +404,8 @@ def softsign(input: Tensor):
     tensor([0.5000])
     """
     x = input
+    if aval_of(x).dtype == dt.bool_:
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     if aval_of(x).dtype not in dt.INEXACT:
         x = p.convert(x, dtype=np.dtype("float32"))
     magnitude = p.abs(x)
@@ -460,8 +467,10 @@ def glu(input: Tensor, dim=-1):
 
 def _soft(input, dim, dtype, log):
     x = floated(input, dtype)
-    require_floating("log_softmax_lastdim_kernel_impl" if log else "softmax_lastdim_kernel_impl", x)
-    axes = (wrap_dim(dim, aval_of(x).ndim),)[: aval_of(x).ndim]
+    ndim = aval_of(x).ndim
+    axes = (wrap_dim(dim, ndim),)[:ndim]
+    last = "lastdim_" if axes in ((), (ndim - 1,)) else ""
+    require_floating(f"{'log_' * log}softmax_{last}kernel_impl", x)
     return like(softmax_of(wide(x), axes, log), x)
 
 

@@ -15,11 +15,13 @@ from ....kernels.values import Derived, along, aval_of, derived, full_like, iota
 from ...dispatch import bounds as _bounds
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
+from ...dispatch.traits import CANNOT_CAST
 from ...tape.node_names import loss_node
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from ...tensors.promotion import promote
 from ..linalg.matmul import linear
+from ..reduce.reduction import MEAN_DTYPE
 from ..values import broadcast, name_of, require_floating
 
 # ---- reductions ----------------------------------------------------------------------------------
@@ -83,6 +85,8 @@ def _weighted(loss, weight):
 )
 def _l1_loss(input: Tensor, target: Tensor, reduction, weight: MaybeTensor = None):
     x, y = promote(input, target)
+    if reduction == "mean" and aval_of(x).dtype not in dt.INEXACT:
+        raise RuntimeError(MEAN_DTYPE.format(what="Input", dtype=name_of(x)))
     loss = magnitude(p.sub(x, y))
     out = _weighted_mean(loss, weight, reduction)
     return out if weight is None else like(out, x)
@@ -240,6 +244,8 @@ def _nll(log_probabilities, target, weight, ignore_index: int, reduction: str):
     """The negative log-likelihood of integer targets; (loss, total weight)."""
     x = log_probabilities
     axis = _classes(x, target)
+    if aval_of(target).dtype not in (dt.int64, dt.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {name_of(target)}")
     _check_weight(weight, aval_of(x).shape[axis])
     counted = p.ne(target, full_like(target, ignore_index))
     safe = p.select(counted, target, p.zeros(aval_of(target)))
@@ -475,6 +481,8 @@ _bce_loss = Derived(
 @torch_op(autocast={"cpu": "full", "cuda": "banned"})
 def _binary_cross_entropy(input: Tensor, target: Tensor, weight: MaybeTensor, reduction):
     require_floating("binary_cross_entropy", input)
+    if aval_of(target).dtype != aval_of(input).dtype:
+        raise RuntimeError(f"Found dtype {name_of(target)} but expected {name_of(input)}")
     x, y = wide(input), wide(target)
     loss = _bce_loss(x, y)
     return like(reduced(_weighted(loss, weight), reduction), input)
@@ -523,6 +531,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 @torch_op(node="binary_cross_entropy_with_logits", autocast="full", layout=None)
 def _bce_with_logits(input: Tensor, target: Tensor, weight: MaybeTensor, reduction, pos_weight: MaybeTensor):
+    if aval_of(target).dtype not in dt.INEXACT:
+        raise RuntimeError(CANNOT_CAST.format(found=name_of(input), wanted=name_of(target)))
     x, y = promote(input, target)
     out, x, y = x, wide(x), wide(y)
     log_sigmoid = log_sigmoid_of(x)

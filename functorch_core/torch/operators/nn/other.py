@@ -19,7 +19,7 @@ from ...tape.modes import no_grad
 from ...tensors.active import overridable
 from ...tensors.base import Tensor, from_array
 from ...tensors.explain import explain
-from ...views.cells import assign, layout_of
+from ...views.cells import assign, check_writable, layout_of
 from .. import random as _random
 from ..linalg.distances import vector_norm
 from ..random.sampling import sampled
@@ -326,13 +326,15 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             raise AssertionError("Padding_idx must be within num_embeddings")
         row = padding_idx % n
     if max_norm is not None:
-        embedding_renorm_(weight, input, max_norm, norm_type)
+        with no_grad():
+            embedding_renorm_(weight, input, max_norm, norm_type)
     return torch_embedding(weight, input, row, scale_grad_by_freq, sparse)
 
 
 @composite(method=False)
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """The rows of input at indices shortened, in place, to max_norm."""
+    check_writable(input, op="embedding_renorm")
     _bounds.check(
         indices,
         input._aval.shape[0],
@@ -507,6 +509,12 @@ def _check_bag(input, weight, offsets, mode, per_sample_weights):
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
 
 
+BAG_ORDER = (
+    "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+    "deprecated, and should now be `embedding_bag(input, weight, ...)`."
+)
+
+
 @overridable
 def embedding_bag(
     input,
@@ -528,6 +536,9 @@ def embedding_bag(
     >>> nn.functional.embedding_bag(torch.tensor([[0, 1]]), torch.tensor([[1.], [3.]]))
     tensor([[2.]])
     """
+    if weight._aval.dtype in (dt.int32, dt.int64) and input.is_floating_point():
+        warn(BAG_ORDER)
+        input, weight = weight, input
     _check_bag(input, weight, offsets, mode, per_sample_weights)
     if padding_idx is not None:
         n = weight.size(0)
@@ -535,7 +546,8 @@ def embedding_bag(
             raise AssertionError("padding_idx must be within the number of embeddings")
         padding_idx %= n
     if max_norm is not None:
-        embedding_renorm_(weight, input, max_norm, norm_type)
+        with no_grad():
+            embedding_renorm_(weight, input, max_norm, norm_type)
     if input.ndim == 2:
         count, width = input.shape
         bags = from_array(np.repeat(np.arange(count), width))

@@ -34,6 +34,8 @@ def _kl_div_node(a):
 def torch_kl_div(input: Tensor, target: Tensor, reduction, log_target):
     """The Kullback-Leibler divergence of targets from log-probabilities, reduced."""
     x, y = promote(input, target)
+    if aval_of(input).dtype not in dt.INEXACT or aval_of(target).dtype not in dt.INEXACT:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         loss = p.mul(p.exp(y), p.sub(y, x))
     else:

@@ -28,7 +28,7 @@ _BOTH_BOOL = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` "
     "or `logical_xor()` operator instead."
 )
-_ONE_BOOL = (
+ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
     "trying to invert a mask, use the `~` or `logical_not()` operator instead."
 )
@@ -46,7 +46,14 @@ def scaled(x, alpha):
     return p.mul(x, like(x, cast(alpha, dtype)))
 
 
-@torch_op(inplace=True, dunder=("add", "radd"), number="shown", commutative=True, in_place="add_.Tensor")
+@torch_op(
+    inplace=True,
+    dunder=("add", "radd"),
+    number="shown",
+    commutative=True,
+    in_place="add_.Tensor",
+    former=("input alpha other",),
+)
 def add(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input + alpha * other, elementwise, with promotion and broadcasting.
 
@@ -62,7 +69,7 @@ def _check_subtraction(*operands):
     if all(bools):
         raise RuntimeError(_BOTH_BOOL)
     if any(bools):
-        raise RuntimeError(_ONE_BOOL)
+        raise RuntimeError(ONE_BOOL)
 
 
 @torch_op(
@@ -72,6 +79,7 @@ def _check_subtraction(*operands):
     number="shown",
     node=if_tensor("input", "SubBackward0", "RsubBackward1"),
     in_place="sub_.Tensor",
+    former=("input alpha other",),
 )
 def sub(input: Operand, other: Operand, *, alpha: Number = 1, out=None):
     """input - alpha * other, elementwise.
@@ -114,7 +122,7 @@ def mul(input: Operand, other: Operand, *, out=None):
     return p.mul(*promote(input, other))
 
 
-@torch_op(inplace=True, autocast={"cuda": "widest"})
+@torch_op(inplace=True, autocast={"cuda": "widest"}, former=("input value tensor1 tensor2",))
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 * tensor2, elementwise.
 
@@ -137,7 +145,7 @@ _INTEGER_ADDCDIV = (
 )
 
 
-@torch_op(inplace=True, autocast={"cuda": "widest"})
+@torch_op(inplace=True, autocast={"cuda": "widest"}, former=("input value tensor1 tensor2",))
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out=None):
     """input + value * tensor1 / tensor2, elementwise.
 

@@ -244,7 +244,9 @@ def where_of(condition: Tensor, input: Operand, other: Operand):
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
 
 
-@composite(method=False, out=Out("Expected out type to be {found} but got {wanted}"), without_data=NO_NONZERO)
+@composite(
+    method=False, out=Out("Expected out type to be {found} but got {wanted}", whole=True), without_data=NO_NONZERO
+)
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with one argument the places it holds.
 

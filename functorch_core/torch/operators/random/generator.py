@@ -70,8 +70,8 @@ class Mt19937Generator:
         return self
 
     def seed(self) -> int:
-        """Restart the stream from a non-deterministic seed of 53 bits and return that seed."""
-        self.manual_seed(secrets.randbits(53))
+        """Restart the stream from a non-deterministic seed of 64 bits and return that seed."""
+        self.manual_seed(secrets.randbits(64))
         return self._seed
 
     def initial_seed(self) -> int:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
 from ....core import dtypes as dt
-from ...dispatch.devices import resolve
+from ...dispatch.devices import resolve, xla_device
+from ...dispatch.inplace import NO_HISTORY
 from ...dispatch.op import composite, write_out
 from ...dispatch.traits import Out
 from ...tape.meta import drawn_on_meta, is_meta, meta_tensor
+from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
@@ -18,7 +21,7 @@ from ...views.cells import assign, check_writable, layout_of
 from ...views.memory_order import with_strides
 from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
-from ..shape.creation import NEGATIVE, data_dtype, like_strides, size_of, spread
+from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_of, spread
 from ..shape.data import finish, require_grad
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
@@ -32,7 +35,10 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
         device = parameters[0].device
 
     def make(shape, *parameters):
-        if resolve(device).type == "meta" or any(map(is_meta, parameters)):
+        where = resolve(device)
+        if where.type not in ("cpu", "meta"):
+            xla_device(where)  # raises before numbers are drawn
+        if where.type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
             return require_grad(made) if requires_grad else made
         arrays = [np.array(x._array()) for x in parameters]
@@ -63,16 +69,49 @@ def _factory(name: str, drawn):
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
+        if out is not None:
+            _check_filled(name, out, d)
+            return _filled(name, out, shape, lambda shape: drawn(bits_of(generator), shape, d, not _in_order(out)))
         made = sampled(
-            lambda shape: drawn(bits_of(generator), shape, d), shape, device=device, requires_grad=requires_grad
+            lambda shape: drawn(bits_of(generator), shape, d, False), shape, device=device, requires_grad=requires_grad
         )
-        return write_out(name, out, made)
+        return made
 
     return composite(factory, name=name, method=False, out=Out(single=True))
 
 
-rand = _factory("rand", draw.uniform)
-randn = _factory("randn", draw.normal)
+def _check_filled(name: str, out: Tensor, dtype: np.dtype):
+    """RuntimeError if numbers of a dtype cannot be drawn into `out`."""
+    check_out_dtype(out, dtype)
+    if out.requires_grad and state.enabled:
+        raise RuntimeError(NO_HISTORY.format(name=name))
+
+
+def _is_filled(out, dtype: np.dtype) -> bool:
+    """Whether numbers of a dtype are drawn into the memory of `out`, in its order."""
+    return isinstance(out, Tensor) and out._aval.dtype == dtype and not out.requires_grad
+
+
+def _filled(name: str, out: Tensor, shape: tuple, drawn) -> Tensor:
+    """drawn(shape) into the memory of `out`, which is resized without a warning."""
+    return fill_drawn(name, out.resize_(shape), drawn)
+
+
+def _in_order(tensor: Tensor) -> bool:
+    return tensor._level is not None or tensor.is_contiguous()
+
+
+def _uniform(bits, shape, dtype, serial: bool) -> np.ndarray:
+    return draw.uniform(bits, shape, dtype)
+
+
+def _normal(bits, shape, dtype, serial: bool) -> np.ndarray:
+    """Normal numbers; in another order (`serial`) for memory that is not contiguous."""
+    return draw.normal(bits, shape, dtype, serial=serial)
+
+
+rand = _factory("rand", _uniform)
+randn = _factory("randn", _normal)
 rand.fun.__doc__ = """Uniform numbers of [0, 1).
 
     >>> _ = torch.manual_seed(0)
@@ -96,7 +135,11 @@ def _like(name: str, drawn):
     ):
         d = data_dtype(dtype) or input._aval.dtype
         return _sampled_like(
-            input, memory_format, device, requires_grad, lambda shape: drawn(bits_of(generator), shape, d)
+            input,
+            memory_format,
+            device,
+            requires_grad,
+            lambda shape, serial: drawn(bits_of(generator), shape, d, serial),
         )
 
     factory.__doc__ = f"{name.removesuffix('_like')} in the size, dtype and device of a tensor."
@@ -104,26 +147,30 @@ def _like(name: str, drawn):
 
 
 def _sampled_like(input, memory_format, device, requires_grad: bool, drawn) -> Tensor:
-    """A tensor like another, filled in the order of its memory."""
+    """A tensor like another, filled by drawn(shape, serial) in the order of its memory."""
     device = input.device if device is None else device
     if input._level is not None:
-        return sampled(drawn, tuple(input.shape), device=device)
+        return sampled(lambda shape: drawn(shape, False), tuple(input.shape), device=device)
     strides = like_strides(input, memory_format)
-    made = sampled(lambda shape: _in_memory_order(shape, strides, drawn), tuple(input.shape), device=device)
+
+    def in_order(shape):
+        return _in_memory_order(shape, strides, lambda shape: drawn(shape, strides is not None))
+
+    made = sampled(in_order, tuple(input.shape), device=device)
     made = made if strides is None or made._level is not None else with_strides(made, strides)
     return made.requires_grad_() if requires_grad else made
 
 
-def _in_memory_order(shape: tuple, strides, drawn) -> np.ndarray:
-    """Draw so that consecutive numbers lie one after the other in memory."""
+def _in_memory_order(shape: tuple, strides, drawn, arrays: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """Draw so that consecutive numbers lie one after the other in memory; of arrays of this shape."""
     if strides is None:
-        return drawn(shape)
+        return drawn(shape, *arrays)
     order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
-    array = drawn(tuple(shape[i] for i in order))
+    array = drawn(tuple(shape[i] for i in order), *[x.transpose(order) for x in arrays])
     return np.ascontiguousarray(array.transpose(np.argsort(order)))
 
 
-rand_like, randn_like = _like("rand_like", draw.uniform), _like("randn_like", draw.normal)
+rand_like, randn_like = _like("rand_like", _uniform), _like("randn_like", _normal)
 
 
 def _bounds(name: str, args: tuple, kwargs: dict) -> tuple[int, int, tuple]:
@@ -170,13 +217,12 @@ def randint(
     if kwargs:
         raise TypeError(f"randint() got an unexpected keyword argument '{min(kwargs)}'")
     d = data_dtype(dtype) or (out._aval.dtype if out is not None else dt.int64)
-    made = sampled(
-        lambda shape: draw.randint(bits_of(generator), shape, low, high, d),
-        shape,
-        device=device,
-        requires_grad=requires_grad,
-    )
-    return write_out("randint", out, made)
+    drawn = lambda shape: draw.randint(bits_of(generator), shape, low, high, d)  # noqa: E731 (it is passed on)
+    if out is not None and dtype is not None:
+        check_out_dtype(out, d)
+    if _is_filled(out, d):
+        return _filled("randint", out, shape, drawn)
+    return write_out("randint", out, sampled(drawn, shape, device=device, requires_grad=requires_grad))
 
 
 @composite(method=False)
@@ -196,7 +242,11 @@ def randint_like(
     low, high, _ = _bounds("randint_like", args, kwargs)
     d = data_dtype(dtype) or input._aval.dtype
     return _sampled_like(
-        input, memory_format, device, requires_grad, lambda shape: draw.randint(bits_of(generator), shape, low, high, d)
+        input,
+        memory_format,
+        device,
+        requires_grad,
+        lambda shape, _: draw.randint(bits_of(generator), shape, low, high, d),
     )
 
 
@@ -254,12 +304,11 @@ def normal(
     bits = bits_of(generator)
     if size is not None:
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
-        made = sampled(
-            lambda shape: draw.normal(bits, shape, d, float(mean), float(std)),
-            size_of("normal", (size,)),
-            device=device,
-            requires_grad=requires_grad,
-        )
+        shape = size_of("normal", (size,))
+        drawn = lambda shape, serial=False: draw.normal(bits, shape, d, float(mean), float(std), serial=serial)  # noqa: E731
+        if _is_filled(out, d):
+            return _filled("normal", out, shape, lambda shape: drawn(shape, not _in_order(out)))
+        made = sampled(drawn, shape, device=device, requires_grad=requires_grad)
     elif not any(isinstance(x, Tensor) for x in (mean, std)):
         raise TypeError(
             f"normal() received an invalid combination of arguments - got ({type(mean).__name__}, {type(std).__name__})"
@@ -267,6 +316,9 @@ def normal(
     else:
         if isinstance(std, (int, float)) and not std >= 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        if isinstance(out, Tensor) and not _in_order(out) and not out.requires_grad:
+            normal_(out, 0.0, 1.0 if isinstance(std, Tensor) else std, generator=generator)
+            return (out.mul_(std) if isinstance(std, Tensor) else out).add_(mean)
         made = _normal_of_tensors(bits, mean, std)
         for x in (mean, std):
             if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
@@ -300,13 +352,13 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 # ---- in place ------------------------------------------------------------------------------------
 
 
-def fill_drawn(op: str, tensor: Tensor, drawn) -> Tensor:
-    """Overwrite with drawn(shape), in the order of the memory: tensor.op_()."""
+def fill_drawn(op: str, tensor: Tensor, drawn, *arrays: np.ndarray) -> Tensor:
+    """Overwrite with drawn(shape, *arrays), in the order of the memory: tensor.op_()."""
     check_writable(tensor, op=op)
     if is_meta(tensor) or tensor._level is not None or (active.levels is not None and active.levels.stack.frames):
-        return assign(tensor, sampled(drawn, tuple(tensor.shape), device=tensor.device))
+        return assign(tensor, sampled(lambda shape: drawn(shape, *arrays), tuple(tensor.shape), device=tensor.device))
     shape, strides, _ = layout_of(tensor)
-    array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn)
+    array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn, arrays)
     made = finish(np.asarray(array), tensor.device)
     old = _old(tensor)
     return assign(tensor, made if old is None else fitted_to(made, shape, tensor._aval.dtype, old))
@@ -390,7 +442,11 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         if p._level is not None:
             return assign(self, bernoulli(p.expand(self.shape).to(self.dtype), generator=generator), op="bernoulli")
-        p = 0.5 if is_meta(self) else np.array(np.broadcast_to(p._array(), self._aval.shape))
+        if not is_meta(self):
+            p = np.array(np.broadcast_to(p._array(), self._aval.shape))
+            d = self._aval.dtype
+            return fill_drawn("bernoulli", self, lambda shape, p: draw.bernoulli(bits_of(generator), shape, d, p), p)
+        p = 0.5
     elif not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return fill_drawn("bernoulli", self, lambda shape: draw.bernoulli(bits_of(generator), shape, self._aval.dtype, p))
@@ -400,7 +456,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 
 @composite(
-    out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True),
+    out=Out(also=dt.ALL, kernel=("bernoulli_tensor_cpu_self_", dt.ORDERED), silent=True, whole=True),
     node="BernoulliBackward0",
     in_place="bernoulli_.float",
 )
@@ -411,6 +467,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         raise NotImplementedError(f'"bernoulli_tensor_cpu_p_" not implemented for {d.name}')
     if p is not None and not isinstance(p, Tensor) and not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    if isinstance(out, Tensor) and not _in_order(out) and out.shape == input.shape and not out.requires_grad:
+        return bernoulli_(out, input if p is None else p, generator=generator)
     tensors = [] if isinstance(p, (int, float)) else [input if p is None else p.expand(input.shape)]
     made = sampled(
         lambda shape, *arrays: draw.bernoulli(bits_of(generator), shape, d, *(arrays or [p])),

@@ -86,6 +86,7 @@ def _restored(device: str, state: bytes) -> Generator:
 
 
 default_generator = Generator()
+default_generator.seed()  # another in each process; a Generator that is made starts from the same
 
 
 def bits_of(generator) -> Mt19937Generator:

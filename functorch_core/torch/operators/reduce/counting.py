@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...tape.meta import no_kernel
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...tensors.promotion import cast
 from ...tensors.types import int64 as torch_int64
+from ...views.memory_order import with_strides
 from .. import declaring as d
 from .. import return_types
 from ..declaring import like, require
@@ -140,7 +142,7 @@ def _histogram_between(input: Tensor, edges: Tensor, weight: MaybeTensor, densit
 
 
 @composite
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """How many elements lie between neighbouring edges, and the edges.
 
     >>> torch.histogram(torch.tensor([1., 2., 1.]), bins=4, range=(0., 3.)).hist
@@ -270,9 +272,40 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     else:
         axis = wrap_dim(dim, data.ndim)
         _check_slices(data, axis, "unique")
-        values, inverse, counts = np.unique(data, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
-        inverse = inverse.reshape(-1)
+        rows = np.moveaxis(data, axis, 0)
+        if len(rows) <= FEW and data.dtype.kind == "f" and np.isnan(data).any():
+            rows, inverse, counts = _unique_with_nan(rows)
+        else:
+            rows, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0, equal_nan=False)
+        inverse, counts = inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
+        found = _results(rows, inverse, counts, return_inverse, return_counts)
+        first = found[0] if isinstance(found, tuple) else found
+        first = with_strides(from_array(np.moveaxis(rows, 0, axis)), first.moveaxis(0, axis).stride())
+        return (first, *found[1:]) if isinstance(found, tuple) else first
     return _results(values, inverse.astype(np.int64), counts.astype(np.int64), return_inverse, return_counts)
+
+
+FEW = 16  # so many slices C++'s sort inserts one after the other; of more with NaN its order is not defined
+
+
+def _unique_with_nan(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The rows in PyTorch's order, which passes over elements that are NaN in either of two rows: it is none, and
+    what comes of it is insertion's. Each row, where it went, how often it occurs."""
+    flat, order = rows.reshape(len(rows), -1), [0]
+    for i in range(1, len(rows)):
+        at = len(order)
+        while at and (_is_before(flat[i], flat[order[0]]) or _is_before(flat[i], flat[order[at - 1]])):
+            at -= 1
+        order.insert(at, i)
+    begins = np.array([True, *[(flat[a] != flat[b]).any() for a, b in itertools.pairwise(order)]])
+    inverse = np.empty(len(rows), np.int64)
+    inverse[order] = np.cumsum(begins) - 1
+    return rows[np.array(order)[begins]], inverse, np.bincount(inverse)
+
+
+def _is_before(a: np.ndarray, b: np.ndarray) -> bool:
+    differ = np.flatnonzero((a < b) | (a > b))
+    return bool(len(differ)) and bool(a[differ[0]] < b[differ[0]])
 
 
 def _check_slices(data: np.ndarray, axis: int, name: str):

@@ -36,7 +36,7 @@ def _along(x, dim, apply):
 
 @torch_op(
     inplace=True,
-    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
     autocast={"cuda": "full"},
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
@@ -50,7 +50,7 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 @torch_op(
     inplace=True,
-    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True),
+    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
     autocast={"cuda": "full"},
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):
@@ -62,7 +62,7 @@ def cumprod(input: Tensor, dim, *, dtype=None, out=None):
     return _along(summable(input, dtype), dim, lambda x, axis: p.cumprod(x, axis=axis))
 
 
-@torch_op(out=Out("expected scalar_type {found} but found {wanted}"))
+@torch_op(out=Out("expected scalar_type {found} but found {wanted}", whole=True))
 def logcumsumexp(input: Tensor, dim, *, out=None):
     """log(cumsum(exp(input))) along dim, without overflow.
 
@@ -117,7 +117,7 @@ def _diff_node(a):
     return "Sub0(Slice0(input), Slice0(input))"
 
 
-@torch_op(node=_diff_node)
+@torch_op(node=_diff_node, out=Out(whole=True))
 def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *, out=None):
     """The n-th differences of neighbours along dim.
 

@@ -41,8 +41,8 @@ def _check_sortable(x):
 @torch_op(returns=return_types.sort, layout=preserved)
 def _sort(input: Tensor, dim, descending):
     """values and indices in order along dim."""
-    _check_sortable(input)
     axis = wrap_dim(dim, input.aval.ndim)
+    _check_sortable(input)
     x = vector(input)
     if not x.aval.size:
         return [input, p.full(input.aval.shape, 0, dt.int64)]
@@ -70,7 +70,7 @@ def argsort(input, dim=-1, descending=False, *, stable=False):
     return _sort(input, dim, descending)[1]
 
 
-@composite(out=Out(EXACT))
+@composite(out=Out(EXACT, whole=True))
 def msort(input, *, out=None):
     """input sorted along its first dimension.
 

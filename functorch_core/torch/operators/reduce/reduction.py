@@ -106,7 +106,7 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     return kept(p.reduce_prod(x, axes=axes), x, axes, keepdim)
 
 
-_MEAN_DTYPE = (
+MEAN_DTYPE = (
     "mean(): could not infer output dtype. {what} dtype must be either a floating point or complex dtype. Got: {dtype}"
 )
 
@@ -114,7 +114,7 @@ _MEAN_DTYPE = (
 def _check_mean(x, dtype):
     what, found = ("Input", x.aval.dtype) if dtype is None else ("Optional", dtype.numpy)
     if found not in dt.INEXACT:
-        raise RuntimeError(_MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
+        raise RuntimeError(MEAN_DTYPE.format(what=what, dtype=scalar_name(found)))
 
 
 @torch_op(node=if_given("dim", "MeanBackward1"))
@@ -500,7 +500,7 @@ def dist(input: Tensor, other: Tensor, p=2):
     return primitives.convert(out, dtype=dt.real_of(x.aval.dtype))
 
 
-@torch_op(inplace=True, out=Out(EXACT), autocast={"cuda": "full"})
+@torch_op(inplace=True, out=Out(EXACT, whole=True), autocast={"cuda": "full"})
 def renorm(input: Tensor, p, dim, maxnorm, *, out=None):
     """input with those slices along dim scaled down whose p-norm exceeds maxnorm.
 

@@ -21,8 +21,9 @@ from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.types import scalar_name
 from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
 from ...views.memory_order import channels_last_strides, with_strides
+from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, finish, finish_later
+from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
@@ -187,6 +188,8 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
     """The name of the tensor's type, or the tensor as another type."""
     if dtype is None:
         return type_name(self)
+    if isinstance(dtype, str) and dtype.startswith("torch.cuda."):
+        dtype = legacy_type_named(dtype) or dtype
     if isinstance(dtype, str):
         named = {f"{scalar_name(d)}Tensor": _types.of_numpy(d) for d in dt.ALL}
         found = named.get(dtype.rpartition(".")[2])
@@ -194,7 +197,7 @@ def type_(self, dtype=None, non_blocking=False, **kwargs):
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = found
     if isinstance(dtype, LegacyType):
-        dtype = dtype.dtype
+        return dtype.moved(self)
     return to(self, dtype)
 
 
@@ -256,6 +259,8 @@ def copy_(self, src, non_blocking=False):
     if not isinstance(src, Tensor):
         src = tensor_of(src, dtype=self.dtype)
     check_writable(self)
+    if self._view is not None and src._view is not None:
+        refuse_partial(self, src)
     if not same(src.device, self.device):
         src = place(src, self.device)
     new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))
@@ -272,25 +277,12 @@ def _zero(old: MaybeTensor, shape, dtype):
     return _over(old, p.full(shape, 0, dtype))
 
 
-C_NAMES = {
-    "uint8": "uint8_t",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int",
-    "int64": "int64_t",
-    "float16": "at::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-}
-
-
 def fill_number(value, dtype: np.dtype):
     """A Python number for a tensor of this dtype; RuntimeError where it does not fit."""
     value = python_number(value)
     if isinstance(value, complex) and dtype not in dt.COMPLEX:
         if value.imag:
-            raise RuntimeError(_overflow(dtype))
+            raise RuntimeError(overflow_of(dtype))
         return value.real
     if dtype == dt.bool_:
         return bool(value)
@@ -298,13 +290,8 @@ def fill_number(value, dtype: np.dtype):
         try:
             return array_of(value, dtype).item()
         except RuntimeError:
-            raise RuntimeError(_overflow(dtype)) from None
+            raise RuntimeError(overflow_of(dtype)) from None
     return value
-
-
-def _overflow(dtype: np.dtype) -> str:
-    name = C_NAMES.get(dtype.name, dtype.name)
-    return f"value cannot be converted to type {name} without overflow"
 
 
 def _filled_node(number: int):
@@ -397,6 +384,7 @@ def _diagonal(shape, wrap: bool) -> np.ndarray:
 @composite(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Let the tensor see another storage, at an offset with a size and strides."""
+    check_writable(self, overlapping=True, op="set")
     if source is None:
         source = finish(np.zeros(0, self._aval.dtype), self.device)
     if not isinstance(source, (Tensor, Storage)):

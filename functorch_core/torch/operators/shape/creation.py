@@ -9,6 +9,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ...dispatch.devices import resolve
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, is_number
@@ -21,12 +22,21 @@ from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import array_of, cast_array, data_dtype, finish_later, legacy, require_grad, tensor
+from .data import array_of, cast_array, data_dtype, finish_later, legacy, overflow_of, require_grad, tensor
 
 # Above this many elements a factory makes a host array at once: a recorded one would be compiled
 # on its own where the recording is cold, and as an argument it costs a program nothing.
 RECORD_LIMIT = 1 << 16
 
+MISCOUNTED = (
+    "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
+    "elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
+    "tensor of shape ({length},)."
+)
+RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+    "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
+)
 NEGATIVE = "Trying to create tensor with negative dimension {n}: {size}"
 
 # ---- arguments -----------------------------------------------------------------------------------
@@ -89,6 +99,8 @@ def fill_value(fill, dtype: np.dtype):
     """A number as an element of this dtype; errors where it does not fit."""
     if isinstance(fill, Tensor):
         fill = fill.item()
+    if isinstance(fill, complex) and dtype not in dt.COMPLEX and fill.imag:
+        raise RuntimeError(overflow_of(dtype))
     return array_of(fill, dtype)
 
 
@@ -131,13 +143,15 @@ def _filler(name: str, fill: int, doc: str):
         return made
 
     factory.__doc__ = doc
-    return composite(factory, name=name, method=False, out=FILLED)
+    return composite(factory, name=name, method=False, out=FILLED, sparse=not fill)
 
 
 def check_out_dtype(out: Tensor, dtype: np.dtype):
     """RuntimeError where dtype= and out= disagree."""
     if out._aval.dtype != dtype:
-        raise RuntimeError(f"dtype {_types.of_numpy(dtype)} does not match dtype of out parameter ({out.dtype})")
+        raise RuntimeError(
+            f"dtype {scalar_name(dtype)} does not match dtype of out parameter ({scalar_name(out._aval.dtype)})"
+        )
 
 
 zeros = _filler(
@@ -265,7 +279,7 @@ def _like(name: str, fill):
 
     factory.__doc__ = f"{name.removesuffix('_like').capitalize()} in the size, dtype and device of "
     factory.__doc__ += "a tensor."
-    return composite(factory, name=name, method=False)
+    return composite(factory, name=name, method=False, sparse=name == "zeros_like")
 
 
 zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
@@ -302,7 +316,7 @@ def _new_filler(name: str, fill: int):
         )
 
     method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
-    return composite(method, name=name, function=False)
+    return composite(method, name=name, function=False, sparse=not fill)
 
 
 new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
@@ -378,7 +392,7 @@ def _arange_dtype(values, given) -> np.dtype:
     return dt.int64
 
 
-@composite(method=False, out=Out(single=True, silent=True))
+@composite(method=False, out=Out(single=True, silent=True, counted=True))
 def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... below end: arange(end), arange(start, end), (start, end, step).
 
@@ -397,6 +411,8 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     else:
         length = _range_length(start, end, step)
     if out is not None:
+        if out.numel() not in (0, length):
+            warn(MISCOUNTED.format(shape=list(out.shape), n=out.numel(), length=length))
         return write_out("arange", out, _count(start, step, length, d))
     where = resolve(device)
     if where.type != "cpu" or length > RECORD_LIMIT:
@@ -440,9 +456,10 @@ def _range_length(start, end, step) -> int:
     return math.ceil((end - start) / step)
 
 
-@composite(method=False, name="range", out=Out(single=True))
+@composite(method=False, name="range", out=Out(single=True, silent=True, counted=True))
 def range_(*args, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
     """start, start + step, ... up to and with end, of the default dtype."""
+    warn(RANGE)
     if len(args) == 1 and "end" in kwargs:
         args = (args[0], kwargs.pop("end"))
     start, end, step = _range_arguments("range", args if len(args) > 1 else (0, *args), kwargs)
@@ -501,7 +518,7 @@ def _between(start, end, steps: int, dtype: np.dtype) -> np.ndarray:
     return cast_array(values, dtype)
 
 
-@composite(method=False, out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True))
+@composite(method=False, out=Out(kernel=("linspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
@@ -567,7 +584,7 @@ def _check_complex(name: str, dtype: np.dtype, *ends):
             )
 
 
-@composite(method=False, out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True))
+@composite(method=False, out=Out(kernel=("logspace_cpu", dt.ALL - {dt.bool_}), single=True, silent=True, counted=True))
 def logspace(
     start,
     end,

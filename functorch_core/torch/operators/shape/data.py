@@ -13,7 +13,7 @@ from ....core import dtypes as dt
 from ....core.quiet import quiet
 from ....core.warn import warn
 from ....primitives.convert import convert_p
-from ...dispatch.devices import place, resolve
+from ...dispatch.devices import place, resolve, xla_device
 from ...dispatch.op import composite
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
@@ -127,6 +127,24 @@ def infer_dtype(leaves: list) -> np.dtype:
     return _types.defaults.dtype.numpy if found is None else found
 
 
+C_NAMES = {
+    "uint8": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int",
+    "int64": "int64_t",
+    "float16": "at::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def overflow_of(dtype: np.dtype) -> str:
+    """What is said of a number that the dtype does not have."""
+    return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
+
+
 def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     """Nested sequences and numbers as a fresh array."""
     if isinstance(data, np.ndarray) and data.ndim:
@@ -230,7 +248,7 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
     """Python numbers in a dtype; errors where a value does not fit an integer dtype."""
-    overflow = f"value cannot be converted to type {target.name} without overflow"
+    overflow = overflow_of(target)
     if target in dt.INTEGER and inferred not in dt.COMPLEX:
         _check_range(leaves, inferred, target, overflow)
     if inferred in dt.COMPLEX and target not in dt.COMPLEX and target != dt.bool_:
@@ -523,11 +541,42 @@ class Construction:
 class LegacyType(type):
     """The type of torch.FloatTensor and its kin: isinstance looks at the dtype."""
 
+    is_sparse, layout = False, _types.strided
+
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype.numpy == cls.numpy and (not instance.is_sparse)
 
     def __call__(cls, *args, device=None):
-        return legacy(cls.numpy, args, device)
+        return legacy(cls.numpy, args, device or cls.device)
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether its tensors are on a GPU."""
+        return cls.device == "cuda"
+
+    def moved(cls, tensor: Tensor) -> Tensor:
+        """A tensor as one of this type: x.type(torch.FloatTensor)."""
+        return tensor.to(dtype=cls.dtype, device=cls.device)
+
+
+class CudaLegacyType(LegacyType):
+    """The type of torch.cuda.FloatTensor and its kin."""
+
+    def __instancecheck__(cls, instance):
+        return super().__instancecheck__(instance) and instance.is_cuda
+
+    def __call__(cls, *args, device=None):
+        cls.check()
+        return super().__call__(*args, device=device)
+
+    def check(cls):
+        """TypeError if there is no GPU."""
+        try:
+            xla_device(_types.device("cuda"))
+        except RuntimeError:
+            raise TypeError(
+                f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled."
+            ) from None
 
 
 LEGACY = {
@@ -542,9 +591,23 @@ LEGACY = {
     "LongTensor": dt.int64,
     "BoolTensor": dt.bool_,
 }
-legacy_types = {
-    name: LegacyType(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "__module__": "torch"})
-    for name, d in LEGACY.items()
-}
+
+
+def _types_of(kind: type, device: str | None, module: str) -> dict[str, LegacyType]:
+    return {
+        name: kind(name, (), {"numpy": d, "dtype": _types.of_numpy(d), "device": device, "__module__": module})
+        for name, d in LEGACY.items()
+    }
+
+
+legacy_types = _types_of(LegacyType, None, "torch")
+cuda_legacy_types = _types_of(CudaLegacyType, "cuda", "torch.cuda")
+
+
+def legacy_type_named(name: str) -> LegacyType | None:
+    """torch.cuda.FloatTensor of its name."""
+    kinds = cuda_legacy_types if name.startswith("torch.cuda.") else legacy_types
+    return kinds.get(name.rpartition(".")[2])
+
 
 from .storage import Storage  # noqa: E402  last: storages know tensors

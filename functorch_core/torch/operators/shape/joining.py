@@ -87,7 +87,9 @@ def _check_joinable(first, a, dim: int, position: int):
 
 @torch_op(
     method=False,
-    out=Out(lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError),
+    out=Out(
+        lower="torch.cat(): input types can't be cast to the desired output type {wanted}", error=TypeError, whole=True
+    ),
     autocast="widest",
     devices="same",
 )
@@ -96,13 +98,14 @@ def stack(tensors: Tensors, dim=0, *, out=None):
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     shape = tensors[0].aval.shape
+    d = wrap_dim(dim, len(shape) + 1)
     for i, x in enumerate(tensors):
         if x.aval.shape != shape:
             raise RuntimeError(
                 "stack expects each tensor to be equal size, but got "
                 f"{list(shape)} at entry 0 and {list(x.aval.shape)} at entry {i}"
             )
-    d, dtype = wrap_dim(dim, len(shape) + 1), result_dtype(tensors)
+    dtype = result_dtype(tensors)
     parts = [cast(x, dtype) for x in tensors]
     return stacked(parts, d)
 

@@ -39,7 +39,7 @@ def dispatch(func, args, kwargs):
     name = func.__name__
     if kwargs.get("out") is not None:
         raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name} with out="))
-    found = TABLE.get(name)
+    found = TABLE.get(name) or TABLE.get(getattr(func, "name", name))
     if found is not None:
         return found(*args, **{k: v for k, v in kwargs.items() if k != "out"})
     found = TABLE.get(name[:-1]) if name.endswith("_") else None

@@ -1,10 +1,29 @@
 """torch.cuda: NVIDIA GPUs, through XLA's client for them if its packages are installed."""
 
 from .... import _missing
+from ....operators.shape.data import cuda_legacy_types as _tensor_types
+from ....operators.shape.storage import legacy_storages as _legacy_storages
 from ..accelerators import Accelerator as _Accelerator
 
 _accelerator = _Accelerator("cuda")
 globals().update(_accelerator.namespace())
+
+globals().update(_tensor_types)
+
+
+class _CudaLegacyStorage:
+    """torch.cuda.FloatStorage and its kin: of a GPU that is not there; with one, use UntypedStorage."""
+
+    def __init__(self, *args, **kwargs):
+        _accelerator.require(0)
+        raise NotImplementedError(
+            f"torch.cuda.{type(self).__name__}; torch.UntypedStorage(..., device='cuda') is there"
+        )
+
+
+globals().update(
+    {n: type(n, (_CudaLegacyStorage,), {"dtype": s.dtype, "__module__": __name__}) for n, s in _legacy_storages.items()}
+)
 
 has_half = has_magma = False
 __getattr__ = _missing.getter(__name__, ("amp", "comm", "memory", "nvtx", "random", "streams"))

@@ -2,11 +2,13 @@
 
 import functools as _functools
 
+from .....core.warn import warn as _warn
 from ....tensors import types as _types
 from ...amp import GradScaler as _GradScaler
 from ...amp import autocast as _autocast
 from ...amp import custom_bwd as _custom_bwd
 from ...amp import custom_fwd as _custom_fwd
+from ..cpu_amp import _DEPRECATED
 from . import is_available
 
 
@@ -14,6 +16,7 @@ class autocast(_autocast):
     """torch.autocast("cuda", ...)."""
 
     def __init__(self, enabled=True, dtype=_types.by_name["float16"], cache_enabled=True):
+        _warn(_DEPRECATED.format(kind="cuda", name="autocast"), FutureWarning)
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
@@ -21,6 +24,7 @@ class GradScaler(_GradScaler):
     """torch.amp.GradScaler("cuda", ...)."""
 
     def __init__(self, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
+        _warn(_DEPRECATED.format(kind="cuda", name="GradScaler"), FutureWarning)
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 

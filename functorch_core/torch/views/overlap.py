@@ -1,0 +1,67 @@
+"""Which tensors lie in the same memory, and what PyTorch refuses to write to while it is read.
+
+Writes are computed here before they are made: they would be right whatever overlaps. PyTorch's kernels write while
+they read, and refuse what they see of it: an operand that lies partly in what is written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..tensors.base import Tensor
+from .cells import layout_of
+from .memory_order import dense_strides
+
+SHARED = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor "
+    "refer to a single memory location. Please clone() the tensor before performing the "
+    "operation."
+)
+FULL, PARTIAL = "full", "partial"
+
+
+def overlap(a: Tensor, b: Tensor) -> str | None:
+    """FULL if both are the same memory, PARTIAL if they have a part of it in common, None if not.
+
+    Tensors with gaps between their elements are not looked into, as in PyTorch: None.
+    """
+    if a is b:
+        return FULL
+    if a._view is None or b._view is None or a._view.cell is not b._view.cell:
+        return None
+    of_a, of_b = _span(a), _span(b)
+    if of_a is None or of_b is None or of_a[1] <= of_b[0] or of_b[1] <= of_a[0]:
+        return None
+    return FULL if of_a == of_b else PARTIAL
+
+
+def _span(x: Tensor) -> tuple | None:
+    """(first byte, end, strides) of a tensor without gaps; None for others and for those without elements."""
+    shape, strides, offset = layout_of(x)
+    if 0 in shape or dense_strides(shape, strides) != tuple(strides):
+        return None
+    size = x.element_size()
+    return offset * size, (offset + x.numel()) * size, tuple(strides)
+
+
+def overlaps(written: Tensor, operands: Iterable) -> set[str]:
+    """How the tensors among the operands, or in sequences of them, overlap the one that is written to."""
+    found = set()
+    for x in operands:
+        if isinstance(x, (tuple, list)):
+            found |= overlaps(written, x)
+        elif isinstance(x, Tensor):
+            found.add(overlap(written, x))
+    return found - {None}
+
+
+def refuse_partial(written: Tensor, source):
+    """RuntimeError for a source that lies partly in what is written to."""
+    if isinstance(source, Tensor) and overlap(written, source) is PARTIAL:
+        raise RuntimeError(SHARED)
+
+
+def refuse_shared(written: Tensor, sources: Iterable):
+    """RuntimeError for sources of which an element lies in what is written to; numbers may."""
+    if overlaps(written, [x for x in sources if isinstance(x, Tensor) and x.ndim]):
+        raise RuntimeError(SHARED)
