@@ -52,6 +52,9 @@ SAVED_INFERENCE = (
 )
 
 
+NOT_SAVED = object()
+
+
 class GraphOp:
     """An op at one signature: its graph, the unit that records it, how it is differentiated.
 
@@ -81,10 +84,20 @@ class GraphOp:
         if any(real) and any(a.dtype in dt.INEXACT for a in self.graph.out_avals):
             found = Taped(self.graph, real, self.name, self.multiple)
             found.node_name = self.node_class.__name__
+            found.out_mask = self._also_of_nothing(real, found.out_mask)
             if not any(found.out_mask):
                 found = None
         self._taped[mask] = found
         return found
+
+    def _also_of_nothing(self, mask: Sequence[bool], out_mask: tuple[bool, ...]) -> tuple[bool, ...]:
+        """The results that are on the tape. Where there are no elements, no number depends on another,
+        but PyTorch's tape has what the op would have with elements."""
+        wanted = [a.dtype in dt.INEXACT for a in self.graph.out_avals]
+        some = any([a.size for a, w in zip(self.graph.out_avals, wanted) if w])
+        if some and all([a.size for a, m in zip(self.graph.in_avals, mask) if m]):
+            return out_mask
+        return tuple([m or w for m, w in zip(out_mask, wanted)])
 
     def remember_simple(self):
         """Let binary operators find how to differentiate, where the backward pass needs nothing but the

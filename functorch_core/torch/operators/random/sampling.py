@@ -263,9 +263,8 @@ def normal(
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         made = _normal_of_tensors(bits, mean, std)
         for x in (mean, std):
-            if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
-                made = without_gradient(made, x)
-                break
+            if isinstance(x, Tensor):
+                made = without_gradient(made, x if x.shape == made.shape else x.expand(made.shape))
     return write_out("normal", out, made)
 
 
