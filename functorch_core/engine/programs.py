@@ -35,6 +35,7 @@ from .units import SCALAR_AVALS, Unit
 from .value import Poison, Value, concrete, to_buffer
 
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
+MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 PATIENCE = 10.0  # a program is compiled when the sightings saved 1/10 of its price
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
@@ -45,10 +46,10 @@ MAX_THRESHOLD = 6  # so that a loop compiles nothing after its first ten steps
 class Plan:
     """How often a key was seen, how often it must be, and its program once there is one."""
 
-    __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "future")
+    __slots__ = ("sightings", "threshold", "ops", "schedule", "on_host", "program", "future")
 
-    def __init__(self, threshold: float) -> None:
-        self.sightings, self.threshold = 0, threshold
+    def __init__(self, threshold: float, ops: int) -> None:
+        self.sightings, self.threshold, self.ops = 0, threshold, ops
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
@@ -239,7 +240,8 @@ def _poison(recording: Recording) -> None:
 def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device], recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
-        plan = Plan(threshold_of([unit for unit, _ in recording.calls()]))
+        units = [unit for unit, _ in recording.calls()]
+        plan = Plan(threshold_of(units), len(units))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -285,16 +287,26 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
 
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
     future = plan.future
-    if future is None:
-        plan.program = _compile(*_snapshot(recording), live, donated, device)
-        return plan.program
     try:
-        plan.program = future.result()
+        program = _compile(*_snapshot(recording), live, donated, device) if future is None else future.result()
     except Exception:
         plan.future = None  # after an interrupt it stays, to be waited for once more
         raise
-    plan.future = None
-    return plan.program
+    plan.future = plan.schedule = plan.on_host = None
+    plan.program = program
+    _forget_old_programs()
+    return program
+
+
+def _forget_old_programs() -> None:
+    """Keep the programs that were run last: loops of ever other lengths compile ever other ones."""
+    with _lock:
+        held = [plan for plan in _plans.values() if plan.program is not None]
+    surplus = sum([plan.ops for plan in held]) - MAX_PROGRAM_OPS
+    for plan in held[:-1]:
+        if surplus <= 0:
+            break
+        plan.program, surplus = None, surplus - plan.ops
 
 
 def _compile(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import functorch_core as fc
-from functorch_core import engine
-from functorch_core.engine import op_by_op
+from functorch_core import engine, torch
+from functorch_core.engine import op_by_op, programs
 from functorch_core.engine.recorder import period
 
 EACH_TIER = pytest.mark.parametrize("tier", engine.TIERS)
@@ -424,3 +424,22 @@ def test_data_dependent_shapes_compute_and_go_on():
         found = fc.nonzero(x)[0] + 1
         np.testing.assert_array_equal(np.asarray(found), [2, 4])
         np.testing.assert_array_equal(np.asarray(x[x > 0]), [i + 1, 2 * (i + 1)])
+
+
+def test_old_programs_are_forgotten(monkeypatch):
+    """Programs are kept by how many ops they are of; one that was forgotten is compiled once more."""
+    monkeypatch.setattr(programs, "MAX_PROGRAM_OPS", 8)
+    x = torch.arange(4.0)
+
+    def computed(n: int):
+        with engine.forced_tier("fused"):
+            y = x
+            for _ in range(n):
+                y = y * 2 + 1
+            return y.tolist()
+
+    expected = {n: ((np.arange(4.0) + 1) * 2**n - 1).tolist() for n in (2, 3, 4)}
+    for _ in range(2):
+        assert {n: computed(n) for n in expected} == expected
+    held = [plan.ops for plan in programs._plans.values() if plan.program is not None]
+    assert held[-1] == 8 and sum(held) <= 8
