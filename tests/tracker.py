@@ -17,6 +17,8 @@ SENTENCES = (
     r" Otherwise please open an issue with details on your use case\.",
     r" Open an issue on github if you need non-string keys\.",
     r"; see github\.com/pytorch/pytorch/issues/\d+ for more information",
+    r" Please open an issue if you need to perform in-place operations on the input to a pack hook\.",
+    r" See: https://github\.com/pytorch/pytorch/issues/\d+ for more background \nabout fast mode\.",
     r" Please open an issue if you are unable to replicate your use case: https://\S+\.",
 )
 FEEDBACK = r"\nFor feedback regarding this ([\w ]+), feel free to comment on this issue: https://\S+\."

@@ -72,6 +72,7 @@ class Traits:
     elementwise: each element of a result depends on the same one of each operand
     broadcasts: its reference takes operands that NumPy has to broadcast
     moves: each element of the result is one of these operands' (a slice of them)
+    updates: its result is the first operand with other elements in some places
     carries: it hands elements on as they are, whatever their bits mean
     primal: the parameter with the graph it computes, where only its derivative is its own
     calls_back: it runs the user's code
@@ -88,6 +89,7 @@ class Traits:
     elementwise: bool = False
     broadcasts: bool = False
     moves: slice | None = None
+    updates: bool = False
     carries: bool = False
     primal: str = ""
     calls_back: bool = False

@@ -18,6 +18,8 @@ from .modes import log, settings
 from .progress import compiling
 from .value import Value, to_buffer
 
+LARGE = 256  # nodes; compiling so many leaves 10 MB and more of freed memory in the heap
+
 
 class Program:
     """An executable, its hidden constant inputs, and where each result comes from.
@@ -75,6 +77,8 @@ def compile_graph(
     with compiling(name or graph.name, len(graph.nodes)):
         features = lowered.features | {"donated"} if alias else lowered.features
         executable = compile_lowered(lowered, device, features, fast)
+    if len(graph.nodes) >= LARGE:
+        xla.trim_memory()
     return Program(executable, hoisted, outputs)
 
 

@@ -2,7 +2,7 @@
 
 XLA would choose by shape alone, and copies the input first if the result it chose is written before
 the input's last use (a gradient in the place of its weights: 1 ms for 4 MB). A result that is computed
-from the input elementwise can be written in its place.
+from the input elementwise, or is the input with some elements changed, can be written in its place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def aliases(graph: Graph, donated: Sequence[int], asked: bool = False) -> dict[i
 
 
 def _updates(graph: Graph, output: int, source: int) -> bool:
-    """Whether the output is computed from the source through elementwise operations alone."""
+    """Whether the output is computed from the source through operations alone that need no element of it
+    after writing that place."""
     maker = _makers(graph)
     aval, seen, stack = graph.avals[source], set(), [output]
     while stack:
@@ -40,10 +41,17 @@ def _updates(graph: Graph, output: int, source: int) -> bool:
         if slot == source:
             return True
         node = maker.get(slot)
-        if slot in seen or node is None or not node.primitive.traits.elementwise:
+        if slot in seen or node is None:
             continue
         seen.add(slot)
-        stack += [s for s in node.inputs if graph.avals[s].shape == aval.shape]
+        traits = node.primitive.traits
+        if traits.elementwise:
+            stack += [s for s in node.inputs if graph.avals[s].shape == aval.shape]
+        elif traits.updates:
+            stack.append(node.inputs[0])
+        elif traits.primal:
+            inner, place = node.params[traits.primal], node.outputs.index(slot)
+            stack += [s for s, given in zip(node.inputs, inner.inputs) if _updates(inner, inner.outputs[place], given)]
     return False
 
 

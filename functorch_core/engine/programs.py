@@ -38,6 +38,7 @@ from .value import Poison, Value, concrete, to_buffer
 READ = "a value was read"
 BRIEF = 100.0  # microseconds, estimated; longer programs want the core that the waiting thread would take
 MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotten beyond
+MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
 FAMILIAR = 4  # from this sighting on, what NumPy computes is one function
@@ -48,10 +49,10 @@ class Plan:
     """How often a key was seen, at which sighting compiling starts and at which the program is needed,
     and the program once there is one."""
 
-    __slots__ = ("sightings", "brief", "start", "threshold", "schedule", "on_host", "program", "future")
+    __slots__ = ("sightings", "brief", "ops", "start", "threshold", "schedule", "on_host", "program", "future")
 
-    def __init__(self, start: float, threshold: float, brief: bool) -> None:
-        self.sightings, self.start, self.threshold = 0, start, threshold
+    def __init__(self, start: float, threshold: float, brief: bool, ops: int) -> None:
+        self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, ops
         self.brief = brief  # whether its program takes no longer than waking the thread that waits for it
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
@@ -246,7 +247,7 @@ def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Devic
     if plan is None:
         units = [unit for unit, _ in recording.calls()]
         brief = sum(u.cost.fused for u in units) < BRIEF
-        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief)
+        plan = Plan(*threshold_of(units, len(key[1]) + len(recording.inputs)), brief, len(units))
         count("plans")
         with _lock:
             plan = _plans.setdefault(key, plan)
@@ -313,16 +314,28 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
 
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
     future = plan.future
-    if future is None or future.cancel():  # cancelled: it waits for others, which nobody needs yet
-        plan.program, plan.future = _compile(*_snapshot(recording), live, donated, device), None
-        return plan.program
+    if future is not None and future.cancel():  # it waits for others, which nobody needs yet
+        future = None
     try:
-        plan.program = future.result()
+        program = _compile(*_snapshot(recording), live, donated, device) if future is None else future.result()
     except Exception:
         plan.future = None  # after an interrupt it stays, to be waited for once more
         raise
-    plan.future = None
-    return plan.program
+    plan.future = plan.schedule = plan.on_host = None
+    plan.program = program
+    _forget_old_programs()
+    return program
+
+
+def _forget_old_programs() -> None:
+    """Keep the programs that were run last: loops of ever other lengths compile ever other ones."""
+    with _lock:
+        held = [plan for plan in _plans.values() if plan.program is not None]
+    surplus = sum([plan.ops for plan in held]) - MAX_PROGRAM_OPS
+    for plan in held[:-1]:
+        if surplus <= 0:
+            break
+        plan.program, surplus = None, surplus - plan.ops
 
 
 def _compile(

@@ -19,7 +19,7 @@ from .indexing import check_along, gather, index_vectors, other_dims, take
 from .structure import full, iota, reshape, transpose, zeros
 from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
 
-SCATTER = Traits(family="scatter", numpy=4, compile=20_000, expensive=True)
+SCATTER = Traits(family="scatter", numpy=4, compile=20_000, expensive=True, updates=True)
 
 # ---- scatter -------------------------------------------------------------------------------------
 # One primitive for each way to combine; they share every rule but the derivative.

@@ -491,7 +491,7 @@ def _dynamic_update_slice_batch(axis: Axis, args: Sequence[Value], dims: Dims) -
 
 dynamic_update_slice_p = Primitive(
     "dynamic_update_slice",
-    traits=MOVING.but(moves=builtins.slice(0, 2)),
+    traits=MOVING.but(moves=builtins.slice(0, 2), updates=True),
     shape=_dynamic_update_slice_shape,
     reference=_dynamic_update_slice_reference,
     lower=_dynamic_update_slice_lower,

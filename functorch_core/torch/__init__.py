@@ -98,7 +98,7 @@ _public_names.name_ops()
 # ---- names that are imported when they are asked for ---------------------------------------------
 
 _LAZY = frozenset(
-    """_C __config__ __future__ _dynamo _library _tensor_str _utils accelerator
+    """_C __config__ __future__ _dynamo _library _subclasses _tensor _tensor_str _utils accelerator
     amp backends classes compiler cpu cuda distributed distributions functional futures fx hub
     jit library masked mps mtia multiprocessing nn optim _ops ops overrides profiler quasirandom random
     serialization signal sparse storage testing torch_version types version xpu""".split()

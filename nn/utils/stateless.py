@@ -17,6 +17,7 @@ def functional_call(
 ):
     """Deprecated: torch.func.functional_call."""
     warn(DEPRECATED, FutureWarning)
+    parameters_and_buffers.keys()  # one dict only
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 

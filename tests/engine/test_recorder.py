@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import functorch_core as fc
-from functorch_core import engine
-from functorch_core.engine import op_by_op
+from functorch_core import engine, torch
+from functorch_core.engine import op_by_op, programs
 from functorch_core.engine.recorder import period
 
 EACH_TIER = pytest.mark.parametrize("tier", engine.TIERS)
@@ -424,3 +424,51 @@ def test_data_dependent_shapes_compute_and_go_on():
         found = fc.nonzero(x)[0] + 1
         np.testing.assert_array_equal(np.asarray(found), [2, 4])
         np.testing.assert_array_equal(np.asarray(x[x > 0]), [i + 1, 2 * (i + 1)])
+
+
+def test_old_programs_are_forgotten(monkeypatch):
+    """Programs are kept by how many ops they are of; one that was forgotten is compiled once more."""
+    monkeypatch.setattr(programs, "MAX_PROGRAM_OPS", 8)
+    x = torch.arange(4.0)
+
+    def computed(n: int):
+        with engine.forced_tier("fused"):
+            y = x
+            for _ in range(n):
+                y = y * 2 + 1
+            return y.tolist()
+
+    expected = {n: ((np.arange(4.0) + 1) * 2**n - 1).tolist() for n in (2, 3, 4)}
+    for _ in range(2):
+        assert {n: computed(n) for n in expected} == expected
+    held = [plan.ops for plan in programs._plans.values() if plan.program is not None]
+    assert held[-1] == 8 and sum(held) <= 8
+
+
+@pytest.mark.parametrize("write", ["index_put_", "index_add_", "scatter_", "slice"])
+def test_partial_writes_are_in_place(write):
+    """A write to some rows of a large tensor takes its memory over, unless the old value is needed."""
+    rows, new = torch.arange(0, 600, 2), torch.ones(300, 64)
+    do = {
+        "index_put_": lambda x: x.index_put_((rows,), new),
+        "index_add_": lambda x: x.index_add_(0, rows, new),
+        "scatter_": lambda x: x.scatter_(0, rows[:, None].expand(-1, 64), new),
+        "slice": lambda x: x[2:5].fill_(1),
+    }[write]
+    expected = np.zeros((600, 64), np.float32)
+    expected[slice(2, 5) if write == "slice" else slice(None, None, 2)] = 1
+    x = torch.zeros(600, 64).add_(0)
+    with engine.forced_tier("fused"):
+        x.sum().item()
+        before = engine.stats()["donated"]
+        do(x)
+        assert x.sum().item() == expected.sum()
+        assert engine.stats()["donated"] == before + 1
+        old = x.detach().clone()
+        kept = x * 1
+        kept.sum().item()
+        y = kept * 1
+        do(y)
+        assert (y - kept).abs().sum().item() == (expected.sum() if write == "index_add_" else 0)
+    np.testing.assert_array_equal(x.numpy(), expected)
+    np.testing.assert_array_equal(old.numpy(), expected)

@@ -401,6 +401,49 @@ def test_autograd_grad_gives_a_sparse_gradient_of_a_table():
     assert grad.coalesce().values().tolist() == [[2.0, 2.0]]
 
 
+INDICES = [[0, 1, 2], [1, 0, 2]]
+
+
+def _leaf(lib):
+    return lib.sparse_coo_tensor(INDICES, lib.tensor([1.0, 2, 3]), (3, 3)).coalesce().requires_grad_()
+
+
+SPARSE_GRADIENTS = {
+    "by a sparse leaf": lambda lib, s: lib.autograd.grad(lib.sparse.mm(s, lib.ones(3, 2)).sum(), s)[0].to_dense(),
+    "by its values": lambda lib, s: [(w := s.values()).is_leaf, lib.autograd.grad((w * w).sum(), w)[0]],
+    "values are behind it": lambda lib, s: lib.autograd.grad(
+        lib.sparse.mm(s, lib.ones(3, 2)).sum(), s.values(), allow_unused=True
+    )[0],
+    "detached": lambda lib, s: [s.detach_() is s, s.requires_grad],
+}
+
+
+@pytest.mark.parametrize("name", SPARSE_GRADIENTS)
+def test_gradients_by_sparse_tensors(name):
+    found, expected = (SPARSE_GRADIENTS[name](lib, _leaf(lib)) for lib in (torch, reference))
+    found, expected = (x if isinstance(x, list) else [x] for x in (found, expected))
+    assert [getattr(x, "tolist", lambda x=x: x)() for x in found] == [
+        getattr(x, "tolist", lambda x=x: x)() for x in expected
+    ]
+
+
+def test_hooks_of_sparse_tensors():
+    for lib in (torch, reference):
+        values, seen = lib.tensor([1.0, 2, 3], requires_grad=True), []
+        s = lib.sparse_coo_tensor(INDICES, values, (3, 3))
+        s.register_hook(lambda g: seen.append(g.is_sparse) or g * 2)
+        (s * 3).to_dense().sum().backward()
+        assert seen == [True] and values.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def test_a_sparse_gradient_is_cut_off():
+    for lib in (torch, reference):
+        table = lib.nn.Embedding(5, 2, sparse=True)
+        table(lib.tensor([1, 1, 3])).sum().backward()
+        grad = table.weight.grad
+        assert grad.detach_() is grad and grad.is_sparse and not grad.requires_grad
+
+
 # ---- copies --------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from ..tape.anomaly_mode import remember
 from ..tape.apply import FREED, modified
 from ..tape.modes import grad_mode, state
 from ..tape.node import Node, Packed
-from ..tape.saved import pack
+from ..tape.saved import SavedTensor, pack
 from ..tensors.base import from_array, new_tensor
 from .levels import Taped, peel, wrap
 
@@ -118,6 +118,14 @@ class BackwardCFunction(Node, FunctionCtx):
         return tuple([saved if saved is None else saved.unpack() for saved in self._saved])
 
     saved_variables = saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple:
+        """The saved tensors, for hooks to have."""
+        if self._saved is None:
+            raise RuntimeError(FREED)
+        ways = [(functools.partial(_kept, i), functools.partial(_give, i)) for i in range(len(self._saved))]
+        return tuple([SavedTensor(self, get, put) for get, put in ways])
 
     def keep(self, inputs: Sequence, outputs: Sequence):
         """Turn `to_save` into saved tensors, once the outputs have their history."""
@@ -241,7 +249,7 @@ class Saved:
     __slots__ = ("node", "kept", "edge", "version")
 
     def __init__(self, node: BackwardCFunction, tensor, inputs: Sequence, outputs: Sequence):
-        self.node, self.version, self.edge = node, None, None
+        self.node, self.version, self.edge, given = node, None, None, tensor
         i = next((i for i, y in enumerate(outputs) if y is tensor), None)
         if i is not None and not any(x is tensor for x in inputs):
             self.edge, tensor = i, tensor.detach()
@@ -256,7 +264,7 @@ class Saved:
         if state.saved_hooks:
             if self.edge is None:
                 self.edge = ("own", tensor._edge())
-            self.version, self.kept = None, pack(tensor.detach())
+            self.version, self.kept = None, pack(given)
 
     def unpack(self):
         """The tensor, with its history; RuntimeError if it was written to in between."""
@@ -284,6 +292,20 @@ class Saved:
                 return tensor
             return wrap(Taped(self.node._depth, tensor), edge)
         return new_tensor(tensor._read(), edge)
+
+
+def _kept(i: int, node: BackwardCFunction):
+    """Saved tensor i, without history; None if it has been freed."""
+    kept = None if node._saved is None else node._saved[i].kept
+    return kept.detach() if hasattr(kept, "_edge") else kept
+
+
+def _give(i: int, node: BackwardCFunction, packed: Packed):
+    """Let hooks have saved tensor i."""
+    saved = node._saved[i]
+    if saved.edge is None:
+        saved.edge = ("own", saved.kept._edge())
+    saved.version, saved.kept = None, packed
 
 
 class FunctionMeta(type):

@@ -9,6 +9,7 @@ from ..tensors.active import active
 from ..tensors.base import Tensor
 from ..tensors.pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from .levels import Batched, batched_at, enter, wrap
+from .writes import in_memory_of
 
 BAD_RANDOMNESS = "Only allowed values for randomness are 'error', 'different', or 'same'. Got {}"
 SIZES = (
@@ -111,7 +112,8 @@ class Vmap:
             result = self.func(*tree_unflatten(wrapped, spec), **kwargs)
             outs, out_spec = tree_flatten(result)
             out_dims = self.flat_out_dims(result, out_spec)
-            return ([self.unwrap(x, d, frame.depth, size) for x, d in zip(outs, out_dims)], out_spec, out_dims)
+            inputs = [x for x, d in zip(flat, dims) if d is not None]
+            return ([self.unwrap(x, d, frame.depth, size, inputs) for x, d in zip(outs, out_dims)], out_spec, out_dims)
 
     def prepare(self, args: tuple):
         """(size of the batch, dimension of each leaf, leaves, structure of the arguments)."""
@@ -168,8 +170,8 @@ class Vmap:
             )
         return flat
 
-    def unwrap(self, x, dim, depth: int, size: int):
-        """An output one level down, its batch where it is wanted."""
+    def unwrap(self, x, dim, depth: int, size: int, inputs: Sequence = ()):
+        """An output one level down, its batch where it is wanted; a view of the input it is a view of."""
         if self.none_passes and x is None:
             return None
         if dim is None:
@@ -183,7 +185,8 @@ class Vmap:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-x.ndim - 1}, {x.ndim}], but got {dim})"
             )
-        return batched_at(x, depth, size, dim % (x.ndim + 1))
+        dim %= x.ndim + 1
+        return in_memory_of(inputs, x, batched_at(x, depth, size, dim), depth, dim)
 
 
 def name_of(func) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..tensors.base import Tensor
 from ..views import cells as _views
-from ..views.cells import Alias, Cell, Lens, contiguous_strides, look, put
+from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
 from . import captured as _captured
 from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wrap
 
@@ -19,7 +21,11 @@ INPLACE = (
 def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     """A view of a wrapper; writing to it writes to the wrapper."""
     refresh(tensor)
-    out = look(tensor, (lens,))
+    return _seen_through(lens, tensor, look(tensor, (lens,)))
+
+
+def _seen_through(lens: Lens, tensor: Tensor, out: Tensor) -> Tensor:
+    """`out`, which is what a lens shows of a wrapper, as a view of it."""
     if tensor._view is None:
         tensor._view = Alias(_cell_of(tensor), (), None)
     alias = tensor._view
@@ -36,6 +42,54 @@ def _cell_of(tensor: Tensor) -> Cell:
     cell.shape, cell.born = tensor._aval.shape, _captured.birth(tensor)
     cell.strides = contiguous_strides(cell.shape)
     return cell
+
+
+# ---- what a vmap returns -------------------------------------------------------------------------
+
+
+def in_memory_of(inputs: Sequence[Tensor], x: Tensor, out: Tensor, depth: int, dim: int) -> Tensor:
+    """`out`, which is all of x with the batch of this depth at `dim`, as a view: of one of the vmap's inputs
+    if x is (a view of) an example of it, of x if every example has the same x."""
+    root = x if x._view is None or x._view.base is None or x._level is None else x._view.base
+    level = at_depth(root, depth)
+    chain = () if level is None or root is x else x._view.chain
+    source, batch = (x, None) if level is None else (level.inner, level.dim)
+    if out is source or out._view is not None or (level is not None and not any(source is y for y in inputs)):
+        return out
+    lens = _lens_of(source, chain, batch, dim, tuple(out._aval.shape))
+    if lens is None:
+        return out
+    if source._level is not None or out._level is not None:
+        return out if source._level is None or out._level is None else _seen_through(lens, source, out)
+    return _views.show(source, lens, out)
+
+
+def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int, shape: tuple) -> Lens | None:
+    """What shows at `shape`, with the batch at `dim`, what a chain shows of each example of the source;
+    None where that is not one run of strides."""
+    whole = layout_of(source)
+    keep = [i for i in range(len(whole[0])) if i != batch]
+    example = tuple([whole[0][i] for i in keep]), tuple([whole[1][i] for i in keep]), whole[2]
+    if chain:
+        assumed = example[0], contiguous_strides(example[0]), 0
+        if example != assumed and any(lens.kind in ABSOLUTE for lens in chain):
+            return None
+        for lens in chain:
+            if lens.kind == "view" and _views.view_strides(*example[:2], lens.params[0]) is None:
+                return None
+            example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
+    step = 0 if batch is None else whole[1][batch]
+    sizes, strides, offset = example
+    strides = (*strides[:dim], step, *strides[dim:])
+    if (*sizes[:dim], shape[dim], *sizes[dim:]) != shape:
+        return None
+    return Lens("as_strided", (shape, strides, offset, *whole))
+
+
+ABSOLUTE = frozenset({"as_strided"})  # lenses that name places of memory, not of what they look at
+
+
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def assign(tensor: Tensor, new: Tensor) -> Tensor:

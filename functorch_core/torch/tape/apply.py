@@ -6,6 +6,7 @@ transforms (batched, dual, taped) are taken one level down first: see `_levels`.
 
 from __future__ import annotations
 
+import functools
 import re
 import weakref
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from .modes import state
 from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
 from .node_chains import edges_of_chain, parsed
 from .node_names import NoGradient, backward_name
-from .saved import pack_node
+from .saved import SavedTensor, pack_node
 
 _new = object.__new__
 
@@ -50,6 +51,9 @@ SAVED_INFERENCE = (
     "this, you can make a clone to get a normal tensor and use it in autograd, or "
     "use `torch.no_grad()` instead of `torch.inference_mode()`."
 )
+
+
+NOT_SAVED = object()
 
 
 class GraphOp:
@@ -93,10 +97,20 @@ class GraphOp:
         if any(real) and any(a.dtype in dt.INEXACT for a in self.graph.out_avals):
             found = Taped(self.graph, real, self.name, self.multiple)
             found.node_name = self.node_class.__name__
+            found.out_mask = self._also_of_nothing(real, found.out_mask)
             if not any(found.out_mask):
                 found = None
         self._taped[mask] = found
         return found
+
+    def _also_of_nothing(self, mask: Sequence[bool], out_mask: tuple[bool, ...]) -> tuple[bool, ...]:
+        """The results that are on the tape. Where there are no elements, no number depends on another,
+        but PyTorch's tape has what the op would have with elements."""
+        wanted = [a.dtype in dt.INEXACT for a in self.graph.out_avals]
+        some = any([a.size for a, w in zip(self.graph.out_avals, wanted) if w])
+        if some and all([a.size for a, m in zip(self.graph.in_avals, mask) if m]):
+            return out_mask
+        return tuple([m or w for m, w in zip(out_mask, wanted)])
 
     def remember_simple(self):
         """Let binary operators find how to differentiate, where the backward pass needs nothing but the
@@ -170,7 +184,7 @@ class OpNode(Node):
     def _saved_tensor(self, k: int, saved, create_graph: bool):
         """Saved item k as an operand, with its place on the tape if `create_graph`."""
         if saved.__class__ is Packed:
-            saved = saved.unpack()._read()
+            saved = saved.value()
         if saved.__class__ is not Value:
             return saved
         return new_tensor(saved, self.saved_edge(k) if create_graph else None)
@@ -249,31 +263,81 @@ class OpNode(Node):
             raise NotImplementedError(PART.format(name=self.name(), what="have hooks"))
 
     def __getattr__(self, name: str):
-        """_saved_self, _saved_result, _saved_dim: what PyTorch's nodes show of the call."""
-        if name.startswith("_saved_") and self.op is not None and self.op.call is not None:
-            return self._shown(name.removeprefix("_saved_"))
+        """_saved_self, _saved_result, _saved_dim: what PyTorch's nodes show of the call; _raw_saved_self:
+        the same for hooks to have."""
+        raw = name.startswith("_raw_saved_")
+        if (raw or name.startswith("_saved_")) and self.op is not None and self.op.call is not None:
+            shown = name.removeprefix("_raw").removeprefix("_saved_")
+            found = self._raw_saved(shown) if raw else self._shown(shown)
+            if found is not NOT_SAVED:
+                return found
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def _shown(self, name: str):
+    def __dir__(self):
+        shown = [] if self.op is None or self.op.call is None else self._names_of_saved()
+        return [*object.__dir__(self), *[f"{raw}_saved_{name}" for name in shown for raw in ("", "_raw")]]
+
+    def _names_of_saved(self) -> list[str]:
+        taped = self.taped
+        names = {i: "self" if name == "input" else name for name, i in self.op.call.places.items()}
+        found = [names[i] for i in taped.saved_inputs if i in names]
+        return [*found, "result"] if 0 in taped.saved_outputs else found
+
+    def _place_of_saved(self, name: str):
+        """Which of `saved` an operand (or the result) is; None if it is not saved."""
         call, taped = self.op.call, self.taped
+        if name == "result" and 0 in taped.saved_outputs:
+            return len(taped.saved_inputs) + taped.saved_outputs.index(0)
+        place = call.places.get("input" if name == "self" and "self" not in call.places else name)
+        return taped.saved_inputs.index(place) if place in taped.saved_inputs else None
+
+    def _shown(self, name: str):
+        call = self.op.call
+        own = "input" if name == "self" and "self" not in call.places else name
+        if own in call.static:
+            return call.static[own]
         if self.saved is None:
             raise RuntimeError(FREED)
-        if name == "result" and 0 in taped.saved_outputs:
-            k = len(taped.saved_inputs) + taped.saved_outputs.index(0)
-            return self._saved_tensor(k, self.saved[k], True)
-        name = "input" if name == "self" and "self" not in call.places else name
-        if name in call.static:
-            return call.static[name]
-        place = call.places.get(name)
-        if place not in taped.saved_inputs:
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
-        k = taped.saved_inputs.index(place)
-        return self._saved_tensor(k, self.saved[k], True)
+        k = self._place_of_saved(name)
+        if k is not None:
+            self._check_versions()
+            held = self._operand(k)
+            return self._saved_tensor(k, self.saved[k], True) if held is None else held
+        if own in call.places:  # saved if the gradients of all operands were wanted
+            how = self.op.taped((True,) * len(self.op.graph.inputs))
+            return None if call.places[own] in how.saved_inputs else NOT_SAVED
+        return NOT_SAVED
+
+    def _operand(self, k: int):
+        """The tensor that is saved item k, if an operand is saved as it is."""
+        if k >= len(self.taped.saved_inputs):
+            return None
+        value, edge = self.saved[k], self.edges[self.taped.saved_inputs[k]]
+        for tensor, _ in self.versions:
+            if tensor.__class__ is not weakref.ref and tensor._read() is value and tensor._ge is edge:
+                return tensor
+        return None
+
+    def _raw_saved(self, name: str):
+        k = self._place_of_saved(name)
+        return NOT_SAVED if k is None else SavedTensor(self, functools.partial(_kept, k), functools.partial(_give, k))
 
     def release(self):
         """Free the saved values."""
         if self.saved or self.op.saves_number:
             self.saved, self.versions = None, ()
+
+
+def _kept(k: int, node: OpNode):
+    """Item k of what a node has saved, without history; None if it has been freed."""
+    saved = None if node.saved is None else node.saved[k]
+    return new_tensor(saved) if saved.__class__ is Value else saved
+
+
+def _give(k: int, node: OpNode, packed: Packed):
+    """Let hooks have item k: whether it is written to is theirs to know."""
+    value, node.saved[k] = node.saved[k], packed
+    node.versions = [(x, n) for x, n in node.versions if x.__class__ is weakref.ref or x._read() is not value]
 
 
 def modified(tensor: Tensor, version: int, node: Node | None = None) -> str:
@@ -295,7 +359,7 @@ def _any_level(tensors: Sequence) -> bool:
 
 def unpacked_value(saved):
     """A saved number, or a value that the user's hooks have packed."""
-    return saved.unpack()._read() if saved.__class__ is Packed else saved
+    return saved.value() if saved.__class__ is Packed else saved
 
 
 def first_order_op(taped: Taped, given: tuple) -> GraphOp:
@@ -433,7 +497,7 @@ def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
     else:
         made = _several_taped(op, how, node, outs)
     if active.marks_inference or state.watched:
-        watch(node, operands)
+        watch(node, operands, made)
     return made
 
 
@@ -463,7 +527,7 @@ def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value
     return tensor
 
 
-def watch(node: OpNode, operands: Sequence):
+def watch(node: OpNode, operands: Sequence, made):
     """What a new node needs if anomaly mode, saved-tensor hooks or inference tensors are about."""
     if active.marks_inference:
         for i in node.taped.checked:
@@ -472,7 +536,7 @@ def watch(node: OpNode, operands: Sequence):
     if state.anomaly:
         remember(node)
     if state.saved_hooks:
-        pack_node(node)
+        pack_node(node, operands, made if isinstance(made, list) else [made])
 
 
 __all__ = ["GraphOp", "OpNode", "apply", "conjugate", "node_class_of"]

@@ -108,6 +108,9 @@ def grad(
             edges = [edge_of_input(x) for x in inputs]
             cts = root_grads(outputs, grad_outputs)
             found = _pulled(outputs, roots, inputs, edges, cts, retain, create_graph)
+            found = [
+                x._gradient_of(g) if g is not None and hasattr(x, "_gradient_of") else g for g, x in zip(found, inputs)
+            ]
         if materialize_grads:
             return tuple(x.new_zeros(x.shape) if g is None else g for g, x in zip(found, inputs))
         if not allow_unused:
@@ -122,7 +125,7 @@ def grad(
 
 def _pulled(outputs, roots, inputs, edges, cts, retain: bool, create_graph: bool) -> list:
     """Cotangents pulled back; through tangents, too, if forward mode is on."""
-    if any(getattr(x, "_level", None) is not None for x in (*outputs, *inputs, *cts)):
+    if active.levels is not None and any(getattr(x, "_level", None) is not None for x in (*outputs, *inputs, *cts)):
         return active.levels.pull(outputs, roots, edges, cts, retain, create_graph)
     return pull_edges(roots, edges, cts, retain, create_graph)
 
@@ -205,14 +208,19 @@ def edge_of_root(y, index: int):
 
 def edge_of_input(x):
     """The edge a gradient is wanted at; RuntimeError without one."""
-    edge = edge_of(x)
+    edge = _edge_wanted(x)
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge
 
 
+def _edge_wanted(x):
+    """The edge of an input: of a sparse tensor that of its values."""
+    return x._edge_wanted() if hasattr(x, "_edge_wanted") else edge_of(x)
+
+
 def _edge_to_accumulate(x):
-    edge = edge_of(x)
+    edge = _edge_wanted(x)
     if edge is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     return edge

@@ -21,6 +21,7 @@ from ...engine import Unit
 from ...primitives import conj, zeros
 from ...transforms.jvp import copy_node
 from ...transforms.transpose import vjp
+from ..tensors.types import of_numpy
 from .conjugation import Conjugated
 from .modes import state
 
@@ -292,10 +293,19 @@ class Node:
 class Packed:
     """A saved tensor in the hands of the user's hooks."""
 
-    __slots__ = ("packed", "unpack_hook")
+    __slots__ = ("packed", "unpack_hook", "aval")
 
-    def __init__(self, packed, unpack_hook):
-        self.packed, self.unpack_hook = packed, unpack_hook
+    def __init__(self, packed, unpack_hook, aval):
+        self.packed, self.unpack_hook, self.aval = packed, unpack_hook, aval
+
+    def value(self):
+        """The value of the unpacked tensor, in the shape and dtype that was saved."""
+        tensor, wanted = self.unpack(), self.aval
+        if tensor._aval is not wanted:
+            tensor = tensor.detach().expand(wanted.shape)
+            if tensor._aval.dtype != wanted.dtype:
+                tensor = tensor.to(of_numpy(wanted.dtype))
+        return tensor._read()
 
     def unpack(self):
         """The tensor, by the unpack hook; TypeError if it returns something else."""

@@ -3,23 +3,72 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Sequence
 
 from ...engine import Value
 from ..tensors.base import new_tensor
-from .modes import state
+from .modes import grad_mode, state
 from .node import Packed
+
+WRITES = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot "
+    "be modified by in-place operations as this can lead to unexpected side-effects."
+)
+HOOKS_TWICE = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+    "is allowed at a time."
+)
+HOOKS_TOO_LATE = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+    "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time or if you need to access saved variables after calling backward."
+)
 
 
 def pack(tensor) -> Packed:
     """A saved tensor, given to the innermost pack hook."""
-    pack_hook, unpack_hook = state.saved_hooks[-1]
-    return Packed(pack_hook(tensor), unpack_hook)
+    return packed_by(*state.saved_hooks[-1], tensor)
 
 
-def pack_node(node):
-    """Give everything an op's node saves to the hooks."""
-    node.saved = [pack(new_tensor(v)) if v.__class__ is Value else v for v in node.saved]
+def packed_by(pack_hook, unpack_hook, tensor) -> Packed:
+    """A saved tensor in the hands of these hooks; RuntimeError if the first writes to it."""
+    version = None if tensor._is_inference else tensor._version
+    with grad_mode(False):
+        packed = pack_hook(tensor)
+    if version is not None and tensor._version != version:
+        raise RuntimeError(WRITES)
+    return Packed(packed, unpack_hook, tensor._aval)
+
+
+def pack_node(node, operands: Sequence, results: Sequence):
+    """Give everything an op's node saves to the hooks: inputs and results as they are, and what else is
+    kept for the backward pass."""
+    taped = node.taped
+    known = [*[operands[i] for i in taped.saved_inputs], *[results[i] for i in taped.saved_outputs]]
+    known += [None] * (len(node.saved) - len(known))
+    node.saved = [
+        pack(x if x is not None else new_tensor(v)) if v.__class__ is Value else v for x, v in zip(known, node.saved)
+    ]
     node.versions = ()
+
+
+class SavedTensor:
+    """One of the tensors that a node has saved, as `grad_fn._raw_saved_self` gives it: to let hooks
+    have it."""
+
+    __module__ = "torch._C._autograd"
+
+    def __init__(self, node, get: Callable, put: Callable):
+        self._node, self._get, self._put = node, get, put
+
+    def register_hooks(self, pack_hook, unpack_hook):
+        """Give the tensor to pack_hook now, and what that returns to unpack_hook when it is needed."""
+        saved = self._get(self._node)
+        if saved is None:
+            raise RuntimeError(HOOKS_TOO_LATE)
+        if saved.__class__ is Packed:
+            raise RuntimeError(HOOKS_TWICE)
+        self._put(self._node, packed_by(pack_hook, unpack_hook, saved))
 
 
 def _watch():
@@ -57,6 +106,7 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         def to_cpu(tensor):
+            tensor = tensor.detach()  # a result of the node would keep the node itself alive
             return tensor.device, tensor if tensor.is_cpu else tensor.cpu()
 
         def back(packed):

@@ -398,6 +398,14 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     return out
 
 
+def show(tensor: Tensor, lens: Lens, out: Tensor) -> Tensor:
+    """`out`, which is what a lens shows of the tensor, as a view of it."""
+    alias = share(tensor)
+    base, skip = based_on(tensor, alias)
+    out._view = Alias(alias.cell, (*alias.chain, lens), base, skip, alias.untracked)
+    return out
+
+
 def _shown(tensor: Tensor, lens: Lens) -> Tensor:
     """look(tensor, (lens,)), which is all that most views look through."""
     value = tensor._value if tensor._view is None else tensor._read()

@@ -211,6 +211,7 @@ class Region:
 
         def pack(tensor):
             nonlocal again
+            tensor = tensor.detach()
             if again < len(self.notes):
                 self._fill(again, tensor)
             again += 1

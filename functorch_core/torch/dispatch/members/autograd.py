@@ -96,6 +96,8 @@ class Autograd:
                 )
             if self._value.aval.dtype not in dt.INEXACT:
                 raise explain(RuntimeError(ONLY_FLOATING))
+            if self._view is not None and self._view.base is not None:
+                self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
             self._ge = AccumulateGrad(self), 0
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

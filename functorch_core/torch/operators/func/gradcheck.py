@@ -1,33 +1,54 @@
-"""gradcheck: derivatives against finite differences."""
+"""gradcheck and gradgradcheck: derivatives against finite differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ....core.warn import warn
 from ....engine.modes import forced_tier
-from ...levels.forward_ad import dual_level, make_dual, unpack_dual
+from ...levels.function import Function
 from ...tape.backward import grad
-from ...tape.modes import enable_grad, grad_mode
-from ...tensors.base import from_array
-from ..random.sampling import randn_like
+from ...tape.modes import grad_mode
+from ...tensors.base import Tensor, from_array
+from ..random.sampling import rand, randn_like
+from ..random.seeds import Generator
 from ..shape.joining import stack
+from . import numerical_jacobians as jacobians
+from .gradcheck_messages import (
+    BATCHED,
+    FAST,
+    FAST_BUT_NOT_SLOW,
+    MISMATCH,
+    NO_INPUT,
+    NOT_MULTIPLIED,
+    NOT_ZERO,
+    PRECISION,
+    SPARSE_OUTPUT,
+    STRIDE,
+    UNDEFINED,
+    UNDEFINED_REFUSED,
+    VARIES,
+)
+from .numerical_jacobians import as_tuple, differentiable, inexact
 
 
 class GradcheckError(RuntimeError):
     """A derivative that does not agree with finite differences."""
 
 
-MISMATCH = (
-    "Jacobian mismatch for output {i} with respect to input {j},\nnumerical:{numerical}\nanalytical:{analytical}\n"
-)
-BACKWARD_VARIES = (
-    "Backward is not reentrant, i.e., running backward with same input and "
-    "grad_output multiple times gives different values, although analytical "
-    "gradient matches numerical gradient.The tolerance for nondeterminism was {}."
-)
+class Settings(NamedTuple):
+    """What gradcheck is asked for."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_grad_dtypes: bool
+    masked: bool
+    fast: bool
 
 
 def gradcheck(
@@ -51,6 +72,9 @@ def gradcheck(
     """Whether the derivatives of func(*inputs) by the inputs that require grad agree with central
     differences; raises GradcheckError otherwise (or returns False). Use float64.
 
+    The memory of the inputs is moved, so that func may reach them in another way, too. With `fast_mode` one random
+    combination of the rows and columns of each Jacobian is compared.
+
     >>> x = torch.ones(3, dtype=torch.float64, requires_grad=True)
     >>> torch.autograd.gradcheck(torch.sin, (x,))
     True
@@ -59,19 +83,19 @@ def gradcheck(
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
-    check = Check(func, inputs if isinstance(inputs, (tuple, list)) else (inputs,), eps, atol, rtol)
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    settings = Settings(eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked), fast_mode)
     try:
-        check.inputs_are_fit()
-        numerical = check.numerical()
+        check = Check(func, as_tuple(inputs), settings)
         if check_backward_ad:
-            check.compare(numerical, check.backward(), "backward")
-            check.is_reentrant(nondet_tol)
-            if check_batched_grad:
-                check.compare(numerical, check.backward(batched=True), "batched backward")
-            if check_undefined_grad:
-                check.undefined()
+            check.backward()
         if check_forward_ad:
-            check.compare(numerical, check.forward(), "forward")
+            check.forward()
+        if check_batched_forward_grad:
+            check.batched_forward()
+        if check_backward_ad:
+            check.further(check_batched_grad, check_undefined_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -80,158 +104,316 @@ def gradcheck(
 
 
 class Check:
-    """One function with its inputs, and its Jacobians as NumPy arrays: [output][input] of shape
-    (output elements, input elements), complex numbers as pairs of reals."""
+    """One function with its inputs, and what it returned."""
 
-    def __init__(self, func: Callable, inputs: Sequence, eps: float, atol: float, rtol: float):
-        self.func, self.inputs = func, tuple(inputs)
-        self.eps, self.atol, self.rtol = eps, atol, rtol
-        self.wanted = [i for i, x in enumerate(self.inputs) if getattr(x, "requires_grad", False)]
+    def __init__(self, func: Callable, inputs: tuple, settings: Settings):
+        self.func, self.inputs, self.settings = func, inputs, settings
+        self.wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+        self._check_inputs()
+        self.results = as_tuple(func(*inputs))
+        self.outputs = differentiable(self.results)
+        if any(y.is_sparse for y in self.outputs):
+            raise ValueError(SPARSE_OUTPUT)
 
-    def inputs_are_fit(self):
-        """ValueError if no input requires grad; a warning for single precision."""
-        if not self.wanted:
-            raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but "
-                "none of them have requires_grad=True."
-            )
+    def _check_inputs(self):
+        """Whether they can be moved; a warning for single precision."""
         for i in self.wanted:
-            if self.inputs[i].dtype.itemsize < (16 if self.inputs[i].is_complex() else 8):
-                warn(
-                    f"Input #{i} requires gradient and is not a double precision "
-                    "floating point or complex. This check will likely fail if all the "
-                    "inputs are not of double precision floating point or complex."
-                )
+            x = self.inputs[i]
+            if x.dtype.itemsize < (16 if x.is_complex() else 8):
+                warn(PRECISION.format(i=i))
+            if not x.is_sparse and any(n > 1 and not s for n, s in zip(x.shape, x.stride())):
+                raise RuntimeError(STRIDE.format(i=i))
+        if not self.wanted:
+            raise ValueError(NO_INPUT)
 
-    def outputs(self, *inputs) -> list:
-        """The differentiable outputs at some inputs."""
-        found = self.func(*inputs)
-        found = found if isinstance(found, (tuple, list)) else [found]
-        return [y for y in found if hasattr(y, "_edge") and (y.is_floating_point() or y.is_complex())]
-
-    # ---- finite differences
-
-    def numerical(self) -> list[list[np.ndarray]]:
-        """The Jacobians by central differences."""
-        outputs = self._values(self.inputs)
-        blocks = [[np.zeros((y.size, _real(x.detach().numpy()).size)) for x in self._chosen()] for y in outputs]
-        for j, i in enumerate(self.wanted):
-            flat = _real(self.inputs[i].detach().numpy()).reshape(-1)
-            for k in range(flat.size):
-                plus = self._values(self._moved(i, k, self.eps))
-                minus = self._values(self._moved(i, k, -self.eps))
-                for o, (p, m) in enumerate(zip(plus, minus)):
-                    blocks[o][j][:, k] = (p - m) / (2 * self.eps)
-        return blocks
-
-    def _chosen(self) -> list:
+    @property
+    def chosen(self) -> list[Tensor]:
+        """The inputs that require grad."""
         return [self.inputs[i] for i in self.wanted]
 
-    def _moved(self, i: int, k: int, step: float) -> tuple:
-        x = self.inputs[i]
-        array = np.array(x.detach().numpy())
-        _real(array).reshape(-1)[k] += step
-        moved = from_array(array).requires_grad_(x.requires_grad)
-        return (*self.inputs[:i], moved, *self.inputs[i + 1 :])
+    # ---- reverse mode
 
-    def _values(self, inputs) -> list[np.ndarray]:
-        with grad_mode(False):
-            fresh = [x.detach().clone().requires_grad_(x.requires_grad) if hasattr(x, "_edge") else x for x in inputs]
-            return [_real(y.detach().numpy()).reshape(-1) for y in self.outputs(*fresh)]
+    def backward(self):
+        """Compare reverse mode; complex results part by part."""
+        if not self.outputs:
+            return self._nothing_depends()
+        places = [i for i, y in enumerate(self.outputs) if y.is_complex()]
+        for part in ("imag", "real") if places else (None,):
+            function = self.func if part is None else jacobians.part_of_results(self.func, places, part)
+            outputs = differentiable(function(*self.inputs)) if part else self.outputs
+            mode = Mode(function, self.inputs, self.wanted, differentiable, places, part, False)
+            (self._compare_fast if self.settings.fast else self._compare)(mode, outputs)
 
-    # ---- by autograd
+    def _nothing_depends(self):
+        """GradcheckError if results without history vary with the inputs."""
+        found = jacobians.numerical(lambda *xs: inexact(self.func(*xs)), self.inputs, self.wanted, self.settings.eps)
+        if any(not np.allclose(n, 0, atol=self.settings.atol) for parts in found for n in parts):
+            raise GradcheckError("Numerical gradient for function expected to be zero")
 
-    def backward(self, batched: bool = False) -> list[list[np.ndarray]]:
-        """The Jacobians by reverse mode."""
-        with enable_grad():
-            return [self._rows(y, batched) for y in self.outputs(*self.inputs)]
+    def _compare(self, mode: Mode, outputs: Sequence[Tensor]):
+        numerical = mode.numerical(self.settings)
+        for i, y in enumerate(outputs):
+            analytical = self._steady(y)
+            for j, a in enumerate(analytical):
+                self._equal(a, numerical[j][i], mode, i, j)
 
-    def _rows(self, y, batched: bool) -> list[np.ndarray]:
-        chosen = self._chosen()
-        if not y.requires_grad:
-            return [np.zeros((_real(y.detach().numpy()).size, _real(x.detach().numpy()).size)) for x in chosen]
-        cts = _basis(y)
+    def _steady(self, y: Tensor) -> list[np.ndarray]:
+        """The Jacobians of an output; GradcheckError if a second pass gives others."""
+        with self._one_tier():
+            (first, rows), (second, _) = (jacobians.reverse(y, self.chosen) for _ in range(2))
+        self._check_kinds(rows)
+        for a, b in zip(first, second):
+            if a.size and np.max(np.abs(a - b)) > self.settings.nondet_tol:
+                raise GradcheckError(VARIES.format(self.settings.nondet_tol))
+        return first
+
+    def _one_tier(self):
+        """Op by op. A recording that is seen again may be compiled as a whole: of 258 gradients in float64, 78 have
+        other last bits then, which is no fault of the function."""
+        return forced_tier("reference" if all(x.is_cpu for x in self.chosen) else "per-op")
+
+    def _check_kinds(self, rows: Sequence):
+        """GradcheckError for gradients of another dtype (if asked for) or size than their inputs'."""
+        for row in rows:
+            for g, x in zip(row, self.chosen):
+                if g is not None and self.settings.check_grad_dtypes and g.dtype is not x.dtype:
+                    raise GradcheckError("Gradient has dtype mismatch")
+                if g is not None and g.shape != x.shape:
+                    raise GradcheckError("Analytical gradient has incorrect size")
+
+    def _equal(self, a: np.ndarray, n: np.ndarray, mode: Mode, i: int, j: int):
+        if not np.allclose(a, n, self.settings.rtol, self.settings.atol):
+            raise GradcheckError(mode.mismatch(i, j, from_array(np.array(n)), from_array(np.array(a))))
+
+    # ---- one random combination
+
+    def _compare_fast(self, mode: Mode, outputs: Sequence[Tensor]):
+        directions, weights = mode.random_vectors(outputs)
+        for j, i in enumerate(mode.wanted):
+            along = mode.numerical_along(j, directions[j], self.settings)
+            for k, y in enumerate(outputs):
+                n = _dot(along[k], weights[k]) if weights else along[k]
+                a = self._pulled_along(y, weights[k], j, directions[j]) if weights else mode.pushed(i, directions[j])[k]
+                atol = self.settings.atol * sum(map(np.sum, directions[j])) * (weights[k].sum() if weights else 1)
+                if not np.allclose(a, n, self.settings.rtol, abs(atol)):
+                    said = mode.mismatch(k, j, _shown(n), _shown(a))
+                    raise GradcheckError(said + self._in_slow_mode(mode, outputs, k, j))
+
+    def _pulled_along(self, y: Tensor, weights: np.ndarray, j: int, directions: tuple):
+        """The gradient of a weighted output along random directions, which must not vary."""
+        ct = from_array(weights.reshape(tuple(y.shape)).astype(y.dtype.numpy))
+        with self._one_tier():
+            passes = [jacobians.pulled(y, self.chosen, ct) for _ in range(2)]
+            first, second = ([_gradient(g, x) for g, x in zip(found, self.chosen)] for found in passes)
+        if any(a.size and np.max(np.abs(a - b)) > self.settings.nondet_tol for a, b in zip(first, second)):
+            raise GradcheckError(VARIES.format(self.settings.nondet_tol))
+        g = first[j]
+        if not np.iscomplexobj(g):
+            return _dot(g, directions[0])
+        return _dot(g.real, directions[0]) + 1j * _dot(g.imag, directions[1])
+
+    def _in_slow_mode(self, mode: Mode, outputs: Sequence[Tensor], i: int, j: int) -> str:
+        n = mode.numerical(self.settings)[j][i]
+        a = mode.forward()[j][i] if mode.is_forward else jacobians.reverse(outputs[i], self.chosen)[0][j]
+        said = FAST.format(
+            numerical=from_array(n), analytical=from_array(a), difference=float(np.max(np.abs(n - a), initial=0))
+        )
+        return said + (FAST_BUT_NOT_SLOW if np.allclose(a, n, self.settings.rtol, self.settings.atol) else "")
+
+    # ---- forward mode
+
+    def forward(self):
+        """Compare forward mode; by complex inputs part by part."""
+        places = [i for i in self.wanted if self.inputs[i].is_complex()]
+        for part in ("imag", "real") if places else (None,):
+            function, inputs = self.func, self.inputs
+            if part is not None:
+                function, inputs = jacobians.part_of_inputs(self.func, self.inputs, places, part)
+            mode = Mode(function, inputs, self.wanted, inexact, places, part, True)
+            if self.settings.fast:
+                self._compare_fast(mode, inexact(function(*inputs)))
+                continue
+            numerical, analytical = mode.numerical(self.settings), mode.forward()
+            for j, parts in enumerate(analytical):
+                for i, a in enumerate(parts):
+                    self._equal(a, numerical[j][i], mode, i, j)
+
+    def batched_forward(self):
+        """GradcheckError if forward mode under vmap fails or gives other tangents."""
+        for i in self.wanted:
+            x = self.inputs[i]
+            if x.is_sparse:
+                continue
+            tangents = stack([randn_like(x.detach()) for _ in range(2)])
+            expected = [self._pushed_tensors(i, t) for t in tangents]
+            self._compare_batched(lambda t, i=i: tuple(self._pushed_tensors(i, t)), tangents, expected)
+
+    def _pushed_tensors(self, i: int, tangent: Tensor) -> list[Tensor]:
+        with jacobians.dual_level():
+            dual = jacobians.make_dual(self.inputs[i].detach(), tangent)
+            found = inexact(self.func(*self.inputs[:i], dual, *self.inputs[i + 1 :]))
+            found = [jacobians.unpack_dual(y) for y in found]
+            return [y.primal * 0 if y.tangent is None else y.tangent for y in found]
+
+    # ---- what else is asked
+
+    def further(self, batched: bool, undefined: bool):
+        """Batches of cotangents, cotangents of zeros, and cotangents that are not there."""
         if batched:
-            found = grad(y, chosen, stack(cts), retain_graph=True, allow_unused=True, is_grads_batched=True)
-            rows = [[None if g is None else g[k] for g in found] for k in range(len(cts))]
-        else:
-            rows = [grad(y, chosen, ct, retain_graph=True, allow_unused=True) for ct in cts]
-        return [
-            np.stack([_flat(row[j], x) for row in rows]) if rows else np.zeros((0, _real(x.detach().numpy()).size))
-            for j, x in enumerate(chosen)
-        ]
+            for y in self.outputs:
+                self._batched(y)
+        self._multiplied()
+        if undefined:
+            self._undefined()
+
+    def _batched(self, y: Tensor):
+        cts = stack([randn_like(y.detach()) for _ in range(2)])
+        expected = [[_or_zeros(g, x) for g, x in zip(jacobians.pulled(y, self.chosen, ct), self.chosen)] for ct in cts]
+
+        def all_at_once(ct):
+            found = jacobians.pulled(y, self.chosen, ct)
+            return tuple([_or_zeros(g, x) for g, x in zip(found, self.chosen)])
+
+        self._compare_batched(all_at_once, cts, expected)
+
+    def _compare_batched(self, function: Callable, batch: Tensor, expected: Sequence):
+        from ...levels.vmap import vmap
+
+        try:
+            found = vmap(function)(batch)
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
+        for k, part in enumerate(found):
+            each = np.stack([jacobians.array_of(row[k]) for row in expected])
+            if not np.allclose(jacobians.array_of(part), each, 1e-5, 1e-6):
+                raise GradcheckError(f"For output {k}, batched gradients differ from those one by one.\n\n{BATCHED}")
+
+    def _multiplied(self):
+        """GradcheckError if a zero cotangent gives a gradient that is not zero."""
+        if not self.outputs:
+            return
+        zeros = [y.detach() * 0 for y in self.outputs]
+        found = grad(self.outputs, self.chosen, zeros, retain_graph=True, allow_unused=True)
+        for g, x in zip(found, self.chosen):
+            if g is not None and np.any(jacobians.array_of(g) != 0):
+                raise GradcheckError(NOT_MULTIPLIED)
+            if g is not None and g.shape != x.shape:
+                raise GradcheckError("grad is incorrect size")
+
+    def _undefined(self):
+        """GradcheckError if the backward pass cannot do without (one of) the cotangents."""
+        n = len(self.outputs)
+        for left_out in (range(n), *([[i] for i in range(n)] if n > 1 else [])):
+            outputs = differentiable(self.func(*self.inputs))
+            outputs = [_Undefined.apply(y) if i in left_out else y for i, y in enumerate(outputs)]
+            if not outputs:
+                return
+            zeros = [y.detach() * 0 for y in outputs]
+            try:
+                found = grad(outputs, self.chosen, zeros, allow_unused=True)
+            except RuntimeError as error:
+                raise GradcheckError(UNDEFINED_REFUSED + UNDEFINED) from error
+            if any(g is not None and np.any(jacobians.array_of(g) != 0) for g in found):
+                raise GradcheckError(NOT_ZERO + UNDEFINED)
+
+
+class _Undefined(Function):
+    """The identity, whose gradient is not there."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """A view of the tensor."""
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        """None."""
+        return None
+
+
+class Mode(NamedTuple):
+    """A function whose Jacobians are compared: of all its inputs, or of a part of complex ones."""
+
+    function: Callable
+    inputs: Sequence
+    wanted: Sequence[int]
+    pick: Callable  # which of the results count
+    places: Sequence[int]  # which results (in forward mode inputs) are a part of complex numbers
+    part: str | None
+    is_forward: bool
+
+    def results(self, *inputs) -> tuple:
+        """Those that count."""
+        return self.pick(self.function(*inputs))
+
+    def inputs_to_move(self, settings: Settings) -> tuple:
+        """The inputs; sparse ones with all elements, unless those that are there are asked about."""
+        if settings.masked:
+            return tuple(self.inputs)
+        return tuple(
+            [jacobians.all_elements(x) if i in self.wanted and x.is_sparse else x for i, x in enumerate(self.inputs)]
+        )
+
+    def numerical(self, settings: Settings) -> list[list[np.ndarray]]:
+        """The Jacobians by central differences."""
+        return jacobians.numerical(self.results, self.inputs_to_move(settings), self.wanted, settings.eps)
 
     def forward(self) -> list[list[np.ndarray]]:
         """The Jacobians by forward mode."""
-        columns = [[self._push(i, t) for t in _basis(self.inputs[i])] for i in self.wanted]
-        n = len(self.outputs(*self.inputs))
-        return [[np.stack([c[o] for c in column], 1) for column in columns] for o in range(n)]
+        return jacobians.forward(self.results, self.inputs, self.wanted)
 
-    def _push(self, i: int, tangent) -> list[np.ndarray]:
-        with dual_level():
-            dual = make_dual(self.inputs[i].detach(), tangent)
-            outs = [unpack_dual(y) for y in self.outputs(*self.inputs[:i], dual, *self.inputs[i + 1 :])]
-            return [_flat(y.tangent, y.primal) for y in outs]
+    def pushed(self, i: int, directions: tuple) -> list[np.ndarray]:
+        """The tangents of the results along a direction of input i."""
+        step = directions[0].reshape(tuple(self.inputs[i].shape))
+        return jacobians.pushed(self.results, self.inputs, self.wanted, {i: step})
 
-    # ---- comparing
+    def random_vectors(self, outputs: Sequence[Tensor]):
+        """Random directions of each input, two of a complex one; and weights of each output, none in forward mode."""
+        generator = Generator()
 
-    def compare(self, numerical, analytical, mode: str):
-        """GradcheckError where two sets of Jacobians differ."""
-        for i, (ns, bs) in enumerate(zip(numerical, analytical)):
-            for j, (n, a) in enumerate(zip(ns, bs)):
-                if not np.allclose(a, n, self.rtol, self.atol, equal_nan=True):
-                    raise GradcheckError(
-                        MISMATCH.format(i=i, j=j, numerical=from_array(n.T), analytical=from_array(a.T))
-                    )
+        def vector(n: int) -> np.ndarray:
+            drawn = rand(n, generator=generator).numpy().astype(np.float64)
+            return drawn / np.linalg.norm(drawn)
 
-    def is_reentrant(self, tolerance: float):
-        """GradcheckError if two backward passes differ, computed op by op both times.
+        xs = [self.inputs[i] for i in self.wanted]
+        directions = [tuple([vector(x.numel()) for _ in range(1 + x.is_complex())]) for x in xs]
+        return directions, None if self.is_forward else [vector(y.numel()) for y in outputs]
 
-        A recording that is seen again may be compiled as a whole: of 258 gradients in float64, 78 have other last
-        bits then, which is no fault of the function.
-        """
-        with forced_tier("reference" if all(x.is_cpu for x in self._chosen()) else "per-op"):
-            first, second = self.backward(), self.backward()
-        for a, b in zip(first, second):
-            for x, y in zip(a, b):
-                if x.size and np.max(np.abs(x - y)) > tolerance:
-                    raise GradcheckError(BACKWARD_VARIES.format(tolerance))
+    def numerical_along(self, j: int, directions: tuple, settings: Settings) -> list[np.ndarray]:
+        """The derivatives of the results along a direction, those of a complex input as one number."""
+        inputs = self.inputs_to_move(settings)
+        x = inputs[self.wanted[j]]
+        shape, rows = tuple(jacobians.memory_of(x).shape), jacobians.rows_of(x)
+        steps = [d[rows].reshape(shape) for d in directions]
+        found = jacobians.difference(lambda: self.results(*inputs), x, steps[0], settings.eps)
+        if len(steps) == 1:
+            return found
+        turned = jacobians.difference(lambda: self.results(*inputs), x, 1j * steps[1], settings.eps)
+        return [a + 1j * b for a, b in zip(found, turned)]
 
-    def undefined(self):
-        """GradcheckError if a zero cotangent gives a gradient that is not zero."""
-        with enable_grad():
-            outputs = [y for y in self.outputs(*self.inputs) if y.requires_grad]
-            if not outputs:
-                return
-            found = grad(outputs, self._chosen(), [y.detach() * 0 for y in outputs], allow_unused=True)
-        for g in found:
-            if g is not None and bool((g != 0).any()):
-                raise GradcheckError("backward not multiplied by grad_output")
+    def mismatch(self, i: int, j: int, numerical, analytical) -> str:
+        """The message for output i and input j."""
+        place = self.wanted[j] if self.is_forward else i
+        part, element = "imaginary" if self.part == "imag" else "real", "inputs" if self.is_forward else "outputs"
+        prefix = f"While considering the {part} part of complex {element} only, " if place in self.places else ""
+        mode = "computed with forward mode " if self.is_forward else ""
+        return prefix + MISMATCH.format(mode=mode, i=i, j=j, numerical=numerical, analytical=analytical)
 
 
-def _real(array: np.ndarray) -> np.ndarray:
-    """A view of complex numbers as pairs of reals."""
-    if array.dtype.kind != "c":
-        return array
-    array = np.ascontiguousarray(array)
-    return array.view(np.dtype(f"f{array.dtype.itemsize // 2}"))
+def _dot(a: np.ndarray, b: np.ndarray):
+    return (a.reshape(-1) * b.reshape(-1)).sum()
 
 
-def _basis(y) -> list:
-    """The unit vectors in the shape of y; 1 and i for each complex element."""
-    n = _real(y.detach().numpy()).size
-    out = []
-    for k in range(n):
-        array = np.zeros(tuple(y.shape), y.dtype.numpy)
-        _real(array).reshape(-1)[k] = 1
-        out.append(from_array(array))
-    return out
+def _gradient(g, x: Tensor) -> np.ndarray:
+    return np.zeros(tuple(x.shape), x.dtype.numpy) if g is None else jacobians.array_of(g)
 
 
-def _flat(grad, like) -> np.ndarray:
-    if grad is None:
-        return np.zeros(_real(like.detach().numpy()).size)
-    return _real(grad.detach().numpy()).reshape(-1)
+def _shown(x):
+    return x.item() if x.ndim == 0 else from_array(np.array(x))
+
+
+def _or_zeros(g, x: Tensor):
+    return x.detach() * 0 if g is None else g
 
 
 def gradgradcheck(
@@ -254,34 +436,15 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """gradcheck of the gradient of a function, by its inputs and by the cotangents."""
-    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    outputs = Check(func, inputs, eps, atol, rtol).outputs(*inputs)
-    if grad_outputs is None:
-        with grad_mode(False):
-            cts = [randn_like(y.detach()) for y in outputs]
-        cts = tuple([c.requires_grad_() for c in cts])
-    else:
-        cts = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
-    n = len(cts)
-
-    def first(*args):
-        xs, weights = args[:-n], args[-n:]
-        xs = tuple(
-            [
-                x.requires_grad_()
-                if hasattr(x, "_edge") and not x.requires_grad and x.is_leaf and y.requires_grad
-                else x
-                for x, y in zip(xs, inputs)
-            ]
-        )
-        chosen = [x for x, y in zip(xs, inputs) if getattr(y, "requires_grad", False)]
-        with enable_grad():
-            pairs = [(y, w) for y, w in zip(Check(func, xs, eps, atol, rtol).outputs(*xs), weights) if y.requires_grad]
-            found = grad([y for y, _ in pairs], chosen, [w for _, w in pairs], create_graph=True, allow_unused=True)
-        return tuple([g for g in found if g is not None])
-
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, asked in (("undefined", check_undefined_grad), ("batched", check_batched_grad)):
+        if asked and not check_rev_over_rev:
+            raise AssertionError(f"Setting check_{name}_grad=True requires check_rev_over_rev to be True")
+    inputs = as_tuple(inputs)
+    cts = _cotangents(func, inputs, gen_non_contig_grad_outputs) if grad_outputs is None else as_tuple(grad_outputs)
     return gradcheck(
-        first,
+        _gradient_of(func, inputs, len(cts)),
         (*inputs, *cts),
         eps=eps,
         atol=atol,
@@ -289,8 +452,36 @@ def gradgradcheck(
         raise_exception=raise_exception,
         nondet_tol=nondet_tol,
         check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
         fast_mode=fast_mode,
+        masked=masked,
     )
+
+
+def _cotangents(func: Callable, inputs: tuple, apart: bool) -> tuple:
+    """Random cotangents of the outputs; `apart`: that do not lie together in memory."""
+    made = []
+    for y in differentiable(func(*inputs)):
+        with grad_mode(False):
+            ct = randn_like(y.detach())
+            if apart and y.ndim:
+                ct = stack([ct, ct], -1)[..., 0]
+        made.append(ct.requires_grad_())
+    return tuple(made)
+
+
+def _gradient_of(func: Callable, inputs: tuple, n: int) -> Callable:
+    """The gradients by the inputs, a function of the inputs and n cotangents."""
+    wanted = [isinstance(x, Tensor) and x.requires_grad for x in inputs]
+
+    def gradient(*args):
+        xs = [x.requires_grad_() if w and not x.requires_grad else x for x, w in zip(args[: len(inputs)], wanted)]
+        outputs = differentiable(func(*xs))
+        chosen = [x for x, w in zip(xs, wanted) if w]
+        found = grad(outputs, chosen, args[len(args) - n :], create_graph=True, allow_unused=True)
+        return tuple([g for g in found if g is not None])
+
+    return gradient

@@ -48,27 +48,41 @@ def _merged(dicts) -> dict:
 
 @contextlib.contextmanager
 def swapped(module, tensors: dict, tie_weights: bool = True, strict: bool = False):
-    """Context: the module has these tensors in the places their names say."""
+    """Context: the module has these tensors in the places their names say. What the module puts there
+    meanwhile is put into the dict."""
     places = dict(_places(module))
-    if tie_weights:
-        tensors = _tied(places, tensors)
+    given, tensors = tensors, _tied(places, tensors) if tie_weights else tensors
     if strict:
         _check_names(module, places, tensors)
     saved = []
     try:
         for name, tensor in tensors.items():
-            found = _place(module, places, name)
-            if found is None:
-                continue
-            holder, key = found
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-            saved.append((holder, key, holder[key]))
-            holder[key] = tensor
+            holder = _holder(module, places, name, tensor)
+            saved.append((name, holder, _swap(*holder, tensor)))
         yield
     finally:
-        for holder, key, old in reversed(saved):
-            holder[key] = old
+        for name, holder, old in reversed(saved):
+            new = _swap(*holder, old)
+            if name in given and new is not MISSING:
+                given[name] = new
+
+
+MISSING = object()
+
+
+def _swap(holder, key: str, tensor):
+    """Put a tensor (MISSING: nothing) into a dict or module; what was there."""
+    old = holder.get(key, MISSING) if isinstance(holder, dict) else getattr(holder, key, MISSING)
+    if isinstance(holder, dict):
+        if tensor is MISSING:
+            holder.pop(key, None)
+        else:
+            holder[key] = tensor
+    elif tensor is not MISSING:
+        setattr(holder, key, tensor)
+    elif old is not MISSING:
+        delattr(holder, key)
+    return old
 
 
 def _places(module):
@@ -80,17 +94,22 @@ def _places(module):
                     yield (f"{prefix}.{key}" if prefix else key), (holder, key)
 
 
-def _place(module, places: dict, name: str):
+def _holder(module, places: dict, name: str, tensor):
+    """(dict of parameters or buffers, or a module; name in it) that a name stands for."""
+    if tensor is not None and not isinstance(tensor, Tensor):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     if name in places:
         return places[name]
     prefix, _, key = name.rpartition(".")
     sub = _submodule(module, prefix)
+    if not key:
+        raise KeyError('tensor name can\'t be empty string ""')
     for holder in (sub._parameters, sub._buffers):
         if key in holder:
             return holder, key
-    if hasattr(sub, key):
+    if hasattr(sub, key) and not isinstance(getattr(sub, key), Tensor):
         raise TypeError(f"attribute `{name}`: {getattr(sub, key)} is not an instance of torch.Tensor")
-    return None  # PyTorch takes no notice unless strict=True
+    return sub, key  # an attribute for the time of the call
 
 
 def _submodule(module, path: str):

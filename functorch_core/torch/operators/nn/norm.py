@@ -229,7 +229,8 @@ def _in_dtype_of(weight, input, outs) -> list:
 @torch_op(method=False, returns=tuple, autocast={"cuda": "full"}, absent_edges=True)
 def native_layer_norm(input: Tensor, normalized_shape, weight: MaybeTensor, bias: MaybeTensor, eps):
     """layer_norm with the mean and 1 / std it used."""
-    return _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
+    out, *statistics = _in_dtype_of(weight, input, _layer_norm(input, normalized_shape, weight, bias, eps))
+    return [out, *map(stop_gradient, statistics)]
 
 
 @overridable

@@ -261,11 +261,11 @@ def _targets(x, n: int, output_size, name: str) -> tuple[int, ...]:
         raise ValueError(f"Input dimension should be at least {n + 1}")
     if a.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}{n}d(): Expected {n + 1}D or {n + 2}D tensor, but got {list(a.shape)}")
-    if 0 in a.shape[1 - (a.ndim == n + 1) :][-n:]:
+    if 0 in a.shape[-n:] or (name == "adaptive_max_pool" and 0 in a.shape[1:]):
         raise RuntimeError(
             f"{name}{n}d(): Expected input to have non-zero size for non-batch "
             f"dimensions, but input has sizes {list(a.shape)} with dimension "
-            f"{a.ndim - n} being empty"
+            f"{a.shape.index(0, 1)} being empty"
         )
     sizes = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(sizes) == 1:
@@ -331,7 +331,7 @@ def _adaptive_max(x, n: int, output_size):
     require_floating(f"adaptive_max_pool{n}d", x)
     out, size = _targets(x, n, output_size, "adaptive_max_pool"), aval_of(x).shape[-n:]
     lead = aval_of(x).ndim - n
-    if _even(size, out):
+    if _even(size, out) and aval_of(x).size:
         window = tuple(a // b for a, b in zip(size, out))
         return _max_pool_with_indices(x, n, window, window, 0, 1, False)
     return _max_of_bins(x, n, out, size, lead)

@@ -321,9 +321,8 @@ def normal(
             return (out.mul_(std) if isinstance(std, Tensor) else out).add_(mean)
         made = _normal_of_tensors(bits, mean, std)
         for x in (mean, std):
-            if isinstance(x, Tensor) and tuple(x.shape) == tuple(made.shape):
-                made = without_gradient(made, x)
-                break
+            if isinstance(x, Tensor):
+                made = without_gradient(made, x if x.shape == made.shape else x.expand(made.shape))
     return write_out("normal", out, made)
 
 

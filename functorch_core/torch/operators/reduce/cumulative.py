@@ -196,6 +196,8 @@ def cumulative_trapezoid(y: Tensor, x: MaybeTensor = None, *, dx=None, dim=-1):
     >>> torch.cumulative_trapezoid(torch.tensor([1., 5., 10.]))
     tensor([ 3.0000, 10.5000])
     """
+    if not y.aval.shape[wrap_dim(dim, y.aval.ndim)]:
+        return d.to_float(y)
     return _trapezoids(y, x, dx, dim, "cumulative_trapezoid", lambda areas, axis: p.cumsum(areas, axis=axis))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import numbers
@@ -19,6 +20,7 @@ from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import promote_dtypes
+from ...tensors.types import scalar_name
 from ...views.memory_order import with_strides
 
 NEGATIVE_STRIDE = (
@@ -367,19 +369,19 @@ def as_tensor(data, dtype=None, device=None):
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
 
+UNSAID = (
+    "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. "
+    "Pass requires_grad=False explicitly to get the old behavior and silence this warning."
+)
+
+
 @composite(method=False, without_data=NO_COPY)
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """An object as a tensor; `copy` says whether it may, must or must not be copied."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """An object as a tensor; `copy` says whether it may, must or must not be copied. A tensor stays in
+    its graph unless requires_grad=False."""
     if isinstance(obj, Tensor):
-        wanted = dtype or obj.dtype
-        if copy is False and (wanted is not obj.dtype):
-            raise ValueError("asarray(): requested copy=False, but the dtype differs")
-        out = obj.to(wanted) if device is None else obj.to(device, wanted)
-        if copy and out is obj:
-            out = out.clone()
-        if not requires_grad and out.requires_grad:
-            out = out.detach()
-        return require_grad(out) if requires_grad and not out.requires_grad else out
+        return _as_asked(obj, dtype or obj.dtype, device, copy, requires_grad)
+    requires_grad = bool(requires_grad)
     if copy is False:
         raise ValueError(
             "asarray(): tensors of this library never share memory with other objects; copy=False is not possible"
@@ -390,6 +392,28 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if not isinstance(data, (np.ndarray, list, tuple)) and isinstance(data, (bytes, bytearray, memoryview)):
         return frombuffer(data, dtype=dtype or _types.defaults.dtype, requires_grad=requires_grad)
     return finish(array_of(data, data_dtype(dtype)), device, requires_grad)
+
+
+@functools.cache  # once, as PyTorch does
+def _warn_of_unsaid():
+    warn(UNSAID, UserWarning)
+
+
+def _as_asked(x: Tensor, dtype, device, copy, requires_grad) -> Tensor:
+    """A tensor for asarray, which is the tensor itself if nothing changes."""
+    if requires_grad is None and x.requires_grad:
+        _warn_of_unsaid()
+    requires_grad = x.requires_grad if requires_grad is None else requires_grad
+    if copy is False and dtype is not x.dtype:
+        found, wanted = scalar_name(x.dtype.numpy), scalar_name(dtype.numpy)
+        raise ValueError(f"can't alias tensor with dtype '{found}' into dtype '{wanted}'.")
+    out = x.to(dtype) if device is None else x.to(device, dtype)
+    if copy and out is x:
+        out = out.clone()
+    if not out.is_leaf and not requires_grad:
+        return out.detach()
+    out.requires_grad = requires_grad
+    return out
 
 
 @composite(method=False)

@@ -7,6 +7,7 @@ shapes, so that they are looked at when an op is called.
 from __future__ import annotations
 
 import builtins
+import inspect
 import math
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ import numpy as np
 from ...dispatch.inplace import fitted
 from ...dispatch.op import registry
 from ...dispatch.slots import is_number
+from ...tape.backward import backward, grad
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
 from ...views.cells import assign, check_writable
@@ -73,6 +75,10 @@ def sparse_op(*names: str):
 
 def _is_sparse(x) -> bool:
     return isinstance(x, SparseTensor)
+
+
+# Sparse tensors may be among the inputs whose gradients are wanted.
+TABLE["grad"], TABLE["backward"] = inspect.unwrap(grad), inspect.unwrap(backward)
 
 
 # ---- conversions ---------------------------------------------------------------------------------

@@ -14,10 +14,11 @@ import numpy as np
 
 from ....core.aval import Aval, aval
 from ...tape.modes import state as modes
+from ...tape.node_names import rename
 from ...tensors import printing as _printing
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, wrap_dim
-from ...views.cells import LEAF_INPLACE
+from ...views.cells import LEAF_INPLACE, Lens, make_view
 from ..shape.creation import empty
 from ..shape.data import as_tensor
 
@@ -99,7 +100,12 @@ class SparseTensor(Tensor):
     def values(self) -> Tensor:
         """The values (nnz, *dense dimensions) of a coalesced tensor."""
         self._need_coalesced("values")
-        return self._what
+        if self._what._ge is None:
+            return self._what
+        # A node behind the tensor's: what is computed of the tensor does not depend on it.
+        values = make_view(self._what, Lens("alias"))
+        rename(values, "ValuesBackward0")
+        return values
 
     def coalesce(self) -> SparseTensor:
         """Each element once, in row-major order; what was given several times is summed."""
@@ -145,9 +151,26 @@ class SparseTensor(Tensor):
 
     def _edge(self):
         if self.requires_grad:
-            raise NotImplementedError(UNSUPPORTED.format(what="torch.autograd.grad by a sparse tensor"))
+            raise NotImplementedError(UNSUPPORTED.format(what="a backward pass from a sparse tensor"))
 
-    register_hook = retain_grad = _refusing("Tensor.register_hook")
+    def _edge_wanted(self):
+        """The edge at which torch.autograd.grad finds the gradient of the values."""
+        return self._what._edge()
+
+    def _gradient_of(self, values: Tensor) -> SparseTensor:
+        """The gradient by this tensor, of that by its values."""
+        return with_values(self, values)
+
+    def register_hook(self, hook):
+        """Call hook(gradient) with the sparse gradient when it is known."""
+
+        def of_values(grad):
+            found = hook(with_values(self, grad))
+            return None if found is None else found.sparse_mask(self)._what
+
+        return self._what.register_hook(of_values)
+
+    retain_grad = _refusing("Tensor.retain_grad")
 
     @property
     def requires_grad(self) -> bool:
@@ -223,6 +246,11 @@ class SparseTensor(Tensor):
     def detach(self) -> SparseTensor:
         """The same indices and values without history."""
         return with_values(self, self._what.detach())
+
+    def detach_(self) -> SparseTensor:
+        """Cut the tensor off from its history."""
+        self._what = self._what.detach()
+        return self
 
     @property
     def data(self) -> SparseTensor:
