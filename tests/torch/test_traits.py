@@ -194,3 +194,14 @@ def test_names_of_in_place_forms(write):
         return re.search(r"\(aten::(\S+)\)", str(caught.value)).group(1)
 
     assert said(torch) == said(reference)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_a_weighted_loss_is_named_by_its_reduction(reduction):
+    def name(library):
+        x = library.ones(2, 3, requires_grad=True)
+        weight = library.ones(3)
+        loss = library.nn.functional.multilabel_soft_margin_loss
+        return loss(x, library.ones(2, 3), weight=weight, reduction=reduction).grad_fn.name()
+
+    assert name(torch) == name(reference)

@@ -82,29 +82,25 @@ class Kind(NamedTuple):
     """get(x, *params, *ints); put(base, new, *params, *ints) or None for the general one, which
     takes no ints; layout(shape, strides, offset, *params, *ints) -> shape, strides, offset.
     `node` names the op for grad_fn, from the params; host(array, *params) is get for NumPy arrays,
-    of kinds without ints."""
+    of kinds without ints. `whole`: it shows every element once, so that to write to it is to write everything;
+    `overlapping`: it may show one twice; `permuting`: its dimensions may lie in another order."""
 
     get: Callable
     put: Callable | None
     layout: Callable
     node: Callable | None = None
     host: Callable | None = None
+    whole: bool = False
+    overlapping: bool = False
+    permuting: bool = False
 
 
 KINDS: dict[str, Kind] = {}  # declared in _view_kinds
 
 
-def view_kind(
-    name: str,
-    *,
-    get: Callable,
-    layout: Callable,
-    put: Callable | None = None,
-    node: Callable | None = None,
-    host: Callable | None = None,
-):
+def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | None = None, **more):
     """Declare a kind of view."""
-    KINDS[name] = Kind(get, put, layout, node, host)
+    KINDS[name] = Kind(get, put, layout, **more)
 
 
 class Cell:
@@ -155,7 +151,7 @@ class Alias:
     def is_permuted(self) -> bool:
         """Whether the dimensions may lie in memory in another order (see `_memory_order`)."""
         if self.permuted is None:
-            self.permuted = self.cell.strided or any([x.kind in PERMUTING for x in self.chain])
+            self.permuted = self.cell.strided or any([KINDS[x.kind].permuting for x in self.chain])
         return self.permuted
 
     def is_contiguous(self) -> bool:
@@ -265,28 +261,11 @@ def _node_name(kind: str, params: tuple, n_ints: int) -> str:
 def setter(chain: tuple, a: Aval, new: Aval) -> GraphOp:
     """The op that puts a new view into its base: (base, new, *ints) -> base."""
     ints = [INT] * sum(n for _, _, n in chain)
-    whole = all(kind in ONE_TO_ONE for kind, _, _ in chain)
+    whole = all(KINDS[kind].whole for kind, _, _ in chain)
     graph = trace_closed(lambda x, y, *i: [over(x, _put(x, y, chain, i), whole)], [a, new, *ints], "CopySlices")
     op = GraphOp(graph, "CopySlices", False)
     op.call = Call.of(0, 1)
     return op
-
-
-# Kinds that show every element once: to write to them is to write everything.
-ONE_TO_ONE = frozenset(
-    {
-        "alias",
-        "permute",
-        "squeeze",
-        "t",
-        "transpose",
-        "unsqueeze",
-        "view",
-        "view_as_complex",
-        "view_as_real",
-        "view_dtype",
-    }
-)
 
 
 def over(old, new, whole: bool = True):
@@ -316,7 +295,7 @@ def _put(base, new, chain, ints):
     (kind, params, n), rest = chain[0], chain[1:]
     mine, ints = ints[:n], ints[n:]
     lens = KINDS[kind]
-    if rest and kind in OVERLAPPING:
+    if rest and KINDS[kind].overlapping:
         return _put_touched(base, new, Lens(kind, params), rest, ints)
     if rest:
         new = _put(lens.get(base, *params, *mine), new, rest, ints)
@@ -581,13 +560,11 @@ OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."
 )
-OVERLAPPING = frozenset({"as_strided", "expand", "unfold"})
-PERMUTING = frozenset({"as_strided", "diagonal", "permute", "t", "transpose", "unfold"})
 
 
 def check_overlap(tensor: Tensor):
     """RuntimeError for a view in which several elements are one place of memory."""
-    if any(lens.kind in OVERLAPPING for lens in tensor._view.chain):
+    if any(KINDS[lens.kind].overlapping for lens in tensor._view.chain):
         shape, strides, _ = layout_of(tensor)
         if 0 not in shape and any(s == 0 and n > 1 for n, s in zip(shape, strides)):
             raise RuntimeError(OVERLAP)

@@ -20,7 +20,11 @@ def _reshape_layout(shape, strides, offset, new_shape):
 
 
 view_kind(
-    "alias", get=lambda x: x, put=lambda base, new: new, layout=lambda shape, strides, offset: (shape, strides, offset)
+    "alias",
+    get=lambda x: x,
+    put=lambda base, new: new,
+    layout=lambda shape, strides, offset: (shape, strides, offset),
+    whole=True,
 )
 
 view_kind(
@@ -29,6 +33,7 @@ view_kind(
     put=lambda base, new, shape: p.reshape(new, shape=base.aval.shape),
     layout=_reshape_layout,
     host=lambda array, shape: array.reshape(shape),
+    whole=True,
 )
 
 
@@ -45,6 +50,7 @@ view_kind(
     layout=lambda shape, strides, offset, dims, how: (without(shape, dims), without(strides, dims), offset),
     host=lambda array, dims, how: array.squeeze(dims),
     node=lambda dims, how: f"SqueezeBackward{how}" if how else "squeeze",
+    whole=True,
 )
 
 
@@ -63,6 +69,7 @@ view_kind(
     put=lambda base, new, dim: p.reshape(new, shape=base.aval.shape),
     layout=_unsqueeze_layout,
     host=_unsqueezed,
+    whole=True,
 )
 
 # ---- the same elements in another order ----------------------------------------------------------
@@ -87,6 +94,8 @@ for _name in ("permute", "transpose", "t"):
             offset,
         ),
         host=np.ndarray.transpose,
+        whole=True,
+        permuting=True,
     )
 
 # ---- a part of the elements: integers, slices and None -------------------------------------------
@@ -207,6 +216,7 @@ view_kind(
     "expand",
     get=lambda x, shape: p.broadcast_in_dim(x, shape=shape, dims=tuple(range(len(shape) - x.aval.ndim, len(shape)))),
     layout=_expand_layout,
+    overlapping=True,
 )
 
 
@@ -229,7 +239,7 @@ def _unfold_layout(shape, strides, offset, dim, size, step):
     )
 
 
-view_kind("unfold", get=_unfold_get, layout=_unfold_layout)
+view_kind("unfold", get=_unfold_get, layout=_unfold_layout, overlapping=True, permuting=True)
 
 
 @functools.lru_cache(64)
@@ -267,6 +277,8 @@ view_kind(
     "as_strided",
     get=_as_strided_get,
     layout=lambda shape, strides, offset, size, stride, start, *base: (size, stride, start),
+    overlapping=True,
+    permuting=True,
 )
 
 # ---- diagonals -----------------------------------------------------------------------------------
@@ -303,7 +315,7 @@ def _diagonal_layout(shape, strides, start, offset, dim1, dim2):
     )
 
 
-view_kind("diagonal", get=_diagonal_get, layout=_diagonal_layout)
+view_kind("diagonal", get=_diagonal_get, layout=_diagonal_layout, permuting=True)
 
 # ---- other dtypes --------------------------------------------------------------------------------
 
@@ -341,12 +353,14 @@ view_kind(
     get=as_real,
     put=lambda base, new: as_complex(new),
     layout=lambda shape, strides, offset: (shape + (2,), tuple(2 * s for s in strides) + (1,), 2 * offset),
+    whole=True,
 )
 view_kind(
     "view_as_complex",
     get=as_complex,
     put=lambda base, new: as_real(new),
     layout=lambda shape, strides, offset: (shape[:-1], tuple(s // 2 for s in strides[:-1]), offset // 2),
+    whole=True,
 )
 
 
@@ -395,4 +409,5 @@ view_kind(
     put=lambda base, new, dtype, itemsize: reinterpret(new, base.aval.dtype),
     layout=_reinterpret_layout,
     node=lambda dtype, itemsize: "view",
+    whole=True,
 )
