@@ -160,6 +160,7 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__getattr__ = getter(module.__name__)
         module.__dir__ = lambda: sorted({*vars(module), *names})
         module.__path__ = []
+        module.__all__ = sorted(name for name in names if not name.startswith("_"))
 
 
 finder = _MissingFinder()

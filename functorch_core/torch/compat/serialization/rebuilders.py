@@ -81,3 +81,8 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
         return current_device()
     return device
+
+
+def _is_privateuse1_backend_available() -> bool:
+    """False: nobody has registered one."""
+    return False

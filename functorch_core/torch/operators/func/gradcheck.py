@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ....core.warn import warn
+from ... import _missing
 from ...levels.forward_ad import dual_level, make_dual, unpack_dual
 from ...tape.backward import grad
 from ...tape.modes import enable_grad, grad_mode
 from ...tensors.base import from_array
 from ..random.sampling import randn_like
 from ..shape.joining import stack
+
+__getattr__ = _missing.getter(__name__)
 
 
 class GradcheckError(RuntimeError):
