@@ -14,7 +14,7 @@ from ....nn import Module
 from ...tape.modes import is_grad_enabled
 from ...tensors.base import Tensor
 from ...tensors.pytree import tree_flatten
-from ..fx.recording import CannotRecord, Recorder, Recording
+from ..fx.recording import CannotRecord, Recording, Watch
 from . import exc
 
 BRANCH = (
@@ -37,13 +37,6 @@ REFUSED = {"Python boolean": BRANCH, "Python integer": BRANCH, "Python index": B
 
 class GraphBreak(Exception):
     """The function cannot be one graph."""
-
-
-class _Watch(Recorder):
-    """A mode that only sees what a tensor is converted to."""
-
-    def _is_worth_a_node(self, name: str, result) -> bool:
-        return False
 
 
 def _refuse(what: str):
@@ -99,7 +92,7 @@ class Compiled:
         return lambda *args, **kwargs: recording.restored(run(*recording.tensors_of(args, kwargs)))
 
     def _watch(self, args: tuple, kwargs: dict):
-        watch = _Watch(self.root, _refuse)
+        watch = Watch(self.root, _refuse)
         try:
             with watch:
                 self.function(*args, **kwargs)

@@ -11,10 +11,11 @@ import gc
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 import functorch_core.torch as torch
 
 from ....nn import Module
-from ..._missing import MESSAGE
 from ...dispatch import overrides
 from ...tensors.base import Tensor
 from ...tensors.pytree import tree_flatten, tree_leaves, tree_unflatten
@@ -42,6 +43,8 @@ TO_PYTHON = {
     "__format__": "Python string",
     "__repr__": "Python string",
 }
+FROM_NUMPY = "tensor of a NumPy array"
+LENGTH = "length"
 NEVER = {"backward", "register_hook", "requires_grad_", "retain_grad", "set_", "apply_", "map_"}
 UNKNOWN = (
     "{what} makes a tensor that a recorded graph cannot hold: by torch.autograd.Function, torch.func, "
@@ -127,15 +130,26 @@ class Recorder(overrides.TorchFunctionMode):
         name = attribute or func.__name__
         if name in TO_PYTHON:
             self.to_python(TO_PYTHON[name])
+        elif name == "__len__" and self.sizes:
+            self.to_python(LENGTH)
         if name in NEVER or getattr(func, "__name__", "") in ("__set__", "__delete__"):
             raise CannotRecord(f"Tensor.{name} inside of what is traced")
         for x in tree_leaves((args, kwargs)):
             if isinstance(x, Tensor) and id(x) in self.before and id(x) not in self.copies:
                 self.copies[id(x)] = x, x._version, x.detach().clone()
         result = func(*_plain(args), **_plain(kwargs))
+        if isinstance(result, Tensor) and any(isinstance(x, np.ndarray) for x in args):
+            return self._constant(result)
         if self._is_worth_a_node(name, result):
             result = self._written(func, attribute, args, kwargs, result)
         return result
+
+    def _constant(self, tensor: Tensor) -> Tensor:
+        """A tensor of an array of NumPy's, which a graph holds as it is."""
+        self.to_python(FROM_NUMPY)
+        self.before.add(id(tensor))
+        self.kept.append(tensor)
+        return tensor
 
     def undo(self):
         """Undo what has been done to tensors that were there before, and to the generator of random numbers."""
@@ -148,7 +162,7 @@ class Recorder(overrides.TorchFunctionMode):
     def _is_worth_a_node(self, name: str, result) -> bool:
         if name in ("__setitem__", "_set_grad_enabled") or any(isinstance(x, Tensor) for x in tree_leaves(result)):
             return name not in ("grad", "grad_fn", "_base")
-        return self.sizes and name in ("shape", "size", "numel", "nelement", "__len__")
+        return self.sizes and name in ("shape", "size", "numel", "nelement")
 
     def _written(self, func, attribute: str | None, args, kwargs, result):
         """The result, known from now on as a node's."""
@@ -157,8 +171,6 @@ class Recorder(overrides.TorchFunctionMode):
             node = self.graph.call_function(getattr, (args[0], attribute))
         elif func.__name__ in ("__getitem__", "__setitem__"):
             node = self.graph.call_function(getattr(operator, func.__name__.strip("_")), args)
-        elif func.__name__ == "__len__":
-            node = self.graph.call_function(len, args)
         elif is_tensor_method_or_property(func):
             node = self.graph.call_method(func.__name__, args, kwargs)
         else:
@@ -235,6 +247,13 @@ def _plain(x):
     return {key: _plain(value) for key, value in x.items()} if type(x) is dict else x
 
 
+class Watch(Recorder):
+    """A mode that only sees what tensors are converted to, and can undo what is done."""
+
+    def _is_worth_a_node(self, name: str, result) -> bool:
+        return False
+
+
 # ---- a recording ---------------------------------------------------------------------------------
 
 
@@ -294,8 +313,3 @@ def _also(module: Module, buffers: dict):
     finally:
         for name in buffers:
             del module._buffers[name]
-
-
-def refuse(name: str, error: CannotRecord) -> NotImplementedError:
-    """The error of torch.jit.trace or torch.compile for what cannot be recorded."""
-    return NotImplementedError(MESSAGE.format(name=name) + f": {error}")
