@@ -487,6 +487,13 @@ def test_hub(tmp_path, monkeypatch):
         torch.hub.load("owner/name", "model")
 
 
+def test_a_profile_without_operators_says_so():
+    with torch.profiler.profile() as profile:
+        torch.ones(3).sum()
+    with pytest.warns(UserWarning, match="Single operators are not measured"):
+        assert "Single operators are not measured" in profile.key_averages().table()
+
+
 def test_profiler(tmp_path):
     profiler, ready = torch.profiler, []
     plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=1)

@@ -7,6 +7,13 @@ from collections import defaultdict
 from operator import attrgetter
 from typing import NamedTuple
 
+from ....core.warn import warn
+
+NO_OPERATORS = (
+    "Single operators are not measured: they are recorded and computed together, as one program. The ranges that "
+    "torch.profiler.record_function marks are."
+)
+
 
 class Interval:
     """A span of time, in microseconds."""
@@ -124,7 +131,9 @@ class EventList(list):
         for r in rows[: None if row_limit < 0 else row_limit]:
             own, total = _format_time(r.self_cpu_time_total), _format_time(r.cpu_time_total)
             out.append(f"{r.key:>{width}}  {own:>12}  {total:>12}  {r.count:>10}")
-        out += [line, f"Self CPU time total: {_format_time(self.self_cpu_time_total)}"]
+        out += [line, f"Self CPU time total: {_format_time(self.self_cpu_time_total)}", NO_OPERATORS]
+        if not rows:
+            warn(NO_OPERATORS)
         return "\n".join(out) + "\n"
 
     def export_chrome_trace(self, path: str):
