@@ -174,3 +174,41 @@ def test_make_functional():
     ours = importlib.import_module("functorch_core.torch._functorch.deprecated")
     for mine, other in zip(_made(torch, ours), _made(reference, theirs), strict=True):
         assert mine == other
+
+
+# ---- further private names -----------------------------------------------------------------------
+
+
+def test_hooks_of_all_modules_are_in_pytorchs_tables():
+    module = importlib.import_module("functorch_core.nn.modules.module")
+    theirs = importlib.import_module("torch.nn.modules.module")
+    assert all(hasattr(theirs, name) for name in vars(module) if name.startswith("_global_"))
+    handle = module.register_module_forward_hook(lambda *args: None)
+    assert list(module._global_forward_hooks) == [handle.id]
+    handle.remove()
+    assert not module._global_forward_hooks
+
+
+def test_errors_of_workers():
+    reference = pytest.importorskip("torch")
+    for make in (lambda: KeyError("a"), lambda: ValueError("b")):
+        texts = []
+        for t in (torch, reference):
+            try:
+                raise make()
+            except Exception:
+                wrapped = importlib.import_module(f"{t.__name__}._utils").ExceptionWrapper(where="in worker")
+            with pytest.raises(type(make())) as caught:
+                wrapped.reraise()
+            texts.append([line for line in str(caught.value).splitlines() if not line.startswith("  File")])
+        assert texts[0] == texts[1]
+
+
+def test_names_of_nn_that_are_missing_raise():
+    functions = importlib.import_module("functorch_core.nn.parallel._functions")
+    with pytest.raises(
+        NotImplementedError, match=r"torch\.nn\.parallel\._functions\.Broadcast.apply is not implemented"
+    ):
+        functions.Broadcast.apply(None)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("functorch_core.nn.parallel._others")

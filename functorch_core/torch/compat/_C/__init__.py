@@ -27,6 +27,7 @@ class _VariableFunctionsClass(metaclass=_Functions):
     __module__ = "torch._C"
 
 
+_VariableFunctions = _VariableFunctionsClass
 __getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
 
 

@@ -16,7 +16,7 @@ from typing import IO
 
 from ....core.warn import warn
 from ....names import own_name, saving, torch_name
-from ..._missing import missing
+from ..._missing import getter, missing
 from ...dispatch.parameter import Buffer, Parameter
 from ...tensors import types as _types
 from ...tensors.base import Tensor
@@ -319,3 +319,5 @@ def default_restore_location(storage, location: str):
 
 register_package = missing("torch.serialization.register_package")
 skip_data = missing("torch.serialization.skip_data")
+SourceChangeWarning = type("SourceChangeWarning", (Warning,), {"__module__": "torch.serialization"})
+__getattr__ = getter(__name__)

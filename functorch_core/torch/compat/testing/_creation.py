@@ -54,6 +54,8 @@ def _draw(torch, shape, dtype: _types.dtype, low, high):
         return torch.randint(low, high, shape).to(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         low, high = _bounds(dtype, low, high, 0 if dtype.numpy in dt.UNSIGNED else -9, 10)
+        limits = _types.iinfo(dtype)
+        low, high = max(low, limits.min), min(high, limits.max if dtype is _types.int64 else limits.max + 1)
         return torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype)
     low, high = _bounds(dtype, low, high, -9, 9)
     if dtype.is_complex:
