@@ -28,6 +28,15 @@ CASES = {
     "delete an item": lambda t: exec("del x[0]", {"x": t.ones(3)}),
     "shapes before dtypes": lambda t: t.arange(4).__setitem__(t.arange(4) > -1, t.tensor([1.0, 2, 3])),
     "dtypes": lambda t: t.arange(4).__setitem__(t.arange(4) > -1, t.tensor([1.0, 2, 3, 4])),
+    "all and any over no dimension": lambda t: [
+        f(x, dim=(), keepdim=k).tolist()
+        for f in (t.all, t.any)
+        for k in (False, True)
+        for x in (t.tensor([[2, 0], [1, 1]]), t.tensor([2, 0], dtype=t.uint8), t.zeros(2, 0))
+    ],
+    "block_diag of nothing": lambda t: t.block_diag().shape,
+    "cartesian_prod of a list": lambda t: t.cartesian_prod(t.tensor([1]), [2]),
+    "the default storage": lambda t: t.Storage.__name__,
     "a sparse tensor of three dimensions": lambda t: t.ones(2, 2, 2).to_sparse().t(),
     "numbers of a dtype": lambda t: (
         t.manual_seed(0),
@@ -55,3 +64,9 @@ def test_index_put_needs_an_index():
     for t in (torch, reference):
         with pytest.raises(RuntimeError):
             t.ones(3).index_put([], t.tensor(1.0))
+
+
+def test_prod_takes_one_dimension():
+    for t in (torch, reference):
+        with pytest.raises(TypeError, match=r"prod\(\)"):
+            t.prod(t.ones(2, 3), dim=(0, 1))

@@ -212,3 +212,18 @@ def test_names_of_nn_that_are_missing_raise():
         functions.Broadcast.apply(None)
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("functorch_core.nn.parallel._others")
+
+
+@needs_wheel
+def test_pytorchs_other_test_cases():
+    program = """
+        import warnings
+        warnings.simplefilter("ignore")
+        from torch._inductor.test_case import TestCase, run_tests
+        from torch.testing._internal import common_utils
+        print(TestCase is common_utils.TestCase)
+        """
+    assert printed(code=program) == ["True"]
+    case = importlib.import_module("functorch_core.torch._dynamo.test_case")
+    with pytest.raises(NotImplementedError, match=r"torch\._dynamo\.test_case\.TestCase"):
+        case.TestCase()

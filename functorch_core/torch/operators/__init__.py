@@ -36,6 +36,7 @@ NAMESPACE = {
     "from_dlpack": data.from_dlpack.fun,
     **data.legacy_types,
     **storage.legacy_storages,
+    "Storage": storage.legacy_storages["FloatStorage"],
     "UntypedStorage": storage.UntypedStorage,
     "TypedStorage": storage.TypedStorage,
 }

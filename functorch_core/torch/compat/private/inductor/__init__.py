@@ -2,4 +2,4 @@
 
 from .... import _missing
 
-__getattr__ = _missing.getter(__name__, ("config", "utils"))
+__getattr__ = _missing.getter(__name__, ("config", "test_case", "utils"))
