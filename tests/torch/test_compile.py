@@ -159,6 +159,19 @@ def test_registered_backends(t):
     assert t._dynamo.optimize(f"mine{id(t)}")(lambda x: x + 1)(t.ones(1)) == 2 and seen == [(1,)]
 
 
+@BOTH
+def test_counting_backends(t):
+    testing = importlib.import_module(f"{t.__name__}._dynamo.testing")
+    counter, keeper = testing.CompileCounter(), testing.EagerAndRecordGraphs()
+    for backend in (counter, keeper):
+        compiled = t.compile(lambda x: (x.sin() + 1).relu(), backend=backend, dynamic=False)
+        for n in (2, 2, 3):
+            compiled(t.ones(n))
+    assert (counter.frame_count, counter.op_count) == (2, 6) and len(keeper.graphs) == 2
+    counter.clear()
+    assert counter.frame_count == 0
+
+
 # ---- compiled modules ----------------------------------------------------------------------------
 
 

@@ -136,7 +136,8 @@ def test_what_the_graph_cannot_hold_is_an_error():
 def test_is_tracing(t):
     seen = []
     traced(t, lambda x: (seen.append(t.jit.is_tracing()), x + 1)[1], t.ones(1), check_trace=False)
-    assert seen == [True] and not t.jit.is_tracing()
+    traced(t, lambda x: (seen.append(t._C._get_tracing_state() is not None), x + 1)[1], t.ones(1), check_trace=False)
+    assert seen == [True, True] and not t.jit.is_tracing() and t._C._get_tracing_state() is None
 
 
 @BOTH

@@ -11,6 +11,7 @@ from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
 from ..devices.accelerator import current_accelerator
+from ..jit._state import is_tracing
 
 _TensorBase = TensorBase
 _TensorMeta = type(TensorBase)
@@ -36,7 +37,8 @@ def _log_api_usage_once(event: str):
 
 
 def _get_tracing_state():
-    """None: nothing is ever traced by torch.jit."""
+    """True while torch.jit.trace records a function, None otherwise."""
+    return is_tracing() or None
 
 
 def _is_torch_function_enabled() -> bool:

@@ -177,6 +177,8 @@ def compiled(model: Callable, backend: Callable | None, options: dict) -> Callab
     """What torch.compile makes of a module, or of a function for a user's backend or fullgraph=True."""
     if isinstance(model, Module):
         return OptimizedModule(model, options, backend)
+    if backend is None and not options["fullgraph"]:
+        return model
     made = Compiled(model, backend, options["fullgraph"])
 
     @functools.wraps(model)
