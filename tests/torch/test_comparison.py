@@ -39,6 +39,9 @@ CASES = {
     "strides": lambda t, c, close: close(t.ones(2, 3), t.ones(3, 2).T, check_stride=True),
     "no data": lambda t, c, close: close(t.ones(2, device="meta"), t.ones(2, device="meta")),
     "dtypes are not checked": lambda t, c, close: close(t.ones(2), 2 * t.ones(2).double(), check_dtype=False),
+    "bfloat16 against integers": lambda t, c, close: close(
+        t.ones(2, dtype=t.bfloat16), 2 * t.ones(2).long(), check_dtype=False
+    ),
     "tensors of booleans": lambda t, c, close: close(t.ones(2) > 0, t.ones(2) < 0),
     "NaN": lambda t, c, close: close(float("nan"), float("nan")),
     "equal NaN": lambda t, c, close: close(float("nan"), float("nan"), equal_nan=True),

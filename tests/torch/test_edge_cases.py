@@ -37,6 +37,27 @@ CASES = {
     "block_diag of nothing": lambda t: t.block_diag().shape,
     "cartesian_prod of a list": lambda t: t.cartesian_prod(t.tensor([1]), [2]),
     "the default storage": lambda t: t.Storage.__name__,
+    "complex numbers without dimensions as others": lambda t: (
+        t.tensor(1 + 2j).view(t.float64).shape,
+        t.tensor(1 + 2j).view(t.int64).item(),
+        t.tensor(1.0, dtype=t.float64).view(t.complex64).shape,
+    ),
+    "other dtypes of the same memory have no derivative": lambda t: [
+        (lambda x: (x.view(t.int32).requires_grad, x.view(t.complex64).requires_grad, x.view(t.float32).requires_grad))(
+            t.ones(4, requires_grad=True)
+        ),
+        t.ones(4, dtype=t.float16, requires_grad=True).view(t.float32).requires_grad,
+    ],
+    "written through another dtype": lambda t: (x := t.zeros(2), x.view(t.int32).fill_(1065353216), x.tolist())[2],
+    "tensors with gaps": lambda t: [
+        (t.manual_seed(0), t.testing.make_tensor((2, 2), dtype=d, device="cpu", noncontiguous=True).tolist())[1]
+        for d in (t.float32, t.complex64, t.int64, t.bool)
+    ],
+    "a complex tensor is a base": lambda t: (
+        x := t.testing.make_tensor((2, 2), dtype=t.complex64, device="cpu"),
+        x._base,
+        x[0]._base is x,
+    )[1:],
     "a sparse tensor of three dimensions": lambda t: t.ones(2, 2, 2).to_sparse().t(),
     "numbers of a dtype": lambda t: (
         t.manual_seed(0),

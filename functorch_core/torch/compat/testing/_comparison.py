@@ -11,8 +11,8 @@ import numpy as np
 
 from ....core.warn import warn
 from ... import as_tensor, complex128, float64, int64
+from ...operators.dtype_questions import promote_types
 from ...tensors.base import Tensor
-from ...tensors.promotion import promote_dtypes
 from . import _mismatch
 from ._mismatch import default_tolerances
 
@@ -254,7 +254,7 @@ class TensorLikePair(Pair):
         if actual.device != expected.device:
             actual, expected = actual.cpu(), expected.cpu()
         if actual.dtype != expected.dtype:
-            dtype = promote_dtypes(actual.dtype, expected.dtype)
+            dtype = promote_types(actual.dtype, expected.dtype)
             actual, expected = actual.to(dtype), expected.to(dtype)
         if actual.layout != expected.layout:
             actual, expected = (x.to_dense() if _is_sparse(x) else x for x in (actual, expected))

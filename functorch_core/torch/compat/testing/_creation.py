@@ -37,12 +37,12 @@ def make_tensor(
         raise ValueError(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
-    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
+    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and math.prod(shape) > 1 else shape
     result = _draw(torch, drawn, dtype, low, high).to(device)
     if exclude_zero:
         result[result == 0] = _smallest(dtype)
     if noncontiguous and math.prod(shape) > 1:
-        result = result[..., ::2]
+        result = result[..., 1::2]
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     return result.requires_grad_(requires_grad)
@@ -59,8 +59,9 @@ def _draw(torch, shape, dtype: _types.dtype, low, high):
         return torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype)
     low, high = _bounds(dtype, low, high, -9, 9)
     if dtype.is_complex:
-        parts = torch.empty((*shape, 2), dtype=dtype.to_real()).uniform_(low, high)
-        return torch.view_as_complex(parts)
+        made = torch.empty(shape, dtype=dtype)
+        torch.view_as_real(made).uniform_(low, high)
+        return made
     if dtype.itemsize == 1:
         return torch.empty(shape).uniform_(low, high).to(dtype)
     return torch.empty(shape, dtype=dtype).uniform_(low, high)
