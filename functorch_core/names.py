@@ -11,6 +11,7 @@ PREFIXES = (
     ("functorch_core.data", "torch.utils.data"),
     ("functorch_core.nn", "torch.nn"),
     ("functorch_core.optim", "torch.optim"),
+    ("functorch_core.torch.compat.functorch", "functorch"),
     ("functorch_core.torch", "torch"),
 )
 

@@ -29,11 +29,16 @@ ALREADY = (
 )
 
 
+TESTING = "torch.testing._internal"  # what PyTorch's own test files are written with
+
+
 class _Finder(AliasFinder):
     """torch names are aliases; this library's own modules get torch titles when they load."""
 
     def find_spec(self, fullname, path=None, target=None):
         """A spec for torch, its submodules, and the modules that stand for them."""
+        if fullname == TESTING:
+            return _testing_of_a_wheel(fullname)
         if fullname == "multiprocessing.spawn":
             after = _tell_spawned_processes
         elif torch_name(fullname) is not None:
@@ -52,6 +57,15 @@ class _Finder(AliasFinder):
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
             yield _Distribution()
+
+
+def _testing_of_a_wheel(fullname: str) -> importlib.machinery.ModuleSpec | None:
+    """PyTorch's test utilities, out of an installed wheel or a source tree on sys.path.
+
+    They are Python files that `import torch`, which is this library; nothing else of the wheel is imported.
+    """
+    folders = [os.path.join(folder or os.curdir, "torch", "testing") for folder in sys.path]
+    return importlib.machinery.PathFinder.find_spec(fullname, folders)
 
 
 class _Distribution(importlib.metadata.Distribution):

@@ -62,6 +62,7 @@ from .tensors.types import (
     layout,
     memory_format,
     preserve_format,
+    qscheme,
     set_default_device,
     set_default_dtype,
     sparse_bsc,
@@ -72,6 +73,7 @@ from .tensors.types import (
     strided,
 )
 from .tensors.types import by_name as _by_name
+from .tensors.types import qschemes as _qschemes
 from .tensors.types import unstored as _unstored_dtypes
 
 _xla.overlap_python()
@@ -81,6 +83,7 @@ __version__ = _TorchVersion(_version)
 torch = _sys.modules[__name__]  # annotations of some packages say torch.torch.Tensor
 
 globals().update(_by_name)
+globals().update(_qschemes)
 globals().update(_unstored_dtypes)
 _install(globals())
 globals().update({name: getattr(_settings, name) for name in _settings.__all__ if hasattr(_settings, name)})
@@ -98,8 +101,9 @@ _public_names.name_ops()
 # ---- names that are imported when they are asked for ---------------------------------------------
 
 _LAZY = frozenset(
-    """_C __config__ __future__ _dynamo _library _subclasses _tensor _tensor_str _utils accelerator
-    amp backends classes compiler cpu cuda distributed distributions functional futures fx hub
+    """_C _VF __config__ __future__ _dynamo _functorch _inductor _library _logging _refs _subclasses _tensor
+    _tensor_str _utils _utils_internal _vendor accelerator amp backends classes compiler cpu cuda distributed
+    distributions functional futures fx hub
     jit library masked mps mtia multiprocessing nn optim _ops ops overrides profiler quasirandom random
     serialization signal sparse storage testing torch_version types version xpu""".split()
 )

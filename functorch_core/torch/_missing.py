@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..aliases import public_name
+from ..names import torch_name
 
 MESSAGE = "{name} is not implemented by functorch-core: it is a name of PyTorch that this library does not have yet"
 
@@ -111,7 +112,7 @@ def getter(module: str, lazy: tuple[str, ...] = ()) -> Callable[[str], object]:
     `module` is this library's name for it, as __name__ says.
     """
     module = public_name(module)
-    title = module.removeprefix("functorch_core.")
+    title = torch_name(module) or module
 
     def __getattr__(name: str):
         if name in lazy:
@@ -143,10 +144,8 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname, path=None, target=None):
         """A spec for a missing module of PyTorch."""
-        if not fullname.startswith("functorch_core.torch."):
-            return None
-        title = fullname.removeprefix("functorch_core.")
-        if title not in table():
+        title = torch_name(fullname)
+        if title is None or title not in table():
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -156,10 +155,11 @@ class _MissingFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         """Its names are made when they are asked for."""
-        names = table()[module.__name__.removeprefix("functorch_core.")]
+        names = table()[torch_name(module.__name__) or module.__name__]
         module.__getattr__ = getter(module.__name__)
         module.__dir__ = lambda: sorted({*vars(module), *names})
         module.__path__ = []
+        module.__all__ = sorted(name for name in names if not name.startswith("_"))
 
 
 finder = _MissingFinder()

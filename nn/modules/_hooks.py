@@ -72,6 +72,17 @@ class GlobalHooks:
 
 
 everywhere = GlobalHooks()
+GLOBAL_TABLES = {
+    "_global_buffer_registration_hooks": everywhere.buffer_registration,
+    "_global_module_registration_hooks": everywhere.module_registration,
+    "_global_parameter_registration_hooks": everywhere.parameter_registration,
+    "_global_forward_pre_hooks": everywhere.forward_pre,
+    "_global_forward_hooks": everywhere.forward,
+    "_global_forward_hooks_with_kwargs": everywhere.forward_with_kwargs,
+    "_global_forward_hooks_always_called": everywhere.forward_always,
+    "_global_backward_pre_hooks": everywhere.backward_pre,
+    "_global_backward_hooks": everywhere.backward,
+}
 
 
 def register(

@@ -16,6 +16,7 @@ from ...torch.tensors.explain import MISTAKES, explain
 from ..parameter import Buffer, Parameter
 from ._hooks import (
     BOTH_KINDS,
+    GLOBAL_TABLES,
     HookedCall,
     everywhere,
     register,
@@ -806,3 +807,5 @@ __all__ = [
     "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
+
+globals().update(GLOBAL_TABLES)  # the tables under PyTorch's names, for those who look into them

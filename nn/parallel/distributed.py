@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from ... import torch
 from .data_parallel import DataParallel
 
 NO_PARAMETERS = (
@@ -14,7 +15,8 @@ NO_PARAMETERS = (
 class DistributedDataParallel(DataParallel):
     """Calls its module. With one process there are no gradients to average.
 
-    The arguments are PyTorch's; those that tune communication have no effect.
+    The arguments are PyTorch's; those that tune communication have no effect. ValueError before
+    init_process_group.
     """
 
     def __init__(
@@ -37,6 +39,8 @@ class DistributedDataParallel(DataParallel):
         device_mesh=None,
         skip_all_reduce_unused_params: bool = False,
     ):
+        if process_group is None:
+            process_group = torch.distributed.distributed_c10d._get_default_group()
         super().__init__(module, device_ids, output_device, dim)
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(NO_PARAMETERS)

@@ -1,6 +1,6 @@
 """torch.optim.lr_scheduler: schedules of the learning rate."""
 
-from .base import LRScheduler, _LRScheduler
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from .base import per_group as _format_param
 from .composed import ChainedScheduler, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR

@@ -16,7 +16,7 @@ from ...core.warn import warn
 from ...torch.tensors.base import Tensor
 from ..optimizer import Optimizer
 
-EPOCH = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
     "where possible. Please use `scheduler.step()` to step the scheduler. During the "
     "deprecation, if epoch is different from None, the closed form is used instead of the new "
@@ -100,7 +100,7 @@ class LRScheduler:
             self._warn_about_order()
         self._step_count += 1
         if epoch is not None:
-            warn(EPOCH)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _warn_about_order(self):

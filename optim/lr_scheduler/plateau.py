@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ...core.warn import warn
-from .base import EPOCH, LRScheduler, check_optimizer, set_value, values_of
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_value, values_of
 
 GROUPS_CHANGED = (
     "The number of param groups in the `optimizer` ({}) differs from when "
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Take notice of the metric of an epoch."""
         current = float(metrics)
         if epoch is not None:
-            warn(EPOCH)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best, self.num_bad_epochs = current, 0

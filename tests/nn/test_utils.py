@@ -390,8 +390,15 @@ def test_gradients_of_convolutions():
 def test_parallel_runs_the_module():
     layer = torch.nn.Linear(2, 1)
     x = torch.ones(3, 2)
-    for wrap in (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel):
-        m = wrap(layer)
+    wrapped = torch.nn.parallel.DistributedDataParallel
+    with pytest.raises(ValueError, match="Default process group has not been initialized, please make sure to call"):
+        wrapped(layer)
+    torch.distributed.init_process_group("gloo", init_method="tcp://localhost:0", rank=0, world_size=1)
+    try:
+        modules = torch.nn.DataParallel(layer), wrapped(layer)
+    finally:
+        torch.distributed.destroy_process_group()
+    for m in modules:
         assert torch.equal(m(x), layer(x))
         assert list(m.state_dict()) == ["module.weight", "module.bias"]
     assert torch.equal(torch.nn.parallel.data_parallel(layer, x), layer(x))

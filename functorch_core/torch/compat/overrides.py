@@ -190,6 +190,10 @@ def enable_reentrant_dispatch():
     yield
 
 
+def _get_current_function_mode_stack() -> list:
+    return list(_core.state.modes)
+
+
 def _get_current_function_mode():
     return _core.state.modes[-1] if _core.state.modes else None
 

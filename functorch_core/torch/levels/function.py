@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.warn import warn
+from .. import _missing
 from ..tape.anomaly_mode import remember
 from ..tape.apply import FREED, modified
 from ..tape.modes import grad_mode, state
@@ -41,6 +42,9 @@ BAD_SHAPE = (
     "Function {name} returned an invalid gradient at index {i} - got {found} but expected "
     "shape compatible with {wanted}"
 )
+
+
+__getattr__ = _missing.getter(__name__)
 
 
 class FunctionCtx:

@@ -34,6 +34,10 @@ class Operations:
 
     __getitem__, __setitem__ = getitem, setitem
 
+    def __delitem__(self, index):
+        """TypeError: a tensor keeps its elements."""
+        raise TypeError("Tensor does not support deleting items")
+
     def __invert__(self) -> Tensor:
         """~self for integers and bools."""
         if self.is_floating_point() or self.is_complex():

@@ -341,6 +341,13 @@ class layout(_Named):
         return f"torch.{self.name}"
 
 
+class qscheme(_Named):
+    """How quantized elements stand for numbers: torch.per_tensor_affine. No tensors are quantized here."""
+
+    __slots__ = ()
+    __module__ = "torch"
+
+
 class memory_format(_Named):
     """torch.contiguous_format, channels_last, channels_last_3d, preserve_format."""
 
@@ -351,6 +358,10 @@ class memory_format(_Named):
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, _mkldnn = map(
     layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
 )
+QSCHEMES = (
+    "per_tensor_affine per_channel_affine per_tensor_symmetric per_channel_symmetric per_channel_affine_float_qparams"
+)
+qschemes = {name: qscheme(name) for name in QSCHEMES.split()}
 contiguous_format, preserve_format, channels_last, channels_last_3d = map(
     memory_format, ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 )

@@ -368,6 +368,8 @@ def reinterpret(x, dtype: np.dtype):
     """The bits of x as another dtype; the last dimension grows or shrinks with the item size."""
     if x.aval.dtype == dtype:
         return x
+    if not x.aval.shape:  # complex numbers have two parts, in a dimension
+        return p.reshape(reinterpret(p.reshape(x, shape=(1,)), dtype), shape=())
     x = _plain(x)
     plain = dt.real_of(dtype) if dtype != dt.bool_ else dt.uint8
     wide, narrow = x.aval.dtype.itemsize, plain.itemsize

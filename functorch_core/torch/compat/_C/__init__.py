@@ -1,5 +1,7 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
+import enum as _enum
+
 from ..._missing import getter as _getter
 from ...dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
 from ...dispatch.overrides import state as override_state
@@ -9,6 +11,7 @@ from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
 from ..devices.accelerator import current_accelerator
+from ..jit._state import is_tracing
 
 _TensorBase = TensorBase
 _TensorMeta = type(TensorBase)
@@ -25,6 +28,7 @@ class _VariableFunctionsClass(metaclass=_Functions):
     __module__ = "torch._C"
 
 
+_VariableFunctions = _VariableFunctionsClass
 __getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
 
 
@@ -33,12 +37,45 @@ def _log_api_usage_once(event: str):
 
 
 def _get_tracing_state():
-    """None: nothing is ever traced by torch.jit."""
+    """True while torch.jit.trace records a function, None otherwise."""
+    return is_tracing() or None
 
 
 def _is_torch_function_enabled() -> bool:
     """Whether subclasses override torch functions now."""
     return override_state.everything and override_state.subclasses
+
+
+class _TorchFunctionState(_enum.Enum):
+    """What overrides torch functions now."""
+
+    ENABLED, SUBCLASSES_DISABLED, ALL_DISABLED = range(3)
+
+
+def _get_torch_function_state() -> _TorchFunctionState:
+    """What overrides torch functions now."""
+    if not override_state.everything:
+        return _TorchFunctionState.ALL_DISABLED
+    kinds = _TorchFunctionState
+    return kinds.ENABLED if override_state.subclasses else kinds.SUBCLASSES_DISABLED
+
+
+def _set_torch_function_state(state: _TorchFunctionState):
+    """Set what overrides torch functions."""
+    override_state.everything = state is not _TorchFunctionState.ALL_DISABLED
+    override_state.subclasses = state is _TorchFunctionState.ENABLED
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are on."""
+    return len(override_state.modes)
+
+
+def _pop_torch_function_stack():
+    """Switch the innermost mode off; the mode."""
+    *rest, last = override_state.modes
+    override_state.modes = tuple(rest)
+    return last
 
 
 def _are_functorch_transforms_active() -> bool:
@@ -79,6 +116,13 @@ def _jit_can_fuse_on_cpu() -> bool:
     return False
 
 
+def _get_cpu_capability() -> str:
+    """DEFAULT: there are no kernels for single kinds of processors; XLA compiles for the one it runs on."""
+    return "DEFAULT"
+
+
+has_lapack = has_openmp = has_spectral = True
+has_mkl = False
 _cuda_isInBadFork = _jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
 
 
@@ -87,7 +131,12 @@ def _jit_set_profiling_executor(enabled: bool) -> bool:
     return True
 
 
-_jit_set_profiling_mode = _jit_set_profiling_executor
+def _jit_set_num_profiled_runs(runs: int) -> int:
+    """Accepted, without effect; the former setting."""
+    return 1
+
+
+_jit_set_profiling_mode = _get_graph_executor_optimize = _jit_set_profiling_executor
 
 
 def _jit_override_can_fuse_on_cpu(enabled: bool):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from ..._missing import getter as _getter
 from ...levels.levels import Batched, Dual, Taped, stack
+
+__getattr__ = _getter(__name__)
 
 
 def _level(tensor, *kinds: type):

@@ -1,9 +1,11 @@
 """torch._dynamo: what packages ask of PyTorch's tracer of Python, which is not here.
 
-Nothing is traced: marks and switches have no effect, and the questions are answered with no.
+Marks and switches have no effect, and the questions are answered with no: Python always runs.
 """
 
 from __future__ import annotations
+
+import functools as _functools
 
 from ... import _missing
 from ..compiler import (
@@ -16,6 +18,9 @@ from ..compiler import (
     set_stance,
     substitute_in_graph,
 )
+from ..compiler import compile as _compile
+from ..compiler.backends import lookup as _lookup
+from ..compiler.backends import register_backend
 from . import config
 from .eval_frame import OptimizedModule
 
@@ -37,6 +42,8 @@ __all__ = [
     "maybe_mark_dynamic",
     "nonstrict_trace",
     "optimize",
+    "optimize_assert",
+    "register_backend",
     "reset",
     "run",
     "set_stance",
@@ -50,8 +57,15 @@ disallow_in_graph = forbid_in_graph = nonstrict_trace = run = allow_in_graph
 def optimize(
     backend="inductor", *, nopython=False, guard_export_fn=None, guard_fail_fn=None, disable=False, dynamic=None
 ):
-    """Decorator without effect."""
-    return allow_in_graph
+    """torch.compile as a decorator; `nopython` is its `fullgraph`."""
+    if not callable(backend):
+        _lookup(backend)
+    return _functools.partial(_compile, fullgraph=nopython, dynamic=dynamic, backend=backend, disable=disable)
+
+
+def optimize_assert(backend, **options):
+    """optimize with nopython=True."""
+    return optimize(backend, nopython=True, **options)
 
 
 def graph_break(msg: str = ""):

@@ -1,4 +1,4 @@
-"""torch._dynamo.exc: errors that are never raised here, for `except`."""
+"""torch._dynamo.exc: errors of torch.compile; those of PyTorch's tracer are never raised here."""
 
 
 class TorchDynamoException(RuntimeError):
@@ -9,7 +9,15 @@ class Unsupported(TorchDynamoException):
     """Something could not be traced."""
 
 
-class BackendCompilerFailed(TorchDynamoException):
+class InvalidBackend(TorchDynamoException):
+    """There is no backend of that name."""
+
+
+class ShortenTraceback(TorchDynamoException):
+    """Base of errors that have another as their cause."""
+
+
+class BackendCompilerFailed(ShortenTraceback):
     """A backend failed."""
 
 

@@ -7,6 +7,13 @@ from collections import defaultdict
 from operator import attrgetter
 from typing import NamedTuple
 
+from ....core.warn import warn
+
+NO_OPERATORS = (
+    "Single operators are not measured: they are recorded and computed together, as one program. The ranges that "
+    "torch.profiler.record_function marks are."
+)
+
 
 class Interval:
     """A span of time, in microseconds."""
@@ -122,10 +129,11 @@ class EventList(list):
         line = f"{'-' * width}  {'-' * 12}  {'-' * 12}  {'-' * 10}"
         out = [line, f"{'Name':>{width}}  {'Self CPU':>12}  {'CPU total':>12}  {'# of Calls':>10}", line]
         for r in rows[: None if row_limit < 0 else row_limit]:
-            out.append(
-                f"{r.key:>{width}}  {_time(r.self_cpu_time_total):>12}  {_time(r.cpu_time_total):>12}  {r.count:>10}"
-            )
-        out += [line, f"Self CPU time total: {_time(self.self_cpu_time_total)}"]
+            own, total = _format_time(r.self_cpu_time_total), _format_time(r.cpu_time_total)
+            out.append(f"{r.key:>{width}}  {own:>12}  {total:>12}  {r.count:>10}")
+        out += [line, f"Self CPU time total: {_format_time(self.self_cpu_time_total)}", NO_OPERATORS]
+        if not rows:
+            warn(NO_OPERATORS)
         return "\n".join(out) + "\n"
 
     def export_chrome_trace(self, path: str):
@@ -146,7 +154,7 @@ class EventList(list):
             json.dump({"traceEvents": events}, file)
 
 
-def _time(us: float) -> str:
+def _format_time(us: float) -> str:
     if us >= 1e6:
         return f"{us / 1e6:.3f}s"
     return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"

@@ -1,12 +1,13 @@
-"""torch.compiler: switches of torch.compile, which returns the function itself: the engine records
-operations and compiles them anyway."""
+"""torch.compiler: torch.compile, and its switches. The engine records operations and compiles them anyway."""
 
 from __future__ import annotations
 
 import functools
+import importlib
 
 from ... import _missing, as_tensor
 from ...tensors.base import Tensor
+from . import backends
 
 __getattr__ = _missing.getter(__name__)
 __all__ = [
@@ -27,18 +28,30 @@ __all__ = [
 
 
 def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
-    """The function or module itself; also usable as a decorator with arguments.
+    """The function itself, or a module around a module, whose calls XLA compiles as all others; also usable as
+    a decorator with arguments.
 
     Nothing is lost: every operation is recorded, and recordings that repeat are fused into one XLA
-    program. All options are accepted.
+    program. So `mode`, `options`, `dynamic` and PyTorch's own backends change nothing. With
+    `fullgraph` a branch on a tensor's value is an error, at the first call with inputs of some shapes.
+    A function as `backend` gets a graph (torch.fx.GraphModule) and example inputs, and returns what is called.
     """
+    given = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options}
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(MODES)}")
     if model is None:
-        return lambda model: compile(model)
+        return lambda model: compile(model, **given, disable=disable)
     if not callable(model):
-        raise RuntimeError(f"torch.compile expects a function or module, got {type(model).__name__}")
-    return model
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    function = backend if callable(backend) else backends.lookup(backend)
+    if disable or not (fullgraph or function or hasattr(model, "named_modules")):
+        return model
+    return importlib.import_module("functorch_core.torch._dynamo.eval_frame").compiled(model, function, given)
+
+
+MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 
 
 def disable(fn=None, recursive=True, *, reason=None):
@@ -79,9 +92,7 @@ def is_compiling() -> bool:
 is_dynamo_compiling = is_exporting = is_compiling
 
 
-def list_backends(exclude_tags=()) -> list[str]:
-    """['xla']."""
-    return ["xla"]
+list_backends = backends.list_backends
 
 
 def reset():

@@ -68,3 +68,12 @@ StreamContext = stream
 def get_capabilities() -> dict:
     """What is known of the processor."""
     return {"architecture": platform.machine()}
+
+
+def _is_avx2_supported() -> bool:
+    """False: PyTorch's kernels for it are not here; XLA uses what the processor has."""
+    return False
+
+
+_is_avx512_supported = _is_vnni_supported = _is_amx_tile_supported = _is_amx_fp16_supported = _is_avx2_supported
+_is_avx512_bf16_supported = _init_amx = _is_avx2_supported

@@ -1,16 +1,22 @@
-"""torch.jit: scripting and tracing return what they are given.
+"""torch.jit: scripting returns what it is given, tracing the graph of one run.
 
 The engine records operations and compiles them whether or not a program is scripted, so `script`
-and `trace` have nothing to add. Saving TorchScript archives is not implemented.
+has nothing to add but its refusals. Traced functions keep the branches that were taken.
 """
 
 from __future__ import annotations
 
 import contextlib as _contextlib
+import importlib as _importlib
+import types as _types
 import typing
 
 from ... import _missing
+from ...tensors.base import Tensor as _Tensor
 from ..futures import Future
+from ._state import MARK as _MARK
+from ._state import NO_SAVE as _NO_SAVE
+from ._state import TracerWarning, is_tracing
 
 __getattr__ = _missing.getter(__name__)
 __all__ = [
@@ -39,31 +45,31 @@ __all__ = [
 ]
 
 _isinstance = isinstance
-load = _missing.missing("torch.jit.load", "there is no reader of TorchScript archives")
-save = _missing.missing(
-    "torch.jit.save", "there is no writer of TorchScript archives; save the state dict with torch.save"
-)
-TracerWarning = type("TracerWarning", (Warning,), {"__module__": "torch.jit"})
 Final = __import__("typing").Final
 
 
 class _ScriptMeta(type):
-    """isinstance(module, ScriptModule) for modules that were scripted or traced."""
+    """isinstance(module, ScriptModule) for modules that were scripted or traced, ScriptFunction for functions."""
 
     def __instancecheck__(cls, instance):
-        return cls is ScriptModule and _MARK in getattr(instance, "__dict__", ())
-
-
-_MARK = "_is_scripted"
+        mark = getattr(instance, "__dict__", {}).get(_MARK)
+        return mark is not None and (mark == "function") == (cls is ScriptFunction)
 
 
 def _marked(thing):
-    """The module, from now on a ScriptModule to isinstance; anything else as it is."""
+    """The module, from now on a ScriptModule to isinstance; anything else as it is, with a `save` that raises."""
     from ....nn import Module
 
     if _isinstance(thing, Module):
-        vars(thing)[_MARK] = True
+        vars(thing).setdefault(_MARK, True)
+    if _isinstance(thing, (Module, _types.FunctionType)) and not hasattr(thing, "save"):
+        vars(thing)["save"] = _no_save
     return thing
+
+
+def _no_save(*args, **kwargs):
+    """NotImplementedError: there is no writer of TorchScript."""
+    raise NotImplementedError(_NO_SAVE)
 
 
 class ScriptModule(metaclass=_ScriptMeta):
@@ -79,15 +85,19 @@ class ScriptModule(metaclass=_ScriptMeta):
 
 
 class ScriptFunction(ScriptModule):
-    """For isinstance: no function is one."""
+    """For isinstance: functions that were traced."""
 
 
-RecursiveScriptModule = ScriptModule
+RecursiveScriptModule = TopLevelTracedModule = ScriptModule
 
 
 def script(obj=None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """The function, class or module itself."""
-    return script if obj is None else _marked(obj)
+    """The function, class or module itself; NotSupportedError for syntax that TorchScript does not have."""
+    if obj is None:
+        return script
+    frontend = _importlib.import_module(f"{__name__}.frontend")
+    frontend.check(obj)
+    return _marked(obj)
 
 
 def trace(
@@ -104,18 +114,50 @@ def trace(
     example_kwarg_inputs=None,
     _store_inputs=True,
 ):
-    """The function or module itself, called once with the example inputs."""
-    if example_inputs is not None:
-        inputs = example_inputs if _isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-        func(*inputs)
-    elif example_kwarg_inputs is not None:
-        func(**example_kwarg_inputs)
-    return _marked(func)
+    """The function or module as the graph of one run with the example inputs.
+
+    The branches that this run took are kept; a TracerWarning tells where a value decided one.
+
+    >>> traced = torch.jit.trace(lambda x: x * 2, torch.ones(2))
+    >>> traced(torch.ones(3))
+    tensor([2., 2., 2.])
+    """
+    if _isinstance(func, ScriptModule) or _isinstance(func, ScriptFunction):
+        return func
+    if (example_inputs is None) == (example_kwarg_inputs is None):
+        raise RuntimeError("example_kwarg_inputs should be a dict" if example_inputs is not None else NO_INPUTS)
+    inputs = _inputs(example_inputs)
+    tolerance = check_tolerance if check_trace else None
+    return _tracer().traced(func, inputs, example_kwarg_inputs or {}, tolerance)
 
 
-def trace_module(mod, inputs: dict, *args, **kwargs):
-    """The module itself."""
-    return _marked(mod)
+NO_INPUTS = "torch.jit.trace needs example_inputs, or example_kwarg_inputs, to run the function with"
+
+
+def _tracer():
+    return _importlib.import_module(f"{__name__}._trace")
+
+
+def _inputs(examples) -> tuple:
+    if examples is None:
+        return ()
+    return (examples,) if _isinstance(examples, (_Tensor, dict)) else tuple(examples)
+
+
+def trace_module(mod, inputs: dict, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, **kwargs):
+    """The module with the graphs of one run of each of some methods."""
+    given = {name: (_inputs(examples), {}) for name, examples in inputs.items()}
+    return _tracer().traced_module(mod, given, check_tolerance if check_trace else None)
+
+
+def save(m, f, _extra_files=None):
+    """Write what was traced, for this library's torch.jit.load. NotImplementedError for what was scripted."""
+    _tracer().save(m, f, _extra_files)
+
+
+def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
+    """What torch.jit.save has written. NotImplementedError for PyTorch's TorchScript archives."""
+    return _tracer().load(f, map_location, _extra_files)
 
 
 def script_if_tracing(fn):
@@ -176,11 +218,6 @@ def isinstance(obj, target_type) -> bool:
 
 
 def is_scripting() -> bool:
-    """False: Python always runs."""
-    return False
-
-
-def is_tracing() -> bool:
     """False: Python always runs."""
     return False
 

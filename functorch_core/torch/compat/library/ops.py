@@ -130,10 +130,21 @@ class _OpNamespace(types.ModuleType):
         return packet
 
 
+def _has_no_kernels() -> bool:
+    """False: oneDNN computes nothing here."""
+    return False
+
+
+# Operators without a tensor, which no library has to define.
+QUESTIONS = {("mkldnn", f"_is_mkldnn_{kind}_supported"): _has_no_kernels for kind in ("acl", "bf16", "fp16")}
+
+
 def _found(namespace: str, name: str):
     """(the function, the names of its overloads) of an operator; None if there is no such one."""
     if namespace == "aten":
         return find(name)
+    if (namespace, name) in QUESTIONS:
+        return QUESTIONS[namespace, name], ("default",)
     operator = operators.get((namespace, name))
     return None if operator is None else (operator, tuple(operator.overloads))
 

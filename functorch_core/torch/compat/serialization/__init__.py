@@ -16,6 +16,7 @@ from typing import IO
 
 from ....core.warn import warn
 from ....names import own_name, saving, torch_name
+from ..._missing import getter
 from ...dispatch.parameter import Buffer, Parameter
 from ...tensors import types as _types
 from ...tensors.base import Tensor
@@ -311,3 +312,7 @@ def set_default_mmap_options(flags: int):
         )
     if flags != get_default_mmap_options():
         raise NotImplementedError("torch.serialization.set_default_mmap_options: only MAP_PRIVATE")
+
+
+SourceChangeWarning = type("SourceChangeWarning", (Warning,), {"__module__": "torch.serialization"})
+__getattr__ = getter(__name__)

@@ -3,6 +3,9 @@ packages call by these names."""
 
 from __future__ import annotations
 
+import sys
+import traceback
+
 from ... import sparse_coo_tensor
 from ...dispatch.parameter import Parameter
 from ...tensors.types import by_name, sparse_coo
@@ -81,3 +84,35 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
             raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
         return current_device()
     return device
+
+
+def _is_privateuse1_backend_available() -> bool:
+    """False: nobody has registered one."""
+    return False
+
+
+class ExceptionWrapper:
+    """An error of another thread or process, to be raised again where its text can be read."""
+
+    def __init__(self, exc_info=None, where: str = "in background"):
+        kind, error, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type, self.where = kind, where
+        self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+
+    def reraise(self):
+        """Raise an error of the same type that says where it was caught, and its traceback."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(_Shown(text))
+        try:
+            error = self.exc_type(text)
+        except Exception:  # it takes other arguments
+            raise RuntimeError(text) from None
+        raise error
+
+
+class _Shown(str):
+    """A string that is its own repr: KeyError shows that of its key."""
+
+    def __repr__(self):
+        return str(self)

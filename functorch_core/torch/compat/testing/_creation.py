@@ -43,7 +43,7 @@ def make_tensor(
         raise ValueError(
             f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}"
         )
-    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and shape else shape
+    drawn = (*shape[:-1], 2 * shape[-1]) if noncontiguous and math.prod(shape) > 1 else shape
     result = _draw(torch, drawn, dtype, low, high).to(device)
     if exclude_zero:
         result[result == 0] = _smallest(dtype)
@@ -60,13 +60,16 @@ def _draw(torch, shape, dtype: _types.dtype, low, high):
         return torch.randint(low, high, shape).to(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         low, high = _bounds(dtype, low, high, 0 if dtype.numpy in dt.UNSIGNED else -9, 10)
+        limits = _types.iinfo(dtype)
+        low, high = max(low, limits.min), min(high, limits.max if dtype is _types.int64 else limits.max + 1)
         return torch.randint(math.ceil(low), math.ceil(high), shape, dtype=dtype)
     low, high = _bounds(dtype, low, high, -9, 9)
     if high - low > _limits(dtype)[1]:  # wider than a dtype is high
         return _draw(torch, shape, dtype, low / 2, high / 2).mul_(2)
     if dtype.is_complex:
-        parts = torch.empty((*shape, 2), dtype=dtype.to_real()).uniform_(low, high)
-        return torch.view_as_complex(parts)
+        made = torch.empty(shape, dtype=dtype)
+        torch.view_as_real(made).uniform_(low, high)
+        return made
     if dtype.itemsize == 1:
         return torch.empty(shape).uniform_(low, high).to(dtype)
     return torch.empty(shape, dtype=dtype).uniform_(low, high)

@@ -6,7 +6,10 @@ from ... import _missing
 from ...tensors.base import swap_attributes
 
 _LAZY = (
+    "_foreach_utils",
+    "_import_utils",
     "_pytree",
+    "_triton",
     "backcompat",
     "benchmark",
     "checkpoint",

@@ -9,7 +9,7 @@ _NAMES = (
     "BuildExtension CUDAExtension CppExtension SyclExtension load load_inline include_paths "
     "get_compiler_abi_compatibility_and_version verify_ninja_availability"
 ).split()
-CUDA_HOME = None
+CUDA_HOME = ROCM_HOME = None
 for _name in _NAMES:
     globals()[_name] = _missing(f"torch.utils.cpp_extension.{_name}", _WHY)
 

@@ -2,6 +2,7 @@
 
 import importlib as _importlib
 
+from ... import _missing
 from ...levels import forward_ad, function
 from ...levels.function import Function, NestedIOFunction
 from ...operators.func.gradcheck import gradcheck, gradgradcheck
@@ -54,7 +55,9 @@ def _profiler_enabled() -> bool:
     return _importlib.import_module(f"{__name__}.profiler").active_profile() is not None
 
 
-def __getattr__(name: str):
-    if name in _LAZY:
-        return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}")
+def kineto_available() -> bool:
+    """True: profiles can be taken."""
+    return True
+
+
+__getattr__ = _missing.getter(__name__, _LAZY)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....core.warn import warn
 from ....engine.modes import forced_tier
+from ... import _missing
 from ...levels.function import Function
 from ...tape.backward import grad
 from ...tape.modes import grad_mode
@@ -33,6 +34,8 @@ from .gradcheck_messages import (
     VARIES,
 )
 from .numerical_jacobians import as_tuple, differentiable, inexact
+
+__getattr__ = _missing.getter(__name__)
 
 
 class GradcheckError(RuntimeError):

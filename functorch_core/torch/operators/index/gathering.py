@@ -474,6 +474,8 @@ def index_put(input, indices, values, accumulate=False):
         raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put(): argument 'values' (position 3) must be Tensor, not {type(values).__name__}")
+    if not tensors:
+        raise RuntimeError("index_put(): at least one of the indices must be a tensor")
     return put_at(input, tensors, values, accumulate)
 
 

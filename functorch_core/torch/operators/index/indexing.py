@@ -630,12 +630,6 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
         return _put_somewhere.compute([box, value])
     dims, indices = integer_indices(tensors)
     a = current_aval(box)
-    if value._aval.dtype != a.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{scalar_name(a.dtype)} for the destination and "
-            f"{scalar_name(value._aval.dtype)} for the source."
-        )
     shape = _result_shape(a, dims, broadcast_shape(indices))
     if 0 not in shape and any(not a.shape[d] for d in dims):
         raise IndexError(OF_NOTHING)
@@ -647,6 +641,12 @@ def put_at(box: Tensor, tensors, value: Tensor, accumulate: bool = False) -> Ten
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(theirs)} cannot be "
             f"broadcast to indexing result of shape {list(shape)}"
+        )
+    if value._aval.dtype != a.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(a.dtype)} for the destination and "
+            f"{scalar_name(value._aval.dtype)} for the source."
         )
     check_indices(box, dims, indices, "x[...] = y")
     value = value if stripped == theirs else value.reshape(stripped)

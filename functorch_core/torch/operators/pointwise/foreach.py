@@ -18,6 +18,7 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...views.cells import assign, check_writable
+from ..linalg import matmul
 from ..reduce.reduction import axes_of, vector_norm_of
 from . import arithmetic as pointwise
 from . import comparison, functions, special  # noqa: F401  their ops have forms for lists
@@ -204,13 +205,14 @@ BODIES |= {
         dtype=x.aval.dtype,
     ),
     "max": lambda x: p.reduce_max(x, axes=axes_of(x, None)),
+    "mm": matmul.mm.fun,
     "norm": _norm,
     "powsum": _power_sum,
     "pow": pointwise.power,
     "addcmul": _scaled_product(pointwise.addcmul),
     "addcdiv": _scaled_product(pointwise.addcdiv),
 }
-NO_INPLACE = {"max", "norm", "powsum", "clone"}
+NO_INPLACE = {"max", "mm", "norm", "powsum", "clone"}
 ONLY_INPLACE = {"zero", "copy"}
 STATIC_NUMBER = {"norm", "powsum"}  # the number is an order, part of the signature
 

@@ -100,6 +100,8 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> torch.prod(torch.tensor([1., 2., 3.]))
     tensor(6.)
     """
+    if isinstance(dim, tuple):
+        raise TypeError("prod(): argument 'dim' must be int, not tuple")
     axes, x = axes_of(input, dim), summable(input, dtype)
     if x.aval.dtype == dt.bool_:
         return kept(p.reduce_and(x, axes=axes), x, axes, keepdim)
@@ -165,7 +167,7 @@ def count_nonzero(input: Tensor, dim=None):
 
 def _quantifier(name: str, reduce, doc: str):
     def fun(input: Tensor, dim=None, keepdim=False, *, out=None):
-        axes = axes_of(input, dim)
+        axes = () if dim == () else axes_of(input, dim)  # other reductions take the empty tuple for all
         found = kept(reduce(truth(input), axes=axes), input, axes, keepdim)
         return p.convert(found, dtype=dt.uint8) if input.aval.dtype == dt.uint8 else found
 

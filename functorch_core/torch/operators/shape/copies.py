@@ -20,7 +20,7 @@ from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.types import scalar_name
 from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
-from ...views.memory_order import channels_last_strides, with_strides
+from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
 from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of
@@ -145,6 +145,7 @@ def _conversion(name: str, dtype: _types.dtype):
     return composite(method, name=name, function=False)
 
 
+MOST = 2**63 - 1  # what an int64 counts
 CONVERSIONS = {
     "float": "float32",
     "double": "float64",
@@ -428,10 +429,11 @@ def resize_(self, *sizes, memory_format=None, **kwargs):
     if shape == self._aval.shape:
         return self
     strides = contiguous_strides(shape)
-    if memory_format is _types.channels_last:
+    if memory_format in (_types.channels_last, _types.channels_last_3d):
         strides = channels_last_strides(shape)
+    _check_overflow(shape, self.element_size())
     if not self.numel() or math.prod(shape) + layout_of(self)[2] > _capacity(self):
-        return _regrow(self, shape)
+        return _regrow(self, shape, strides)
     return set_(self, _storage(self), layout_of(self)[2], shape, strides)
 
 
@@ -443,12 +445,23 @@ def _capacity(tensor: Tensor) -> int:
     return _storage(tensor).nbytes() // tensor.element_size()
 
 
-def _regrow(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+def _check_overflow(shape: tuple[int, ...], itemsize: int):
+    """RuntimeError for a shape whose elements, bytes or strides no 64 bits count."""
+    if math.prod(shape) > MOST:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if math.prod(shape) * itemsize > MOST:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if math.prod(max(n, 1) for n in shape[1:]) > MOST:
+        raise RuntimeError("Stride calculation overflowed")
+
+
+def _regrow(tensor: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
     """A memory of its own in which the elements come first, then zeros."""
-    made = finish_later(lambda: _grown(tensor, shape), shape, tensor._aval.dtype, tensor.device)
+    flat = shape if strides == contiguous_strides(shape) else (math.prod(shape),)
+    made = finish_later(lambda: _grown(tensor, flat), flat, tensor._aval.dtype, tensor.device)
     tensor._value, tensor._view, tensor._strides = made._value, None, None
     tensor._own_version += 1
-    return tensor
+    return tensor if flat is shape else set_(tensor, _storage(tensor), 0, shape, strides)
 
 
 def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
@@ -461,8 +474,12 @@ def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
 
 @composite
 def resize_as_(self, the_template, *, memory_format=None):
-    """resize_ to the size of another tensor."""
-    return resize_(self, tuple(the_template.shape))
+    """resize_ to the size of another tensor, with torch.preserve_format in its order in memory."""
+    if memory_format is _types.preserve_format:
+        shape, strides = the_template.shape, the_template.stride()
+        by_rank = {4: _types.channels_last, 5: _types.channels_last_3d}
+        memory_format = by_rank[len(shape)] if is_channels_last(shape, strides) else None
+    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
 @composite(function=False)

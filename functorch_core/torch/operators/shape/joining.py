@@ -156,7 +156,8 @@ def block_diag(*tensors):
     """A matrix with the given ones along its diagonal."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
-    return _block_diag.compute([list(tensors)])
+    nothing = from_array(np.zeros(0, _types.defaults.dtype.numpy))
+    return _block_diag.compute([list(tensors) or [nothing]])
 
 
 @torch_op(name="_chunk_cat", function=True)
@@ -368,6 +369,9 @@ def rot90(input, k=1, dims=(0, 1)):
 def _spread_arguments(tensors) -> list[Tensor]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tensors[0]
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}")
     return list(tensors)
 
 

@@ -186,7 +186,8 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
     if isinstance(given, Tensor):
         if given.ndim > 1 or given.dtype is not _types.int64:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to have dtype of long"
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{_types.scalar_name(given._aval.dtype)}"
                 if given.ndim <= 1
                 else "tensor_split expected "
                 "tensor_indices_or_sections to be a zero-dimensional or "

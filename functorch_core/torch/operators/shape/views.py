@@ -132,6 +132,8 @@ def view_dtype(self: Tensor, dtype) -> Tensor:
         for d, s in enumerate(strides[:-1]):
             if there > here and s % ratio:
                 raise RuntimeError(f"self.stride({d}) must be divisible by {ratio} {what}, but got {s}")
+    if self._level is None:
+        self = self.detach()  # other bits' meaning has no derivative
     view = make_view(self, Lens("view_dtype", (wanted, here)))
     if view._level is None and not view.is_floating_point():  # autograd knows nothing of it
         view._view.base, view._view.skip = None, 0

@@ -443,6 +443,11 @@ def transpose(x, dim0, dim1):
 @sparse_op()
 def t(x):
     """The transposed matrix."""
+    if x.ndim > 2:
+        raise RuntimeError(
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{x.sparse_dim()} sparse and {x.dense_dim()} dense dimensions"
+        )
     return x if x.ndim < 2 else transpose(x, 0, 1)
 
 

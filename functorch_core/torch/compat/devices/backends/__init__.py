@@ -16,6 +16,14 @@ _LAZY = (
     "nnpack",
     "openmp",
     "opt_einsum",
+    "python_native",
     "quantized",
+    "xnnpack",
 )
+
+
+def disable_global_flags():
+    """Accepted: PyTorch's tests call it so that flags are only set by `flags(...)`."""
+
+
 __getattr__ = _missing.getter(__name__, _LAZY)

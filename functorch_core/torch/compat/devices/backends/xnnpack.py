@@ -1,0 +1,3 @@
+"""torch.backends.xnnpack: not used."""
+
+enabled = False

@@ -1,0 +1,1 @@
+"""torch._vendor.packaging: versions that compare by numbers."""
