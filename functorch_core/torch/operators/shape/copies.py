@@ -20,7 +20,7 @@ from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.types import scalar_name
-from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
+from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, see, share
 from ...views.memory_order import channels_last_strides, with_strides
 from .creation import like_strides
 from .data import LegacyType, array_of, finish, finish_later
@@ -418,9 +418,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         whole = whole.detach().as_strided(
             size, stride if stride is not None else contiguous_strides(size), storage_offset
         )
-    alias = share(whole)
-    self._value, self._strides = whole._read(), None
-    self._view = Alias(alias.cell, alias.chain, None)
+    see(self, whole)
     return self
 
 
