@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -127,7 +126,7 @@ class AlgorithmOptimizer(Optimizer):
         if not state:
             self._init_state(p, group)
             if pending:
-                undo_later(state.clear)
+                undo_later(dict.clear, state)
         return state
 
     def _step_sparse(self, p: Tensor, grad: Tensor, group: dict):
@@ -207,8 +206,9 @@ def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:
             i = index[id(value)] = numbers.index(number)
         counts.append(i)
     if pending:
-        undo_later(functools.partial(_set_all, steps, [step._read() for step in steps]))
-    _set_all(steps, [new[i] for i in counts])
+        undo_later(_set, *[(step, step._read()) for step in steps])
+    for step, i in zip(steps, counts):
+        write(step, new[i])
     return counts, numbers
 
 
@@ -218,9 +218,8 @@ def _number(step: Tensor, value: Value) -> float:
     return float(value.data.item() if on_host else step.item())
 
 
-def _set_all(tensors: list[Tensor], values: list[Value]):
-    for tensor, value in zip(tensors, values):
-        write(tensor, value)
+def _set(before: tuple[Tensor, Value]):
+    write(*before)
 
 
 def hyperparameter(x):

@@ -52,7 +52,7 @@ def check(
     found: tuple[float, float] | None = extent_of(index, ignore)
     if found is not None:
         if found[0] < lowest or found[1] >= size:
-            raise failure(_first_outside(_host(index.data), lowest, size, ignore))
+            _look(_host(index.data), lowest, size, failure, ignore)
         return
     found = range_of(index, lambda v: extent_of(v, ignore) if v.aval.size <= HOST_SIZE else None)
     if found is not None and found[0] >= lowest and found[1] < size:
@@ -61,8 +61,8 @@ def check(
     if array is None:
         unit = check_unit(_worst(-lowest, ignore), index.aval, size - lowest, -lowest)
         check_later(unit, index, Check(failure, what, _users_line()), watched, results)
-    elif (outside := _first_outside(array, lowest, size, ignore)) is not None:
-        raise failure(outside)
+    else:
+        _look(array, lowest, size, failure, ignore)
 
 
 def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None:
@@ -108,12 +108,14 @@ def _known(value: Value) -> np.ndarray | None:
     return _host(data)
 
 
-def _first_outside(array: np.ndarray, lowest: int, size: int, ignore: int | None) -> int | None:
+def _look(array: np.ndarray, lowest: int, size: int, failure: Callable[[int], Exception], ignore: int | None) -> None:
+    """Raise failure(i) of the first index that is not within bounds."""
     array = array.reshape(-1)
     outside = (array < lowest) | (array >= size)
     if ignore is not None:
         outside &= array != ignore
-    return int(array[np.argmax(outside)]) if outside.any() else None
+    if outside.any():
+        raise failure(int(array[np.argmax(outside)]))
 
 
 # ---- recorded indices ----------------------------------------------------------------------------

@@ -57,6 +57,14 @@ class Check(NamedTuple):
         return error
 
 
+class Undo(NamedTuple):
+    """What is to be done if check `since`, or one before it, has failed: undo(item) for each item."""
+
+    since: int
+    undo: Callable[[Any], None]
+    items: list[Any]
+
+
 class Chain:
     """The checks of one thread, from one failure to the next. They have ordinals; those below `fine`
     have been looked at."""
@@ -67,7 +75,7 @@ class Chain:
         self.fine = 0
         self.checks: deque[Check] = deque()  # the one of ordinal `fine`, and those after it
         self.computed: deque[tuple[Value, int]] = deque()  # states, with the ordinals of their checks
-        self.undo: deque[tuple[int, Callable[[], None]]] = deque()
+        self.undo: deque[Undo] = deque()
         self.kept: weakref.WeakSet[Value] = weakref.WeakSet()  # what guarded writes have left
         self.failed: tuple[int, Check, int] | None = None  # ordinal, check, number
 
@@ -96,7 +104,7 @@ class Chain:
             self.fine += 1
         while self.computed and self.computed[0][1] <= last:
             self.computed.popleft()
-        while self.undo and self.undo[0][0] <= last:
+        while self.undo and self.undo[0].since <= last:
             self.undo.popleft()
         if not self.checks:
             pending.discard(self)
@@ -106,25 +114,41 @@ class Chain:
         self.failed = ordinal, self.checks[ordinal - self.fine], number
         pending.discard(self)
         while self.undo:
-            since, undo = self.undo.pop()
-            if since >= ordinal:
-                undo()
+            entry = self.undo.pop()
+            for item in reversed(entry.items) if entry.since >= ordinal else ():
+                entry.undo(item)
         self.computed.clear()
         self.checks.clear()
 
 
+class _End:
+    """Goes with its thread, which is the last that can ask for the checks of a chain, but for whoever
+    reads what depends on them."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    def __del__(self) -> None:
+        if self.chain in pending:
+            pending.discard(self.chain)
+            orphans.append(self.chain)
+
+
 class _Local(threading.local):
     chain: Chain | None = None
+    end: _End | None = None
 
 
 _local = _Local()
 pending: set[Chain] = set()  # with checks that nobody has looked at
+orphans: deque[Chain] = deque(maxlen=MAX_PENDING)  # the same of threads that have ended
 
 
 def _chain() -> Chain:
     chain = _local.chain
     if chain is None or chain.failed is not None:
         chain = _local.chain = Chain()
+        _local.end = _End(chain)
     return chain
 
 
@@ -147,20 +171,21 @@ class CheckUnit(Unit):
     __slots__ = ()
 
 
-class Recorded(NamedTuple):
-    """A check in a recording: the slot of its state, and what depends on it: what is computed later
-    from the values of the codes `watched`, and the results in the slots `results`."""
+class Place(NamedTuple):
+    """Where a check is in a recording, the same for equal ones: the slot of its state, and what depends
+    on it: what is computed later from the value of a code, and the results in some slots."""
 
     slot: int
-    chain: Chain
-    ordinal: int
-    watched: tuple[int, ...]
+    watched: int
     results: tuple[int, ...]
 
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What is the same for equal recordings."""
-        return self.slot, self.watched, self.results
+
+class Recorded(NamedTuple):
+    """A check in a recording."""
+
+    place: Place
+    chain: Chain
+    ordinal: int
 
 
 def check_later(
@@ -177,10 +202,11 @@ def check_later(
     if recording is not None:
         with recording.lock:
             if not recording.done:
-                codes = [x.slot if x.recording is recording else recording.input(x) for x in (watched or operand,)]
+                x, ordinal = watched or operand, chain.last
+                code = x.slot if x.recording is recording else recording.input(x)
                 slots = [x.slot for x in results if x.recording is recording]
-                recording.checks.append(Recorded(state.slot, chain, chain.last, tuple(codes), tuple(slots)))
-                recording.states[chain] = state, chain.last
+                recording.checks.append(Recorded(Place(state.slot, code, tuple(slots)), chain, ordinal))
+                recording.states[chain] = state, ordinal
                 return
     values.concrete(state)  # for one that another thread is computing
     chain.verify(chain.last, state, chain.last)
@@ -276,16 +302,21 @@ def _either(fine: Any, new: Any, old: Any) -> Any:
     return p.select(p.broadcast_in_dim(fine, shape=shape, dims=()) if shape else fine, new, old)
 
 
-def undo_later(undo: Callable[[], None]) -> None:
-    """Call undo() if a check that this thread has called before turns out to have failed."""
+def undo_later(undo: Callable[[Any], None], *items: Any) -> None:
+    """Call undo(item) for each item if a check that this thread has called before turns out to have
+    failed."""
     chain = _open_chain()
-    if chain is not None:
-        chain.undo.append((chain.last, undo))
+    if chain is None:
+        return
+    if not chain.undo or chain.undo[-1].undo is not undo or chain.undo[-1].since != chain.last:
+        chain.undo.append(Undo(chain.last, undo, []))
+    chain.undo[-1].items.extend(items)
 
 
 # ---- what depends on checks ----------------------------------------------------------------------
 
-Taints = list[tuple[int, int]]  # slot of a live result, bits: which checks, then which inputs
+# Bits (which checks, then which inputs), and the slots of the live results that depend on these.
+Taints = list[tuple[int, list[int]]]
 
 
 def settle(recording: Recording, live: Sequence[int], known: dict[Any, Taints] | None = None) -> None:
@@ -294,43 +325,49 @@ def settle(recording: Recording, live: Sequence[int], known: dict[Any, Taints] |
     for chain, (state, last) in recording.states.items():
         if chain.failed is None:
             chain.computed.append((state, last))
-    inputs = recording.inputs
-    doubtful = tuple([i for i, v in enumerate(inputs) if v.recording.__class__ is Unverified])
-    key = doubtful, tuple([check.key for check in recording.checks])
+    doubtful: list[int] = []
+    if recording.doubtful:
+        doubtful = [i for i, v in enumerate(recording.inputs) if v.recording.__class__ is Unverified]
+    key = tuple(doubtful), tuple([check.place for check in recording.checks])
     found = None if known is None else known.get(key)
     if found is None:
-        found = _taints(recording, live, doubtful)
+        found = _taints(recording, live, *key)
         if known is not None:
             known[key] = found
-    sources: list[Any] = [Unverified(c.chain, c.ordinal, *recording.states[c.chain]) for c in recording.checks]
-    sources += [inputs[i].recording for i in doubtful]
-    doubts: dict[int, Unverified | None] = {}
-    for slot, bits in found:
-        if bits not in doubts:
-            doubts[bits] = _strongest([s for i, s in enumerate(sources) if bits >> i & 1])
-        recording.values[slot].recording = doubts[bits]
+    for bits, slots in found:
+        doubt = _strongest(recording, bits, doubtful)
+        for slot in slots if doubt is not None else ():
+            recording.values[slot].recording = doubt
 
 
-def _strongest(sources: list[Unverified]) -> Unverified | None:
-    """The one that tells whether any of these has failed: the last, unless one is known to have."""
+def _strongest(recording: Recording, bits: int, doubtful: Sequence[int]) -> Unverified | None:
+    """What tells whether any of these has failed: the last, unless one is known to have."""
+    checks, states = recording.checks, recording.states
+    if not doubtful and len(states) == 1:  # the usual case: checks of one chain, in their order
+        chain, (state, n) = next(iter(states.items()))
+        if chain.failed is None:
+            return Unverified(chain, checks[bits.bit_length() - 1].ordinal, state, n)
+    sources: list[Any] = [
+        Unverified(check.chain, check.ordinal, *states[check.chain]) for i, check in enumerate(checks) if bits >> i & 1
+    ]
+    sources += [recording.inputs[x].recording for i, x in enumerate(doubtful, len(checks)) if bits >> i & 1]
     doubts = [s for s in sources if not s.is_fine]
     failed = [s for s in doubts if s.chain.failed is not None]
     return max(failed or doubts, key=lambda s: s.upto, default=None)
 
 
-def _taints(recording: Recording, live: Sequence[int], doubtful: tuple[int, ...]) -> Taints:
-    checks = {check.slot: (1 << i, check.watched) for i, check in enumerate(recording.checks)}
-    given = {slot: 1 << i for i, check in enumerate(recording.checks) for slot in check.results}
-    depends: dict[int, int] = {-1 - x: 1 << len(checks) + i for i, x in enumerate(doubtful)}  # code -> bits
+def _taints(recording: Recording, live: Sequence[int], doubtful: Sequence[int], checks: Sequence[Place]) -> Taints:
+    inspected = {check.slot: (1 << i, check.watched) for i, check in enumerate(checks)}
+    given = {slot: 1 << i for i, check in enumerate(checks) for slot in check.results}
+    depends: dict[int, int] = {-1 - x: 1 << i for i, x in enumerate(doubtful, len(checks))}  # code -> bits
     watched: dict[int, int] = {}  # the same for what was checked: what comes of it depends, not itself
     first = 0
     for unit, codes in recording.calls():
         slots = range(first, first + len(unit.out_avals))
         first = slots.stop
         if isinstance(unit, CheckUnit):
-            bit, inspected = checks.get(slots[0], (0, ()))
-            for code in inspected:
-                watched[code] = watched.get(code, 0) | bit
+            bit, code = inspected.get(slots[0], (0, 0))
+            watched[code] = watched.get(code, 0) | bit
             continue
         bits = functools.reduce(operator.or_, [given.get(slot, 0) for slot in slots], 0)
         for code in codes:
@@ -338,7 +375,11 @@ def _taints(recording: Recording, live: Sequence[int], doubtful: tuple[int, ...]
         olds: Sequence[int | None] = unit.olds if isinstance(unit, GuardUnit) else (None,) * len(slots)
         for slot, old in zip(slots, olds, strict=True):
             depends[slot] = bits if old is None else depends.get(codes[1 + old], 0)
-    return [(slot, depends[slot]) for slot in live if depends.get(slot)]
+    found: dict[int, list[int]] = {}
+    for slot in live:
+        if depends.get(slot):
+            found.setdefault(depends[slot], []).append(slot)
+    return list(found.items())
 
 
 # ---- hearing of failures -------------------------------------------------------------------------
@@ -374,7 +415,7 @@ def abandon(recording: Recording) -> None:
 
 def _at_exit() -> None:
     """At the end of a program that reads nothing more: Python prints what is raised here."""
-    for chain in list(pending):
+    for chain in [*orphans, *pending]:
         if chain.computed:
             state, last = chain.computed[-1]
             chain.verify(last, state, last)

@@ -21,7 +21,7 @@ from .arithmetic import add, sub
 from .comparison import ge, select
 from .convert import bitcast
 from .declare import no_tangent
-from .slicing import concatenate, slice
+from .slicing import slice
 from .structure import broadcast_in_dim, constant, full, reshape
 
 FINE = np.array([-1, 0])
@@ -61,7 +61,9 @@ def _lower(ctx: LowerContext, state: Operand, worst: Operand, *, limit: int, shi
 def _noted(state: Value, worst: Value, *, limit: int, shift: int) -> Value:
     fails = ge(worst, full((), limit, dt.uint64))
     number = sub(bitcast(worst, dtype=dt.int64), full((), shift, dt.int64))
-    here = concatenate(full((1,), 0, dt.int64), reshape(number, shape=(1,)), dimension=0)
+    # elementwise throughout, so that it is one kernel: with a concatenation it is three
+    is_age = constant(np.array([True, False]))
+    here = select(is_age, full((2,), 0, dt.int64), broadcast_in_dim(number, shape=(2,), dims=()))
     if_fine = select(broadcast_in_dim(fails, shape=(2,), dims=()), here, constant(FINE))
     age = broadcast_in_dim(reshape(slice(state, start=(0,), limit=(1,)), shape=()), shape=(2,), dims=())
     failed_before = ge(age, full((2,), 0, dt.int64))

@@ -361,7 +361,7 @@ CASES |= {
     ),
     "note_failure": Case(
         lambda state, worst: p.note_failure(state, worst, limit=4, shift=2),
-        lambda d: [np.array([-1, 0]), np.uint64(5)],
+        lambda d: [np.array([-1, 0]).astype(d), np.uint64(5)],
         [dt.int64],
         rules=("lower",),
     ),

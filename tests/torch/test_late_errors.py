@@ -249,7 +249,7 @@ x.t_()
 x.zero_()
 lib.nn.init.constant_(x, 3.)
 """
-WRITES = [line for line in WRITES.strip().split("\n")]
+WRITES = WRITES.strip().split("\n")
 
 
 @pytest.mark.parametrize("tier", ["auto", "reference", "fused"])

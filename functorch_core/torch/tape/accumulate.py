@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Sequence
 
@@ -82,7 +81,7 @@ def accumulate_into(leaf, grad, create_graph: bool):
     if old is None:
         leaf._grad = grad = own_copy(grad, create_graph)
         if pending:
-            undo_later(functools.partial(_forget_grad, weakref.ref(leaf), weakref.ref(grad)))
+            undo_later(_forget_gradient, weakref.ref(leaf))
         if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
             active.like_parameter(grad, leaf)
     elif create_graph:
@@ -97,11 +96,12 @@ def accumulate_into(leaf, grad, create_graph: bool):
         leaf._grad = old.add_(grad)
 
 
-def _forget_grad(leaf, grad):
-    """Let a leaf (a weak reference) have no gradient, if it is still this."""
-    leaf, grad = leaf(), grad()
-    if leaf is not None and grad is not None and leaf._grad is grad:
-        leaf._grad = None
+def _forget_gradient(leaf: weakref.ref):
+    """Let a leaf have no gradient any more, unless it is one whose numbers are known to be right."""
+    leaf = leaf()
+    if leaf is not None and leaf._grad is not None:
+        if leaf._grad.is_sparse or leaf._grad._value.recording is not None:
+            leaf._grad = None
 
 
 def own_copy(grad, create_graph: bool):

@@ -481,13 +481,14 @@ def see(tensor: Tensor, other: Tensor):
     """Let a tensor see another's memory: x.data = y, x.set_(y)."""
     alias = share(other)
     if pending:
-        undo_later(functools.partial(_see_again, tensor, tensor._value, tensor._strides, tensor._view))
+        undo_later(_see_again, (tensor, tensor._value, tensor._strides, tensor._view))
     tensor._value, tensor._strides = other._read(), None
     tensor._view = Alias(alias.cell, alias.chain, None)
 
 
-def _see_again(tensor: Tensor, value: Value, strides, view: Alias | None):
-    tensor._value, tensor._strides, tensor._view = value, strides, view
+def _see_again(before: tuple):
+    tensor, *state = before
+    tensor._value, tensor._strides, tensor._view = state
 
 
 def root_of(base: Tensor) -> Tensor:
