@@ -65,6 +65,22 @@ def check(
         _look(array, lowest, size, failure, ignore)
 
 
+def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str) -> None:
+    """Raise failure(0), now or when a value is read, if an integer is zero; see `check`."""
+    if not value.aval.size or is_absent(value):
+        return
+    found = extent_of(value)
+    if found is None:
+        check_later(check_unit(_has_zero, value.aval, 1, 0), value, Check(failure, what, _users_line()))
+    elif found[0] <= 0 <= found[1] and not _host(value.data).all():
+        raise failure(0)
+
+
+def _has_zero(value: HasAval) -> HasAval:
+    zeros = p.eq(value, p.full(value.aval.shape, 0, value.aval.dtype))
+    return p.convert(p.reduce_or(zeros, axes=tuple(range(value.aval.ndim))), dtype=dt.uint64)
+
+
 def extent_of(index: Value, ignore: int | None = None) -> tuple[int, int] | None:
     """The smallest and the greatest index where they are known on the host; remembered."""
     try:

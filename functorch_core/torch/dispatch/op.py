@@ -470,14 +470,16 @@ def torch_op(
     node: str | None = None,
     returns=None,
     varargs: str | None = None,
+    kind: type[TorchOp] = TorchOp,
     **traits,
 ):
     """Declare an op; see the module. `node` is the name PyTorch's grad_fn derives from; `returns`
-    a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
+    a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `kind` a class that
+    looks at arguments first; `traits` are those of `Traits`."""
 
     def declare(f: Callable) -> TorchOp:
         op_name = name or f.__name__
-        op = TorchOp(
+        op = kind(
             f,
             op_name,
             node,

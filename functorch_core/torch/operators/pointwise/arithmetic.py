@@ -9,6 +9,7 @@ from ....core import dtypes as dt
 from ....kernels import elementwise as ew
 from ....kernels import subgradients
 from ....transforms.custom import stop_gradient
+from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, OperandSlot
 from ...dispatch.traits import EXPECTED, Out
@@ -181,11 +182,11 @@ def _truncated(x, y):
     return q if x.aval.dtype in dt.INTEGER else d.flat(p.trunc(q), x)
 
 
-@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",))
+@torch_op(inplace=True, dunder=("truediv", "rtruediv"), aliases=("divide",), kind=Division)
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
 
-    Without rounding, integers become the default float. Integer division by zero gives -1.
+    Without rounding, integers become the default float. With it, integers divided by zero are an error.
 
     >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
@@ -215,6 +216,7 @@ floor_divide = binary(
     dunder=("floordiv", "rfloordiv"),
     numbers=True,
     out=Out(recorded=True),
+    kind=Division,
 )
 
 
@@ -234,8 +236,16 @@ remainder = binary(
     right=Operand,
     dtypes=d.REAL,
     dunder=("mod", "rmod"),
+    kind=Division,
 )
-fmod = binary("fmod", widened(_fmod), "The remainder of input / other with input's sign.", right=Operand, dtypes=d.REAL)
+fmod = binary(
+    "fmod",
+    widened(_fmod),
+    "The remainder of input / other with input's sign.",
+    right=Operand,
+    dtypes=d.REAL,
+    kind=Division,
+)
 reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.")
 
 # ---- powers --------------------------------------------------------------------------------------
