@@ -19,6 +19,7 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
+from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
 from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, see, share
 from ...views.memory_order import channels_last_strides, with_strides
@@ -84,7 +85,7 @@ def contiguous(self, memory_format=_types.contiguous_format):
 @torch_op(name="_to_copy", method=False, function=False)
 def _to_copy(input: Tensor, dtype):
     """The elements in another dtype."""
-    return p.convert(input, dtype=dtype)
+    return converted_value(input, dtype)
 
 
 @torch_op(name="_to_meta", method=False, function=False, node="_to_copy")
@@ -244,7 +245,7 @@ def _old(tensor: Tensor):
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
-    return _over(old, p.convert(new, dtype=dtype))
+    return _over(old, converted_value(new, dtype))
 
 
 def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor:
