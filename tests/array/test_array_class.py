@@ -359,8 +359,8 @@ def test_diagonals_far_outside(k):
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3)])
 def test_dlpack_of_empty_arrays(shape):
     for source in (np.zeros(shape), np.zeros((4, *shape))[::2][0], fc.zeros(shape), fc.ones((2, *shape))[0]):
-        for copy in (None, True):
-            found = fc.from_dlpack(source, copy=copy)
+        for copies in (None, True):
+            found = fc.from_dlpack(source, copy=copies)
             assert found.shape == shape and str(found.dtype) == str(source.dtype)
             assert (found + 1).sum().item() == 0
     assert np.from_dlpack(fc.zeros(shape)).shape == shape
