@@ -42,10 +42,12 @@ OPEN = object()  # in a form: a number, which is an operand
 
 
 class Update(NamedTuple):
-    """An update at one signature: its op, and the names of each parameter's new state."""
+    """An update at one signature: its op, the names of each parameter's new state, and the operand
+    whose place each result takes."""
 
     op: GraphOp
     names: list[tuple[str, ...]]
+    olds: tuple[int | None, ...]
 
 
 class Algorithm:
@@ -207,7 +209,8 @@ class Algorithm:
             outs = [p._value for p, _ in results]
             outs += [x._value for _, state in results for x in state.values()]
             graph = builder.finish(outs)
-        return Update(GraphOp(graph, self.name, True), [tuple(state) for _, state in results])
+        names = [tuple(state) for _, state in results]
+        return Update(GraphOp(graph, self.name, True), names, _replaced(graph, columns[-1], names))
 
     def update_one(self, param: Array, grad: Array, state: dict, step: Number, hyper: dict):
         """The rule for one parameter, in the arithmetic it is meant for."""
@@ -222,6 +225,19 @@ class Algorithm:
         new, kept = self.rule(_widened(param, dtype), _widened(grad, dtype), wide, step, **hyper)
         kept = {k: _narrowed(x, state[k].dtype if k in state else dtype) for k, x in kept.items()}
         return _narrowed(new, dtype), kept
+
+
+def _replaced(graph: Graph, states: Sequence[dict], names: Sequence[tuple[str, ...]]) -> tuple[int | None, ...]:
+    """Which operand each result of an update replaces: operands are numbers, parameters, gradients and
+    states; results are parameters and states."""
+    n, held = len(names), [list(state) for state in states]
+    place = len(graph.inputs) - sum(map(len, held))
+    olds: list[int | None] = [*range(place - 2 * n, place - n)]
+    for before, after in zip(held, names):
+        olds += [place + before.index(name) if name in before else None for name in after]
+        place += len(before)
+    fits = zip(olds, graph.out_avals, strict=True)
+    return tuple([i if i is not None and graph.in_avals[i] is a else None for i, a in fits])
 
 
 def _aval_of(x) -> Aval | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..array.array import wrap
 from ..core import dtypes as dt
-from ..engine import Value, absent, from_numpy, record
+from ..engine import Value, absent, from_numpy, guarded, has_data, pending, record_guarded, undo_later
 from ..torch.operators.sparse.tensor import row_numbers
 from ..torch.tape.apply import apply
 from ..torch.tape.meta import is_meta
@@ -93,7 +93,7 @@ class AlgorithmOptimizer(Optimizer):
         update, operands = self.algorithm.resolve(
             [p._read() for p in params], [g._read() for g in grads], values, counts, steps, hyper
         )
-        new, kept = self.algorithm.unpack(update, record(update.op.unit, operands))
+        new, kept = self.algorithm.unpack(update, record_guarded(update.op.unit, operands, update.olds))
         for p, value in zip(params, new):
             write(p, value)
         for state, slot in zip(states, kept):
@@ -125,6 +125,8 @@ class AlgorithmOptimizer(Optimizer):
         state = self.state[p]
         if not state:
             self._init_state(p, group)
+            if pending:
+                undo_later(dict.clear, state)
         return state
 
     def _step_sparse(self, p: Tensor, grad: Tensor, group: dict):
@@ -162,7 +164,8 @@ class _Rows:
     def write(self, dense: Tensor, rows: Value):
         """Put rows back."""
         flat = dense.detach().reshape(self.shape)
-        write(dense, flat.index_copy(0, self.numbers, new_tensor(rows)).reshape(dense.shape)._read())
+        value = flat.index_copy(0, self.numbers, new_tensor(rows)).reshape(dense.shape)._read()
+        write(dense, guarded(value, dense._read()) if pending else value)
 
 
 class _Operand:
@@ -195,16 +198,28 @@ def advance(steps: list[Tensor]) -> tuple[list[int], list[float]]:
         value = step._read()
         i = index.get(id(value))
         if i is None:
-            number = float(step.item()) + 1
+            number = _number(step, value) + 1
             if number not in numbers:
                 numbers.append(number)
                 new.append(from_numpy(np.asarray(number, value.aval.dtype).reshape(value.aval.shape)))
             seen.append(value)  # so that its id stays its own
             i = index[id(value)] = numbers.index(number)
         counts.append(i)
+    if pending:
+        undo_later(_set, *[(step, step._read()) for step in steps])
     for step, i in zip(steps, counts):
         write(step, new[i])
     return counts, numbers
+
+
+def _number(step: Tensor, value: Value) -> float:
+    """A number of the state. Where it is on the host, this is no reading, which would wait for checks."""
+    on_host = has_data(value) and isinstance(value.data, np.ndarray)
+    return float(value.data.item() if on_host else step.item())
+
+
+def _set(before: tuple[Tensor, Value]):
+    write(*before)
 
 
 def hyperparameter(x):

@@ -10,7 +10,8 @@ from ..core.aval import HasAval
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
-from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
+from ..engine.programs import device_of
 from ..ops.op import strong
 from ..ops.signature import Weak
 
@@ -58,8 +59,12 @@ class Array(HasAval):
 
     @property
     def device(self):
-        """The device of a concrete array (the default device if it is still on the host)."""
-        data = concrete_value(self, "device").data
+        """The device of a concrete array (the default device if it is still on the host), or the one that
+        it will be computed on."""
+        value = concrete_value(self, "device")
+        if not has_data(value):
+            return device_of(value.recording)
+        data = value.data
         return xla.default_device() if isinstance(data, np.ndarray) else xla.device_of(data)
 
     # ---- its data

@@ -25,7 +25,7 @@ from ..core.reference import Reference
 from ..core.trace import Builder
 from ..primitives import reshape, slice
 from ..xla.device import Device
-from . import cost
+from . import cost, deferred
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
 from .modes import log, settings
@@ -33,7 +33,7 @@ from .op_by_op import Schedule, run_on_host, run_schedule, run_units, schedule_o
 from .recorder import SCALAR, Recording, hooks
 from .stats import count
 from .units import SCALAR_AVALS, Unit
-from .value import Poison, Value, concrete, to_buffer
+from .value import Poison, Value, concrete, has_data, placed
 
 READ = "a value was read"
 BRIEF = 100.0  # microseconds, estimated; longer programs want the core that the waiting thread would take
@@ -49,7 +49,18 @@ class Plan:
     """How often a key was seen, at which sighting compiling starts and at which the program is needed,
     and the program once there is one."""
 
-    __slots__ = ("sightings", "brief", "ops", "start", "threshold", "schedule", "on_host", "program", "future")
+    __slots__ = (
+        "sightings",
+        "brief",
+        "ops",
+        "start",
+        "threshold",
+        "schedule",
+        "on_host",
+        "program",
+        "future",
+        "taints",
+    )
 
     def __init__(self, start: float, threshold: float, brief: bool, ops: int) -> None:
         self.sightings, self.start, self.threshold, self.ops = 0, start, threshold, ops
@@ -58,6 +69,7 @@ class Plan:
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
         self.future: Future[Program] | None = None
+        self.taints: dict[Any, deferred.Taints] = {}
 
 
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
@@ -124,12 +136,15 @@ def compute(recording: Recording, why: str, tier: str | None = None) -> None:
     if not live and not any(u.effect for u, _ in recording.calls()):
         return _forget(recording)
     try:
-        _compute(recording, live, why, tier or settings.tier)
+        plan = _compute(recording, live, why, tier or settings.tier)
     except Exception as error:
+        deferred.abandon(recording)
         _poison(recording)
         if isinstance(error, MemoryError):
             raise out_of_memory(error) from error
         raise
+    if recording.checks or recording.doubtful:
+        deferred.settle(recording, live, None if plan is None else plan.taints)
     _forget(recording)
 
 
@@ -139,19 +154,22 @@ hooks.compute = compute
 def _require(inputs: list[Value]) -> None:
     """Raise, before anything is lost, if an input is poisoned. (A function: no name lives on.)"""
     for value in inputs:
-        concrete(value)
+        if not has_data(value) or value.data.__class__ is Poison:
+            concrete(value)
 
 
-def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -> None:
+def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -> Plan | None:
     if tier == "reference" or xla.in_forked_child():
-        return run_units(recording, live, "reference", None)
+        run_units(recording, live, "reference", None)
+        return None
     donated: tuple[int, ...]
     if _all_small(recording.inputs):
         device, donated = xla.default_device(), ()
     else:
         device, donated = device_of(recording), dead_inputs(recording)
     if tier in ("per-op", "immediate"):
-        return run_units(recording, live, "per-op", device)
+        run_units(recording, live, "per-op", device)
+        return None
     key = (tuple(recording.signature), live, donated, device)
     plan = _plan_of(key, recording)
     plan.sightings += 1
@@ -164,8 +182,10 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
         if plan.sightings >= plan.start:
             _start_compiling(plan, recording, live, donated, device)
         if plan.on_host is not None and not settings.debug_nans:
-            return run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
-        return _run_units(plan, recording, live, device)
+            run_on_host(plan.on_host, plan.schedule, recording)  # type: ignore[arg-type]  # it came first
+        else:
+            _run_units(plan, recording, live, device)
+        return plan
     try:
         program = plan.program or _join(plan, recording, live, donated, device)
     except xla.CompileError:
@@ -173,6 +193,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
         raise
     _run_fused(program, recording, live, plan.brief and why == READ)
     count("donated", len(donated))
+    return plan
 
 
 def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: Device) -> None:
@@ -185,7 +206,9 @@ def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: 
 
 def _run_fused(program: Program, recording: Recording, live: tuple[int, ...], soon: bool) -> None:
     """Run; `soon`: the result is read at once, and will be there."""
-    buffers = [v.data if v.data.__class__ is xla.Buffer else to_buffer(v, program.device) for v in recording.inputs]
+    buffers = [
+        v.data if v.data.__class__ is xla.Buffer else placed(v, v.data, program.device) for v in recording.inputs
+    ]
     if recording.floats:
         buffers.append(xla.put(np.array(recording.floats, np.float64), program.device, owned=True))
     if recording.ints:
@@ -201,7 +224,7 @@ def _run_fused(program: Program, recording: Recording, live: tuple[int, ...], so
     except BaseException:
         if found:  # Ctrl-C: the inputs may be overwritten by now, so that the results are kept
             _store(recording, live, program.results(found[0], buffers))
-            hooks.checked(recording.checks)
+            deferred.settle(recording, live)
             _forget(recording)
         raise
 
@@ -227,7 +250,7 @@ def _bound_queue(outs: list[Any]) -> None:
 def _forget(recording: Recording) -> None:
     """Break the references that would keep inputs and dead results alive."""
     recording.inputs, recording.input_slots, recording.values = [], {}, []
-    recording.sources, recording.signature = [], []
+    recording.sources, recording.signature, recording.checks = [], [], []
 
 
 def _poison(recording: Recording) -> None:

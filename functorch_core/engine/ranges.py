@@ -19,8 +19,8 @@ from ..primitives.convert import convert_p
 from ..primitives.reductions import argmax_p, argmin_p
 from ..primitives.sorting import sort_p, top_k_p
 from ..primitives.structure import iota_p
-from .recorder import Recording
-from .value import Value
+from .recorder import SCALAR, Recording
+from .value import Value, has_data
 
 MAX_OPERANDS, MAX_DEPTH = 4, 3  # beyond, a check is cheaper than to look for a range
 
@@ -40,7 +40,7 @@ class Range(NamedTuple):
 def range_of(value: Value, known: Function, depth: int = 0) -> tuple[float, float] | None:
     """(lowest, highest) of a value; None if unknown. known(value) says it of computed ones."""
     recording: Any = value.recording  # not ABSENT: bounds.check has looked
-    if recording is None:
+    if has_data(value):
         return known(value)
     with recording.lock:  # another thread may be about to flush it
         return _range_of_recorded(value, recording, known, depth)
@@ -64,6 +64,26 @@ def _range_of_recorded(value: Value, recording: Recording, known: Function, dept
             return None
         low, high = min(low, inner[0]), max(high, inner[1])
     return low, high
+
+
+def moved(value: Value, known: Function, depth: int = 0) -> np.ndarray | None:
+    """The numbers of a value that is made of parts of known ones, by NumPy: known(value) gives
+    these, or None. To be called of a value that has a range."""
+    if has_data(value):
+        return known(value)
+    recording: Any = value.recording
+    with recording.lock:
+        maker = recording.maker(value.slot)
+        if maker is None or depth == MAX_DEPTH:
+            return None
+        unit, first, position = maker
+        codes = recording.signature[position + 1 : position + 1 + unit.n_inputs]
+        if unit.effect or any(code <= SCALAR for code in codes):
+            return None
+        arrays = [moved(recording.value_at(code), known, depth + 1) for code in codes]
+        if any(a is None for a in arrays):
+            return None
+        return unit.reference(arrays)[value.slot - first]
 
 
 def ranges_of_graph(graph: Graph) -> list[Range | None]:

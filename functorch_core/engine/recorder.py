@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import NoData, Value, absent, from_numpy
+from .value import NoData, Unverified, Value, absent, from_numpy
+
+if TYPE_CHECKING:
+    from .deferred import Chain, Recorded
 
 MAX_OPS = 1024  # a recording is cut here; see Recording.period
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
@@ -38,7 +41,7 @@ _state = _State()
 
 
 class _Hooks:
-    """What a flush calls, set by `programs` and `bounds`, which know this module; and what looks at
+    """What a flush calls, set by `programs` and `deferred`, which know this module; and what looks at
     calls of which some operands have no data: without_data(unit, operands)."""
 
     compute: Function
@@ -61,6 +64,8 @@ class Recording:
         "values",
         "sources",
         "checks",
+        "states",
+        "doubtful",
         "makers",
         "walked",
         "lock",
@@ -77,7 +82,11 @@ class Recording:
         self.ints: list[int] = []
         self.values: list[Value] = []  # every result, in slot order
         self.sources: list[Any] = []  # for each op: code, instruction of the user's call
-        self.checks: list[Any] = []  # of indices recorded here, see bounds
+        # See deferred: the checks recorded here; chain -> the state that the last of them left, and its
+        # ordinal; whether an input is unverified.
+        self.checks: list[Recorded] = []
+        self.states: dict[Chain, tuple[Value, int]] = {}
+        self.doubtful = False
         self.makers: list[tuple[Any, ...]] = []  # of the results in signature[:walked]
         self.walked = 0
         self.lock = threading.RLock()
@@ -88,12 +97,18 @@ class Recording:
         """The signature's integer for a value from outside."""
         other = value.recording
         if other is not None:
-            other.flush("a value crossed threads")
+            other.enter(self, value)
         slot = self.input_slots.get(value)
         if slot is None:
             self.inputs.append(value)
             slot = self.input_slots[value] = -len(self.inputs)
         return slot
+
+    def enter(self, into: Recording, value: Value) -> None:
+        """A result of this recording is to be an operand of another thread's."""
+        self.flush("a value crossed threads")
+        if value.recording.__class__ is Unverified:
+            value.recording.enter(into, value)
 
     def scalar(self, x: Any) -> int:
         """The signature's integer for a Python number, which is packed beside the inputs."""
@@ -153,9 +168,9 @@ class Recording:
         if work.signature:
             count("flushes")
             hooks.compute(work, why, tier)
-            if work.checks:
-                found, work.checks = work.checks, []
-                hooks.checked(found)
+            if work.states:
+                hooks.checked(work)
+                work.states = {}
 
     def _freeze(self) -> Recording:
         """The finished calls, where the thread that records here cannot reach them. It may be in
@@ -166,6 +181,8 @@ class Recording:
         frozen.floats, frozen.ints = self.floats[:], self.ints[:]
         frozen.inputs, frozen.input_slots = self.inputs[:], self.input_slots.copy()
         frozen.checks, self.checks = self.checks, []
+        frozen.states, self.states = self.states, {}
+        frozen.doubtful = self.doubtful
         for held in (self.values, self.inputs, self.input_slots):  # who refers to a value counts
             held.clear()
         frozen.drop_unfinished_call()

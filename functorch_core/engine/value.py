@@ -6,7 +6,8 @@ and a recorded value is computed then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..xla.device import Device
 from .errors import POISONED, DeferredError
 
 if TYPE_CHECKING:
+    from .deferred import Chain
     from .recorder import Recording
 
 
@@ -26,18 +28,19 @@ class Value(HasAval):
     `recording` is None for a computed value, whose `data` is a NumPy array or a device buffer;
     otherwise the value is output `slot` of that recording. Made by the functions of this module
     and by the recorder, which set the slots directly: this is the hot path. A value that never has
-    data has ABSENT for its recording.
+    data has ABSENT for its recording; one that has data, but depends on checks that nobody has
+    looked at, an Unverified.
     """
 
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
     data: Any
-    recording: Recording | Absent | None
+    recording: Recording | Absent | Unverified | None
     slot: int
     extent: tuple[int | None, int, int]
 
     def __repr__(self) -> str:
-        state = "recorded" if self.recording is not None else "computed"
+        state = "computed" if has_data(self) else "recorded"
         return f"Value<{self.aval}, {'without data' if is_absent(self) else state}>"
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
@@ -72,6 +75,9 @@ def concrete(value: Value) -> Any:
     """The data, host or device; a recorded value is computed first."""
     if value.recording is not None:
         value.recording.flush("a value was read")
+        if value.recording.__class__ is Unverified:  # perhaps since then
+            value.recording.flush()
+            value.recording = None
     data = value.data
     if data.__class__ is Poison:
         raise data.error()
@@ -106,6 +112,10 @@ class Absent:
         """NoData."""
         raise NoData(NO_DATA)
 
+    def enter(self, into: Recording, value: Value) -> NoReturn:
+        """NoData: such a value is to be an operand."""
+        raise NoData(NO_DATA)
+
 
 ABSENT = Absent()
 
@@ -122,24 +132,68 @@ def is_absent(value: Value) -> bool:
     return value.recording is ABSENT
 
 
-checks_pending: Sequence[Any] = ()  # set by bounds: checks of indices that somebody must hear of
+# ---- values that depend on checks ----------------------------------------------------------------
 
 
-def raise_if_outside() -> None:
-    """Replaced by bounds: raise what the pending checks found."""
+class Unverified:
+    """In the place of the recording of values that have data, but are not to be seen if one of a
+    chain of checks (see `deferred`) up to number `upto` has failed. The state that check `last` left
+    says so."""
+
+    __slots__ = ("chain", "upto", "state", "last")
+
+    def __init__(self, chain: Chain, upto: int, state: Value, last: int) -> None:
+        self.chain, self.upto, self.state, self.last = chain, upto, state, last
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the checks are known not to have failed."""
+        failed = self.chain.failed
+        return self.upto < (self.chain.fine if failed is None else failed[0])
+
+    def flush(self, why: str = "", tier: str | None = None) -> None:
+        """Raise what the checks have found, after waiting for them."""
+        self.chain.verify(self.upto, self.state, self.last)
+
+    def enter(self, into: Recording, value: Value) -> None:
+        """Such a value is to be an operand: what depends on it is unverified, too. Of what has failed,
+        or belongs to another thread, it is said at once."""
+        if self.is_fine:
+            value.recording = None
+        elif self.chain.failed is not None or self.chain.thread != threading.get_ident():
+            self.flush()
+            value.recording = None
+        else:
+            into.doubtful = True
+
+
+def has_data(value: Value) -> bool:
+    """Whether the value is computed, verified or not."""
+    return value.recording is None or value.recording.__class__ is Unverified
+
+
+checks_pending: Collection[Any] = ()  # set by deferred: checks that somebody must hear of
+
+
+def raise_pending() -> None:
+    """Replaced by deferred: raise what this thread's pending checks found."""
 
 
 def to_numpy(value: Value) -> np.ndarray:
     """The data as a (read-only) NumPy array."""
     data = concrete(value)
     if checks_pending:
-        raise_if_outside()
+        raise_pending()
     return data if isinstance(data, np.ndarray) else xla.to_numpy(data)
 
 
 def to_buffer(value: Value, device: Device | None = None) -> Any:
     """The data as a device buffer; a host array is put there once and stays."""
-    data = concrete(value)
+    return placed(value, concrete(value), device)
+
+
+def placed(value: Value, data: Any, device: Device | None = None) -> Any:
+    """The same of the data of a value, whether verified or not."""
     if isinstance(data, np.ndarray):
         data = value.data = xla.put(data, device)
     elif device is not None and xla.device_of(data) is not device:

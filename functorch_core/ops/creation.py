@@ -176,7 +176,7 @@ def eye(*, n_rows, n_cols=None, k=0, dtype=None):
     if not math.prod(shape):
         return p.full(shape, 0, dt.canonical(dtype or float))
     ahead = p.sub(p.iota(shape=shape, dtype=dt.int64, dimension=1), p.iota(shape=shape, dtype=dt.int64, dimension=0))
-    return p.convert(p.eq(ahead, int(k)), dtype=dt.canonical(dtype or float))
+    return p.convert(p.eq(ahead, m.within(k, shape)), dtype=dt.canonical(dtype or float))
 
 
 @op("fc")

@@ -51,6 +51,7 @@ from .bitwise import (
     shift_right_logical,
     xor,
 )
+from .checking import note_failure
 from .comparison import clamp, eq, ge, gt, is_finite, le, lt, ne, select
 from .convert import bitcast, complex, conj, convert, imag, real, reduce_precision
 from .convolution import conv

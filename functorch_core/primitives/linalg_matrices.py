@@ -103,13 +103,18 @@ def _masked(x: Value, mask: Value) -> Value:
 def lower_triangle(x: Value, offset: int = 0) -> Value:
     """x on and below the diagonal (the offset-th above it); 0 elsewhere."""
     row, column = _row_and_column(aval_of(x).shape)
-    return _masked(x, le(sub(column, offset), row))
+    return _masked(x, le(sub(column, within(offset, aval_of(x).shape)), row))
 
 
 def upper_triangle(x: Value, offset: int = 0) -> Value:
     """x on and above the diagonal (the offset-th above it); 0 elsewhere."""
     row, column = _row_and_column(aval_of(x).shape)
-    return _masked(x, ge(sub(column, offset), row))
+    return _masked(x, ge(sub(column, within(offset, aval_of(x).shape)), row))
+
+
+def within(offset: int, shape: Ints) -> int:
+    """The number of a diagonal of matrices, of those outside the nearest: any number will do for these."""
+    return min(max(int(offset), -shape[-2]), shape[-1])
 
 
 def identity(*, shape: Ints, dtype: np.dtype) -> Value:

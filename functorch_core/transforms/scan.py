@@ -148,7 +148,12 @@ def _reference(
 
 # ---- lowering ------------------------------------------------------------------------------------
 
-COUNTER = aval((), dt.int32)
+MAX_INT32_ROUNDS = 2**31 - 1  # longer loops count in int64, which takes no longer but needs wider indices
+
+
+def _counter(length: int) -> Aval:
+    """What the rounds are counted in."""
+    return aval((), dt.int32 if length <= MAX_INT32_ROUNDS else dt.int64)
 
 
 def _lower(
@@ -160,15 +165,16 @@ def _lower(
         return [*carry, *(ctx.full(a, 0) for a in y_avals)]
     if length == 1:
         return _lower_once(ctx, consts, carry, xs, body)
-    state = [ctx.full(COUNTER, 0), *carry, *(ctx.full(a, 0) for a in y_avals)]
+    counter = _counter(length)
+    state = [ctx.full(counter, 0), *carry, *(ctx.full(a, 0) for a in y_avals)]
     avals = [s.aval for s in state]
 
     def step(c: LowerContext, count: Operand, *values: Operand) -> list[Operand]:
         carry, ys = parts(values, n_carry)
-        at = c.op("stablehlo.subtract", c.full(COUNTER, length - 1), count, out=COUNTER) if reverse else count
+        at = c.op("stablehlo.subtract", c.full(counter, length - 1), count, out=counter) if reverse else count
         outs = c.graph(body, [*consts, *carry, *(_lower_slice(c, x, at) for x in xs)])
         ys = [_lower_update(c, stack, y, at) for stack, y in zip(ys, outs[n_carry:])]
-        return [c.op("stablehlo.add", count, c.full(COUNTER, 1), out=COUNTER), *outs[:n_carry], *ys]
+        return [c.op("stablehlo.add", count, c.full(counter, 1), out=counter), *outs[:n_carry], *ys]
 
     regions = [ctx.region(avals, lambda c, count, *_: _less(c, count, length)), ctx.region(avals, step)]
     return ctx.op("stablehlo.while", *state, out=avals, regions=regions)[1:]
@@ -187,14 +193,14 @@ def _less(ctx: LowerContext, count: Operand, length: int) -> Operand:
     return ctx.op(
         "stablehlo.compare",
         count,
-        ctx.full(COUNTER, length),
+        ctx.full(count.aval, length),
         out=aval((), dt.bool_),
         attrs="comparison_direction = #stablehlo<comparison_direction LT>",
     )
 
 
 def _start(ctx: LowerContext, array: Operand, at: Operand) -> list[Operand]:
-    return [at, *[ctx.full(COUNTER, 0)] * (array.aval.ndim - 1)] if array.aval.ndim > 1 else [at]
+    return [at, *[ctx.full(at.aval, 0)] * (array.aval.ndim - 1)] if array.aval.ndim > 1 else [at]
 
 
 def _lower_slice(ctx: LowerContext, x: Operand, at: Operand) -> Operand:

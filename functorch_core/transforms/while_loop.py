@@ -100,6 +100,9 @@ def bounded_while(cond: Function, body: Function, init: Sequence[Value], *, max_
     return scan(step, init, [], length=max_steps)[0]
 
 
+TOO_MANY = "fori_loop counts in int64, which does not hold what is between the bounds {lower} and {upper}"
+
+
 def fori_loop(lower: ArrayLike, upper: ArrayLike, body: Function, init: Sequence[Value]) -> list[Value]:
     """The carry after body(i, *carry) -> carry for i = lower ... upper - 1.
 
@@ -111,6 +114,9 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body: Function, init: Sequence
         def step(carry: list[Value], _: list[Any]) -> tuple[list[Value], list[Any]]:
             return [add(carry[0], 1), *body(*carry)], []
 
+        for bound in (lower, upper, upper - lower):
+            if not -(2**63) <= bound < 2**63:
+                raise OverflowError(TOO_MANY.format(lower=lower, upper=upper))
         start = constant(np.int64(lower))
         return scan(step, [start, *init], [], length=max(upper - lower, 0))[0][1:]
     first, last = _bounds(lower, upper)

@@ -333,3 +333,34 @@ def test_importing_starts_no_client_and_no_thread():
         "import sys; assert 'opt_einsum' not in sys.modules and 'scipy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_the_device_of_what_is_not_computed_yet():
+    x = fc.asarray([1.0, 2.0])
+    flushes = fc.engine.stats()["flushes"]
+    for y in (x + 1, x[0], fc.zeros(3), fc.sin(x).reshape(2, 1), x @ x, fc.asarray(np.ones(2)) * 2):
+        assert y.device == x.device
+    assert fc.engine.stats()["flushes"] == flushes
+    y = x + 1
+    y.block_until_ready()
+    assert y.device == x.device
+
+
+@pytest.mark.parametrize("k", [2**64 - 1, 2**63, -(2**63), -(2**64) + 1, 2, -2, 10**30])
+def test_diagonals_far_outside(k):
+    for shape in ((2, 2), (3, 1)):
+        ones = np.ones(shape, np.float32)
+        near = min(max(k, -9), 9)
+        np.testing.assert_array_equal(fc.eye(*shape, k=k), np.eye(*shape, k=near))
+        np.testing.assert_array_equal(fc.triu(fc.asarray(ones), k=k), np.triu(ones, near))
+        np.testing.assert_array_equal(fc.tril(fc.asarray(ones), k=k), np.tril(ones, near))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 3)])
+def test_dlpack_of_empty_arrays(shape):
+    for source in (np.zeros(shape), np.zeros((4, *shape))[::2][0], fc.zeros(shape), fc.ones((2, *shape))[0]):
+        for copies in (None, True):
+            found = fc.from_dlpack(source, copy=copies)
+            assert found.shape == shape and str(found.dtype) == str(source.dtype)
+            assert (found + 1).sum().item() == 0
+    assert np.from_dlpack(fc.zeros(shape)).shape == shape

@@ -359,6 +359,12 @@ CASES |= {
         operands((3,)),
         dt.ALL,
     ),
+    "note_failure": Case(
+        lambda state, worst: p.note_failure(state, worst, limit=4, shift=2),
+        lambda d: [np.array([-1, 0]).astype(d), np.uint64(5)],
+        [dt.int64],
+        rules=("lower",),
+    ),
     "while": Case(
         lambda x: while_loop.while_loop(lambda c: p.lt(c, 5.0), lambda c: [p.add(c, c)], [x]),
         operands(()),

@@ -16,7 +16,7 @@ from tests.primitives.check import check, check_lowering, graph_of
 TESTS = Path(__file__).resolve().parent.parent
 REFUSED = [(name, dtype) for name, case in CASES.items() for dtype in CLASSES if dtype not in case.dtypes]
 # One dtype of a class whose derivatives finite differences can check, else any that is taken.
-BEST = ("float64", "complex128", "float32", "complex64", "int32", "uint32", "uint64", "bool")
+BEST = ("float64", "complex128", "float32", "complex64", "int32", "uint32", "uint64", "int64", "bool")
 
 
 def ids(pairs):

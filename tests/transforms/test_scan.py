@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
+import functorch_core as fc
 import functorch_core.primitives as p
 from functorch_core.core.aval import aval
 from functorch_core.core.lowering import lower
@@ -421,3 +424,38 @@ def test_lowers_for_cuda():
     text = lower(closed(loss(rnn), [W, U, H, XS]), "cuda").text
     assert "stablehlo.while" in text
     assert compiled(closed(loss(rnn), [W, U, H, XS]), [W, U, H, XS])[0].shape == ()
+
+
+# ---- many rounds ---------------------------------------------------------------------------------
+
+
+def test_more_rounds_than_int32_counts():
+    n = 3 * 10**9  # XLA finds what so simple a loop comes to
+    assert fc.fori_loop(0, n, lambda i, x: x + 1, 0).item() == n
+    assert fc.fori_loop(-n, 5 - n, lambda i, x: x + i, 0).item() == sum(range(-n, 5 - n))
+    assert fc.scan(lambda c, _: (c + 1, None), fc.asarray(0), None, length=n)[0].item() == n
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_counter_of_int64(monkeypatch, reverse):
+    monkeypatch.setattr(importlib.import_module("functorch_core.transforms.scan"), "MAX_INT32_ROUNDS", 2)
+    xs = np.arange(21.0, dtype=np.float32).reshape(7, 3)
+
+    @fc.jit
+    def run(xs):
+        return fc.scan(lambda c, x: (c + x, c * x), fc.zeros(3), xs, reverse=reverse)
+
+    order = xs[::-1] if reverse else xs
+    before = np.concatenate([np.zeros((1, 3)), np.cumsum(order, 0)[:-1]])
+    carry, ys = run(fc.asarray(xs))
+    np.testing.assert_allclose(carry, xs.sum(0))
+    np.testing.assert_allclose(ys, (before * order)[::-1] if reverse else before * order)
+
+
+def test_bounds_that_no_counter_holds():
+    with pytest.raises(OverflowError, match="fori_loop counts in int64"):
+        fc.fori_loop(0, 2**64, lambda i, x: x + 1, 0)
+    with pytest.raises(OverflowError, match="fori_loop counts in int64"):
+        fc.fori_loop(-(2**63), 2**63 - 1, lambda i, x: x + 1, 0)
+    with pytest.raises(OverflowError):
+        fc.fori_loop(fc.asarray(0, dtype=fc.int32), 2**31, lambda i, x: x + 1, 0)

@@ -6,6 +6,7 @@ import functools
 import threading
 
 from ...core.warn import warn
+from ...engine import has_data
 from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor
@@ -87,7 +88,7 @@ def _kind_of(bound: list) -> str | None:
         return None
     for x in _tensors(bound):
         # What is recorded but not computed yet does not know its device.
-        if len(enabled) == 1 and x._value.recording is not None and not x.is_meta:
+        if len(enabled) == 1 and not has_data(x._value) and not x.is_meta:
             return enabled[0]
         return x.device.type if x.device.type in enabled else None
     return None

@@ -21,15 +21,27 @@ def check(
     message: str = OUTSIDE,
     error=IndexError,
     ignore: int | None = None,
+    watched: Tensor | None = None,
+    result: Tensor | None = None,
 ):
     """Raise `error`, now or when something is read, unless 0 <= index < size (-size <= ... if `negative`)
-    for every index but `ignore`."""
+    for every index but `ignore`. To be called before the index is used, or with the result; `watched` is
+    what the index was computed from, if not that but this is used."""
 
     def failure(found: int) -> Exception:
         return error(message.format(index=found, dim=dim, size=size))
 
     try:
-        check_bounds(at_bottom(index), size, failure, what, negative=negative, ignore=ignore)
+        check_bounds(
+            at_bottom(index),
+            size,
+            failure,
+            what,
+            negative=negative,
+            ignore=ignore,
+            watched=None if watched is None else at_bottom(watched),
+            results=() if result is None else (at_bottom(result),),
+        )
     except MISTAKES as found:
         explain(found)
         raise

@@ -427,16 +427,17 @@ def torch_op(
     dunder: Sequence[str] = (),
     returns=None,
     varargs: str | None = None,
+    kind: type[TorchOp] = TorchOp,
     **traits,
 ):
     """Declare an op; see the module. One whose name has an underscore in front is a part of others: no function and
-    no method, if not told otherwise. `returns` is
-    a named tuple class, tuple or list; `varargs` the parameter x.view(2, 3) spreads; `traits` are those of `Traits`."""
+    no method, if not told otherwise. `returns` is a named tuple class, tuple or list; `varargs` the parameter
+    x.view(2, 3) spreads; `kind` a class that looks at arguments first; `traits` are those of `Traits`."""
 
     def declare(f: Callable) -> TorchOp:
         op_name = name or f.__name__
         public = not op_name.startswith("_")
-        op = TorchOp(
+        op = kind(
             f,
             op_name,
             {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
-from ...engine import unit_of_primitive
+from ...engine import guarded, pending, undo_later, unit_of_primitive
 from ...engine.recorder import record_pair
 from ...primitives import add
 from ..tensors.active import active
@@ -80,17 +80,28 @@ def accumulate_into(leaf, grad, create_graph: bool):
         grad = grad.to(leaf.dtype)
     if old is None:
         leaf._grad = grad = own_copy(grad, create_graph)
+        if pending:
+            undo_later(_forget_gradient, weakref.ref(leaf))
         if leaf._view is not None and leaf._view.is_permuted() and not create_graph:
             active.like_parameter(grad, leaf)
     elif create_graph:
         leaf._grad = old + grad
     elif old._view is None and old._level is None and grad._level is None and old._value.aval is grad._value.aval:
-        old._value = add_values(old._value, grad._read())
+        value = add_values(old._value, grad._read())
+        old._value = guarded(value, old._value) if pending else value
         old._own_version += 1
     elif old.is_sparse:  # a new tensor: it may have become dense
         leaf._grad = old + grad if grad.is_sparse else grad + old
     else:
         leaf._grad = old.add_(grad)
+
+
+def _forget_gradient(leaf: weakref.ref):
+    """Let a leaf have no gradient any more, unless it is one whose numbers are known to be right."""
+    leaf = leaf()
+    if leaf is not None and leaf._grad is not None:
+        if leaf._grad.is_sparse or leaf._grad._value.recording is not None:
+            leaf._grad = None
 
 
 def own_copy(grad, create_graph: bool):

@@ -11,12 +11,13 @@ import functools
 
 import numpy as np
 
+from ... import primitives as p
 from ...core import dtypes as dt
-from ...core.aval import aval_of
+from ...core.aval import HasAval, aval_of
+from ...kernels.conversion import wrapped
 from ...ops import promotion as strict
 from ...ops.promotion import broadcast_together
 from ...ops.signature import SCALARS, Weak
-from ...primitives import constant
 from ..tensors.types import scalar_name
 from . import types as _types
 
@@ -83,10 +84,22 @@ def _combined(higher, lower) -> np.dtype | None:
     return dt.complex_of(higher)
 
 
+def converted(x, dtype: np.dtype):
+    """A value in this dtype; numbers that integers do not hold become what PyTorch makes of them."""
+    found = aval_of(x).dtype
+    if not (dtype in dt.INTEGER and found in dt.INEXACT):
+        return p.convert(x, dtype=dtype)
+    if found in dt.COMPLEX:
+        x = p.real(p.convert(x, dtype=dt.complex64) if found == dt.complex32 else x)
+    return wrapped(x, dtype)
+
+
 def cast(x, dtype: np.dtype):
     """An operand as a value of this dtype; integers that do not fit wrap, as in PyTorch."""
+    if dtype in dt.INTEGER and isinstance(x, HasAval) and x.aval.dtype in dt.INEXACT:
+        return converted(x, dtype)
     if isinstance(x, int) and dtype in dt.INTEGER and -(2**63) <= x < 2**63:
-        return constant(np.asarray(x, np.int64).astype(dtype))
+        return p.constant(np.asarray(x, np.int64).astype(dtype))
     return strict.cast(x, dtype)
 
 

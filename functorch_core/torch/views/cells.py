@@ -17,7 +17,7 @@ from ... import primitives as p
 from ...core import dtypes as dt
 from ...core.aval import Aval, aval
 from ...core.trace import evaluate, trace_closed
-from ...engine import Value, absent
+from ...engine import Value, absent, guarded, keep, pending, undo_later
 from ...engine.at_once import host_array, value_of
 from ...engine.recorder import computes_at_once
 from ..tape.apply import GraphOp, apply, apply_to
@@ -464,6 +464,20 @@ def make_alias(tensor: Tensor) -> Tensor:
     return out
 
 
+def see(tensor: Tensor, other: Tensor):
+    """Let a tensor see another's memory: x.data = y, x.set_(y)."""
+    alias = share(other)
+    if pending:
+        undo_later(_see_again, (tensor, tensor._value, tensor._strides, tensor._view))
+    tensor._value, tensor._strides = other._read(), None
+    tensor._view = Alias(alias.cell, alias.chain, None)
+
+
+def _see_again(before: tuple):
+    tensor, *state = before
+    tensor._value, tensor._strides, tensor._view = state
+
+
 def root_of(base: Tensor) -> Tensor:
     """The tensor that has a cell's shape: `base`, unless it became a view itself (see rebase)."""
     alias = base._view
@@ -507,6 +521,8 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         return active.levels.assign(tensor, new)
     alias = tensor._view
     value = new._read()
+    if pending:
+        value = guarded(value, tensor._read(), None if alias is None else alias.cell.value)
     if alias is None:
         tensor._value = value
         tensor._own_version += 1
@@ -538,7 +554,8 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         return
     if base is not None:
         base = root_of(base)
-        changed = put(base, new if state.enabled else new_tensor(value), alias.chain[alias.skip :])
+        part = new if state.enabled and value is new._value else new_tensor(value, new._ge if state.enabled else None)
+        changed = put(base, part, alias.chain[alias.skip :])
         if alias.skip:  # the base is stale then, and derived anew
             cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
             cell.version += 1
@@ -552,6 +569,8 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     else:
         cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
         cell.version += 1
+    if pending and value is not new._value:
+        keep(cell.value)
     tensor._value, alias.seen = value, cell.version
     _take_edge(tensor, new)
 

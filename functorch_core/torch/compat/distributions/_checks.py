@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from .... import torch
 from ....engine import aside, check_bounds, is_absent
-from ....engine.bounds import pending
 from ...dispatch.bounds import at_bottom
 from ...tensors.base import Tensor, new_tensor
 from ...views.cells import look
@@ -49,12 +48,5 @@ def _check(constraint, computed: Tensor, value: Tensor, what: str, failure):
 
 
 def _check_later(valid: Tensor, value: Tensor, what: str, failure):
-    shown, late = at_bottom(value), []
-
-    def failed(_) -> Exception:
-        if late:  # those after it may follow from it, and printing it is a reading
-            pending.clear()
-        return failure(new_tensor(shown))
-
-    check_bounds(at_bottom(~valid), 1, failed, what, negative=False)
-    late.append(True)
+    shown = at_bottom(value)
+    check_bounds(at_bottom(~valid), 1, lambda _: failure(new_tensor(shown)), what, negative=False, watched=shown)

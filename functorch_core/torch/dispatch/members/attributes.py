@@ -7,7 +7,7 @@ import numpy as np
 from .... import xla
 from ....core import dtypes as dt
 from ....core.aval import Aval
-from ....engine.value import ABSENT
+from ....engine.value import ABSENT, has_data
 from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
@@ -91,7 +91,7 @@ class Attributes:
     def device(self) -> _types.device:
         """Where the tensor is."""
         value = self._value
-        if value.recording is None and not isinstance(value.data, np.ndarray):
+        if has_data(value) and not isinstance(value.data, np.ndarray):
             platform = getattr(xla.device_of(value.data), "platform", "cpu")
             if platform != "cpu":
                 return _types.device(platform, xla.device_of(value.data).id)

@@ -12,7 +12,7 @@ from ...tape.node import Handle
 from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
-from ...views.cells import Alias, make_alias, share
+from ...views.cells import make_alias, see
 
 NON_LEAF_GRAD = (
     "you can only change requires_grad flags of leaf variables. If you want to use a "
@@ -236,9 +236,8 @@ class Autograd:
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` "
                 "have incompatible tensor type."
             )
-        alias, version = share(new), self._version
-        self._value, self._strides = new._read(), None
-        self._view = Alias(alias.cell, alias.chain, None)
+        version = self._version
+        see(self, new)
         self._view.earlier = version - self._version
 
 

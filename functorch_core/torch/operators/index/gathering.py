@@ -366,7 +366,7 @@ def _check_added(name: str, input, d: int, index, source):
             f"specified dimension. Got self.shape = {list(a)} source.shape = {list(b)}"
         )
     if input.numel() or len(a) < 2:
-        how = dict(error=RuntimeError) if len(a) > 1 else dict(message=IN_SELF)
+        how = dict(error=RuntimeError) if len(a) > 1 and name == "index_add_" else dict(message=IN_SELF)
         _bounds.check(index, _shape(input)[d], d, name.removesuffix("_"), **how)
 
 

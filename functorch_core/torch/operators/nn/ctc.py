@@ -198,12 +198,13 @@ def _check_target_size(targets: Tensor, lengths: np.ndarray, batch: int):
         )
 
 
-def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int):
+def _check_labels(targets: Tensor, lengths: np.ndarray, classes: int, loss: Tensor):
     """IndexError for a label that is no class; what pads the targets may be any number."""
     padding = np.arange(targets.shape[1]) >= lengths[:, None]
     if padding.any() and is_readable(targets):
         targets = targets.masked_fill(from_array(padding), 0)
-    _bounds.check(targets, classes, 2, "ctc_loss", message="ctc_loss: target {index} is none of {size} classes")
+    message = "ctc_loss: target {index} is none of {size} classes"
+    _bounds.check(targets, classes, 2, "ctc_loss", message=message, result=loss)
 
 
 REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
@@ -229,7 +230,7 @@ def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, r
     targets = _padded_targets(targets, outputs)
     lengths = [finish(x, log_probs.device) for x in (inputs, outputs)]
     loss = _ctc(log_probs, targets.to(_int64()), *lengths, blank, REDUCTIONS[reduction], zero_infinity)
-    _check_labels(targets, outputs, classes)
+    _check_labels(targets, outputs, classes, loss)
     return loss.squeeze(0) if unbatched and loss.ndim else loss
 
 

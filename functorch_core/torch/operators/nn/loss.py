@@ -287,11 +287,11 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     loss = _nll_loss(input, target, weight, ignore_index, reduction)
-    check_targets(input, target, ignore_index, "nll_loss")
+    check_targets(input, target, ignore_index, "nll_loss", loss)
     return loss
 
 
-def check_targets(input, target, ignore_index: int, name: str):
+def check_targets(input, target, ignore_index: int, name: str, loss):
     """IndexError, perhaps later, for class indices that are none; input and target fit."""
     shape = input._aval.shape
     _bounds.check(
@@ -301,6 +301,7 @@ def check_targets(input, target, ignore_index: int, name: str):
         name,
         message="Target {index} is out of bounds.",
         ignore=ignore_index,
+        result=loss,
     )
 
 
@@ -390,7 +391,7 @@ def cross_entropy(
     reduction = legacy_reduction(size_average, reduce, reduction)
     loss = _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
     if isinstance(target, Tensor) and target._aval.ndim < input._aval.ndim:
-        check_targets(input, target, ignore_index, "cross_entropy")
+        check_targets(input, target, ignore_index, "cross_entropy", loss)
     return loss
 
 
@@ -507,6 +508,7 @@ def _check_probabilities(**tensors):
                 0,
                 "binary_cross_entropy",
                 error=RuntimeError,
+                watched=x,
                 message=f"all elements of {name} should be between 0 and 1",
             )
 

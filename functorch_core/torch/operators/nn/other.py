@@ -275,7 +275,7 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
 
         return sparse_embedding(weight, indices, padding_idx, scale_grad_by_freq)
     rows = _embedding(weight, indices, padding_idx, scale_grad_by_freq)
-    _bounds.check(indices, weight._aval.shape[0], 0, "embedding", message=_bounds.IN_SELF)
+    _bounds.check(indices, weight._aval.shape[0], 0, "embedding", message=_bounds.IN_SELF, result=rows)
     return rows
 
 
@@ -567,7 +567,8 @@ def embedding_bag(
         table, index, padding = used_rows(weight, input, padding, scale_grad_by_freq)
         scale_grad_by_freq = False
     bags = _embedding_bag(table, index, bags, per_sample_weights, count, mode, padding, scale_grad_by_freq)
-    _bounds.check(input, weight._aval.shape[0], 0, "embedding_bag", message=NOT_EMBEDDED, error=RuntimeError)
+    n = weight._aval.shape[0]
+    _bounds.check(input, n, 0, "embedding_bag", message=NOT_EMBEDDED, error=RuntimeError, result=bags)
     return bags
 
 

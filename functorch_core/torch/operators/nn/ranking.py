@@ -324,6 +324,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         "multi_margin_loss",
         message="target out of range",
         error=RuntimeError,
+        result=loss,
     )
     return loss
 
@@ -376,6 +377,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         message="argument #2 'target' is out of range",
         error=RuntimeError,
         ignore=-1,
+        result=loss,
     )
     return loss
 

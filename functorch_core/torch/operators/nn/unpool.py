@@ -79,6 +79,7 @@ def _unpool(input, indices, n, kernel_size, stride, padding, output_size):
         0,
         f"max_unpool{n}d",
         error=RuntimeError,
+        result=unpooled,
         message=f"Found an invalid max index: {{index}} (output volumes are of size {shown})",
     )
     return unpooled

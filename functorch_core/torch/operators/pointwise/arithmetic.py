@@ -9,6 +9,7 @@ from ....core import dtypes as dt
 from ....kernels import elementwise as ew
 from ....kernels import subgradients
 from ....transforms.custom import stop_gradient
+from ...dispatch.division import Division
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Number, Operand, OperandSlot
 from ...dispatch.traits import EXPECTED, Out
@@ -219,11 +220,12 @@ def _div_node(a):
     saves_number=True,
     node=_div_node,
     in_place="div_.Tensor",
+    kind=Division,
 )
 def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
     """input / other, elementwise; rounding_mode "trunc" rounds towards zero, "floor" downwards.
 
-    Without rounding, integers become the default float. Integer division by zero gives -1.
+    Without rounding, integers become the default float. With it, integers divided by zero are an error.
 
     >>> torch.div(torch.tensor([7, -7]), 2, rounding_mode="floor")
     tensor([ 3, -4])
@@ -263,6 +265,7 @@ floor_divide = binary(
     numbers=True,
     out=Out(recorded=True),
     node="NotImplemented",
+    kind=Division,
 )
 
 
@@ -289,6 +292,7 @@ remainder = binary(
     dtypes=d.REAL,
     dunder=("mod", "rmod"),
     node=_remainder_node,
+    kind=Division,
 )
 fmod = binary(
     "fmod",
@@ -297,6 +301,7 @@ fmod = binary(
     right=Operand,
     dtypes=d.REAL,
     node=if_tensor("other", "FmodBackward1"),
+    kind=Division,
 )
 reciprocal = unary("reciprocal", lambda x: p.div(1, x), "1 / input, elementwise.", autocast={"cuda": "full"})
 

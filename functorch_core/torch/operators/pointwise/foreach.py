@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.trace import Builder
-from ....engine import record
+from ....engine import guarded, pending, record
 from ....ops.signature import Weak, describe, placeholder, trace_body
 from ...dispatch.inplace import fitted
 from ...dispatch.op import composite, registry
@@ -98,7 +98,7 @@ class Foreach:
         values = _plain_values(op, operands, tensors)
         if values is not None:
             for tensor, value in zip(tensors, record(op.unit, values)):
-                tensor._value = value
+                tensor._value = guarded(value, tensor._value) if pending else value
                 tensor._own_version += 1
             return tensors
         for tensor in tensors:

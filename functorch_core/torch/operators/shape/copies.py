@@ -18,8 +18,9 @@ from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
+from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
-from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, share
+from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, see, share
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
@@ -74,7 +75,7 @@ def contiguous(self, memory_format=_types.contiguous_format):
 @torch_op(layout=None)
 def _to_copy(input: Tensor, dtype):
     """The elements in another dtype."""
-    return p.convert(input, dtype=dtype)
+    return converted_value(input, dtype)
 
 
 @torch_op(node="_to_copy", devices="moved")
@@ -237,7 +238,7 @@ def _old(tensor: Tensor):
 def _copy_onto(old: MaybeTensor, source: Tensor, shape, dtype):
     lead = len(shape) - source.aval.ndim
     new = p.broadcast_in_dim(source, shape=shape, dims=tuple(range(lead, len(shape))))
-    return _over(old, p.convert(new, dtype=dtype))
+    return _over(old, converted_value(new, dtype))
 
 
 def fitted_to(source: Tensor, shape: tuple, dtype: np.dtype, old=None) -> Tensor:
@@ -401,9 +402,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         whole = whole.detach().as_strided(
             size, stride if stride is not None else contiguous_strides(size), storage_offset
         )
-    alias = share(whole)
-    self._value, self._strides = whole._read(), None
-    self._view = Alias(alias.cell, alias.chain, None)
+    see(self, whole)
     return self
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ....core import dtypes as dt
+from ....core.aval import aval
 from ....core.quiet import quiet
+from ....core.trace import evaluate, trace_closed
 from ....core.warn import warn
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve, xla_device
@@ -19,7 +21,7 @@ from ...dispatch.op import composite
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
-from ...tensors.promotion import promote_dtypes
+from ...tensors.promotion import converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.memory_order import with_strides
 
@@ -245,7 +247,17 @@ def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A host array converted as a tensor would be; always fresh."""
     if data.dtype == dtype:
         return np.array(data, order="C")
+    if dtype in dt.INTEGER and data.dtype in dt.INEXACT and not _all_fit(data, dtype):
+        made = trace_closed(lambda x: [converted(x, dtype)], [aval(data.shape, data.dtype)], "converted")
+        return np.array(quiet.call(evaluate, made, [data])[0], order="C")
     return np.array(quiet.call(convert_p.reference, data, dtype=dtype), dtype, order="C")
+
+
+def _all_fit(data: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether all of these floats are numbers of an integer dtype."""
+    if data.dtype.kind != "f" or dtype.kind not in "iu" or not data.size:
+        return not data.size
+    return np.iinfo(dtype).min <= data.min() and data.max() < np.iinfo(dtype).max  # False where there is a NaN
 
 
 def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
