@@ -197,3 +197,21 @@ def test_a_closed_summary_writer_opens_another_file(monkeypatch, tmp_path):
     for name in [name for name, module in sys.modules.items() if module is board]:
         del sys.modules[name]
     del torch.utils.tensorboard
+
+
+def test_warnings_that_are_given_once_in_a_process():
+    code = """
+import warnings
+from {name}
+x = torch.ones((), requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        float(x), torch.add(x, 2, x), x.sub(2, x), torch.qr(torch.eye(2))
+print([str(w.message)[:30] for w in said])
+"""
+    ours, theirs = (
+        subprocess.run([sys.executable, "-c", code.format(name=name)], capture_output=True, text=True, check=True)
+        for name in ("functorch_core import torch", "importlib import import_module as i; torch = i('torch')")
+    )
+    assert ours.stdout == theirs.stdout and ours.stdout.count(",") == 2

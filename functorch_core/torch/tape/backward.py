@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.warn import warn
+from ...core.warn import warn, warn_once
 from ..tensors.active import active, overridable
 from ..tensors.base import Tensor, from_array
 from ..tensors.explain import MISTAKES, explain
@@ -33,6 +33,14 @@ KINDS = (
 )
 
 
+CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+    "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+    "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the "
+    "cycle and avoid the leak."
+)
+
+
 @overridable
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
     """Add the gradient of the sum of `tensors` to the `.grad` of the leaves (or of `inputs`).
@@ -46,6 +54,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     tensor([3., 3.])
     """
     _check_no_transform("backward")
+    if create_graph:
+        warn_once(CYCLE)
     if grad_variables is not None:
         warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors

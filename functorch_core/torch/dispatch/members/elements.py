@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....core.warn import warn_once
 from ....engine.value import NoData, to_numpy
 from ...levels import levels as _levels
 from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
@@ -15,6 +16,11 @@ from ...tensors.explain import explain
 from ...tensors.types import scalar_name
 from ...views.memory_order import in_memory_order
 from ..parameter import Parameter
+
+SCALAR = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
 
 
 class Elements:
@@ -73,12 +79,16 @@ class Elements:
         return int(self.item())
 
     def __float__(self) -> float:
+        if self._ge is not None and state.enabled:
+            warn_once(SCALAR)
         return float(_real(self, "double"))
 
     def __int__(self) -> int:
         return int(_real(self, "int64_t"))
 
     def __complex__(self) -> complex:
+        if self._ge is not None and state.enabled:
+            warn_once(SCALAR)
         return complex(_only(self))
 
     # ---- a sequence of rows

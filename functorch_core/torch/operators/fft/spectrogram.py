@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....core.warn import warn
+from ....core.warn import warn, warn_once
 from ...dispatch.op import composite, registry
 from ...tape.meta import is_readable
 from ...tensors.base import from_array
@@ -47,6 +47,18 @@ def _window(name: str, window, length: int, n_fft: int):
 # ---- stft ----------------------------------------------------------------------------------------
 
 
+NO_WINDOW = (
+    "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other "
+    "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress "
+    "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+)
+REAL_STFT = (
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
+    "all inputs, and return_complex=False will raise an error.\n"
+    "Note: you can still call torch.view_as_real on the complex output to recover the old return format."
+)
+
+
 @composite(autocast={"cpu": "full"})
 def stft(
     input,
@@ -67,6 +79,8 @@ def stft(
     tensor([4., 4., 4., 4., 4.])
     """
     is_complex = input.is_complex() or (window is not None and window.is_complex())
+    if window is None:
+        warn_once(NO_WINDOW)
     if return_complex is None and not is_complex:
         raise RuntimeError(NEEDS_RETURN_COMPLEX)
     if not (input.is_floating_point() or input.is_complex()) or not 1 <= input.ndim <= 2:
@@ -90,7 +104,7 @@ def stft(
     out = transform(frames, norm="ortho" if normalized else None).transpose(-1, -2)
     if return_complex is None or return_complex:
         return out
-    warn("stft with return_complex=False is deprecated: view_as_real of the complex result is the same")
+    warn(REAL_STFT)
     return registry["view_as_real"](out)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ....engine.recorder import computes_at_once
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
@@ -63,6 +64,7 @@ NO_DIMS = (
 )
 WRONG_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
 NOT_TOGETHER = "shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 MASKS = (dt.bool_, dt.uint8)
 
 # ---- what an index says --------------------------------------------------------------------------
@@ -292,6 +294,8 @@ def _apply_item(parsed: Parsed, item, shape, dim: int) -> int:
             parsed.tensors.append((parsed.ndim - 1, from_array(np.zeros(int(item), np.int64))))
         return 0
     if item._aval.dtype in MASKS:
+        if item._aval.dtype == dt.uint8:
+            warn(BYTES)
         return _apply_mask(parsed, item, shape, dim)
     parsed.tensors.append((parsed.ndim, item))
     parsed.whole(shape[dim])

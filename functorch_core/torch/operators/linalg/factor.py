@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....core.trace import run, trace_closed
+from ....core.warn import warn_once
 from ....kernels.matrices import filled, singular_values
 from ....primitives import linalg_matrices as m
 from ....transforms.custom import JvpRule, custom_jvp
@@ -98,9 +99,18 @@ def cholesky(A, *, upper=False, out=None):
     return write_out("linalg_cholesky", out, result)
 
 
+OLD_CHOLESKY = (
+    "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+    "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\n"
+    "U = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\n"
+    "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
+)
+
+
 @composite(name="cholesky", out=Out(lower=castable("cholesky")), autocast={"cpu": "full"}, node="CholeskyBackward0")
 def torch_cholesky(input, upper=False, *, out=None):
     """linalg.cholesky under its old name."""
+    warn_once(OLD_CHOLESKY)
     return write_out("cholesky", out, cholesky(input, upper=upper))
 
 
@@ -268,9 +278,19 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data=True, unpack_pivot
     return [_permutation_matrix(permutation, a.dtype), lower, upper]
 
 
+OLD_LU = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+    "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+    "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+    "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+    "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+)
+
+
 @composite(name="lu")
 def torch_lu(self, pivot=True, get_infos=False, out=None):
     """(LU, pivots[, infos]): lu_factor under its old name."""
+    warn_once(OLD_LU)
     factors, pivots, info = _lu_factor_ex(self, pivot)
     result = named.linalg_lu_factor_ex(factors, pivots, info) if get_infos else named.linalg_lu_factor(factors, pivots)
     return write_out("lu", out, result)
@@ -314,9 +334,17 @@ def qr(A, mode="reduced", *, out=None):
     return write_out("linalg_qr", out, _qr(A, mode))
 
 
+OLD_QR = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
+    "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
+    "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+)
+
+
 @composite(name="qr")
 def torch_qr(input, some=True, *, out=None):
     """linalg.qr under its old name."""
+    warn_once(OLD_QR)
     result = named.qr(*_qr(input, "reduced" if some else "complete"))
     return write_out("qr", out, result)
 

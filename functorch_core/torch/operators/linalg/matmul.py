@@ -24,6 +24,10 @@ from .distances import norm_of_difference
 # ---- checks --------------------------------------------------------------------------------------
 
 
+OLD_CHAIN = (
+    "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+    "instead, which accepts a list of two or more tensors rather than multiple parameters."
+)
 NO_DIM = (
     "Using torch.cross without specifying the dim arg is deprecated.\n"
     "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
@@ -643,6 +647,7 @@ def chain_matmul(*matrices, out=None):
     >>> torch.chain_matmul(torch.ones(2, 3), torch.ones(3, 1), torch.ones(1, 4)).shape
     torch.Size([2, 4])
     """
+    warn_once(OLD_CHAIN)
     result = _chain(list(matrices)) if len(matrices) > 1 else matrices[0]
     return write_out("chain_matmul", out, result)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ....core.warn import warn_once
 from ....kernels import matrices as kernels
 from ....kernels.matrices import filled, singular_values
 from ....kernels.values import aval_of, dt, full_like, like, p, stop_gradient, tied, total, wide
@@ -141,9 +142,18 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     return _solve_triangular(A, B, upper, left, unitriangular, out=out)
 
 
+OLD_SOLVE = (
+    "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
+    "PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of "
+    "the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\n"
+    "X = torch.linalg.solve_triangular(A, B)."
+)
+
+
 @torch_op(returns=named.triangular_solve, out=Out(EXACT), autocast={"cpu": "full"})
 def triangular_solve(input: Tensor, A: Tensor, upper=True, transpose=False, unitriangular=False, *, out=None):
     """(X with A X = input for triangular A, A): linalg.solve_triangular's forerunner."""
+    warn_once(OLD_SOLVE)
     a, b = stacked_together("triangular_solve", A, input)
     out = _triangular(a, b, upper, True, unitriangular, transpose_a=transpose)
     return [out, a]

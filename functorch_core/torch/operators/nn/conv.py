@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....core.warn import warn_once
 from ...dispatch.op import torch_op
 from ...dispatch.slots import MaybeTensor
 from ...tensors.base import Tensor
@@ -93,6 +94,12 @@ def _check_dtypes(x, w, bias):
         raise NotImplementedError("\"convolution\" not implemented for 'Bool'")
 
 
+COPIED = (
+    "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+    "created"
+)
+
+
 def _paddings(padding, kernel, stride, dilation, n: int):
     """(low, high) for each dimension, of ints or 'valid' or 'same'."""
     if padding == "valid":
@@ -101,6 +108,8 @@ def _paddings(padding, kernel, stride, dilation, n: int):
         if any(s != 1 for s in stride):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for k, d in zip(kernel, dilation)]
+        if any(t % 2 for t in totals):
+            warn_once(COPIED)
         return tuple((t // 2, t - t // 2) for t in totals)
     if isinstance(padding, str):
         raise RuntimeError(f"Invalid padding string: '{padding}'")

@@ -6,6 +6,7 @@ import math
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn_once
 from ....kernels import elementwise as ew
 from ....kernels.elementwise import truth
 from ...dispatch.op import composite, torch_op, write_out
@@ -244,6 +245,12 @@ def where_of(condition: Tensor, input: Operand, other: Operand):
     return p.select(*broadcast([truth(condition), cast(input, dtype), cast(other, dtype)]))
 
 
+BYTES = (
+    "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+    "PyTorch. Use a boolean condition instead."
+)
+
+
 @composite(
     method=False, out=Out("Expected out type to be {found} but got {wanted}", whole=True), without_data=NO_NONZERO
 )
@@ -255,5 +262,7 @@ def where(condition, input=None, other=None, *, out=None):
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    if isinstance(condition, Tensor) and condition._aval.dtype == dt.uint8:
+        warn_once(BYTES)
     result = where_of(condition, input, other)
     return result if out is None else write_out("where", out, result)

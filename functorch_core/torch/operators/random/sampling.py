@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ...dispatch.devices import resolve, xla_device
 from ...dispatch.inplace import NO_HISTORY
 from ...dispatch.op import composite, write_out
@@ -383,6 +384,29 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
     )
 
 
+GAPS = (
+    "{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {kind} can support discrete "
+    "uniform distribution only within this range. This warning will become an error in version 1.7 release, please fix "
+    "the code in advance"
+)
+DIGITS = {
+    "float16": (11, "c10::Half"),
+    "bfloat16": (8, "c10::BFloat16"),
+    "float32": (24, "float"),
+    "float64": (53, "double"),
+}
+
+
+def _warn_of_gaps(dtype: np.dtype, low, to):
+    """UserWarning for bounds between which a dtype does not have all integers."""
+    if to is None or dtype.name not in DIGITS:
+        return
+    digits, kind = DIGITS[dtype.name]
+    for what, bound in (("from", low or 0), ("to - 1", to - 1)):
+        if abs(bound) > 1 << digits:
+            warn(GAPS.format(what=what, digits=digits, kind=kind))
+
+
 @composite(function=False)
 def random_(self, from_=None, to=None, *, generator=None, **kwargs):
     """Overwrite with integers: of the dtype's range, of [0, to), or of [from, to)."""
@@ -390,6 +414,7 @@ def random_(self, from_=None, to=None, *, generator=None, **kwargs):
     if low is not None and to is None and "to" not in kwargs and "from" not in kwargs:
         low, to = 0, low
     d = self._aval.dtype
+    _warn_of_gaps(d, low, to)
     if low is None and to is None:
         return fill_drawn("random", self, lambda shape: draw.random_full_range(bits_of(generator), shape, d))
     return fill_drawn(

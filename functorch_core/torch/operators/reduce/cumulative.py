@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ....kernels.reductions import mean_of
 from ....kernels.shapes import diagonal, differences
 from ....kernels.values import spread
@@ -231,6 +232,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     return _cov(input, correction, fweights, aweights)
 
 
+NO_FREEDOM = "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations."
+
+
 def _covariance(x, correction, fweights, aweights):
     if x.aval.ndim > 2:
         raise RuntimeError(
@@ -244,6 +248,8 @@ def _covariance(x, correction, fweights, aweights):
     a = x.aval
     rows = x if a.ndim == 2 else p.reshape(x, shape=(1, a.size))
     n = rows.aval.shape[1]
+    if n <= correction and fweights is None:
+        warn(NO_FREEDOM)
     weights = _weights(rows, fweights, aweights)
     if weights is None:
         mean = mean_of(rows, (1,))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import math
 
 from .... import primitives as p
 from ....core import dtypes as dt
+from ....core.warn import warn
 from ....kernels import reductions, subgradients
 from ....kernels.elementwise import truth
 from ....kernels.values import kept, spread, wide
@@ -359,6 +361,12 @@ min = _three_forms(
 # ---- variance ------------------------------------------------------------------------------------
 
 
+NO_FREEDOM = (
+    "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+    "divided by output numel)."
+)
+
+
 def _deviation(name: str, of: str):
     """Declare the op that computes std or var, with the mean or without."""
     with_mean = of.endswith("_mean")
@@ -371,6 +379,8 @@ def _deviation(name: str, of: str):
                 else "std and var only support floating point and complex dtypes"
             )
         axes = axes_of(input, dim)
+        if math.prod(input.aval.shape[a] for a in axes) <= (1 if correction is None else correction):
+            warn(NO_FREEDOM.format(of))
         average, out = reductions.mean_and_variance(input, axes, 1 if correction is None else correction)
         out = subgradients.root(out) if of.startswith("std") else out
         narrow = dt.real_of(input.aval.dtype)

@@ -263,6 +263,8 @@ def copy_(self, src, non_blocking=False):
     check_writable(self)
     if self._view is not None and src._view is not None:
         refuse_partial(self, src)
+    if src._aval.dtype in dt.COMPLEX and self._aval.dtype not in (*dt.COMPLEX, dt.bool_):
+        warn("Casting complex values to real discards the imaginary part")
     if not same(src.device, self.device):
         src = place(src, self.device)
     new = fitted_to(src, self._aval.shape, self._aval.dtype, _old(self))

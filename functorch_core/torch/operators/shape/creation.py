@@ -33,6 +33,10 @@ MISCOUNTED = (
     "elements {length}. Note that this may occur as a result of rounding error. The out tensor will be resized to a "
     "tensor of shape ({length},)."
 )
+COPIED = (
+    "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+    "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
+)
 RANGE = (
     "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
     "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
@@ -339,6 +343,7 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, re
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of a copy of the data, in this tensor's dtype and device."""
     if isinstance(data, Tensor):
+        warn(COPIED)
         made = data.detach().clone().to(dtype=dtype or data.dtype, device=device or self.device)
         return require_grad(made) if requires_grad else made
     return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)

@@ -14,7 +14,7 @@ from ....core import dtypes as dt
 from ....core.aval import aval
 from ....core.quiet import quiet
 from ....core.trace import evaluate, trace_closed
-from ....core.warn import warn
+from ....core.warn import warn, warn_once
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve, xla_device
 from ...dispatch.op import composite
@@ -149,6 +149,20 @@ def overflow_of(dtype: np.dtype) -> str:
     return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
 
 
+SLOW = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
+)
+
+
+def _holds_arrays(data) -> bool:
+    """Whether nested sequences have arrays in them, by the first ones."""
+    inner = data
+    while isinstance(inner, (list, tuple)) and inner:
+        inner = inner[0]
+    return inner is not data and isinstance(inner, np.ndarray) and inner.ndim > 0
+
+
 def array_of(data, dtype: np.dtype | None) -> np.ndarray:
     """Nested sequences and numbers as a fresh array."""
     if isinstance(data, np.ndarray) and data.ndim:
@@ -159,6 +173,8 @@ def array_of(data, dtype: np.dtype | None) -> np.ndarray:
             return found
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if _holds_arrays(data):
+        warn_once(SLOW)
     shape = shape_of(data)
     leaves: list = []
     leaves_of(data, shape, 0, leaves)

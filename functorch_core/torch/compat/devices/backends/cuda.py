@@ -3,6 +3,7 @@
 import contextlib as _contextlib
 import enum as _enum
 
+from .....core.warn import warn as _warn
 from .... import _missing
 from ..cuda import is_available
 from ._flags import Flags as _Flags
@@ -44,9 +45,20 @@ cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
 fp16_bf16_reduction_math_sdp_allowed, allow_fp16_bf16_reduction_math_sdp = _switch("fp16_bf16_reduction_math")
 
 
-@_contextlib.contextmanager
+_OLD_KERNEL = (
+    "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. Please see "
+    "`torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature."
+)
+
+
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
     """Context: which forms of attention are allowed; XLA chooses by itself."""
+    _warn(_OLD_KERNEL, FutureWarning)
+    return _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
+
+
+@_contextlib.contextmanager
+def _allowed(enable_flash, enable_math, enable_mem_efficient, enable_cudnn):
     saved = dict(_sdp)
     _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
