@@ -66,6 +66,9 @@ CASES = {
         t.view_copy(t.ones(2), dtype=t.int32).tolist(),
         t.ops.aten.slice_copy(t.ones(4, 4, 4, 4).to(memory_format=t.channels_last), 0, 0, 2).is_contiguous(),
     ],
+    "products of lists": lambda t: [
+        x.tolist() for x in t._foreach_mm([t.ones(2, 3), t.ones(1, 1)], [t.ones(3, 1)] + [t.ones(1, 2)])
+    ],
     "a sparse tensor of three dimensions": lambda t: t.ones(2, 2, 2).to_sparse().t(),
     "numbers of a dtype": lambda t: (
         t.manual_seed(0),
