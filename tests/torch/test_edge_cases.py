@@ -58,6 +58,17 @@ CASES = {
         x._base,
         x[0]._base is x,
     )[1:],
+    "copies of views": lambda t: [
+        (c := t.view_copy(t.arange(16.0).reshape(4, 4).t(), (2, 8))).is_contiguous(),
+        c.tolist(),
+        t.view_copy(t.ones(2, requires_grad=True), (1, 2)).grad_fn.name(),
+        t.view_copy(t.ones(2), t.int32).tolist(),
+        t.view_copy(t.ones(2), dtype=t.int32).tolist(),
+        t.ops.aten.slice_copy(t.ones(4, 4, 4, 4).to(memory_format=t.channels_last), 0, 0, 2).is_contiguous(),
+    ],
+    "products of lists": lambda t: [
+        x.tolist() for x in t._foreach_mm([t.ones(2, 3), t.ones(1, 1)], [t.ones(3, 1)] + [t.ones(1, 2)])
+    ],
     "a sparse tensor of three dimensions": lambda t: t.ones(2, 2, 2).to_sparse().t(),
     "numbers of a dtype": lambda t: (
         t.manual_seed(0),

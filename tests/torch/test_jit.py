@@ -250,6 +250,15 @@ def test_a_traced_function_is_saved(t, tmp_path):
     assert found[0].tolist() == [2, 2] and found[1][0].dtype is t.float64 and found[1][1].sum() == 60
 
 
+@BOTH
+def test_layers_with_further_arguments(t):
+    net = t.nn.LSTM(3, 4, batch_first=True)
+    made, _ = traced(t, net, t.ones(2, 5, 3))
+    x = t.ones(3, 7, 3)
+    for other in (made, saved(t, made), saved(t, saved(t, made))):
+        assert t.allclose(other(x)[0], net(x)[0], atol=1e-6) and other(x)[1][0].shape == (1, 3, 4)
+
+
 def test_what_has_no_file():
     for thing in (torch.jit.script(branching), torch.jit.script(torch.nn.Linear(1, 1))):
         with pytest.raises(

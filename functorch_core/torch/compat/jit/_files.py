@@ -125,7 +125,7 @@ def contents(method, root: Module, module: str | None) -> dict:
         "format": FORMAT,
         "name": method.name,
         "module": module,
-        "arguments": None if method.signature is None else [*method.signature.parameters],
+        "arguments": _argument_names(method, as_is),
         "nodes": nodes,
         "inputs": inputs if as_is else _structure(inputs),
         "outputs": outputs if as_is else _structure(outputs),
@@ -135,6 +135,14 @@ def contents(method, root: Module, module: str | None) -> dict:
         "transient": [name for name, _ in root.named_buffers() if name not in root.state_dict()],
         "training": root.training,
     }
+
+
+def _argument_names(method, as_is: bool) -> list[str] | None:
+    """The names of the arguments that were given; None if they are not known."""
+    if method.signature is None or as_is:
+        return None if method.signature is None else [*method.signature.parameters]
+    args, kwargs = method.structures[0]
+    return None if kwargs else [*method.signature.parameters][: len(args)]
 
 
 def read(contents: dict) -> tuple[Graph, Module, Callable, Callable]:

@@ -616,9 +616,15 @@ for _name in (
     "transpose",
     "unfold",
     "unsqueeze",
-    "view",
 ):
     _copying(f"{_name}_copy", _method(_name))
+
+
+def _viewed(x, size=None, *, dtype=None):
+    return x.contiguous().view(size) if isinstance(size, (tuple, list)) else x.view(size if dtype is None else dtype)
+
+
+_copying("view_copy", _viewed)
 _copying("as_strided_copy", _method("as_strided"), out=Out(EXACT, recorded=True))
 _copying("narrow_copy", _method("narrow"), out=Out(NOT_SAME, silent=True))
 _copying("unbind_copy", _method("unbind"), out=Out(EXACT))

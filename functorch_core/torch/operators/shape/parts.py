@@ -77,7 +77,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1):
     """A copy of a slice of a dimension."""
     d = wrap_dim(dim, input.ndim)
     start, n, step = sliced(slice(start, end, step), input.shape[d])
-    return part(input, "slice", d, start, n, step).clone()
+    return part(input, "slice", d, start, n, step).clone(memory_format=_types.contiguous_format)
 
 
 def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
