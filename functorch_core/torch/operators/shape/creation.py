@@ -105,7 +105,10 @@ def fill_value(fill, dtype: np.dtype):
         fill = fill.item()
     if isinstance(fill, complex) and dtype not in dt.COMPLEX and fill.imag:
         raise RuntimeError(overflow_of(dtype))
-    return array_of(fill, dtype)
+    try:
+        return array_of(fill, dtype)
+    except RuntimeError:  # which names the dtype as torch.tensor's does
+        raise RuntimeError(overflow_of(dtype)) from None
 
 
 @torch_op

@@ -278,7 +278,7 @@ def _all_fit(data: np.ndarray, dtype: np.dtype) -> bool:
 
 def convert_numbers(leaves: list, inferred: np.dtype, target: np.dtype) -> np.ndarray:
     """Python numbers in a dtype; errors where a value does not fit an integer dtype."""
-    overflow = overflow_of(target)
+    overflow = f"value cannot be converted to type {target.name} without overflow"
     if target in dt.INTEGER and inferred not in dt.COMPLEX:
         _check_range(leaves, inferred, target, overflow)
     if inferred in dt.COMPLEX and target not in dt.COMPLEX and target != dt.bool_:
