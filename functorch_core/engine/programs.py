@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,10 @@ from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, cse, dce
 from ..core.reference import Reference
 from ..core.trace import Builder
+from ..core.types import Function
 from ..primitives import reshape, slice
 from ..xla.device import Device
+from ..xla.jobs import Job
 from . import cost, deferred
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
@@ -45,20 +46,20 @@ MAX_THRESHOLD = 6  # so that a loop compiles nothing after its first ten steps
 class Plan:
     """How often a key was seen, how often it must be, and its program once there is one."""
 
-    __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "future", "taints")
+    __slots__ = ("sightings", "threshold", "schedule", "on_host", "program", "job", "taints")
 
     def __init__(self, threshold: float) -> None:
         self.sightings, self.threshold = 0, threshold
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
-        self.future: Future[Program] | None = None
+        self.job: Job | None = None  # compiles the program
         self.taints: dict[Any, deferred.Taints] = {}
 
 
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_one_by_one = threading.Lock()  # compilations in the background
 
 
 # ---- the key -----------------------------------------------------------------------------------------
@@ -284,11 +285,13 @@ def _start_compiling(
     plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
 ) -> None:
     """Compile in the background; the sighting that needs the program waits for it."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(1, "functorch-compile")
-    if plan.future is None and not settings.fail_on_recompile:
-        plan.future = _pool.submit(_compile, *_snapshot(recording), live, donated, device)
+    if plan.job is None and not settings.fail_on_recompile:
+        plan.job = Job(_compile_in_turn, _compile, *_snapshot(recording), live, donated, device)
+
+
+def _compile_in_turn(compile: Function, *args: Any) -> Program:
+    with _one_by_one:
+        return compile(*args)
 
 
 def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[Aval], int, int]:
@@ -296,16 +299,16 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
 
 
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
-    future = plan.future
-    if future is None:
+    job = plan.job
+    if job is None:
         plan.program = _compile(*_snapshot(recording), live, donated, device)
         return plan.program
     try:
-        plan.program = future.result()
+        plan.program = job.result()
     except Exception:
-        plan.future = None  # after an interrupt it stays, to be waited for once more
+        plan.job = None  # after an interrupt it stays, to be waited for once more
         raise
-    plan.future = None
+    plan.job = None
     return plan.program
 
 
