@@ -7,13 +7,13 @@ pays; from then on as one fused program. Only sightings and static costs decide,
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import math
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from ..core.reference import Reference
 from ..core.trace import Builder
 from ..primitives import reshape, slice
 from ..xla.device import Device
+from ..xla.jobs import Job
 from . import cost, deferred
 from .compiling import Program, compile_graph
 from .errors import out_of_memory
@@ -58,7 +59,8 @@ class Plan:
         "schedule",
         "on_host",
         "program",
-        "future",
+        "job",
+        "turn",
         "taints",
     )
 
@@ -68,13 +70,15 @@ class Plan:
         self.schedule: Schedule | None = None  # how to compute it op by op
         self.on_host: Reference | None = None  # the same as one function of NumPy's
         self.program: Program | None = None
-        self.future: Future[Program] | None = None
+        self.job: Job | None = None  # compiles the program, if it is still to be had in `turn`
+        self.turn: list[bool] = []
         self.taints: dict[Any, deferred.Taints] = {}
 
 
 _plans: OrderedDict[tuple[Any, ...], Plan] = OrderedDict()
 _lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
+_one_by_one = threading.Lock()  # compilations in the background
+_ended = False
 
 
 # ---- the key -----------------------------------------------------------------------------------------
@@ -322,13 +326,32 @@ def _start_compiling(
     plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device
 ) -> None:
     """Compile in the background; the sighting that needs the program waits for it."""
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(1, "functorch-compile")
-        # At exit what waits is given up. (atexit would come after the pool's own waiting for all of it.)
-        threading._register_atexit(_pool.shutdown, wait=False, cancel_futures=True)  # type: ignore[attr-defined]
-    if plan.future is None and not settings.fail_on_recompile:
-        plan.future = _pool.submit(_compile, *_snapshot(recording), live, donated, device)
+    if plan.job is None and not settings.fail_on_recompile:
+        plan.turn = [True]
+        plan.job = Job(_compile_in_turn, plan.turn, *_snapshot(recording), live, donated, device)
+
+
+def _compile_in_turn(turn: list[bool], *args: Any) -> Program | None:
+    """The program, unless it is needed, or Python ends, before its turn has come."""
+    with _one_by_one:
+        return _compile(*args) if _taken(turn) else None
+
+
+def _taken(turn: list[bool]) -> bool:
+    """Whether the turn to compile is the caller's: one of two threads gets it."""
+    try:
+        return turn.pop() and not _ended
+    except IndexError:
+        return False
+
+
+def _end() -> None:
+    global _ended
+    _ended = True
+
+
+# Registered after `jobs`, and so called before it waits for those that run.
+atexit.register(_end)
 
 
 def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[Aval], int, int]:
@@ -336,15 +359,15 @@ def _snapshot(recording: Recording) -> tuple[list[tuple[Unit, list[Any]]], list[
 
 
 def _join(plan: Plan, recording: Recording, live: tuple[int, ...], donated: tuple[int, ...], device: Device) -> Program:
-    future = plan.future
-    if future is not None and future.cancel():  # it waits for others, which nobody needs yet
-        future = None
+    job = plan.job
+    if job is not None and _taken(plan.turn):  # it waits for others, which nobody needs yet
+        job = plan.job = None
     try:
-        program = _compile(*_snapshot(recording), live, donated, device) if future is None else future.result()
+        program = _compile(*_snapshot(recording), live, donated, device) if job is None else job.result()
     except Exception:
-        plan.future = None  # after an interrupt it stays, to be waited for once more
+        plan.job = None  # after an interrupt it stays, to be waited for once more
         raise
-    plan.future = plan.schedule = plan.on_host = None
+    plan.job = plan.schedule = plan.on_host = None
     plan.program = program
     _forget_old_programs()
     return program

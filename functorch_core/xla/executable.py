@@ -17,6 +17,7 @@ from .buffers import deleted_message, device_of
 from .callbacks import Callback
 from .device import AFTER_FORK, Device, default_device
 from .errors import ExecutionError, compile_error, fail
+from .jobs import Job
 
 
 class Executable:
@@ -191,10 +192,7 @@ def compile(
     device = default_device() if device is None else device
     request = _Request(module, device, dict(options or {}), callbacks, name)
     start = time.perf_counter()
-    loaded = request.load() if cache else None
-    from_disk_cache = loaded is not None
-    if not from_disk_cache:
-        loaded = request.compile(store=cache)
+    loaded, from_disk_cache = request.get_shielded(cache)
     seconds = time.perf_counter() - start
     if from_disk_cache:
         _count(disk_hits=1)
@@ -209,6 +207,9 @@ def compile(
         from_disk_cache=from_disk_cache,
         compile_seconds=seconds,
     )
+
+
+_in_flight: dict[object, Job] = {}  # asked for by the main thread
 
 
 class _Request:
@@ -229,6 +230,30 @@ class _Request:
         self.key = disk.program_key(text, options=options, callbacks=len(self.callbacks), device=device)
         if device.platform == "cpu" and lapack.is_used(text):
             lapack.initialize()
+
+    def get_shielded(self, cache: bool) -> tuple[Any, bool]:
+        """The program, and whether it is from the disk: on the main thread, where signals are handled
+        (Ctrl-C), by another one.
+
+        The handler of a signal runs between lines of Python only: during a compilation it would wait
+        for its end, and what was compiled would be lost. So the main thread waits in Python, and who
+        asks for the same program after an interrupt gets that one.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return self.get(cache)
+        # Programs with callbacks are each their own: the key does not know the functions.
+        name = object() if self.callbacks else (self.key, cache)
+        job = _in_flight.get(name)
+        if job is None:
+            job = _in_flight[name] = Job(self.get, cache)
+        job.wait()
+        _in_flight.pop(name, None)
+        return job.result()
+
+    def get(self, cache: bool) -> tuple[Any, bool]:
+        """The program, and whether it is from the disk."""
+        loaded = self.load() if cache else None
+        return (self.compile(store=cache), False) if loaded is None else (loaded, True)
 
     def load(self) -> Any:
         """The program from the disk, or None."""

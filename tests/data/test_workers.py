@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -329,11 +330,29 @@ def test_many_batches_are_few_descriptors():
 
 
 def test_prefetching_overlaps():
-    loader = data.DataLoader(Of(lambda i: time.sleep(0.05) or i), num_workers=2)
-    start = time.monotonic()
-    for _ in loader:
-        time.sleep(0.05)
-    assert time.monotonic() - start < 0.75  # one after the other: 0.8
+    """Workers with each other, and with what the program does with a batch; no clock says so."""
+    pipes = [os.pipe() for _ in range(3)]  # what the first two items, then all of them, say
+
+    def said(pipe) -> bytes:
+        assert select.select([pipe[0]], [], [], 60)[0], "nobody says anything"
+        return os.read(pipe[0], 1)
+
+    def fetch(i):
+        if i < 2:  # both workers are here at a time
+            os.write(pipes[i][1], b".")
+            said(pipes[1 - i])
+        os.write(pipes[2][1], b".")
+        return i
+
+    try:
+        batches = iter(data.DataLoader(Of(fetch), num_workers=2))
+        found = [int(next(batches))]
+        for _ in range(5):  # two for each worker, and one for that taken
+            said(pipes[2])
+        assert found + [int(b) for b in batches] == list(range(8))
+    finally:
+        for end in (end for pipe in pipes for end in pipe):
+            os.close(end)
 
 
 def test_large_prefetch_factor_and_messages():

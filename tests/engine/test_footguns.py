@@ -289,18 +289,20 @@ def test_values_read_by_other_threads_while_their_own_goes_on_recording():
 
 
 def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
-    from functorch_core.engine import programs
+    """It is heard before the compilation ends, which is on another thread, and whose program is kept."""
+    from functorch_core.xla.executable import _Request
 
-    real, started = programs._compile, []
+    get, asked, heard = _Request.get, [], threading.Event()
 
-    def slow(*args):
-        if not started:
-            started.append(True)
-            threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-            time.sleep(1)
-        return real(*args)
+    def slow(self, cache):
+        asked.append(self.key)
+        if len(asked) == 1:
+            assert threading.current_thread() is not threading.main_thread()
+            os.kill(os.getpid(), signal.SIGINT)
+            assert heard.wait(60)
+        return get(self, cache)
 
-    monkeypatch.setattr(programs, "_compile", slow)
+    monkeypatch.setattr(_Request, "get", slow)
     x, interrupted = torch.linspace(0, 1, SIZE + 1), 0
     for _ in range(STEPS):
         y = long(x)
@@ -308,8 +310,10 @@ def test_an_interrupt_while_waiting_for_a_compilation(monkeypatch):
             y.numpy()
         except KeyboardInterrupt:
             interrupted += 1
+            heard.set()
         close(y, wanted(x.numpy()))
     assert interrupted == 1
+    assert len(asked) == len(set(asked))
 
 
 def test_interrupts_at_any_moment_lose_no_state():
