@@ -18,7 +18,6 @@ from .modes import log, settings
 from .progress import compiling
 from .value import Value, to_buffer
 
-
 LARGE = 256  # nodes; compiling so many leaves 10 MB and more of freed memory in the heap
 
 
