@@ -1,7 +1,12 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
 from ..._missing import getter as _getter
-from ...dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from ...dispatch.overrides import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    _disabled_torch_dispatch_impl,
+    _disabled_torch_function_impl,
+)
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.storage import TypedStorage as StorageBase
