@@ -85,7 +85,7 @@ class RandomSampler(Sampler[int]):
 
     def _with_replacement(self, n: int, generator) -> Iterator[int]:
         whole, rest = divmod(self.num_samples, 32)
-        for size in [32] * whole + [rest]:
+        for size in itertools.chain(itertools.repeat(32, whole), [rest]):
             yield from randint(high=n, size=(size,), dtype=int64, generator=generator).tolist()
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
+from ..core.blas import matmul_for
 from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import Linear, Primitive, Traits
@@ -185,7 +186,8 @@ def _conv_reference(x: np.ndarray, w: np.ndarray, *, conv: Conv, out_dtype: np.d
     columns = views.reshape((*split, *places, *w.shape[2:])).transpose(order)
     columns = columns.reshape(groups, batch * math.prod(places), math.prod(w.shape[1:]))
     kernel = w.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
-    out = np.matmul(columns, kernel.transpose(0, 2, 1))  # group, batch and places, features
+    matmul = matmul_for(columns.shape[-2], kernel.shape[1], kernel.shape[2])
+    out = matmul(columns, kernel.transpose(0, 2, 1))  # group, batch and places, features
     out = out.reshape(groups, batch, math.prod(places), w.shape[0] // groups).transpose(1, 0, 3, 2)
     return out.reshape((batch, w.shape[0], *places)).transpose(np.argsort(conv.out))
 

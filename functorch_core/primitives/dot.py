@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
+from ..core.blas import matmul_for
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import Linear, Primitive, Traits
 from ..core.reference import specialised
@@ -101,9 +102,10 @@ def _dot_at(
     left = _as_matrices(x, batch[0] + free_x + contract[0], (*shared, math.prod(kept_x), n))
     right = _as_matrices(y, batch[1] + contract[1] + free_y, (*shared, n, math.prod(kept_y)))
     shape = (*shared, *kept_x, *kept_y)
+    matmul = matmul_for(math.prod(kept_x), math.prod(kept_y), n)
     if shape == (*shared, math.prod(kept_x), math.prod(kept_y)):
-        return lambda x, y: np.matmul(left(x), right(y))
-    return lambda x, y: np.matmul(left(x), right(y)).reshape(shape)
+        return lambda x, y: matmul(left(x), right(y))
+    return lambda x, y: matmul(left(x), right(y)).reshape(shape)
 
 
 def _as_matrices(a: Aval, order: Ints, shape: Ints) -> Function:

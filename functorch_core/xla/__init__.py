@@ -39,6 +39,7 @@ from .executable import Executable, compile, compile_stats
 from .lapack import custom_call_text, flag, lapack_call, lapack_target
 from .memory import trim_memory
 from .options import FAST_COMPILE, choose_options
+from .threads import threads_wanted
 
 
 def verify(module_text: str, *, name: str = "") -> None:

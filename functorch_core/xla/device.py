@@ -15,7 +15,7 @@ import os
 import threading
 from typing import Any, NoReturn
 
-from . import binding, memory
+from . import binding, memory, threads
 from .errors import CudaUnavailable, ExecutionError
 
 AFTER_FORK = (
@@ -88,6 +88,7 @@ def overlap_python() -> None:
 
 def _start_cpu() -> Any:
     memory.keep_freed_memory()
+    threads.tell_xla()
     chosen = os.environ.get("FUNCTORCH_CPU_ASYNC", "1" if _asynchronous else "0")
     return binding.make_cpu_client(
         asynchronous=chosen == "1", num_devices=int(os.environ.get("FUNCTORCH_CPU_DEVICES", "1"))

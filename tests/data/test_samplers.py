@@ -220,3 +220,13 @@ def test_pickling():
     assert list(pickle.loads(pickle.dumps(dataset))) == [1, 2]
     sampler = ours.RandomSampler(range(9), generator=torch.Generator().manual_seed(1))
     assert list(pickle.loads(pickle.dumps(sampler))) == list(sampler)
+
+
+def test_more_samples_than_a_list_could_hold():
+    def first(lib, module):
+        generator = lib.Generator().manual_seed(0)
+        sampler = module.RandomSampler(range(50), replacement=True, num_samples=10**12, generator=generator)
+        loader = module.DataLoader(range(50), batch_sampler=module.BatchSampler(sampler, 40, False))
+        return len(sampler), len(loader), next(iter(loader)).tolist(), next(iter(sampler))
+
+    both(first)

@@ -365,3 +365,21 @@ def test_draws_in_place_cut_off_the_gradient():
             y = (w * 2).normal_()
             y.sum().backward()
             assert w.grad.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda names: torch.zeros(2, 3, names=names),
+        lambda names: torch.empty(2, 3, names=names),
+        lambda names: torch.full((2, 3), 1.0, names=names),
+        lambda names: torch.rand(2, 3, names=names),
+        lambda names: torch.ones(1).new_ones(2, 3, names=names),
+        lambda names: setattr(torch.ones(2, 3), "names", names),
+    ],
+)
+def test_named_tensors_are_refused_by_name(make):
+    """PyTorch 2.7 had them; a name that is dropped in silence would be looked for later."""
+    with pytest.raises(NotImplementedError, match="named tensors are not implemented"):
+        make(("rows", "columns"))
+    make(None)

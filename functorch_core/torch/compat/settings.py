@@ -7,6 +7,7 @@ import importlib
 import os
 
 from ... import xla
+from ...core import blas
 from ...core.warn import once, warn
 from ...names import torch_name
 from ..dispatch.op import composite
@@ -41,16 +42,17 @@ def get_num_threads() -> int:
     """How many threads compute."""
     if settings.threads is not None:
         return settings.threads
-    return int(os.environ.get("NPROC") or len(os.sched_getaffinity(0)))
+    return xla.threads_wanted() or int(os.environ.get("NPROC") or len(os.sched_getaffinity(0)))
 
 
 def set_num_threads(n: int):
-    """Ask for a number of threads: XLA takes it if nothing has been computed with it yet."""
+    """Ask for a number of threads: NumPy's products take it, XLA if nothing has been computed with it yet."""
     if not isinstance(n, builtins.int) or isinstance(n, builtins.bool):
         raise TypeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     settings.threads = n
+    blas.set_threads(n)
     if not xla.has_client():
         os.environ["NPROC"] = str(n)
 

@@ -37,12 +37,45 @@ def _disabled_torch_function_impl(func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
 
 
+def _disabled_torch_dispatch_impl(func, types, args=(), kwargs=None):
+    """As a class's __torch_dispatch__: nothing is dispatched, which nothing is here."""
+    return func(*args, **(kwargs or {}))
+
+
+_disabled_torch_dispatch_impl.__module__ = "torch._C"
+NO_DISPATCH = (
+    "{name}.__torch_dispatch__: operators are not dispatched by functorch-core, it would never be called. "
+    "__torch_function__ is: of a class, or of a torch.overrides.TorchFunctionMode"
+)
+
+
+def _refuse_dispatch(cls: type, func):
+    """NotImplementedError for an op on a tensor whose class wants to be given operators."""
+    name = getattr(func, "__name__", "")
+    if getattr(cls, "__torch_dispatch__", None) is not None and (name in registry or name.rstrip("_") in registry):
+        raise NotImplementedError(f"torch.{name} of {cls.__name__}: " + NO_DISPATCH.format(name=cls.__name__))
+
+
 class Overridden:
     """Members of Tensor by which its subclasses override."""
+
+    @staticmethod
+    def _make_subclass(cls, data, require_grad=False, **kwargs):
+        """An instance of a subclass of Tensor with the memory of a tensor, a leaf."""
+        made = data.detach().as_subclass(cls)
+        return made.requires_grad_() if require_grad else made
+
+    @staticmethod
+    def _make_wrapper_subclass(cls, *args, **kwargs):
+        """Raises: a tensor without memory lives by its __torch_dispatch__."""
+        raise NotImplementedError(
+            f"torch.Tensor._make_wrapper_subclass({cls.__name__}, ...): " + NO_DISPATCH.format(name=cls.__name__)
+        )
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         """Call the function on plain tensors; tensors among the results become this subclass."""
+        _refuse_dispatch(cls, func)
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
@@ -51,6 +84,11 @@ class Overridden:
 
     def __init_subclass__(cls, **kwargs):
         super(Tensor, cls).__init_subclass__(**kwargs)
+        dispatch = vars(cls).get("__torch_dispatch__")
+        if dispatch is _disabled_torch_dispatch_impl:
+            cls.__torch_dispatch__ = None
+        elif dispatch is not None and vars(cls).get("__torch_function__") is _disabled_torch_function_impl:
+            del cls.__torch_function__  # what is inherited refuses
         if overrides_of(cls) is not None:
             activate()
             if not _is_ours(cls):

@@ -3,7 +3,12 @@
 import enum as _enum
 
 from ..._missing import getter as _getter
-from ...dispatch.overrides import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl
+from ...dispatch.overrides import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    _disabled_torch_dispatch_impl,
+    _disabled_torch_function_impl,
+)
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.storage import TypedStorage as StorageBase

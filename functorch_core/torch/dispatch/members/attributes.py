@@ -133,6 +133,15 @@ class Attributes:
         """A None for each dimension: none has a name."""
         return (None,) * self.ndim
 
+    @names.setter
+    def names(self, names):
+        if names is not None:
+            raise NotImplementedError(f"Tensor.names = {names!r}: named tensors are not implemented")
+
+    def has_names(self) -> bool:
+        """False: no dimension has a name."""
+        return False
+
     def is_shared(self) -> bool:
         """False: see share_memory_."""
         return False

@@ -20,7 +20,19 @@ from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import BROADCAST_MESSAGE, cast
 from ...tensors.promotion import converted as converted_value
 from ...tensors.types import scalar_name
-from ...views.cells import Alias, assign, based_on, check_writable, contiguous_strides, layout_of, over, see, share
+from ...views.cells import (
+    Alias,
+    Lens,
+    assign,
+    based_on,
+    check_writable,
+    contiguous_strides,
+    layout_of,
+    make_view,
+    over,
+    see,
+    share,
+)
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
@@ -212,10 +224,18 @@ def type_as(self, other):
 @composite(function=False)
 def as_subclass(self, cls):
     """The same memory and history as an instance of a subclass of Tensor."""
-    out = new_tensor(self._read(), self._ge)
-    alias = share(self)
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+            "your class inherits from Tensor."
+        )
+    if self._ge is not None and self._level is None:
+        out = make_view(self, Lens("alias"))
+    else:
+        out = new_tensor(self._read(), self._ge)
+        alias = share(self)
+        out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
     out.__class__ = cls
-    out._view = Alias(alias.cell, alias.chain, *based_on(self, alias))
     return out
 
 

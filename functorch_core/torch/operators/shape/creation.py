@@ -136,6 +136,7 @@ def _filler(name: str, fill: int, doc: str):
         names=None,
         **kwargs,
     ):
+        check_unnamed(name, names)
         shape = spread(name, size, kwargs.pop("size", None))
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -151,6 +152,15 @@ def _filler(name: str, fill: int, doc: str):
 
     factory.__doc__ = doc
     return composite(factory, name=name, method=False, out=FILLED, sparse=not fill)
+
+
+def check_unnamed(name: str, names):
+    """NotImplementedError where names of dimensions are given."""
+    if names is not None:
+        raise NotImplementedError(
+            f"{name}(): names={names!r} asks for a named tensor, and named tensors are not implemented; tell "
+            "dimensions by their numbers"
+        )
 
 
 def check_out_dtype(out: Tensor, dtype: np.dtype):
@@ -193,6 +203,7 @@ def full(
     >>> torch.full((2,), 3)
     tensor([3, 3])
     """
+    check_unnamed("full", names)
     shape = size_of("full", (size,)) if not isinstance(size, int) else (size,)
     d = data_dtype(dtype)
     if out is not None:
@@ -310,7 +321,10 @@ def full_like(
 
 def _new_filler(name: str, fill: int):
     def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
+        check_unnamed(name, kwargs.pop("names", None))
         shape = spread(name, size, kwargs.pop("size", None))
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         return batched_as(
             self,
             filled(

@@ -1,0 +1,52 @@
+"""NumPy's BLAS takes one thread for small products, and as many as the user asks for else."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from functorch_core.core import blas
+
+
+@pytest.mark.skipif(blas._blas() is None, reason="NumPy is not linked with OpenBLAS")
+def test_only_middling_products_limit_threads(monkeypatch):
+    library, seen = blas._blas(), []
+    monkeypatch.setattr(blas, "_blas", lambda: library)
+    monkeypatch.setattr(library, "threads", 4)
+    monkeypatch.setattr(library, "limit", seen.append)
+    for m, k, n, expected in [(2, 3, 4, []), (16, 256, 256, [1, 4]), (1, 256, 256, [1, 4]), (1024, 1024, 1024, [])]:
+        seen.clear()
+        x, y = np.ones((m, k), np.float32), np.ones((k, n), np.float32)
+        np.testing.assert_array_equal(blas.matmul_for(m, n, k)(x, y), np.full((m, n), k, np.float32))
+        assert seen == expected
+
+
+def test_an_error_gives_threads_back(monkeypatch):
+    seen = []
+    monkeypatch.setattr(blas, "_blas", lambda: blas._Blas(seen.append, 4))
+    with pytest.raises(ValueError):
+        blas._on_one_thread(np.ones((2, 3)), np.ones((2, 3)))
+    assert seen == [1, 4]
+
+
+PROGRAM = """
+import os
+from functorch_core import torch, xla
+from functorch_core.core import blas
+first = torch.get_num_threads()
+(torch.ones(3) * 2).sum().item()
+xla.default_device()
+library = blas._blas()
+torch.set_num_threads(2)
+print(first, os.environ.get("NPROC"), torch.get_num_threads(), 2 if library is None else library.threads)
+"""
+
+
+@pytest.mark.parametrize("wanted", ["1", "3,2"])
+def test_threads_are_those_asked_for(wanted):
+    env = {**os.environ, "OMP_NUM_THREADS": wanted}
+    env.pop("NPROC", None)
+    found = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [wanted[0], wanted[0], "2", "2"]
