@@ -33,6 +33,7 @@ from ..primitives import (
 )
 from ..primitives.convolution import conv_p
 from ..primitives.convolution_forms import choose_form, pointwise
+from ..primitives.convolution_library import library_call
 from ..primitives.reduce_window import reduce_window_argmax_p, reduce_window_argmin_p, window_gather_p, window_scatter_p
 from ..primitives.slicing import concatenate_p, pad_p, reverse_p, slice_p
 from ..primitives.structure import broadcast_in_dim_p, transpose_p
@@ -43,7 +44,7 @@ Order = tuple[int, ...]
 def channels_last(graph: Graph) -> Graph:
     """The same function, with its convolutions channels last; the graph itself if it has none."""
     flat = opened(graph)
-    return _laid_out(flat) if any(_by_xla(flat, n) for n in flat.nodes) else graph
+    return _laid_out(flat) if any(_orders(flat, n) for n in flat.nodes) else graph
 
 
 def _laid_out(graph: Graph) -> Graph:
@@ -208,28 +209,37 @@ def _permuted(values: tuple[int | tuple[int, ...], ...], order: Order) -> tuple[
 # ---- convolutions ----------------------------------------------------------------------------------------
 
 
-def _by_xla(graph: Graph, node: Node) -> bool:
-    """Whether the node is a convolution that gains: computed by XLA, or as a dot over the channels."""
+def _orders(graph: Graph, node: Node) -> tuple[Order, Order, Order] | None:
+    """How operands and result of a convolution should lie in memory; None if that does not matter."""
     if node.primitive is not conv_p:
-        return False
-    conv, (x, w) = node.params["conv"], (graph.avals[s] for s in node.inputs)
-    places = math.prod(conv.spatial(graph.avals[node.outputs[0]], "out"))
-    return len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise)
+        return None
+    conv, (x, w), out = node.params["conv"], (graph.avals[s] for s in node.inputs), graph.avals[node.outputs[0]]
+    call = library_call(conv, x, w, out)
+    if call is not None:
+        return call.orders
+    places = math.prod(conv.spatial(out, "out"))
+    if len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise):
+        return _channels_last(conv.lhs), (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]), _channels_last(conv.out)
+    return None
 
 
 def _convolution(layouts: _Layouts, node: Node) -> bool:
-    if not _by_xla(layouts.graph, node):
+    orders = _orders(layouts.graph, node)
+    if orders is None:
         return False
-    conv, (x, w), result = node.params["conv"], node.inputs, node.outputs[0]
-    n = len(conv.lhs)
-    last, kernel = (0, n - 1, *range(1, n - 1)), (n - 1, n - 2, *range(n - 2))
-    args = [layouts.get(x, _channels_last(conv.lhs)), layouts.get(w, (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))]
-    params = {**node.params, "conv": conv._replace(lhs=last, rhs=kernel, out=last)}
-    _emit(layouts, node, args, params, [_channels_last(conv.out)])
+    conv, result = node.params["conv"], node.outputs[0]
+    args = [layouts.get(slot, order) for slot, order in zip(node.inputs, orders)]
+    lhs, rhs, out = [_renumbered(*each) for each in zip((conv.lhs, conv.rhs, conv.out), orders)]
+    params = {**node.params, "conv": conv._replace(lhs=lhs, rhs=rhs, out=out)}
+    _emit(layouts, node, args, params, [orders[2]])
     if conv.out[0]:  # the gradient of a kernel: its neighbours are weights, which are plain
         plain = layouts.get(result)
         layouts.arrays[result] = {layouts.identity(result): plain}
     return True
+
+
+def _renumbered(spec: Order, order: Order) -> Order:
+    return tuple(order.index(d) for d in spec)
 
 
 def _channels_last(spec: Order) -> Order:
