@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, Node, dce, opened
@@ -69,6 +69,8 @@ class _Layouts:
         self.graph = graph
         self.arrays: dict[int, dict[Order, HasAval]] = {}
         self.spread: dict[int, Node] = {}  # broadcasts, which can be made in any order
+        anyhow = {slot for node in graph.nodes if _rule_of(node) for slot in node.inputs}
+        self.plainly_used = set(range(len(graph.avals))) - anyhow  # no use of it computes in the layout it finds
 
     def aval(self, slot: int) -> Aval:
         """The aval of a slot in the graph."""
@@ -209,24 +211,34 @@ def _permuted(values: tuple[int | tuple[int, ...], ...], order: Order) -> tuple[
 # ---- convolutions ----------------------------------------------------------------------------------------
 
 
-def _orders(graph: Graph, node: Node) -> tuple[Order, Order, Order] | None:
-    """How operands and result of a convolution should lie in memory; None if that does not matter."""
+class _Orders(NamedTuple):
+    """How operands and result of a convolution should lie in memory, and whether it takes them in the plain
+    order, too: oneDNN moves them more quickly than a transposition between barriers."""
+
+    arrays: tuple[Order, ...]
+    takes_plain: bool
+
+
+def _orders(graph: Graph, node: Node) -> _Orders | None:
+    """None if it is not a convolution that gains by a layout."""
     if node.primitive is not conv_p:
         return None
     conv, (x, w), out = node.params["conv"], (graph.avals[s] for s in node.inputs), graph.avals[node.outputs[0]]
     call = library_call(conv, x, w, out)
     if call is not None:
-        return call.orders
+        return _Orders(call.orders, True)
     places = math.prod(conv.spatial(out, "out"))
     if len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise):
-        return _channels_last(conv.lhs), (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]), _channels_last(conv.out)
+        kernel = (*conv.rhs[2:], conv.rhs[1], conv.rhs[0])
+        return _Orders((_channels_last(conv.lhs), kernel, _channels_last(conv.out)), False)
     return None
 
 
 def _convolution(layouts: _Layouts, node: Node) -> bool:
-    orders = _orders(layouts.graph, node)
-    if orders is None:
+    found = _orders(layouts.graph, node)
+    if found is None:
         return False
+    orders = _cheapest(layouts, node, found.arrays) if found.takes_plain else found.arrays
     conv, result = node.params["conv"], node.outputs[0]
     args = [layouts.get(slot, order) for slot, order in zip(node.inputs, orders)]
     lhs, rhs, out = [_renumbered(*each) for each in zip((conv.lhs, conv.rhs, conv.out), orders)]
@@ -236,6 +248,17 @@ def _convolution(layouts: _Layouts, node: Node) -> bool:
         plain = layouts.get(result)
         layouts.arrays[result] = {layouts.identity(result): plain}
     return True
+
+
+def _cheapest(layouts: _Layouts, node: Node, orders: tuple[Order, ...]) -> tuple[Order, ...]:
+    """These orders, but for operands that are there in the plain one, and a result that is wanted so."""
+    *operands, result = orders
+    for i, slot in enumerate(node.inputs):
+        held = layouts.arrays.get(slot, {})
+        if operands[i] not in held and layouts.identity(slot) in held:
+            operands[i] = layouts.identity(slot)
+    slot = node.outputs[0]
+    return *operands, layouts.identity(slot) if slot in layouts.plainly_used else result
 
 
 def _renumbered(spec: Order, order: Order) -> Order:
