@@ -25,12 +25,14 @@ from ..core.aval import Aval
 from ..core.lowering import LowerContext, Operand
 from ..core.types import Ints
 from ..xla import onednn
+from .reductions import convert_operand
 from .slicing import reverse
 
 if TYPE_CHECKING:
     from .convolution import Conv
 
-DTYPES = frozenset({dt.float32})
+DTYPES = frozenset({dt.float32, dt.bfloat16, dt.float16})  # those of two bytes are computed in float32
+COMPUTED = dt.float32
 MOST_DIMENSIONS = 3  # spatial ones
 CALL, MACS_PER_MICROSECOND = 30.0, 20_000.0  # microseconds of a call, and what one may count on in one
 
@@ -57,7 +59,7 @@ def library_call(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
 
 
 def _described(conv: Conv, x: Aval, w: Aval, out: Aval) -> LibraryCall | None:
-    if not (x.dtype == w.dtype == out.dtype and x.dtype in DTYPES and 1 <= len(conv.strides) <= MOST_DIMENSIONS):
+    if not ({x.dtype, out.dtype} <= DTYPES and 1 <= len(conv.strides) <= MOST_DIMENSIONS):
         return None
     if 0 in (x.size, w.size, out.size) or not onednn.is_available():
         return None
@@ -148,7 +150,7 @@ def _convolution(
         after.append(max(high, 0))
     return onednn.Convolution(
         kind,
-        "float32",
+        COMPUTED.name,
         src.shape,
         weights.shape,
         dst.shape,
@@ -184,6 +186,7 @@ def _plain(array: Aval) -> Ints:
 
 def lower_library(ctx: LowerContext, call: LibraryCall, x: Operand, w: Operand, conv: Conv, out: Aval) -> Operand:
     """The convolution as a custom call."""
+    x, w = convert_operand(ctx, x, COMPUTED), convert_operand(ctx, w, COMPUTED)
     if call.turn_kernel:  # it is the gradient's, turned round already: XLA cancels the two
         (w,) = ctx.call(reverse, w, dims=conv.rhs[2:])
     operands = [w, x] if call.swap else [x, w]
@@ -192,13 +195,13 @@ def lower_library(ctx: LowerContext, call: LibraryCall, x: Operand, w: Operand, 
         call.convolution.target(),
         operands,
         [o.aval for o in operands],
-        [out],
+        [out.with_dtype(COMPUTED)],
         result=ctx.fresh(),
         operand_matrices=[False, False],
         result_matrices=[False],
     )
     ctx.lines.append(text + ctx.location)
-    result = Operand(name, out)
+    result = convert_operand(ctx, Operand(name, out.with_dtype(COMPUTED)), out.dtype)
     return ctx.call(reverse, result, dims=conv.out[2:])[0] if call.turn_result else result
 
 
@@ -206,9 +209,10 @@ def run_library(call: LibraryCall, x: np.ndarray, w: np.ndarray, conv: Conv, out
     """The convolution of host arrays."""
     if call.turn_kernel:
         w = np.flip(w, conv.rhs[2:])
-    x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
-    result = np.empty(out.shape, out.dtype)
+    x, w = (np.ascontiguousarray(a, COMPUTED) for a in (x, w))
+    result = np.empty(out.shape, COMPUTED)
     onednn.run(call.convolution, *((w, x) if call.swap else (x, w)), result)
+    result = result.astype(out.dtype, copy=False)
     return np.flip(result, conv.out[2:]) if call.turn_result else result
 
 

@@ -84,8 +84,9 @@ _TARGETS = re.compile(r"@(onednn\.[\w.]+)")
 def make_used(module_text: str) -> None:
     """Make what a module calls of oneDNN, before it is compiled or read from the disk."""
     if "@onednn." in module_text:
-        for target in sorted(set(_TARGETS.findall(module_text))):
-            _register(target)
+        with _lock:  # XLA takes one handler a target
+            for target in sorted(set(_TARGETS.findall(module_text))):
+                _register(target)
 
 
 @functools.cache  # XLA cannot forget a target either
@@ -133,7 +134,8 @@ class _Library:
     """
 
     def __init__(self, path: str) -> None:
-        with _environment(GOMP_SPINCOUNT=str(SPINS)):  # read when libgomp is loaded
+        threads = os.environ.get("NPROC") or os.environ.get("PJRT_NPROC") or ""  # XLA's limit
+        with _environment(GOMP_SPINCOUNT=str(SPINS), OMP_NUM_THREADS=threads):  # read when libgomp is loaded
             self.c = ctypes.CDLL(path)
         self.c.dnnl_primitive_desc_query_md.restype = _P
         self.c.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
@@ -162,7 +164,7 @@ class _Library:
 @contextmanager
 def _environment(**variables: str) -> Iterator[None]:
     """Environment variables set for as long as a library is loaded; the user's own stay."""
-    new = {k: v for k, v in variables.items() if k not in os.environ}
+    new = {k: v for k, v in variables.items() if v and k not in os.environ}
     os.environ.update(new)
     try:
         yield

@@ -130,3 +130,26 @@ def test_random_transposed_convolutions(seed):
             out.sum().backward()
             for found, right in zip((out.detach(), tx.grad, tw.grad), wanted):
                 close(found.numpy(), right, (tier, x.shape, w.shape, params))
+
+
+@pytest.mark.parametrize("dtype", ("bfloat16", "float16"))
+def test_two_bytes(dtype):
+    """Computed in float32 and rounded once, as PyTorch does."""
+    from functorch_core import engine
+    from functorch_core import torch as ft
+
+    rng = np.random.default_rng(0)
+    x, w = some(rng, 2, 6, 9, 8), some(rng, 4, 3, 3, 3)
+    tx, tw = (torch.tensor(a).to(getattr(torch, dtype)).requires_grad_() for a in (x, w))
+    out = F.conv2d(tx, tw, stride=2, padding=1, groups=2)
+    out.float().square().sum().backward()
+    wanted = [t.detach().float().numpy() for t in (out, tx.grad, tw.grad)]
+    for tier in ("reference", "fused"):
+        with engine.forced_tier(tier):
+            ox, ow = (ft.tensor(a).to(getattr(ft, dtype)).requires_grad_() for a in (x, w))
+            ours = ft.nn.functional.conv2d(ox, ow, stride=2, padding=1, groups=2)
+            ours.float().square().sum().backward()
+            for found, right in zip((ours, ox.grad, ow.grad), wanted):
+                found = found.detach().float().numpy()
+                eps = 2**-8 if dtype == "bfloat16" else 2**-11
+                np.testing.assert_allclose(found, right, rtol=2 * eps, atol=eps * np.abs(right).max())
