@@ -28,7 +28,7 @@ from . import binding
 from .native_call import Job, Unsupported, is_possible
 
 PACKAGE, LIBRARY = "onednn-cpu-gomp", "libdnnl.so.3"
-SCRATCH_BYTES = 4 << 30  # address space for temporary memory; pages come when they are touched
+SCRATCH_BYTES = (4 << 30, 1 << 30, 1 << 28)  # address space for temporary memory, what can be had of it
 SPINS = 500  # how often a thread looks for work before it sleeps: 10 us, as long as waking it takes
 
 Ints = tuple[int, ...]
@@ -139,9 +139,7 @@ class _Library:
             self.c = ctypes.CDLL(path)
         self.c.dnnl_primitive_desc_query_md.restype = _P
         self.c.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
-        self.scratch = mmap.mmap(
-            -1, SCRATCH_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        )
+        self.scratch = _address_space()
         self.scratch_at = ctypes.addressof(ctypes.c_char.from_buffer(self.scratch))
         self.engine, self.stream, self.attributes = _P(), _P(), _P()
         self("set_primitive_cache_capacity", 0)  # `job_of` is one
@@ -159,6 +157,17 @@ class _Library:
     def address(self, name: str) -> int:
         """The address of dnnl_NAME."""
         return ctypes.cast(getattr(self.c, f"dnnl_{name}"), _P).value or 0
+
+
+def _address_space() -> mmap.mmap:
+    """Memory whose pages come when they are touched."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE, which Python 3.11 has no name for
+    for size in SCRATCH_BYTES:
+        try:
+            return mmap.mmap(-1, size, flags=flags)
+        except OSError:
+            pass  # `ulimit -v`
+    raise Unsupported("no address space for scratch memory")
 
 
 @contextmanager
@@ -262,8 +271,6 @@ class _Calls:
         self.library("primitive_create", ctypes.byref(primitive), primitive_desc)
         self._execute(primitive, arguments)
         self._reorder(*result) if result else None
-        if self.used > SCRATCH_BYTES:
-            raise Unsupported("more scratch memory than there is")
         return Job(self.calls, [(i, 1) for i in range(len(memories))], self.made)
 
     # -- descriptors
@@ -322,7 +329,7 @@ class _Calls:
         """A memory of this descriptor in the scratch memory."""
         made = self._memory(md, self.library.scratch_at + self.used)
         self.used += -(-self.library.c.dnnl_memory_desc_get_size(md) // 4096) * 4096
-        if self.used > SCRATCH_BYTES:
+        if self.used > len(self.library.scratch):
             raise Unsupported("more scratch memory than there is")
         return made
 
