@@ -2,9 +2,11 @@
 
 A handler in Python would need the interpreter's lock for every call: while Python records the next step
 (5 ms between two chances), while it ends, in threads that Python does not know. The machine code here is
-`native_call.c` beside this file, so that nobody needs a compiler:
+`native_call.c` beside this file, so that nobody needs a compiler (GCC 12.2, the sections of the object file in
+the order .text.a, .text.b, .text.c, .text, by objcopy -O binary):
 
-    gcc -Os -fPIC -fno-stack-protector -fcf-protection=none -fno-builtin -ffreestanding -mno-sse -c native_call.c
+    gcc -Os -fPIC -ffreestanding -fno-builtin -fomit-frame-pointer -mno-sse -fno-stack-protector
+        -fcf-protection=none -fno-asynchronous-unwind-tables -c native_call.c
 
 A job is a list of calls of C functions with up to four arguments. XLA's arrays are written where the job
 says, then one thread, the same for all jobs, runs the calls. So a library with threads of its own has

@@ -111,8 +111,17 @@ def supports(convolution: Convolution) -> bool:
 
 
 def run(convolution: Convolution, first: np.ndarray, second: np.ndarray, out: np.ndarray) -> None:
-    """Compute `out`. The caller has made sure that all three lie as the convolution says."""
-    job_of(convolution)(first.ctypes.data, second.ctypes.data, out.ctypes.data)
+    """Compute `out`. All three are dense, and lie as the convolution says."""
+    arrays = first, second, out
+    for name, array in zip(convolution.arrays, arrays):
+        size, flags = math.prod(getattr(convolution, name)), array.flags
+        if array.size != size or array.dtype.name != convolution.dtype or not flags.c_contiguous:
+            raise ValueError(
+                f"{name} should be {size} dense elements of {convolution.dtype}, got {array.dtype}{array.shape}"
+            )
+    if not out.flags.writeable:
+        raise ValueError("the result is written to a read-only array")
+    job_of(convolution)(*[array.ctypes.data for array in arrays])
 
 
 # ---- the library -------------------------------------------------------------------------------------

@@ -70,6 +70,17 @@ def test_what_it_has_no_way_for():
     assert not onednn.supports(convolution(kernel=(4, 2, 3, 3)))
 
 
+def test_wrong_arrays_never_reach_it():
+    x, w = arrays()
+    for wrong in (x[:1], x.astype(np.float64), x.transpose(0, 1, 3, 2), x[:, ::-1]):
+        with pytest.raises(ValueError, match="src should be 180 dense elements of float32"):
+            run(convolution(), wrong, w)
+    out = np.empty((2, 4, 3, 4), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        onednn.run(convolution(), x, w, out)
+
+
 @pytest.mark.parametrize("special", (np.nan, np.inf, -np.inf, 1e-42, 3e38))
 def test_special_numbers(special):
     x, w = arrays()
