@@ -60,7 +60,8 @@ class Traits:
     What it costs, for the engine's choice between NumPy and compiling:
     numpy: an element by NumPy, as a multiple of elementwise arithmetic; 0 for a view, which touches none
     work: how many elements it handles, work(avals of operands, of results, params)
-    compile: microseconds that XLA takes to compile it beyond an ordinary operation
+    compile: microseconds that XLA takes to compile it beyond an ordinary operation; a function as `work`
+    where that depends on the operands
     repeats: how often it runs the graphs it holds, where no parameter `length` says so
 
     For derivatives, which keep values or compute them again:
@@ -81,7 +82,7 @@ class Traits:
     family: str  # one of FAMILIES: where the documentation lists it
     numpy: float = 1.0
     work: Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = largest
-    compile: float = 0.0
+    compile: float | Callable[[Sequence[Aval], Sequence[Aval], Mapping[str, Any]], float] = 0.0
     repeats: int = 1
     free: bool = False
     expensive: bool = False

@@ -47,6 +47,14 @@ def _work(graph: Graph, node: Node) -> float:
     return elements * traits.numpy / NUMPY_ELEMENTS
 
 
+def _compilation(graph: Graph, node: Node) -> float:
+    """Microseconds that XLA spends on one node."""
+    cost, avals = node.primitive.traits.compile, graph.avals
+    if callable(cost):
+        cost = cost([avals[s] for s in node.inputs], [avals[s] for s in node.outputs], node.params)
+    return COMPILE_NODE + cost
+
+
 def of_graph(graph: Graph) -> Cost:
     """The estimate of a graph; nodes of graphs inside it count, too."""
     reference = fused = compile_ = 0.0
@@ -58,7 +66,7 @@ def of_graph(graph: Graph) -> Cost:
         call = NUMPY_CALL if traits.numpy else NUMPY_VIEW
         reference += call + work + repeat * sum(c.reference for c in inner)
         fused += 0.3 * KERNEL + 0.2 * work + repeat * sum(c.fused for c in inner)
-        compile_ += COMPILE_NODE + traits.compile + sum(c.compile for c in inner)
+        compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
     return Cost(reference, fused, compile_, nodes)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.aval import Aval, HasAval
 from ..core.graph import Graph, Node, dce, opened
@@ -33,6 +33,7 @@ from ..primitives import (
 )
 from ..primitives.convolution import conv_p
 from ..primitives.convolution_forms import choose_form, pointwise
+from ..primitives.convolution_library import library_call
 from ..primitives.reduce_window import reduce_window_argmax_p, reduce_window_argmin_p, window_gather_p, window_scatter_p
 from ..primitives.slicing import concatenate_p, pad_p, reverse_p, slice_p
 from ..primitives.structure import broadcast_in_dim_p, transpose_p
@@ -43,7 +44,7 @@ Order = tuple[int, ...]
 def channels_last(graph: Graph) -> Graph:
     """The same function, with its convolutions channels last; the graph itself if it has none."""
     flat = opened(graph)
-    return _laid_out(flat) if any(_by_xla(flat, n) for n in flat.nodes) else graph
+    return _laid_out(flat) if any(_orders(flat, n) for n in flat.nodes) else graph
 
 
 def _laid_out(graph: Graph) -> Graph:
@@ -68,6 +69,8 @@ class _Layouts:
         self.graph = graph
         self.arrays: dict[int, dict[Order, HasAval]] = {}
         self.spread: dict[int, Node] = {}  # broadcasts, which can be made in any order
+        anyhow = {slot for node in graph.nodes if _rule_of(node) for slot in node.inputs}
+        self.plainly_used = set(range(len(graph.avals))) - anyhow  # no use of it computes in the layout it finds
 
     def aval(self, slot: int) -> Aval:
         """The aval of a slot in the graph."""
@@ -208,28 +211,58 @@ def _permuted(values: tuple[int | tuple[int, ...], ...], order: Order) -> tuple[
 # ---- convolutions ----------------------------------------------------------------------------------------
 
 
-def _by_xla(graph: Graph, node: Node) -> bool:
-    """Whether the node is a convolution that gains: computed by XLA, or as a dot over the channels."""
+class _Orders(NamedTuple):
+    """How operands and result of a convolution should lie in memory, and whether it takes them in the plain
+    order, too: oneDNN moves them more quickly than a transposition between barriers."""
+
+    arrays: tuple[Order, ...]
+    takes_plain: bool
+
+
+def _orders(graph: Graph, node: Node) -> _Orders | None:
+    """None if it is not a convolution that gains by a layout."""
     if node.primitive is not conv_p:
-        return False
-    conv, (x, w) = node.params["conv"], (graph.avals[s] for s in node.inputs)
-    places = math.prod(conv.spatial(graph.avals[node.outputs[0]], "out"))
-    return len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise)
+        return None
+    conv, (x, w), out = node.params["conv"], (graph.avals[s] for s in node.inputs), graph.avals[node.outputs[0]]
+    call = library_call(conv, x, w, out)
+    if call is not None:
+        return _Orders(call.orders, True)
+    places = math.prod(conv.spatial(out, "out"))
+    if len(conv.lhs) > 2 and choose_form(conv, x, w, places) in (None, pointwise):
+        kernel = (*conv.rhs[2:], conv.rhs[1], conv.rhs[0])
+        return _Orders((_channels_last(conv.lhs), kernel, _channels_last(conv.out)), False)
+    return None
 
 
 def _convolution(layouts: _Layouts, node: Node) -> bool:
-    if not _by_xla(layouts.graph, node):
+    found = _orders(layouts.graph, node)
+    if found is None:
         return False
-    conv, (x, w), result = node.params["conv"], node.inputs, node.outputs[0]
-    n = len(conv.lhs)
-    last, kernel = (0, n - 1, *range(1, n - 1)), (n - 1, n - 2, *range(n - 2))
-    args = [layouts.get(x, _channels_last(conv.lhs)), layouts.get(w, (*conv.rhs[2:], conv.rhs[1], conv.rhs[0]))]
-    params = {**node.params, "conv": conv._replace(lhs=last, rhs=kernel, out=last)}
-    _emit(layouts, node, args, params, [_channels_last(conv.out)])
+    orders = _cheapest(layouts, node, found.arrays) if found.takes_plain else found.arrays
+    conv, result = node.params["conv"], node.outputs[0]
+    args = [layouts.get(slot, order) for slot, order in zip(node.inputs, orders)]
+    lhs, rhs, out = [_renumbered(*each) for each in zip((conv.lhs, conv.rhs, conv.out), orders)]
+    params = {**node.params, "conv": conv._replace(lhs=lhs, rhs=rhs, out=out)}
+    _emit(layouts, node, args, params, [orders[2]])
     if conv.out[0]:  # the gradient of a kernel: its neighbours are weights, which are plain
         plain = layouts.get(result)
         layouts.arrays[result] = {layouts.identity(result): plain}
     return True
+
+
+def _cheapest(layouts: _Layouts, node: Node, orders: tuple[Order, ...]) -> tuple[Order, ...]:
+    """These orders, but for operands that are there in the plain one, and a result that is wanted so."""
+    *operands, result = orders
+    for i, slot in enumerate(node.inputs):
+        held = layouts.arrays.get(slot, {})
+        if operands[i] not in held and layouts.identity(slot) in held:
+            operands[i] = layouts.identity(slot)
+    slot = node.outputs[0]
+    return *operands, layouts.identity(slot) if slot in layouts.plainly_used else result
+
+
+def _renumbered(spec: Order, order: Order) -> Order:
+    return tuple(order.index(d) for d in spec)
 
 
 def _channels_last(spec: Order) -> Order:

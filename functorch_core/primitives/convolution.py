@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,13 +13,16 @@ from ..core.aval import Aval, aval, aval_of
 from ..core.blas import matmul_for
 from ..core.lowering import LowerContext, Operand, dense_int
 from ..core.lowering import dims as dims_attr
-from ..core.primitive import Linear, Primitive, Traits
+from ..core.primitive import Linear, Primitive, Traits, largest
+from ..core.reference import specialised
 from ..core.trace import bind
-from ..core.types import Batched, Cotangents, Dims, Ints, Value
+from ..core.types import Batched, Cotangents, Dims, Function, Ints, Value
+from ..xla import onednn
 from .arithmetic import add, sub
 from .batching import Axis
 from .convert import complex, convert, imag, real
 from .convolution_forms import choose_form
+from .convolution_library import library_call, library_time, lower_library, run_library
 from .declare import multilinear
 from .dot import sum_dtype
 from .reduce_window import Window, padded_array, window_views
@@ -168,6 +171,22 @@ def _check_features(what: str, x: Aval, w: Aval, conv: Conv) -> None:
         )
 
 
+def _conv_at(x: Aval, w: Aval, *, conv: Conv, out_dtype: np.dtype) -> Function | None:
+    """oneDNN where it is quick: it is as exact as PyTorch, whose convolutions are its, too."""
+    out = _conv_shape(x, w, conv=conv, out_dtype=out_dtype)
+    call = library_call(conv, x, w, out)
+    if call is None:
+        return None
+
+    def by_library(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+        if not onednn.is_available():  # a forked child
+            return _conv_reference(x, w, conv=conv, out_dtype=out_dtype)
+        return run_library(call, x, w, conv, out)
+
+    return by_library
+
+
+@specialised(_conv_at)
 def _conv_reference(x: np.ndarray, w: np.ndarray, *, conv: Conv, out_dtype: np.dtype) -> np.ndarray:
     """Windows as a matrix (a view, copied once), times the kernel as one, a group at a time."""
     wide = sum_dtype(x.dtype, out_dtype)
@@ -244,8 +263,11 @@ def _conv_lower(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dt
 
 
 def _conv_cpu(ctx: LowerContext, x: Operand, w: Operand, *, conv: Conv, out_dtype: np.dtype) -> Operand:
-    """By the table of convolution_forms; 16-bit floats in float32."""
+    """By oneDNN, or else by the table of convolution_forms, 16-bit floats in float32."""
     out = _conv_shape(x.aval, w.aval, conv=conv, out_dtype=out_dtype)
+    call = library_call(conv, x.aval, w.aval, out)
+    if call is not None:
+        return lower_library(ctx, call, x, w, conv, out)
     if 0 in (x.aval.size, w.aval.size, out.size) or x.aval.dtype in dt.COMPLEX:
         return _conv_lower(ctx, x, w, conv=conv, out_dtype=out_dtype)
     wide = sum_dtype(x.aval.dtype, out_dtype)
@@ -424,9 +446,26 @@ def _merge_pair(x: Value, dim: int) -> Value:
     return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
+# ---- costs
+
+
+def _library_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float | None:
+    return library_time(params["conv"], *operands, *results)
+
+
+def _work(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """By oneDNN the elements that elementwise arithmetic handles in its time."""
+    time = _library_time(operands, results, params)
+    return 60 * largest(operands, results, params) if time is None else 700 * time
+
+
+def _compile_time(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    return 120_000.0 if _library_time(operands, results, params) is None else 3_000.0
+
+
 conv_p = Primitive(
     "conv",
-    traits=Traits(family="convolution", numpy=60, compile=120_000, expensive=True, conjugates=True),
+    traits=Traits(family="convolution", work=_work, compile=_compile_time, expensive=True, conjugates=True),
     shape=_conv_shape,
     reference=_conv_reference,
     lower=_conv_lower,

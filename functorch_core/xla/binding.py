@@ -9,6 +9,7 @@ them. `enable_x64=True` on every transfer makes them unnecessary.
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 from collections.abc import Mapping
@@ -118,6 +119,14 @@ def register_lapack() -> None:
     _lapack.initialize()  # an execution without it is a segmentation fault
 
 
+def register_handler(name: str, address: int) -> None:
+    """Make a native function known to XLA as the typed FFI's handler of a target, for good."""
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    capsule = new(address, b"xla._CUSTOM_CALL_TARGET", None)
+    xc.register_custom_call_target(name.encode(), capsule, platform="cpu", api_version=1)
+
+
 # ---- moving and sharing buffers ------------------------------------------------------------------
 
 
@@ -164,6 +173,7 @@ __all__ = [
     "jaxlib_version",
     "make_cpu_client",
     "quieten",
+    "register_handler",
     "register_lapack",
     "result_handlers",
 ]

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from . import binding, lapack
+from . import binding, lapack, onednn
 from . import cache as disk
 from .binding import Aval, Buffer, aval_of
 from .buffers import deleted_message, device_of
@@ -230,6 +230,8 @@ class _Request:
         self.key = disk.program_key(text, options=options, callbacks=len(self.callbacks), device=device)
         if device.platform == "cpu" and lapack.is_used(text):
             lapack.initialize()
+        if device.platform == "cpu":
+            onednn.make_used(text)
 
     def get_shielded(self, cache: bool) -> tuple[Any, bool]:
         """The program, and whether it is from the disk: on the main thread, where signals are handled

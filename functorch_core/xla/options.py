@@ -19,8 +19,8 @@ FAST_COMPILE = {LEVEL: 0, EMITTERS: False, SPLIT: 1}
 _LIBRARY = "LIBRARY_FUSION_TYPE_"
 
 # feature -> options, the later line wins. Features are names for what a program has in it:
-# 'elementwise', 'transcendental', 'reduce', 'cumsum', 'sort', 'dot', 'conv', 'scatter', 'donated',
-# 'barrier'.
+# 'elementwise', 'transcendental', 'reduce', 'cumsum', 'sort', 'dot', 'conv', 'onednn', 'scatter',
+# 'donated', 'barrier'.
 _CHOICES = (
     # ---- every program
     # Compile time 0.5; exp 0.84, erf 0.74, sqrt 0.61, cbrt 0.39, cumsum 0.38; MLP step 1.09.
@@ -33,6 +33,9 @@ _CHOICES = (
     # emitters were chosen on three 3 x 3 convolutions of 32 x 64 x 32 x 32, forward: 84.8 ms by
     # default, 47.2 with fusions for them off, 52.5 without emitters as well.
     ("conv", {EMITTERS: True, YNN: ",".join(_LIBRARY + k for k in ("DOT", "INDIVIDUAL_DOT", "REDUCE"))}),
+    # Convolutions by oneDNN; what lies between them is channels last. A step, CPU ms without and with
+    # emitters: small mobile network 191, 171, ResNet-18 782, 753 (and with the fusions above 190, 849).
+    ("onednn", {EMITTERS: True}),
     # Results written in the place of inputs: AdamW on 20 x 256 x 256 takes 3.25 ms without emitters,
     # which then run scalar code, 0.95 with them, and 1.52 if nothing is donated.
     ("donated", {EMITTERS: True}),

@@ -9,6 +9,7 @@ from functorch_core.core.graph import validate
 from functorch_core.core.trace import evaluate, trace_closed
 from functorch_core.engine.layout import channels_last
 from functorch_core.transforms.transpose import vjp
+from functorch_core.xla import onednn
 
 IMAGE, KERNEL, SQUARE = (2, 3, 8, 6), (4, 3, 3, 3), (4, 4, 3, 3)
 SAME = ((1, 1), (1, 1))
@@ -58,6 +59,17 @@ def one_by_one(x, w, v, b):
     return p.conv(p.conv(x, w, padding=SAME), small, strides=(2, 1))
 
 
+@pytest.fixture(autouse=True, params=("XLA's convolutions", "oneDNN's"))
+def library(request, monkeypatch):
+    """Who computes convolutions; True for oneDNN."""
+    if request.param == "oneDNN's":
+        if not onednn.is_available():
+            pytest.skip("oneDNN is not installed")
+        return True
+    monkeypatch.setenv("FUNCTORCH_ONEDNN", "0")
+    return False
+
+
 PROGRAMS = (two_layers, normalised, pooled, cut_and_joined, transposed, one_by_one)
 
 
@@ -90,12 +102,20 @@ def test_gradient(program):
     assert_same(derived.backward, [*residuals, np.ones_like(out)])
 
 
-def test_nothing_is_moved_between_neighbours():
+def test_nothing_is_moved_between_neighbours(library):
     moved = channels_last(graph_of(two_layers))
     names = [n.primitive.name for n in moved.nodes]
-    assert all(n.params["conv"].lhs == (0, 3, 1, 2) for n in moved.nodes if n.primitive.name == "conv")
-    assert names.count("transpose") == 4  # the image and two kernels at the start, the result at the end
+    last, convs = (0, 3, 1, 2), [n.params["conv"] for n in moved.nodes if n.primitive.name == "conv"]
+    # oneDNN takes the image as it comes; XLA has the kernels moved, too.
+    assert [c.lhs for c in convs] == [(0, 1, 2, 3) if library else last, last] and {c.out for c in convs} == {last}
+    assert names.count("transpose") == (1 if library else 4)
     assert names[-2] == "transpose"
+
+
+def test_a_convolution_alone_moves_nothing(library):
+    moved = channels_last(graph_of(lambda x, w, v, b: p.conv(x, w)))
+    names = [n.primitive.name for n in moved.nodes]
+    assert names == ["conv"] if library else names.count("transpose") == 3
 
 
 def test_without_convolutions_nothing_changes():

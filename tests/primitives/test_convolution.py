@@ -232,8 +232,8 @@ def test_residues_of_every_geometry():
 
 
 def test_the_choice():
-    def chosen(sx, sw, **params):
-        x, w = some(sx), some(sw)
+    def chosen(sx, sw, dtype="float32", **params):
+        x, w = some(sx, dtype), some(sw, dtype)
         graph = graph_of(lambda x, w: conv(x, w, **params), [x, w])
         out = graph.out_avals[0]
         form = convolution_forms.choose_form(
@@ -248,6 +248,12 @@ def test_the_choice():
     assert chosen((2, 3, 8, 8), (4, 3, 1, 1)) == "pointwise"
     assert chosen((2, 3, 8, 8), (16, 3, 2, 2), lhs_dilation=(2, 2)) == "by_residue"
     assert chosen((2, 3, 8, 8), (16, 3, 4, 4), lhs_dilation=(2, 2)) is None
+    # ---- float64
+    assert chosen((2, 3, 8, 8), (4, 3, 3, 3), "float64") == "grouped_by_offset"
+    assert chosen((2, 3, 8, 8), (4, 3, 1, 1), "float64") == "pointwise"
+    assert chosen((2, 3, 8, 8), (4, 3, 6, 6), "float64") == "grouped_by_place"
+    assert chosen((2, 3, 8, 8), (2, 3, 4, 4), "float64", lhs_dilation=(2, 2)) == "by_residue"
+    assert chosen((2, 3, 8, 8), (4, 3, 1, 1), "float64", padding=((1, 1), (1, 1))) is None
 
 
 # ---- errors and platforms ------------------------------------------------------------------------

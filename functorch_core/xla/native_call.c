@@ -1,0 +1,67 @@
+/* What native_call.py holds as machine code: an XLA FFI handler that runs a list of C calls on a thread of
+   their own, without Python. Position-independent, no imports, x86-64 System V. See native_call.py. */
+typedef int Function(void *, void *, void *, void *);
+typedef struct { Function *function; void *arguments[4]; } Call;
+typedef struct Job Job;
+typedef struct {
+  int (*wait)(void *), (*post)(void *);         /* sem_wait, sem_post */
+  void *free, *start, *done;                    /* semaphores: nobody calls, a job is there, it was run */
+  Job *job;
+  long status;                                  /* of the first call that failed, or 0 */
+  struct { long size; void *extension; const char *message; int code; } error;
+} Desk;
+struct Job { Desk *desk; long arrays, calls; void **places; Call call[]; };
+
+/* XLA's structs (jaxlib/include/xla/ffi/api/c_api.h, API 0.3), as far as they are needed. */
+typedef struct { long size; void *extension; int dtype; void *data; } Buffer;
+typedef struct { long size; void *extension; long n; void *types; Buffer **at; } Buffers;
+typedef struct { long size; void *extension; int major, minor; } Version;
+typedef struct { long size; Version version; int traits; } Metadata;
+typedef struct { long size; int type; void *next; Metadata *metadata; } Extension;
+typedef struct { long size; void *extension; Version version; void *internal; void *(*error)(void *); } Api;
+typedef struct { long size; Extension *extension; Api *api; void *context; int stage; Buffers args, rets; } Frame;
+
+static long run(Job *job, void **data) {
+  Desk *desk = job->desk;
+  while (desk->wait(desk->free));               /* not 0: a signal came */
+  for (long i = 0; i < job->arrays; i++) *(void **)job->places[i] = data[i];
+  desk->job = job;
+  desk->post(desk->start);
+  while (desk->wait(desk->done));
+  long status = desk->status;
+  desk->post(desk->free);
+  return status;
+}
+
+__attribute__((section(".text.a"))) void *handle(Frame *frame, Job *job) {
+  Extension *extension = frame->extension;
+  if (extension && extension->type == 1) {      /* XLA asks for the version of the API */
+    extension->metadata->version.major = 0;
+    extension->metadata->version.minor = 3;
+    extension->metadata->traits = 0;
+    return 0;
+  }
+  void *data[8];
+  long n = frame->args.n;
+  if (n + frame->rets.n == job->arrays && job->arrays <= 8) {
+    for (long i = 0; i < n; i++) data[i] = frame->args.at[i]->data;
+    for (long i = 0; i < frame->rets.n; i++) data[n + i] = frame->rets.at[i]->data;
+    if (!run(job, data)) return 0;
+  }
+  return frame->api->error(&job->desk->error);
+}
+
+__attribute__((section(".text.b"))) long run_job(Job *job, void **data) { return run(job, data); }
+
+__attribute__((section(".text.c"))) void serve(Desk *desk) { /* the thread */
+  for (;;) {
+    while (desk->wait(desk->start));
+    Job *job = desk->job;
+    desk->status = 0;
+    for (long i = 0; i < job->calls && !desk->status; i++) {
+      Call *c = &job->call[i];
+      desk->status = c->function(c->arguments[0], c->arguments[1], c->arguments[2], c->arguments[3]);
+    }
+    desk->post(desk->done);
+  }
+}

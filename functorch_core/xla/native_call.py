@@ -1,0 +1,245 @@
+"""C functions called by a running program, without Python: an FFI handler of 373 bytes of machine code.
+
+A handler in Python would need the interpreter's lock for every call: while Python records the next step
+(5 ms between two chances), while it ends, in threads that Python does not know. The machine code here is
+`native_call.c` beside this file, so that nobody needs a compiler (GCC 12.2, the sections of the object file in
+the order .text.a, .text.b, .text.c, .text, by objcopy -O binary):
+
+    gcc -Os -fPIC -ffreestanding -fno-builtin -fomit-frame-pointer -mno-sse -fno-stack-protector
+        -fcf-protection=none -fno-asynchronous-unwind-tables -c native_call.c
+
+A job is a list of calls of C functions with up to four arguments. XLA's arrays are written where the job
+says, then one thread, the same for all jobs, runs the calls. So a library with threads of its own has
+one team of them, not one for each of XLA's threads, and jobs may share memory between their calls.
+x86-64 Linux only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+_CODE = bytes.fromhex(
+    "554889f5534889fb4883ec48488b47084885c0741e837808017518488b4018b90300000031d248c1e12048894818895020eb7f488b533848"
+    "8b4b60488b4508488d34114839c675064883f8087e18488b4310488b7d00488b40304883c4484883c7385b5dffe031c04839d04889e67d15"
+    "488b7b48488b3cc7488b7f1848893cc648ffc0ebe3488d14d631c04839c17e15488b7b70488b3cc7488b7f1848893cc248ffc0ebe64889ef"
+    "e86a0000004885c0759c4883c44831c05b5dc3e9570000004155415455534889fb50488b7b18ff1385c075f64c8b6b2831c04531e4498d6d"
+    "20488943304d3965107e234885c0751e488b4d20488b551849ffc4488b7510488b7d08ff55004883c5284898ebd3488b7b20ff5308ebb341"
+    "544989f4554889fd53488b1f488b7b10ff1385c075f6488b550831c04839c27e14488b4d18498b34c4488b0cc148ffc0488931ebe748896b"
+    "28488b7b18ff5308488b7b20ff1385c075f6488b6b30488b7b10ff53085b4889e85d415cc3"
+)
+_HANDLE, _RUN, _SERVE = 0, 0xBB, 0xC0  # where the functions of native_call.c begin
+_MOST_ARRAYS = 8
+
+_Address, _Long = ctypes.c_void_p, ctypes.c_long
+_SEMAPHORE_BYTES = 32  # sem_t of glibc and musl on x86-64
+
+
+class _Desk(ctypes.Structure):
+    """What the thread that runs jobs shares with those that bring them."""
+
+    _fields_ = [
+        ("wait", _Address),
+        ("post", _Address),
+        ("free", _Address),
+        ("start", _Address),
+        ("done", _Address),
+        ("job", _Address),
+        ("status", _Long),
+        ("error_size", _Long),
+        ("error_extension", _Address),
+        ("error_message", ctypes.c_char_p),
+        ("error_code", ctypes.c_int),
+    ]
+
+
+_ERROR_SIZE, _INTERNAL = 28, 13  # XLA_FFI_Error_Create_Args and a code of it
+_JOB_HEAD, _CALL_SIZE = 4, 5  # words of a job before its calls, and of a call
+
+
+class Unsupported(Exception):
+    """This machine, or its settings, do not let us run machine code."""
+
+
+class Job:
+    """Calls to be made one after the other on arrays whose addresses come later.
+
+    A call is (function, up to four arguments), all as addresses or ints; `arrays` says for each array which
+    argument of which call it is; `keep` is what has to live with it. A job that XLA knows lives until the
+    process ends (`handler`).
+    """
+
+    def __init__(self, calls: Sequence[Sequence[int | None]], arrays: Sequence[tuple[int, int]], keep: Any) -> None:
+        if len(arrays) > _MOST_ARRAYS:
+            raise ValueError(f"a job takes {_MOST_ARRAYS} arrays at most, got {len(arrays)}")
+        n = len(arrays)
+        self._words = (_Address * (_JOB_HEAD + _CALL_SIZE * len(calls)))()
+        self.address = ctypes.addressof(self._words)
+        self._places = (_Address * n)(*[self._argument(*array) for array in arrays])
+        head: list[Any] = [ctypes.addressof(_runtime().desk), n, len(calls), ctypes.addressof(self._places)]
+        self._words[:_JOB_HEAD] = head
+        for i, call in enumerate(calls):
+            at = _JOB_HEAD + _CALL_SIZE * i
+            self._words[at : at + len(call)] = list[Any](call)
+        self._keep = keep
+        self.n_arrays = n
+
+    def _argument(self, call: int, argument: int) -> int:
+        return self.address + 8 * (_JOB_HEAD + _CALL_SIZE * call + 1 + argument)
+
+    @functools.cached_property
+    def handler(self) -> int:
+        """The address of an FFI handler, which XLA may call as long as there are programs."""
+        _called_by_xla.append(self)
+        with _lock:
+            return _runtime().handlers.next(self.address)
+
+    def __call__(self, *addresses: int) -> None:
+        """Run it on arrays at these addresses. The interpreter's lock is free meanwhile."""
+        if len(addresses) != self.n_arrays:
+            raise ValueError(f"the job takes {self.n_arrays} arrays, got {len(addresses)}")
+        status = _runtime().run(self.address, (_Address * self.n_arrays)(*addresses))
+        if status:
+            raise RuntimeError(f"a native call failed with status {status}")
+
+
+_called_by_xla: list[Job] = []
+
+
+# ---- machine code ----------------------------------------------------------------------------------
+
+
+def _executable(code: bytes) -> int:
+    """The address of a copy of the code that can be run; it stays until the process ends."""
+    try:
+        memory = mmap.mmap(-1, len(code), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        memory.write(code)
+        protected = ctypes.CDLL(None).mprotect(_Address(address), ctypes.c_size_t(len(code)), _READ | _EXECUTE)
+    except (OSError, AttributeError) as error:
+        raise Unsupported(str(error)) from None
+    if protected != 0:
+        raise Unsupported("no memory for machine code")
+    _mapped.append(memory)
+    return address
+
+
+_READ, _EXECUTE = 1, 4
+_mapped: list[mmap.mmap] = []
+
+
+class _Handlers:
+    """Functions of one argument, XLA's frame, that call `handle(frame, job)`: a block of them at a time.
+
+    mov rsi, [rip + job's place]; mov rax, [rip + place of handle's address]; jmp rax
+    """
+
+    BLOCK = 256
+
+    def __init__(self, handle: int) -> None:
+        self.handle, self.used, self.block = handle, self.BLOCK, 0
+        self.jobs: Any = None
+        self.tables: list[Any] = []
+
+    def next(self, job: int) -> int:
+        """A handler's address for the job at an address."""
+        if self.used == self.BLOCK:
+            self._more()
+        self.jobs[self.used] = job
+        self.used += 1
+        return self.block + _STUB_SIZE * (self.used - 1)
+
+    def _more(self) -> None:
+        self.jobs, self.used = (_Address * self.BLOCK)(), 0
+        self.tables.append(self.jobs)
+        at = ctypes.addressof(self.jobs)
+        self.block = _executable(b"".join(_stub(at + 8 * i, self.handle) for i in range(self.BLOCK)))
+
+
+def _stub(job_at: int, handle: int) -> bytes:
+    """movabs rsi, job_at; mov rsi, [rsi]; movabs rax, handle; jmp rax"""
+    return (
+        b"\x48\xbe"
+        + job_at.to_bytes(8, "little")
+        + b"\x48\x8b\x36\x48\xb8"
+        + handle.to_bytes(8, "little")
+        + b"\xff\xe0"
+    )
+
+
+_STUB_SIZE = len(_stub(0, 0))
+
+
+# ---- the thread --------------------------------------------------------------------------------------
+
+
+class _Runtime:
+    """The machine code, the desk and the thread behind it, for the life of the process."""
+
+    def __init__(self) -> None:
+        code = _executable(_CODE)
+        libc = ctypes.CDLL(None)
+        self._semaphores = [ctypes.create_string_buffer(_SEMAPHORE_BYTES + 16) for _ in range(3)]
+        free, start, done = [(ctypes.addressof(s) + 15) // 16 * 16 for s in self._semaphores]
+        for at, value in ((free, 1), (start, 0), (done, 0)):
+            libc.sem_init(_Address(at), 0, ctypes.c_uint(value))
+        self.desk = _Desk(
+            _address_of(libc.sem_wait), _address_of(libc.sem_post), free, start, done, None, 0,
+            _ERROR_SIZE, None, b"oneDNN could not run a primitive of this program", _INTERNAL,
+        )  # fmt: skip
+        self.handlers = _Handlers(code + _HANDLE)
+        self.run = ctypes.CFUNCTYPE(ctypes.c_long, _Address, ctypes.POINTER(_Address))(code + _RUN)
+        _start_thread(libc, code + _SERVE, ctypes.addressof(self.desk))
+
+
+def _address_of(function: Any) -> int:
+    return ctypes.cast(function, _Address).value or 0
+
+
+def _start_thread(libc: Any, function: int, argument: int) -> None:
+    """A thread without Python, to which no signal comes: Ctrl-C is the main thread's."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        failed = libc.pthread_create(ctypes.byref(_Address()), None, _Address(function), _Address(argument))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if failed:
+        raise Unsupported("no thread could be started")
+
+
+_lock = threading.RLock()
+_started: _Runtime | None = None
+_forked = False
+
+
+def is_possible() -> bool:
+    """Whether such calls can be made in this process: never in one that was forked."""
+    return sys.platform == "linux" and platform.machine() == "x86_64" and sys.maxsize > 2**32 and not _forked
+
+
+def _runtime() -> _Runtime:
+    global _started
+    if not is_possible():
+        raise Unsupported("native calls need Linux on x86-64, and a process that was not forked")
+    if _started is None:
+        with _lock:
+            if _started is None:
+                _started = _Runtime()
+    return _started
+
+
+def _after_fork_in_child() -> None:
+    """The thread did not come along: who waited for it would wait for ever."""
+    global _forked, _lock
+    _forked, _lock = True, threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
