@@ -103,7 +103,15 @@ __version__ = "0.1.0"
 _hide_internal_frames()
 
 
+# Namespaces of JAX's that are loaded when they are asked for.
+_LAZY = frozenset("dlpack dtypes errors flatten_util jnn lax numpy scipy".split())
+
+
 def __getattr__(name: str):
+    if name in _LAZY:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
     if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
         from .shim import load_ipython_extension
 
