@@ -33,6 +33,7 @@ NEAR = "It has {near}."
 def composed(arrays: str, *, space: str, inexact: bool = False) -> Callable[[Callable], Callable]:
     """A decorator: the function becomes one operation of the parameters named in `arrays`.
 
+    arrays: "x y"; "xs[]" is a sequence of arrays.
     inexact: these come as Arrays of one floating (or complex) dtype, what they promote to.
     space: the namespace that errors name it with.
     """
@@ -47,6 +48,10 @@ def _composed(fun: Callable, names: tuple[str, ...], space: str, inexact: bool) 
     signature = inspect.signature(fun)
     bind = _binder(signature)
 
+    sequences = {name[:-2] for name in names if name.endswith("[]")}
+    sequences |= {p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL}
+    names = tuple(name.removesuffix("[]") for name in names)
+
     def body(*values, **static):
         given = dict(zip(names, map(_wrapped, values)))
         return _unwrapped(_called(fun, signature, {**(_promoted(given) if inexact else given), **static}))
@@ -57,7 +62,7 @@ def _composed(fun: Callable, names: tuple[str, ...], space: str, inexact: bool) 
     def call(*args, **kwargs):
         try:
             bound = bind(args, kwargs)
-            values = [_operand(bound.pop(name), fun.__name__) for name in names]
+            values = [(_operands if n in sequences else operand)(bound.pop(n), fun.__name__) for n in names]
             if state.builder is not None:
                 return wrap_result(operation.inline(values, bound))
             unit, operands = operation.resolve(values, bound)
@@ -119,11 +124,9 @@ def _called(fun: Callable, signature: inspect.Signature, given: dict):
     return fun(*positional, **keywords)
 
 
-def _operand(x, name: str):
-    """What an operation gets for an argument that is an array, or a sequence of them."""
-    if isinstance(x, (list, tuple)):
-        return [_operand(y, name) for y in x]
-    return operand(x, name)
+def _operands(x, name: str):
+    """What an operation gets for a sequence of arrays (also a nested one, or one array)."""
+    return [_operands(y, name) for y in x] if isinstance(x, (list, tuple)) else operand(x, name)
 
 
 def _wrapped(x):
@@ -170,7 +173,7 @@ def with_signature(function: Callable, signature: str, **renamed: str) -> Callab
     new = inspect.signature(eval(f"lambda {signature}: None"))
     bind = _binder(new)
     theirs = inspect.signature(function).parameters.values()
-    count = sum(p.kind is p.POSITIONAL_ONLY for p in theirs) or 1
+    count = sum(p.kind is p.POSITIONAL_ONLY for p in theirs) or sum(p.default is p.empty for p in theirs)
     arrays = list(new.parameters)[:count]
     others = [(name, renamed.get(name, name)) for name in list(new.parameters)[count:]]
 
@@ -185,6 +188,26 @@ def with_signature(function: Callable, signature: str, **renamed: str) -> Callab
     plain = all(new.parameters[n].default == defaults.get(old) for n, old in others)
     call.__signature__ = new
     return call
+
+
+def of_arrays(primitive: Callable) -> Callable:
+    """A primitive (or a kernel) as a function of Arrays, to be called in composed functions."""
+
+    def call(*arrays, **params):
+        return wrap_result(primitive(*map(as_value, arrays), **params))
+
+    return call
+
+
+def as_dtype(x, dtype) -> Array:
+    """An array or a number as an Array of a dtype; of a Python number no digit is lost.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core.array.compose import as_dtype
+    >>> as_dtype(0.1, fc.float64)
+    Array(0.1, dtype=float64)
+    """
+    return wrap(as_value(cast(operand(x, "the operation"), dt.canonical(dtype))))
 
 
 # ---- modules of names ----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed, with_signature
+from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -161,7 +161,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 
 
 def _variables(m, rowvar: bool, dtype):
-    m = floats(m) if dtype is None else as_array(m).astype(dtype)
+    m = floats(m) if dtype is None else as_dtype(m, dtype)
     if m.ndim > 2:
         raise ValueError(f"cov and corrcoef take one or two dimensions, got {m.aval}")
     m = fc.reshape(m, (1, m.size)) if m.ndim < 2 else m
@@ -312,7 +312,7 @@ def _interpolated(x, xp, fp, left, right, period):
     x, xp = together(floats(x), floats(xp)) if np.shape(x) == np.shape(xp) else _common(x, xp)
     fp = floats(fp)
     if period is not None:
-        period = fc.abs(as_array(period).astype(xp.dtype))
+        period = fc.abs(as_dtype(period, xp.dtype))
         x, xp = fc.remainder(x, period), fc.remainder(xp, period)
         order = fc.argsort(xp)
         xp, fp = fc.take(xp, order, axis=0), fc.take(fp, order, axis=0)

@@ -476,6 +476,7 @@ def kaiser(M, beta):
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.kaiser(3, 2.)
+    Array([0.43867627, 1.        , 0.43867627], dtype=float32)
     """
     from ..scipy.special import i0
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed, with_signature
+from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
 
 function = functools.partial(composed, space="fc.numpy")
@@ -89,7 +89,7 @@ def fmin(x1, x2):
 def together(*arrays) -> list:
     """Arrays and numbers in the dtype that they promote to, and broadcast."""
     dtype = fc.result_type(*arrays)
-    return list(fc.broadcast_arrays(*[fc.asarray(x).astype(dtype) for x in arrays]))
+    return list(fc.broadcast_arrays(*[as_dtype(x, dtype) for x in arrays]))
 
 
 @function("x1 x2")
@@ -327,6 +327,7 @@ def i0(x):
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.i0(jnp.asarray([0., 1.]))
+    Array([1.       , 1.2660658], dtype=float32)
     """
     from ..scipy.special import i0 as bessel
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import functorch_core as fc
 
+from ..array.compose import as_dtype
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
 from .elementwise import as_array
@@ -178,7 +179,7 @@ class ufunc:
     def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
         """The elements along an axis (None: all; a tuple: several) combined one after the other."""
         self._needs_two("reduce")
-        a = as_array(a) if dtype is None else as_array(a).astype(dtype)
+        a = as_array(a) if dtype is None else as_dtype(a, dtype)
         axes = range(a.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
         axes = sorted(canonical_axis(d, a.ndim, "reduce") for d in axes)
         if where is not None:
@@ -197,7 +198,7 @@ class ufunc:
             if not rows.shape[0]:
                 raise ValueError(f"{self.__name__}.reduce of no elements: it has no identity, give an initial value")
             start, rows = rows[0], rows[1:]
-        start = fc.broadcast_to(fc.asarray(start).astype(rows.dtype), rows.shape[1:])
+        start = fc.broadcast_to(as_dtype(start, rows.dtype), rows.shape[1:])
         first = self(start, rows[0]) if rows.shape[0] else start
         if not rows.shape[0]:
             return first
@@ -206,7 +207,7 @@ class ufunc:
     def accumulate(self, a, axis=0, dtype=None, out=None):
         """The elements along an axis combined with all before them."""
         self._needs_two("accumulate")
-        a = as_array(a) if dtype is None else as_array(a).astype(dtype)
+        a = as_array(a) if dtype is None else as_dtype(a, dtype)
         rows = fc.moveaxis(a, canonical_axis(axis, a.ndim, "accumulate"), 0)
 
         def step(total, x):
@@ -230,7 +231,7 @@ class ufunc:
         if self.nin == 1:
             return a.at[indices].apply(self)
         indices = as_array(indices)
-        b = fc.broadcast_to(as_array(b).astype(a.dtype), (*indices.shape, *a.shape[1:]))
+        b = fc.broadcast_to(as_dtype(b, a.dtype), (*indices.shape, *a.shape[1:]))
 
         def step(a, pair):
             i, value = pair

@@ -7,6 +7,7 @@ import numpy as np
 
 import functorch_core as fc
 
+from ..array.compose import as_dtype
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -64,7 +65,7 @@ def compress(condition, a, axis=None, *, size=None, fill_value=0):
     places = fc.nonzero(condition, size=size, fill_value=condition.size)[0]
     found = fc.take(a, places, axis=0, mode="clip")
     mask = fc.reshape(places < condition.size, (-1,) + (1,) * (a.ndim - 1))
-    return fc.moveaxis(fc.where(mask, found, fc.asarray(fill_value).astype(a.dtype)), 0, axis)
+    return fc.moveaxis(fc.where(mask, found, as_dtype(fill_value, a.dtype)), 0, axis)
 
 
 @explaining
@@ -114,9 +115,9 @@ def select(condlist, choicelist, default=0):
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices; there are as many of each")
     dtype = fc.result_type(*choicelist, default)
-    out = fc.asarray(default).astype(dtype)
+    out = as_dtype(default, dtype)
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
-        out = fc.where(condition, fc.asarray(choice).astype(dtype), out)
+        out = fc.where(condition, as_dtype(choice, dtype), out)
     return out
 
 
@@ -145,7 +146,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 def _of(function, x, args, kw):
     found = function(x, *args, **kw) if callable(function) else function
-    return fc.broadcast_to(fc.asarray(found).astype(x.dtype), x.shape)
+    return fc.broadcast_to(as_dtype(found, x.dtype), x.shape)
 
 
 # ---- putting -------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ def put_along_axis(arr, indices, values, axis, inplace=True, *, mode=None):
         for d, n in enumerate(indices.shape)
     ]
     places[axis] = indices
-    return arr.at[tuple(places)].set(as_array(values).astype(arr.dtype), mode=mode)
+    return arr.at[tuple(places)].set(as_dtype(values, arr.dtype), mode=mode)
 
 
 @explaining

@@ -8,7 +8,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed, with_signature
+from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
@@ -73,7 +73,7 @@ def sort_complex(a):
     return fc.take_along_axis(a, place, axis=-1)
 
 
-@function("keys")
+@function("keys[]")
 def lexsort(keys, axis=-1):
     """The indices that put several keys in order, of which the last counts first.
 
@@ -216,7 +216,7 @@ def unique(
     if fill_value is not None and valid is not None:
         place = 0 if axis is None else canonical_axis(axis, ar.ndim, "unique")
         mask = fc.reshape(valid, [-1 if d == place else 1 for d in range(out.ndim)])
-        out = fc.where(mask, out, fc.asarray(fill_value).astype(out.dtype))
+        out = fc.where(mask, out, as_dtype(fill_value, out.dtype))
     more = []
     if return_index:
         more.append(first)
@@ -338,7 +338,7 @@ def _chosen(values, mask, size, fill_value):
     if size is None:
         return values[mask]
     places = fc.nonzero(mask, size=size, fill_value=values.size)[0]
-    fill = fc.zeros((), dtype=values.dtype) if fill_value is None else fc.asarray(fill_value).astype(values.dtype)
+    fill = fc.zeros((), dtype=values.dtype) if fill_value is None else as_dtype(fill_value, values.dtype)
     return fc.where(places < values.size, fc.take(values, places, axis=0, mode="clip"), fill)
 
 
@@ -420,9 +420,9 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if range is None:
         low, high = (fc.min(a), fc.max(a)) if a.size else (fc.zeros((), dtype=a.dtype), fc.ones((), dtype=a.dtype))
     else:
-        low, high = (fc.asarray(v).astype(a.dtype) for v in range)
+        low, high = (as_dtype(v, a.dtype) for v in range)
     low, high = fc.where(low == high, low - 0.5, low), fc.where(low == high, high + 0.5, high)
-    return fc.linspace(low, high, int(bins) + 1).astype(a.dtype)
+    return fc.linspace(low, high, int(bins) + 1).astype(a.dtype).at[-1].set(high)
 
 
 @explaining

@@ -9,7 +9,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed
+from ..array.compose import as_dtype, composed
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from .elementwise import as_array, floats, together
@@ -225,7 +225,7 @@ def _fitted(x, y, w, deg, rcond, cov):
     left = x[:, None] ** fc.arange(deg, -1, -1).astype(x.dtype)
     right = y if y.ndim == 2 else y[:, None]
     if w is not None:
-        w = as_array(w).astype(x.dtype)
+        w = as_dtype(w, x.dtype)
         left, right = left * w[:, None], right * w[:, None]
     scale = fc.sqrt(fc.sum(left * left, axis=0))
     solution, residuals, rank, values = fc.linalg.lstsq(left / scale, right, rcond)

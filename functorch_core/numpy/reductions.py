@@ -8,7 +8,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed
+from ..array.compose import as_dtype, composed
 from ..core import dtypes as dt
 from ..ops.promotion import canonical_axes, canonical_axis
 from .elementwise import as_array, floats, together
@@ -73,7 +73,7 @@ def mean(a, axis=None, dtype=None, keepdims=False, *, where=None):
     """
     if where is None:
         return fc.mean(a, axis=axis, dtype=dtype, keepdims=keepdims)
-    a = floats(a) if dtype is None else as_array(a).astype(dtype)
+    a = floats(a) if dtype is None else as_dtype(a, dtype)
     count = fc.sum(_counted(a, where), axis=axis, keepdims=keepdims)
     return fc.sum(_masked(a, where, 0), axis=axis, keepdims=keepdims) / count
 
@@ -94,7 +94,7 @@ def var(a, axis=None, dtype=None, ddof=0, keepdims=False, *, where=None, mean=No
     Array(2.3333335, dtype=float32)
     """
     ddof = ddof if correction is None else correction
-    a = floats(a) if dtype is None else as_array(a).astype(dtype)
+    a = floats(a) if dtype is None else as_dtype(a, dtype)
     if where is None and mean is None:
         return fc.var(a, axis=axis, correction=ddof, keepdims=keepdims)
     centre = mean_of(a, axis, where) if mean is None else as_array(mean)
@@ -164,7 +164,7 @@ def _extreme(name: str, a, axis, keepdims, initial, where):
     if where is not None:
         if initial is None:
             raise ValueError(NO_INITIAL.format(name=name))
-        a = fc.where(where, a, fc.asarray(initial).astype(as_array(a).dtype))
+        a = fc.where(where, a, as_dtype(initial, as_array(a).dtype))
     if initial is None:
         return reduce(a, axis=axis, keepdims=keepdims)
     a = as_array(a)
@@ -397,7 +397,7 @@ def nanmean(a, axis=None, dtype=None, keepdims=False, where=None):
     >>> jnp.nanmean(jnp.asarray([1., jnp.nan, 2.]))
     Array(1.5, dtype=float32)
     """
-    a = floats(a) if dtype is None else as_array(a).astype(dtype)
+    a = floats(a) if dtype is None else as_dtype(a, dtype)
     return mean(a, axis, keepdims=keepdims, where=_and_not(where, fc.isnan(a)))
 
 
@@ -413,7 +413,7 @@ def nanvar(a, axis=None, dtype=None, ddof=0, keepdims=False, where=None, mean=No
     >>> jnp.nanvar(jnp.asarray([1., jnp.nan, 2.]))
     Array(0.25, dtype=float32)
     """
-    a = floats(a) if dtype is None else as_array(a).astype(dtype)
+    a = floats(a) if dtype is None else as_dtype(a, dtype)
     return var(a, axis, ddof=ddof, keepdims=keepdims, where=_and_not(where, fc.isnan(a)), mean=mean)
 
 
@@ -444,15 +444,16 @@ def _as_one_axis(a, axis, name: str):
 def _quantile(a, q, axis, method, keepdims, nan_aware: bool, name: str):
     if method not in METHODS:
         raise ValueError(f"{name}: method is one of {', '.join(map(repr, METHODS))}, got {method!r}")
-    a, q = floats(a), floats(q)
+    a = floats(a)
     if a.dtype in dt.COMPLEX:
         raise TypeError(f"{name}: complex numbers have no order, got {a.aval}")
     dtype = fc.result_type(a, q)
+    q = as_dtype(q, dtype)
     ndim, joined = a.ndim, _as_one_axis(a, axis, name)
     rows, axes = fc.sort(joined[0].astype(dtype), axis=-1), joined[1]
     lost = fc.isnan(rows)
     n = rows.shape[-1] if not nan_aware else fc.sum(~lost, axis=-1, keepdims=True)
-    flat = fc.reshape(q.astype(dtype), (-1,))
+    flat = fc.reshape(q, (-1,))
     out = _between(rows, fc.broadcast_to(flat, (*rows.shape[:-1], flat.size)), n, method)
     if not nan_aware:
         out = fc.where(fc.any(lost, axis=-1, keepdims=True), fc.full_like(out, float("nan")), out)
@@ -481,6 +482,10 @@ def _between(rows, q, n, method: str):
 
 def _at(rows, place):
     return fc.take_along_axis(rows, fc.maximum(place, 0).astype(dt.int64), axis=-1, mode="clip")
+
+
+def _hundredths(a, q):
+    return as_dtype(q, fc.result_type(floats(a), q)) / 100
 
 
 def _with_dimensions(out, axes, ndim: int, lead: int):
@@ -528,7 +533,7 @@ def percentile(a, q, axis=None, overwrite_input=False, method="linear", keepdims
     >>> jnp.percentile(jnp.asarray([1., 2., 3., 4.]), 25)
     Array(1.75, dtype=float32)
     """
-    return quantile(a, floats(q) / 100, axis, overwrite_input, method, keepdims, weights=weights)
+    return quantile(a, _hundredths(a, q), axis, overwrite_input, method, keepdims, weights=weights)
 
 
 @function("a q")
@@ -539,7 +544,7 @@ def nanpercentile(a, q, axis=None, overwrite_input=False, method="linear", keepd
     >>> jnp.nanpercentile(jnp.asarray([1., jnp.nan, 3.]), 50)
     Array(2., dtype=float32)
     """
-    return nanquantile(a, floats(q) / 100, axis, overwrite_input, method, keepdims, weights=weights)
+    return nanquantile(a, _hundredths(a, q), axis, overwrite_input, method, keepdims, weights=weights)
 
 
 @function("a")

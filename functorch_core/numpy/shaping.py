@@ -10,7 +10,7 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed, with_signature
+from ..array.compose import as_dtype, composed, with_signature
 from ..array.creation import _number
 from ..core import dtypes as dt
 from ..core.explain import explaining
@@ -265,7 +265,7 @@ def atleast_3d(*arys):
 
 def _in_dtype(arrays, dtype):
     """The arrays of a sequence, in a dtype if one is given."""
-    return [as_array(x) if dtype is None else as_array(x).astype(dtype) for x in arrays]
+    return [as_array(x) if dtype is None else as_dtype(x, dtype) for x in arrays]
 
 
 @explaining

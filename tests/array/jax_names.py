@@ -11,6 +11,7 @@ what to use instead.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import types
 import warnings
@@ -83,12 +84,14 @@ def listed() -> dict[str, list[str]]:
 
 def ours(module: str):
     """Our counterpart of a module of JAX's; None if there is none."""
-    name = OURS.get(module) or module.replace("jax", "functorch_core", 1)
-    try:
-        out = importlib.import_module(name)
-    except ImportError:
-        parent, _, last = name.rpartition(".")
-        out = getattr(importlib.import_module(parent), last, None) if parent else None
+    path = (OURS.get(module) or module.replace("jax", "functorch_core", 1)).split(".")
+    out = importlib.import_module(path[0])
+    for i, part in enumerate(path[1:], 2):
+        if not hasattr(out, part) and importlib.util.find_spec(".".join(path[:i])):
+            importlib.import_module(".".join(path[:i]))
+        out = getattr(out, part, None)
+        if out is None:
+            return None
     return out
 
 
