@@ -11,7 +11,6 @@ what to use instead.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import types
 import warnings
@@ -84,15 +83,17 @@ def listed() -> dict[str, list[str]]:
 
 def ours(module: str):
     """Our counterpart of a module of JAX's; None if there is none."""
-    path = (OURS.get(module) or module.replace("jax", "functorch_core", 1)).split(".")
-    out = importlib.import_module(path[0])
-    for i, part in enumerate(path[1:], 2):
-        if not hasattr(out, part) and importlib.util.find_spec(".".join(path[:i])):
-            importlib.import_module(".".join(path[:i]))
-        out = getattr(out, part, None)
-        if out is None:
-            return None
-    return out
+    name = OURS.get(module) or module.replace("jax", "functorch_core", 1)
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            out = importlib.import_module(".".join(parts[:n]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[n:]:
+            out = getattr(out, part, None)
+        return out
+    return None
 
 
 def missing(module: str, names: list[str]) -> list[str]:

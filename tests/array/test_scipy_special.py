@@ -31,7 +31,7 @@ CASES = """
 beta(half, a)
 ~ betaln(a, b)
 ~ betainc(a, b, p)
-~ boxcox(a, b)
+~ boxcox(p, b)
 boxcox(a, 0.0)
 ~ boxcox1p(p, b)
 comb(array([5.0, 8.0, 3.0]), array([2.0, 0.0, 4.0]))
