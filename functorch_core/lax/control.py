@@ -134,7 +134,9 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
         transpose_solve = solve
     matvec, values = fc.closure_convert(matvec, b)
     forwards, seen = fc.closure_convert(lambda b: solve(lambda x: matvec(x, *values), b), b)
-    backwards, seen_back = fc.closure_convert(lambda ct: _back(transpose_solve, matvec, values, ct, has_aux), b)
+    backwards, seen_back = _no_transpose, []
+    if transpose_solve is not None:
+        backwards, seen_back = fc.closure_convert(lambda ct: _back(transpose_solve, matvec, values, ct, has_aux), b)
 
     @fc.custom_vjp
     def solved(values, seen, seen_back, b):
@@ -154,10 +156,12 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     return solved(list(values), list(seen), list(seen_back), b)
 
 
+def _no_transpose(ct):
+    raise TypeError("custom_linear_solve: reverse mode needs transpose_solve=..., or symmetric=True")
+
+
 def _back(transpose_solve, matvec, values, ct, has_aux):
     """The solution of the transposed equation."""
-    if transpose_solve is None:
-        raise TypeError("custom_linear_solve: reverse mode needs transpose_solve=..., or symmetric=True")
     transpose = fc.linear_transpose(lambda v: matvec(v, *values), ct)
     out = transpose_solve(lambda v: transpose(v)[0], ct)
     return out[0] if has_aux else out
