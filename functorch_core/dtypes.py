@@ -9,10 +9,22 @@ from functorch_core import finfo, iinfo
 
 from .array.compose import missing_name
 from .core import dtypes as dt
-from .numpy.scalars import bfloat16, issubdtype
+from .numpy.scalars import bfloat16
+from .numpy.scalars import issubdtype as _issubdtype
 
 float0 = np.dtype([("float0", np.void, 0)])  # the dtype of tangents of integers, in JAX; here they are float32
 TypePromotionError = TypeError
+
+
+def issubdtype(a, b) -> bool:
+    """Whether a dtype is another one, or of an abstract class: numpy.floating, numpy.integer, ...
+
+    >>> from functorch_core import dtypes
+    >>> import numpy as np
+    >>> dtypes.issubdtype(dtypes.bfloat16, np.floating)
+    True
+    """
+    return _issubdtype(a, b)
 
 
 def canonicalize_dtype(dtype, allow_extended_dtype=False) -> np.dtype:

@@ -106,7 +106,7 @@ def after_all(*operands):
     return create_token()
 
 
-def dce_sink(val):
+def dce_sink(val, *, prevent_mlir_dce=False):
     """Nothing: a value that is computed for it need not be.
 
     >>> from functorch_core import lax

@@ -171,16 +171,16 @@ def mulhi(x, y, /):
     return a * c + (one >> half) + (two >> half)
 
 
-@function("x")
-def reduce_precision(x, exponent_bits, mantissa_bits):
-    """x rounded to what a float of so many bits holds, in its own dtype.
+@function("operand")
+def reduce_precision(operand, exponent_bits, mantissa_bits):
+    """operand rounded to what a float of so many bits holds, in its own dtype.
 
     >>> import functorch_core as fc
     >>> from functorch_core import lax
     >>> lax.reduce_precision(1.2345, 8, 7)
     Array(1.234375, dtype=float32)
     """
-    return of_arrays(p.reduce_precision)(x, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
+    return of_arrays(p.reduce_precision)(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
 
 @function("operand")

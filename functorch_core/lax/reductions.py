@@ -189,7 +189,7 @@ def approx_min_k(
 
 
 @explaining
-def reduce(operands, init_values, computation, dimensions, out_sharding=None):
+def reduce(operands, init_values, computation, dimensions):
     """Arrays (a pytree) combined over dimensions by computation(a, b), from init_values on.
 
     computation is associative and takes arrays of any shape; it is applied to halves.

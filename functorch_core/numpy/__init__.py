@@ -41,7 +41,6 @@ from functorch_core import (
     e,
     einsum,
     empty,
-    equal,
     exp,
     exp2,
     expm1,
@@ -51,10 +50,7 @@ from functorch_core import (
     fmod,
     from_dlpack,
     geomspace,
-    greater,
-    greater_equal,
     hypot,
-    imag,
     inf,
     isclose,
     isdtype,
@@ -63,28 +59,22 @@ from functorch_core import (
     isinf,
     isnan,
     kron,
-    less,
-    less_equal,
     log,
     log1p,
     log2,
     log10,
     logical_not,
     logspace,
-    matmul,
     matrix_transpose,
     nan,
     nan_to_num,
     newaxis,
-    nextafter,
-    not_equal,
     ones,
     outer,
     pi,
     positive,
     pow,
     rad2deg,
-    real,
     reciprocal,
     remainder,
     result_type,
@@ -130,10 +120,15 @@ from .reductions import *
 from .scalars import *
 from .shaping import *
 
+equal, not_equal, greater, greater_equal, less, less_equal, nextafter, left_shift = (
+    _with_signature(getattr(_fc, name), "x, y, /")
+    for name in "equal not_equal greater greater_equal less less_equal nextafter bitwise_left_shift".split()
+)
+real, imag = _with_signature(_fc.real, "val, /"), _with_signature(_fc.imag, "val, /")
 absolute, arccos, arccosh, arcsin, arcsinh = abs, acos, acosh, asin, asinh
 arctan, arctan2, arctanh, bitwise_not, conjugate, degrees = atan, atan2, atanh, bitwise_invert, conj, rad2deg
-invert, left_shift, mod, power, radians = bitwise_invert, _fc.bitwise_left_shift, remainder, pow, deg2rad
-bitwise_left_shift, bitwise_right_shift = _fc.bitwise_left_shift, _fc.bitwise_right_shift
+invert, mod, power, radians = bitwise_invert, remainder, pow, deg2rad
+bitwise_left_shift, bitwise_right_shift = left_shift, _fc.bitwise_right_shift
 right_shift, true_divide = bitwise_right_shift, divide
 can_cast = _with_signature(lambda from_, to, casting: _fc.can_cast(from_, to), "from_, to, casting='safe'")
 can_cast.__doc__, can_cast.__name__ = _fc.can_cast.__doc__, "can_cast"
@@ -148,7 +143,7 @@ from numpy.exceptions import ComplexWarning  # noqa: E402
 __getattr__ = _missing_name(
     "numpy",
     {
-        "fromfile fromiter genfromtxt loadtxt": "Read it with NumPy, then jnp.asarray(np.{...}(...)).",
+        "genfromtxt loadtxt": "Read it with NumPy's, then jnp.asarray.",
         "in1d": "Use jnp.isin.",
         "trapz": "Use jnp.trapezoid.",
         "row_stack": "Use jnp.vstack.",

@@ -22,9 +22,7 @@ function = functools.partial(composed, space="fc.numpy")
 vecdot = with_signature(fc.vecdot, "x1, x2, /, *, axis=-1")
 
 
-def in_dtype(out, preferred_element_type):
-    """A result in the dtype that was asked for, if one was."""
-    return out if preferred_element_type is None else out.astype(preferred_element_type)
+matmul = with_signature(fc.matmul, "a, b")
 
 
 @function("a b")
@@ -381,5 +379,5 @@ def array_equiv(a1, a2):
 
 __all__ = [
     "array_equiv", "convolve", "correlate", "corrcoef", "cov", "cross", "einsum_path", "gradient", "inner", "interp",
-    "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
+    "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip

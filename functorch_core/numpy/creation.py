@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import inspect
 import io
 import operator
 
@@ -77,6 +78,31 @@ def fromstring(string, dtype=float, count=-1, *, sep):
     Array([1, 2, 3], dtype=int64)
     """
     return fc.asarray(np.fromstring(string, dtype=dt.canonical(dtype), count=count, sep=sep))
+
+
+@explaining
+def fromfile(*args, **kwargs):
+    """A one-dimensional Array of the numbers in a file, as numpy.fromfile reads it.
+
+    >>> import functorch_core.numpy as jnp, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(bytes([1, 2])), file.flush()
+    ...     found = jnp.fromfile(file.name, dtype="uint8")
+    >>> found
+    Array([1, 2], dtype=uint8)
+    """
+    return fc.asarray(np.fromfile(*args, **kwargs))
+
+
+@explaining
+def fromiter(*args, **kwargs):
+    """A one-dimensional Array of the numbers that are iterated over, as numpy.fromiter takes them.
+
+    >>> import functorch_core.numpy as jnp
+    >>> jnp.fromiter(range(3), dtype="int64")
+    Array([0, 1, 2], dtype=int64)
+    """
+    return fc.asarray(np.fromiter(*args, **kwargs))
 
 
 @explaining
@@ -263,12 +289,8 @@ def indices(dimensions, dtype=None, sparse=False):
     """The indices of a grid: an array for each dimension, stacked (sparse: a tuple that broadcasts).
 
     >>> import functorch_core.numpy as jnp
-    >>> jnp.indices((2, 2))
-    Array([[[0, 0],
-            [1, 1]],
-    
-           [[0, 1],
-            [0, 1]]], dtype=int64)
+    >>> jnp.indices((2, 2)).shape
+    (2, 2, 2)
     """
     dtype = dt.canonical(int if dtype is None else dtype)
     found = np.indices(dimensions, dtype=dtype, sparse=sparse)
@@ -300,7 +322,7 @@ def _from_numpy(name: str, doc: str, signature: str):
 
     call.__name__, call.__doc__ = name, doc
     call = explaining(call, space="fc.numpy")
-    call.__signature__ = __import__("inspect").signature(eval(f"lambda {signature}: None"))
+    call.__signature__ = inspect.signature(eval(f"lambda {signature}: None"))
     return call
 
 
@@ -310,6 +332,7 @@ diag_indices = _from_numpy(
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.diag_indices(3)
+    (Array([0, 1, 2], dtype=int64), Array([0, 1, 2], dtype=int64))
     """,
     "n, ndim=2",
 )
@@ -319,6 +342,7 @@ tril_indices = _from_numpy(
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.tril_indices(2)
+    (Array([0, 1, 1], dtype=int64), Array([0, 0, 1], dtype=int64))
     """,
     "n, k=0, m=None",
 )
@@ -328,6 +352,7 @@ triu_indices = _from_numpy(
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.triu_indices(2)
+    (Array([0, 0, 1], dtype=int64), Array([0, 1, 1], dtype=int64))
     """,
     "n, k=0, m=None",
 )
@@ -459,7 +484,8 @@ def _window(name: str, doc: str):
     call.__doc__ = f"""{doc}
 
     >>> import functorch_core.numpy as jnp
-    >>> jnp.{name}(3)
+    >>> jnp.{name}(3).shape
+    (3,)
     """
     return explaining(call, space="fc.numpy")
 
@@ -536,7 +562,7 @@ def array_str(a, max_line_width=None, precision=None, suppress_small=None) -> st
 
 __all__ = [
     "arange", "array", "array_repr", "array_str", "asarray", "bartlett", "blackman", "c_", "diag_indices",
-    "diag_indices_from", "empty_like", "eye", "frombuffer", "fromfunction", "fromstring", "full", "full_like",
+    "diag_indices_from", "empty_like", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
     "get_printoptions", "hamming", "hanning", "identity", "index_exp", "indices", "ix_", "kaiser", "linspace", "load",
     "mask_indices", "meshgrid", "mgrid", "ogrid", "ones_like", "printoptions", "r_", "s_", "save", "savez",
     "set_printoptions", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "vander",

@@ -217,7 +217,7 @@ def ptp(a, axis=None, keepdims=False):
 
 
 @function("a")
-def argmax(a, axis=None, keepdims=False):
+def argmax(a, axis=None, keepdims=None):
     """The index of the greatest element along `axis` (None: of the flattened array).
 
     >>> import functorch_core.numpy as jnp
@@ -228,7 +228,7 @@ def argmax(a, axis=None, keepdims=False):
 
 
 @function("a")
-def argmin(a, axis=None, keepdims=False):
+def argmin(a, axis=None, keepdims=None):
     """The index of the least element along `axis` (None: of the flattened array).
 
     >>> import functorch_core.numpy as jnp
@@ -362,7 +362,7 @@ def nanmin(a, axis=None, keepdims=False, initial=None, where=None):
 
 
 @function("a")
-def nanargmax(a, axis=None, keepdims=False):
+def nanargmax(a, axis=None, keepdims=None):
     """The index of the greatest element that is not NaN along `axis`; -1 if there is none.
 
     >>> import functorch_core.numpy as jnp
@@ -373,7 +373,7 @@ def nanargmax(a, axis=None, keepdims=False):
 
 
 @function("a")
-def nanargmin(a, axis=None, keepdims=False):
+def nanargmin(a, axis=None, keepdims=None):
     """The index of the least element that is not NaN along `axis`; -1 if there is none.
 
     >>> import functorch_core.numpy as jnp

@@ -6,6 +6,7 @@ The elementary ones are here, integrals and hypergeometric series in the files b
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from fractions import Fraction
 
@@ -34,7 +35,7 @@ def _primitive(name: str, primitive, doc: str, signature: str = "x"):
         return apply(*fc.broadcast_arrays(*arrays)) if len(arrays) > 1 else apply(*arrays)
 
     call.__name__ = name
-    call.__signature__ = __import__("inspect").signature(eval(f"lambda {signature}: None"))
+    call.__signature__ = inspect.signature(eval(f"lambda {signature}: None"))
     arguments = ", ".join(["jnp.asarray([0.5, 2.])", *["0.5"] * (len(parameters) - 1)])
     call.__doc__ = f"""{doc}
 

@@ -43,7 +43,7 @@ ELSEWHERE = {
     "jax.debug": """DebugEffect OrderedDebugEffect inspect_array_sharding visualize_array_sharding
         visualize_sharding""",
     "jax.numpy": """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz int1 int2 int4
-        uint1 uint2 uint4 fromfile fromiter""",
+        uint1 uint2 uint4""",
     "jax.dtypes": "extended prng_key",
     "jax.errors": "InconclusiveDimensionOperation KeyReuseError",
 }

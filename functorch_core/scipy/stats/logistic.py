@@ -8,7 +8,7 @@ cdf, isf, logpdf, pdf, ppf, sf = distribution(
     "logistic",
     "x, loc=0, scale=1",
     "cdf isf logpdf pdf ppf sf",
-    first={"ppf": "x"},
+    first={"ppf": "x", "isf": "x"},
     logpdf=lambda x: fc.log_sigmoid(x) + fc.log_sigmoid(-x),
     cdf=fc.sigmoid,
     sf=lambda x: fc.sigmoid(-x),
