@@ -448,7 +448,6 @@ class debug:
 
         debug.callback(show, args, kwargs, ordered=ordered)
 
-
     @staticmethod
     def log(
         fmt: str | None = None,

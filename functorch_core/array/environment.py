@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import engine, xla
 from ..core.explain import explaining
+from ..core.trace import state
 from ..engine.modes import settings
 from ..xla.device import Device
 from .array import Array
@@ -308,8 +309,6 @@ def ensure_compile_time_eval():
     >>> f(fc.asarray(2.))
     Array(6., dtype=float32)
     """
-    from ..core.trace import state
-
     saved, state.builder = state.builder, None
     try:
         yield

@@ -12,6 +12,7 @@ import functorch_core as fc
 from ..array.compose import missing_name
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..numpy.creation import full
 from ..ops.promotion import canonical_axis
 
 # The standard deviation of a standard normal distribution cut off at -2 and 2.
@@ -25,7 +26,7 @@ TOO_NARROW = """{name}: fans need two dimensions at least, got shape {shape}
 class Initializer(Protocol):
     """What makes an array of parameters: initializer(key, shape, dtype)."""
 
-    def __call__(self, key, shape, dtype: Any = None, out_sharding: Any = None) -> fc.Array: ...
+    def __call__(self, key, shape, dtype: Any = None) -> fc.Array: ...
 
 
 def _dtype(given, default):
@@ -66,8 +67,6 @@ def constant(value, dtype=None) -> Initializer:
     """
 
     def initializer(key, shape, dtype=dtype):
-        from ..numpy import full
-
         return full(shape, value, _dtype(dtype, None))
 
     return initializer
@@ -145,9 +144,7 @@ def fans(shape, in_axis=-2, out_axis=-1, batch_axis=()) -> tuple[float, float]:
     return inside * field, outside * field
 
 
-def variance_scaling(
-    scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None
-) -> Initializer:
+def variance_scaling(scale, mode, distribution, in_axis=-2, out_axis=-1, batch_axis=(), dtype=None) -> Initializer:
     """An initializer of variance scale / n, where n is the fan that `mode` names.
 
     mode: 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg' (their mean, the geometric one).

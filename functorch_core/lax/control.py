@@ -29,6 +29,7 @@ from functorch_core import (
     while_loop,
 )
 
+from .. import xla
 from ..core.explain import explaining
 
 
@@ -53,8 +54,6 @@ def platform_dependent(*args, default=None, **per_platform):
     >>> lax.platform_dependent(1., cpu=fc.sin, default=fc.cos) is not None
     True
     """
-    from .. import xla
-
     platform = xla.default_device().platform
     names = {"cuda": ("cuda", "gpu"), "gpu": ("cuda", "gpu")}.get(platform, (platform,))
     for name in names:
@@ -206,7 +205,7 @@ def custom_root(f, initial_guess, solve, tangent_solve, has_aux=False):
 
 __all__ = [
     "DotDimensionNumbers", "Precision", "after_all", "all_gather", "all_to_all", "associative_scan", "axis_index",
-    "axis_size", "composite", "cond", "create_token", "custom_linear_solve", "custom_root", "dce_sink", "fori_loop", "map",
-    "pbroadcast", "platform_dependent", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter",
-    "pswapaxes", "scan", "switch", "while_loop",
+    "axis_size", "composite", "cond", "create_token", "custom_linear_solve", "custom_root", "dce_sink", "fori_loop",
+    "map", "pbroadcast", "platform_dependent", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum",
+    "psum_scatter", "pswapaxes", "scan", "switch", "while_loop",
 ]  # fmt: skip

@@ -372,7 +372,7 @@ def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, di
 
 __all__ = [
     "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
-    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches", "conv_general_permutations",
-    "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple",
-    "conv_with_general_padding", "padtype_to_pads",
+    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+    "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
+    "conv_transpose_shape_tuple", "conv_with_general_padding", "padtype_to_pads",
 ]  # fmt: skip

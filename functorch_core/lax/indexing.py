@@ -90,9 +90,7 @@ def _gather(operand, start_indices, numbers, slice_sizes, mode, fill_value):
 def _scatter(operand, scatter_indices, updates, numbers, combine, mode, unique):
     numbers = ScatterDimensionNumbers(*numbers)._asdict()
     updates = as_dtype(updates, operand.dtype)
-    return of_arrays(p.scatter)(
-        operand, scatter_indices, updates, **numbers, mode=mode, unique=unique, combine=combine
-    )
+    return of_arrays(p.scatter)(operand, scatter_indices, updates, **numbers, mode=mode, unique=unique, combine=combine)
 
 
 def _scattering(name: str, combine: str, doc: str):

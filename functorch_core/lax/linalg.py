@@ -231,9 +231,7 @@ def symmetric_product(a_matrix, c_matrix, *, alpha=1.0, beta=0.0, symmetrize_out
 
 
 @function("a b")
-def triangular_solve(
-    a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False
-):
+def triangular_solve(a, b, *, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False):
     """The x with x op(a) = b (left_side: op(a) x = b) for triangular a.
 
     >>> import functorch_core as fc
@@ -275,7 +273,7 @@ def reflector(x, k: int):
     return v, tau, fc.where(nothing, alpha, beta.astype(x.dtype))
 
 
-def _mapped(fun, a):
+def mapped(fun, a):
     """fun of each matrix of a stack."""
     for _ in range(a.ndim - 2):
         fun = fc.vmap(fun)
@@ -291,7 +289,7 @@ def hessenberg(a):
     >>> lax.linalg.hessenberg(fc.eye(3))[1].shape
     (2,)
     """
-    return _mapped(_hessenberg, a)
+    return mapped(_hessenberg, a)
 
 
 def _hessenberg(a):
@@ -323,7 +321,7 @@ def tridiagonal(a, *, lower=True):
     >>> lax.linalg.tridiagonal(fc.eye(3))[1]
     Array([1., 1., 1.], dtype=float32)
     """
-    return _mapped(functools.partial(_tridiagonal, lower=lower), a)
+    return mapped(functools.partial(_tridiagonal, lower=lower), a)
 
 
 def _tridiagonal(a, lower: bool):
@@ -406,7 +404,7 @@ __getattr__ = missing_name(
 )
 
 __all__ = [
-    "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqrf", "hessenberg", "householder_product", "lu",
-    "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve",
-    "tridiagonal", "tridiagonal_solve",
+    "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqrf", "hessenberg", "householder_product",
+    "lu", "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product",
+    "triangular_solve", "tridiagonal", "tridiagonal_solve",
 ]  # fmt: skip

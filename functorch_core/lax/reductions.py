@@ -16,6 +16,7 @@ from ..core.explain import explaining
 from ..numpy.elementwise import as_array
 from ..ops.promotion import canonical_axis
 from .convolution import pads_of
+from .shapes import pad
 
 function = functools.partial(composed, space="fc.lax")
 
@@ -151,12 +152,7 @@ top_k = fc.top_k
 
 @explaining
 def approx_max_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1, aggregate_to_topk=True
 ):
     """(the k greatest elements along a dimension, their indices), exactly: every recall_target is met.
 
@@ -169,12 +165,7 @@ def approx_max_k(
 
 @explaining
 def approx_min_k(
-    operand,
-    k,
-    reduction_dimension=-1,
-    recall_target=0.95,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
+    operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1, aggregate_to_topk=True
 ):
     """(the k least elements along a dimension, their indices), exactly.
 
@@ -257,16 +248,12 @@ def reduce_window(
         _windows(x, as_dtype(v, x.dtype), tuple(window_dimensions), strides, pads, base, holes)
         for x, v in zip(leaves, starts)
     ]
-    found = reduce(
-        structure.unflatten(windows), structure.unflatten(starts), computation, tuple(range(ndim, 2 * ndim))
-    )
+    found = reduce(structure.unflatten(windows), structure.unflatten(starts), computation, tuple(range(ndim, 2 * ndim)))
     return found
 
 
 def _windows(x, value, window, strides, pads, base, holes):
     """All windows of an array, [places..., *window]."""
-    from .shapes import pad
-
     x = pad(x, value, [(low, high, b - 1) for (low, high), b in zip(pads, base)])
     for d, (w, s, h) in enumerate(zip(window, strides, holes)):
         count = max((x.shape[d] - ((w - 1) * h + 1)) // s + 1, 0)
@@ -352,9 +339,7 @@ def batch_matmul(lhs, rhs, precision=None):
 
 
 @function("lhs rhs group_sizes")
-def ragged_dot(
-    lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None
-):
+def ragged_dot(lhs, rhs, group_sizes, precision=None, preferred_element_type=None, group_offset=None):
     """Rows of lhs [m, k], in groups of group_sizes [g], each times its matrix of rhs [g, k, n].
 
     Rows behind the last group give 0.
@@ -382,7 +367,13 @@ def fft(x, fft_type, fft_lengths):
     >>> fc.lax.fft(fc.asarray([1., 0.]), "RFFT", (2,))
     Array([1.+0.j, 1.+0.j], dtype=complex64)
     """
-    kind = fft_type.name if isinstance(fft_type, enum.Enum) else FftType(fft_type).name if isinstance(fft_type, int) else str(fft_type)
+    kind = (
+        fft_type.name
+        if isinstance(fft_type, enum.Enum)
+        else FftType(fft_type).name
+        if isinstance(fft_type, int)
+        else str(fft_type)
+    )
     kind = kind.lower()
     x = as_array(x)
     if kind in ("fft", "ifft") and x.dtype not in dt.COMPLEX:
@@ -414,8 +405,8 @@ def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG
 
 
 __all__ = [
-    "FftType", "RandomAlgorithm", "approx_max_k", "approx_min_k", "argmax", "argmin", "batch_matmul", "cumlogsumexp",
-    "cummax", "cummin", "cumprod", "cumsum", "dot", "dot_general", "fft", "ragged_dot", "reduce", "reduce_and",
-    "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_window",
+    "FftType", "RandomAlgorithm", "approx_max_k", "approx_min_k", "argmax", "argmin", "batch_matmul",
+    "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot", "dot_general", "fft", "ragged_dot", "reduce",
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_window",
     "reduce_window_shape_tuple", "reduce_xor", "rng_bit_generator", "sort", "sort_key_val", "top_k",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ import functorch_core as fc
 from .. import primitives as p
 from ..array.compose import as_dtype, composed, of_arrays, with_signature
 from ..core.explain import explaining
+from ..numpy import creation
 from ..numpy.elementwise import as_array
 from ..numpy.shaping import broadcast_shapes  # noqa: F401
 from ..ops.promotion import canonical_axis
@@ -58,9 +59,7 @@ def full(shape, fill_value, dtype=None, *, sharding=None):
     >>> lax.full((2,), 7.)
     Array([7., 7.], dtype=float32)
     """
-    from ..numpy import full as filled
-
-    return filled(shape, fill_value, dtype)
+    return creation.full(shape, fill_value, dtype)
 
 
 @explaining
@@ -72,9 +71,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     >>> lax.full_like(fc.zeros(2), 7.)
     Array([7., 7.], dtype=float32)
     """
-    from ..numpy import full_like as filled
-
-    return filled(x, fill_value, dtype, shape)
+    return creation.full_like(x, fill_value, dtype, shape)
 
 
 @explaining
@@ -355,9 +352,7 @@ def dynamic_update_index_in_dim(operand, update, index, axis, *, allow_negative_
     update = as_array(update)
     if update.ndim < operand.ndim:
         update = fc.expand_dims(update, axis=axis)
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
 
 
 @function("operand padding_value")

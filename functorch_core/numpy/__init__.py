@@ -99,20 +99,6 @@ from .calculus import *
 from .creation import *
 from .elementwise import *
 from .functional import *
-from .functional import (
-    add,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    logaddexp,
-    logical_and,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    multiply,
-    subtract,
-)
 from .indexing import *
 from .order import *
 from .polynomials import *

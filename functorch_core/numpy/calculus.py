@@ -353,7 +353,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 def _extrapolated(x, xp, fp, left, right, period):
     """Outside, the line of the first two or of the last two points."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
-    out = _interpolated(x, xp, fp, None if left == "extrapolate" else left, None if right == "extrapolate" else right, period)
+    out = _interpolated(
+        x, xp, fp, None if left == "extrapolate" else left, None if right == "extrapolate" else right, period
+    )
     if left == "extrapolate":
         out = fc.where(x < xp[0], fp[0] + (x - xp[0]) * (fp[1] - fp[0]) / (xp[1] - xp[0]), out)
     if right == "extrapolate":
@@ -378,6 +380,6 @@ def array_equiv(a1, a2):
 
 
 __all__ = [
-    "array_equiv", "convolve", "correlate", "corrcoef", "cov", "cross", "einsum_path", "gradient", "inner", "interp",
-    "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
+    "array_equiv", "convolve", "corrcoef", "correlate", "cov", "cross", "einsum_path", "gradient", "inner",
+    "interp", "matmul", "matvec", "tensordot", "trapezoid", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip

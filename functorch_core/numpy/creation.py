@@ -16,7 +16,7 @@ from ..array.compose import composed, with_signature
 from ..array.creation import _number
 from ..core import dtypes as dt
 from ..core.explain import explaining
-from .elementwise import as_array
+from .elementwise import as_array, i0
 
 function = functools.partial(composed, space="fc.numpy")
 
@@ -312,7 +312,7 @@ def ix_(*args):
     return tuple(fc.reshape(v, [-1 if d == i else 1 for d in range(len(args))]) for i, v in enumerate(vectors))
 
 
-def _from_numpy(name: str, doc: str, signature: str):
+def _from_numpy(name, doc, signature):
     """A function of static numbers alone, whose indices NumPy computes."""
     compute = getattr(np, name)
 
@@ -504,8 +504,6 @@ def kaiser(M, beta):
     >>> jnp.kaiser(3, 2.)
     Array([0.43867627, 1.        , 0.43867627], dtype=float32)
     """
-    from ..scipy.special import i0
-
     if M == 1:
         return fc.ones(1)
     place = fc.linspace(-1.0, 1.0, M)
@@ -543,9 +541,7 @@ def array_repr(arr, max_line_width=None, precision=None, suppress_small=None) ->
     'Array([1., 2.], dtype=float32)'
     """
     out = io.StringIO()
-    text = np.array2string(
-        np.asarray(arr), max_line_width, precision, suppress_small, separator=", ", prefix="Array("
-    )
+    text = np.array2string(np.asarray(arr), max_line_width, precision, suppress_small, separator=", ", prefix="Array(")
     out.write(f"Array({text}, dtype={arr.dtype.name})")
     return out.getvalue()
 
@@ -562,9 +558,9 @@ def array_str(a, max_line_width=None, precision=None, suppress_small=None) -> st
 
 __all__ = [
     "arange", "array", "array_repr", "array_str", "asarray", "bartlett", "blackman", "c_", "diag_indices",
-    "diag_indices_from", "empty_like", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full", "full_like",
-    "get_printoptions", "hamming", "hanning", "identity", "index_exp", "indices", "ix_", "kaiser", "linspace", "load",
-    "mask_indices", "meshgrid", "mgrid", "ogrid", "ones_like", "printoptions", "r_", "s_", "save", "savez",
-    "set_printoptions", "tri", "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "vander",
-    "zeros_like",
+    "diag_indices_from", "empty_like", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring",
+    "full", "full_like", "get_printoptions", "hamming", "hanning", "identity", "index_exp", "indices", "ix_",
+    "kaiser", "linspace", "load", "mask_indices", "meshgrid", "mgrid", "ogrid", "ones_like", "printoptions", "r_",
+    "s_", "save", "savez", "set_printoptions", "tri", "tril_indices", "tril_indices_from", "triu_indices",
+    "triu_indices_from", "vander", "zeros_like",
 ]  # fmt: skip

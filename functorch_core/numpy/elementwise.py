@@ -11,6 +11,7 @@ import functorch_core as fc
 
 from ..array.compose import as_dtype, composed, with_signature
 from ..core import dtypes as dt
+from ..scipy.special import i0
 
 function = functools.partial(composed, space="fc.numpy")
 
@@ -321,19 +322,6 @@ def isrealobj(x) -> bool:
     return not iscomplexobj(x)
 
 
-@function("x")
-def i0(x):
-    """The modified Bessel function of order 0, elementwise.
-
-    >>> import functorch_core.numpy as jnp
-    >>> jnp.i0(jnp.asarray([0., 1.]))
-    Array([1.       , 1.2660658], dtype=float32)
-    """
-    from ..scipy.special import i0 as bessel
-
-    return bessel(x)
-
-
 @function("p")
 def unwrap(p, discont=None, axis=-1, period=2 * np.pi):
     """Angles without jumps: multiples of `period` are added where neighbours differ by more than half.
@@ -362,5 +350,7 @@ clip = with_signature(fc.clip, "arr=None, /, min=None, max=None")
 
 
 __all__ = [
-    "around", "clip", "divmod", "fabs", "float_power", "fmax", "fmin", "frexp", "gcd", "heaviside", "i0", "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "lcm", "ldexp", "logaddexp2", "modf", "rint", "round", "spacing", "trunc", "unwrap",
+    "around", "clip", "divmod", "fabs", "float_power", "fmax", "fmin", "frexp", "gcd", "heaviside", "i0",
+    "iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj", "lcm", "ldexp", "logaddexp2",
+    "modf", "rint", "round", "spacing", "trunc", "unwrap",
 ]  # fmt: skip

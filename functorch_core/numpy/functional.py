@@ -86,7 +86,7 @@ def vectorize(pyfunc, *, excluded=frozenset(), signature=None):
 
     @functools.wraps(pyfunc)
     def call(*args, **kwargs):
-        fixed = {k: v for k, v in kwargs.items()}
+        fixed = dict(kwargs)
         places = [i for i in range(len(args)) if i not in excluded]
 
         def inner(*arrays):
@@ -112,7 +112,9 @@ def _vectorized(inner, arrays: list, signature):
         here = [_size_at(s, len(lead), axis) for s in leads]
         if all(n is None for n in here):
             continue
-        inner = fc.vmap(_squeezing(inner, here, lead[axis]), in_axes=tuple(0 if _maps(n, lead[axis]) else None for n in here))
+        inner = fc.vmap(
+            _squeezing(inner, here, lead[axis]), in_axes=tuple(0 if _maps(n, lead[axis]) else None for n in here)
+        )
     return inner(*arrays)
 
 
@@ -244,9 +246,7 @@ class ufunc:
         self._needs_two("reduceat")
         a = fc.moveaxis(as_array(a), axis, 0)
         places = [*map(int, np.asarray(indices)), a.shape[0]]
-        parts = [
-            self.reduce(a[i:j]) if j > i else a[i] for i, j in zip(places, [*places[1:-1], a.shape[0]])
-        ]
+        parts = [self.reduce(a[i:j]) if j > i else a[i] for i, j in zip(places, [*places[1:-1], a.shape[0]])]
         return fc.moveaxis(fc.stack(parts[: len(places) - 1]), 0, axis)
 
 
@@ -262,12 +262,22 @@ def frompyfunc(func, /, nin, nout, *, identity=None):
     return out
 
 
-IDENTITIES = {
-    "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1,
-    "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -float("inf"), "maximum": None, "minimum": None, "subtract": None,
-}  # fmt: skip
-for _name, _identity in IDENTITIES.items():
-    globals()[_name] = ufunc(getattr(fc, _name), 2, 1, name=_name, identity=_identity)
+def _ufunc(name: str, identity=None) -> ufunc:
+    return ufunc(getattr(fc, name), 2, 1, name=name, identity=identity)
+
+
+add, multiply, subtract = _ufunc("add", 0), _ufunc("multiply", 1), _ufunc("subtract")
+logical_and, logical_or, logical_xor = (
+    _ufunc("logical_and", True),
+    _ufunc("logical_or", False),
+    _ufunc("logical_xor", False),
+)
+bitwise_and, bitwise_or, bitwise_xor = _ufunc("bitwise_and", -1), _ufunc("bitwise_or", 0), _ufunc("bitwise_xor", 0)
+maximum, minimum, logaddexp = _ufunc("maximum"), _ufunc("minimum"), _ufunc("logaddexp", -float("inf"))
 negative = ufunc(fc.negative, 1, 1, name="negative")
 
-__all__ = ["apply_along_axis", "apply_over_axes", "frompyfunc", "negative", "ufunc", "vectorize", *IDENTITIES]
+__all__ = [
+    "add", "apply_along_axis", "apply_over_axes", "bitwise_and", "bitwise_or", "bitwise_xor", "frompyfunc",
+    "logaddexp", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "subtract", "ufunc", "vectorize",
+]  # fmt: skip

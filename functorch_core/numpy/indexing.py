@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
 import functorch_core as fc
@@ -13,7 +12,6 @@ from ..core.explain import explaining
 from ..ops.promotion import canonical_axis
 from .elementwise import as_array
 from .order import _chosen
-
 
 IN_PLACE = """{name}: arrays are immutable
     wrong: jnp.{name}(x, ...)                right: x = jnp.{name}(x, ..., inplace=False)"""
@@ -28,9 +26,7 @@ def _not_in_place(name: str, inplace: bool):
 
 
 @explaining
-def take(
-    a, indices, axis=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None
-):
+def take(a, indices, axis=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
     """The elements (along an axis: the slices) at indices.
 
     mode says what is out of bounds: 'fill' gives fill_value (NaN), 'clip' the nearest, 'wrap' counts on.
@@ -99,7 +95,9 @@ def choose(a, choices, mode="raise"):
             raise IndexError(f"choose: there are {n} choices, and a number not among 0, ..., {n - 1}")
     a = fc.remainder(a, n) if mode == "wrap" else fc.clip(a, 0, n - 1)
     shape = np.broadcast_shapes(a.shape, stacked.shape[1:])
-    stacked = fc.broadcast_to(fc.reshape(stacked, (n, *(1,) * (len(shape) + 1 - stacked.ndim), *stacked.shape[1:])), (n, *shape))
+    stacked = fc.broadcast_to(
+        fc.reshape(stacked, (n, *(1,) * (len(shape) + 1 - stacked.ndim), *stacked.shape[1:])), (n, *shape)
+    )
     return fc.take_along_axis(stacked, fc.broadcast_to(a, shape)[None], axis=0, mode="clip")[0]
 
 
@@ -136,7 +134,9 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(functions) == len(conditions):
         functions.append(0)
     if len(functions) != len(conditions) + 1:
-        raise ValueError(f"piecewise: {len(conditions)} conditions for {len(functions)} functions; as many, or one more")
+        raise ValueError(
+            f"piecewise: {len(conditions)} conditions for {len(functions)} functions; as many, or one more"
+        )
     value = functions.pop()
     out = _of(value, x, args, kw)
     for condition, function in zip(conditions, functions):

@@ -9,7 +9,8 @@ import numpy as np
 
 import functorch_core as fc
 
-from ..array.compose import composed, missing_name, with_signature
+from .. import primitives as p
+from ..array.compose import composed, missing_name, of_arrays, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..ops.linalg import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
@@ -102,9 +103,7 @@ def qr(a, mode="reduced"):
 
 @function("a")
 def _raw_qr(a):
-    from ..lax.linalg import geqrf
-
-    packed, taus = geqrf(a)
+    packed, taus = of_arrays(p.geqrf)(a)
     return fc.matrix_transpose(packed), taus
 
 
@@ -266,8 +265,8 @@ def tensorsolve(a, b, axes=None):
 __getattr__ = missing_name("numpy.linalg", {"LinAlgError": "Singular matrices give inf and NaN, no error."})
 
 __all__ = [
-    "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cond", "cross", "det", "diagonal",
-    "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
-    "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+    "EigResult", "EighResult", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cond", "cross", "det",
+    "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+    "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd",
+    "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

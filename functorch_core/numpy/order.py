@@ -496,9 +496,7 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     return counts, *edges
 
 
-take_along_axis = with_signature(
-    fc.take_along_axis, "arr, indices, axis=-1, mode=None, fill_value=None"
-)
+take_along_axis = with_signature(fc.take_along_axis, "arr, indices, axis=-1, mode=None, fill_value=None")
 
 __all__ = [
     "argpartition", "argsort", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",

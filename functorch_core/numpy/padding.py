@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 import functorch_core as fc
 
 from ..core import dtypes as dt
+from .functional import apply_along_axis
+from .reductions import median
 
 STATISTICS = ("maximum", "minimum", "mean", "median")
 PLAIN = ("edge", "reflect", "symmetric", "wrap")
@@ -78,17 +82,18 @@ def _edge(x, axis: int, behind: int, length: int):
 def _ramp(x, axis: int, behind: int, n: int, end):
     edge = _edge(x, axis, behind, 1).astype(dt.float64)
     share = np.arange(1, n + 1) / n if n else np.zeros(0)
-    share = fc.reshape(fc.asarray(share if behind else share[::-1].copy()), [-1 if d == axis else 1 for d in range(x.ndim)])
+    share = fc.reshape(
+        fc.asarray(share if behind else share[::-1].copy()), [-1 if d == axis else 1 for d in range(x.ndim)]
+    )
     out = edge + (end - edge) * share
     return (fc.trunc(out) if x.dtype in dt.INTEGER else out).astype(x.dtype)
 
 
 def _statistic(x, axis: int, behind: int, n: int, mode: str, length):
-    from .reductions import median
-
     whole = x.shape[axis]
     part = _edge(x, axis, behind, whole if length is None else min(int(length), whole))
-    reduce = {"maximum": fc.max, "minimum": fc.min, "mean": fc.mean, "median": median}[mode]
+    reductions: dict[str, Callable] = {"maximum": fc.max, "minimum": fc.min, "mean": fc.mean, "median": median}
+    reduce = reductions[mode]
     out = reduce(part, axis=axis, keepdims=True)
     if x.dtype in dt.INTEGER:
         out = fc.round(out) if mode in ("mean", "median") else out
@@ -97,8 +102,6 @@ def _statistic(x, axis: int, behind: int, n: int, mode: str, length):
 
 def _by_function(x, widths, function, options: dict):
     """function(vector, widths, axis, options) -> vector, along each axis of the padded array."""
-    from .functional import apply_along_axis
-
     x = fc.pad(x, widths)
     for axis, width in enumerate(widths):
         x = apply_along_axis(function, axis, x, width, axis, options)

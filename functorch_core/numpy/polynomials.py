@@ -12,6 +12,7 @@ import functorch_core as fc
 from ..array.compose import as_dtype, composed
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from .calculus import convolve
 from .elementwise import as_array, floats, together
 
 function = functools.partial(composed, space="fc.numpy")
@@ -77,8 +78,6 @@ def polymul(a1, a2, *, trim_leading_zeros=False):
     >>> jnp.polymul(jnp.asarray([1., 2.]), jnp.asarray([1., -2.]))
     Array([ 1.,  0., -4.], dtype=float32)
     """
-    from .calculus import convolve
-
     a1, a2 = fc.ravel(as_array(a1)), fc.ravel(as_array(a2))
     if trim_leading_zeros:
         a1, a2 = _trimmed(a1), _trimmed(a2)

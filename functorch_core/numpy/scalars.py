@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 
 import functorch_core as fc
@@ -87,7 +89,7 @@ FLOATS = (floating, inexact, number, generic)
 
 
 @explaining
-def issubdtype(arg1, arg2) -> bool:
+def issubdtype(arg1, arg2) -> builtins.bool:
     """Whether a dtype is another one, or of an abstract class: jnp.floating, jnp.integer, ...
 
     bfloat16 and the float8 dtypes are floating.
@@ -98,21 +100,16 @@ def issubdtype(arg1, arg2) -> bool:
     """
     if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1.__module__ == "numpy":
         if not isinstance(arg2, ScalarType):
-            return bool_of(np.issubdtype(arg1, arg2))
+            return builtins.bool(np.issubdtype(arg1, arg2))
     dtype = dt.canonical(arg1)
     if isinstance(arg2, type) and issubclass(arg2, np.generic) and arg2.__module__ == "numpy":
         if dtype in dt.FLOATING and dtype.kind == "V" or dtype == dt.bfloat16:
             return arg2 in FLOATS
-        return bool_of(np.issubdtype(dtype, arg2))
+        return builtins.bool(np.issubdtype(dtype, arg2))
     return dtype == dt.canonical(arg2)
 
 
-def bool_of(x) -> "bool":
-    """A Python bool."""
-    return x is not False and not not x
-
-
-def isscalar(element) -> "bool":
+def isscalar(element) -> builtins.bool:
     """Whether it is a number, or an array without dimensions.
 
     >>> import functorch_core.numpy as jnp
@@ -127,7 +124,7 @@ def isscalar(element) -> "bool":
 __all__ = [
     "bfloat16", "bool", "bool_", "cdouble", "character", "complex128", "complex64", "complex_", "complexfloating",
     "csingle", "double", "dtype", "flexible", "float16", "float32", "float64", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16", "int32",
-    "int64", "int8", "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger", "single",
-    "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
+    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating", "generic", "inexact", "int16",
+    "int32", "int64", "int8", "int_", "integer", "isscalar", "issubdtype", "number", "object_", "signedinteger",
+    "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
 ]  # fmt: skip

@@ -14,9 +14,11 @@ from ..array.compose import as_dtype, composed, with_signature
 from ..array.creation import _number
 from ..core import dtypes as dt
 from ..core.explain import explaining
+from ..engine import Value
 from ..ops.promotion import broadcast_shapes as _broadcast_shapes
 from ..ops.promotion import canonical_axis
 from .elementwise import as_array
+from .padding import padded
 
 function = functools.partial(composed, space="fc.numpy")
 
@@ -501,8 +503,6 @@ def delete(arr, obj, axis=None, *, assume_unique_indices=False):
 
 
 def _is_known(x) -> bool:
-    from ..engine import Value
-
     return x._value.__class__ is Value
 
 
@@ -583,8 +583,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
     >>> jnp.pad(jnp.asarray([1., 2.]), (1, 2), "linear_ramp", end_values=0)
     Array([0., 1., 2., 1., 0.], dtype=float32)
     """
-    from .padding import padded
-
     return padded(as_array(array), pad_width, mode, kwargs)
 
 
@@ -711,8 +709,7 @@ __all__ = [
     "append", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "block", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "column_stack", "concat", "concatenate", "delete", "diagflat", "diagonal",
     "diff", "dsplit", "dstack", "ediff1d", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack", "insert",
-    "iterable", "moveaxis", "ndim", "packbits", "pad", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll",
-    "rollaxis", "rot90", "shape", "size", "split", "squeeze", "stack", "tile", "trace", "tril", "trim_zeros", "triu",
-    "unpackbits", "unstack", "vsplit", "vstack",
+    "iterable", "moveaxis", "ndim", "packbits", "pad", "permute_dims", "ravel", "repeat", "reshape", "resize",
+    "roll", "rollaxis", "rot90", "shape", "size", "split", "squeeze", "stack", "tile", "trace", "tril",
+    "trim_zeros", "triu", "unpackbits", "unstack", "vsplit", "vstack",
 ]  # fmt: skip
-

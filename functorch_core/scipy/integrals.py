@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -126,7 +127,10 @@ def expi(x):
 
 def _expn_value(n, x):
     small = x <= 1
-    near, far = fc.where(small, fc.maximum(x, 1e-300 if x.dtype == dt.float64 else 1e-37), fc.ones_like(x)), fc.where(small, fc.full_like(x, 2), x)
+    near, far = (
+        fc.where(small, fc.maximum(x, 1e-300 if x.dtype == dt.float64 else 1e-37), fc.ones_like(x)),
+        fc.where(small, fc.full_like(x, 2), x),
+    )
     order = fc.maximum(n, 1)
 
     def step(carry, k):
@@ -134,7 +138,10 @@ def _expn_value(n, x):
         term = term * -near / k
         apart = k - order + 1
         same = apart == 0
-        return (term, total + fc.where(same, fc.zeros_like(term), term / fc.where(same, fc.ones_like(apart), apart))), None
+        return (
+            term,
+            total + fc.where(same, fc.zeros_like(term), term / fc.where(same, fc.ones_like(apart), apart)),
+        ), None
 
     first = fc.where(order == 1, fc.zeros_like(near), 1 / fc.where(order == 1, fc.ones_like(order), 1 - order))
     numbers = fc.arange(1, 30).astype(x.dtype)
@@ -344,11 +351,17 @@ def fresnel(x):
 # ---- the dilogarithm -----------------------------------------------------------------------------
 
 
+def bernoulli_numbers(n: int) -> np.ndarray:
+    """B0, ..., Bn, exactly computed."""
+    found = [Fraction(1)]
+    for m in range(1, n + 1):
+        found.append(-sum(math.comb(m + 1, k) * found[k] for k in range(m)) / Fraction(m + 1))
+    return np.array([float(b) for b in found])
+
+
 @functools.cache
 def _dilogarithm_coefficients() -> list[float]:
     """B_2k / (2k + 1)! for k = 1, 2, ..., the even part of the series in -log(1 - z)."""
-    from .special import bernoulli_numbers
-
     numbers = bernoulli_numbers(40)
     return [float(numbers[2 * k]) / math.factorial(2 * k + 1) for k in range(1, 21)]
 

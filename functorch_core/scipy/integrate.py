@@ -7,7 +7,7 @@ __getattr__ = _missing_name(
     "scipy.integrate",
     {
         "trapz": "Use integrate.trapezoid.",
-        "quad odeint solve_ivp": "There is no adaptive integration; step with fc.scan, or use SciPy in fc.pure_callback.",
+        "quad odeint solve_ivp": "Step with fc.scan, or call SciPy in fc.pure_callback.",
         "simpson": "Use integrate.trapezoid.",
     },
 )

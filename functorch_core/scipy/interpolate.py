@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 
-
 import functorch_core as fc
 
 from ..array.compose import missing_name
@@ -34,9 +33,7 @@ class RegularGridInterpolator:
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         self.values = floats(values)
         self.grid = tuple(as_array(p).astype(self.values.dtype) for p in points)
-        if len(self.grid) > self.values.ndim or any(
-            p.shape != (n,) for p, n in zip(self.grid, self.values.shape)
-        ):
+        if len(self.grid) > self.values.ndim or any(p.shape != (n,) for p, n in zip(self.grid, self.values.shape)):
             raise ValueError(
                 f"RegularGridInterpolator: values {self.values.aval} have another shape than the grid "
                 f"({', '.join(str(p.aval) for p in self.grid)})"
@@ -90,7 +87,6 @@ class RegularGridInterpolator:
     def _nearest(self, places, shares):
         at = [fc.where(s <= 0.5, p, fc.minimum(p + 1, g.size - 1)) for p, s, g in zip(places, shares, self.grid)]
         return self.values[tuple(at)]
-
 
 
 __getattr__ = missing_name(

@@ -16,6 +16,7 @@ from ..array.compose import composed, missing_name, of_arrays
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..lax.linalg import hessenberg as _packed_hessenberg
+from ..lax.linalg import mapped, reflector
 from ..numpy.elementwise import as_array, floats
 from .matrix_functions import expm, expm_frechet, funm, polar, rsf2csf, solve_sylvester, sqrtm
 from .special_matrices import (
@@ -211,15 +212,11 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
 
 def qr_pivoted(a, full_matrices=True):
     """(Q, R, P): by Householder's reflections, of the column that has most left."""
-    from ..lax.linalg import _mapped
-
-    return _mapped(functools.partial(_pivoted, full=full_matrices), floats(a))
+    return mapped(functools.partial(_pivoted, full=full_matrices), floats(a))
 
 
 @function("a")
 def _pivoted(a, full):
-    from ..lax.linalg import reflector
-
     m, n = a.shape
     order, q = fc.arange(n), fc.eye(m, dtype=a.dtype)
     rows, columns = fc.arange(m), fc.arange(n)
@@ -328,9 +325,7 @@ ASSUMPTIONS = ("gen", "sym", "her", "pos")
 
 
 @explaining
-def solve(
-    a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True, assume_a="gen"
-):
+def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True, assume_a="gen"):
     """The x with a x = b; assume_a: 'gen', 'sym', 'her' or 'pos' (definite: by Cholesky's factor).
 
     >>> from functorch_core.scipy import linalg
@@ -346,9 +341,7 @@ def solve(
 
 
 @explaining
-def solve_triangular(
-    a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True
-):
+def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True):
     """The x with op(a) x = b for triangular a; trans: 0 or 'N', 1 or 'T', 2 or 'C'.
 
     >>> from functorch_core.scipy import linalg
@@ -444,7 +437,6 @@ def _tridiagonal(d, e):
     return tuple(fc.linalg.eigh(matrix))
 
 
-
 __getattr__ = missing_name(
     "scipy.linalg",
     {
@@ -456,9 +448,9 @@ __getattr__ = missing_name(
 )
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "det", "dft",
-    "eigh", "eigh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "funm", "hadamard", "hankel",
-    "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal", "leslie", "lu", "lu_factor", "lu_solve",
-    "pascal", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester", "solve_triangular",
-    "sqrtm", "svd", "toeplitz",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "det",
+    "dft", "eigh", "eigh_tridiagonal", "expm", "expm_frechet", "fiedler", "fiedler_companion", "funm", "hadamard",
+    "hankel", "helmert", "hessenberg", "hilbert", "inv", "invhilbert", "invpascal", "leslie", "lu", "lu_factor",
+    "lu_solve", "pascal", "polar", "qr", "qr_multiply", "rsf2csf", "schur", "solve", "solve_sylvester",
+    "solve_triangular", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip

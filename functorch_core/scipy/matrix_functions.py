@@ -255,5 +255,3 @@ def _sylvester(a, b, c):
 
     y = fc.scan(column, fc.zeros_like(f), fc.arange(n))[0]
     return u @ y @ adjoint(v)
-
-

@@ -93,9 +93,7 @@ def _bfgs(fun, x0, gtol: float, limit: int, order) -> OptimizeResults:
 
     end = fc.while_loop(unfinished, step, start)
     status = fc.where(end.done, 0, fc.where(end.failed, 3, 1))
-    return OptimizeResults(
-        end.x, end.done, status, end.value, end.slope, end.inverse, end.calls, end.calls, end.steps
-    )
+    return OptimizeResults(end.x, end.done, status, end.value, end.slope, end.inverse, end.calls, end.calls, end.steps)
 
 
 def _updated(inverse, s, y):
@@ -143,8 +141,7 @@ def _line_search(both, s, direction):
 
 
 __getattr__ = missing_name(
-    "scipy.optimize",
-    {"root root_scalar newton": "Iterate with fc.while_loop; lax.custom_root gives the derivatives."},
+    "scipy.optimize", {"root root_scalar newton": "Iterate with fc.while_loop; lax.custom_root gives the derivatives."}
 )
 
 __all__ = ["OptimizeResults", "minimize"]

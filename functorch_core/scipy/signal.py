@@ -13,6 +13,7 @@ from ..array.compose import composed, missing_name, of_arrays
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..numpy.elementwise import as_array, floats
+from ..numpy.reductions import median
 from ..ops.promotion import canonical_axis
 
 function = functools.partial(composed, space="fc.scipy.signal")
@@ -478,8 +479,6 @@ def _averaged(spectra, average: str):
         return fc.mean(spectra, axis=-2)
     if average != "median":
         raise ValueError(f"average is 'mean' or 'median', got {average!r}")
-    from ..numpy import median
-
     n = spectra.shape[-2]
     twice = 2 * np.arange(1.0, (n - 1) // 2 + 1)
     bias = 1 + float(np.sum(1 / (twice + 1) - 1 / twice))
@@ -507,10 +506,7 @@ def welch(
     >>> signal.welch(fc.ones(16), nperseg=8)[1].shape
     (5,)
     """
-    return csd(
-        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
-    )
-
+    return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
 __getattr__ = missing_name(

@@ -8,9 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from fractions import Fraction
-
-import numpy as np
 
 import functorch_core as fc
 from functorch_core import digamma, erf, erfc, logit, logsumexp, xlogy
@@ -20,13 +17,13 @@ from ..array.compose import composed, missing_name, of_arrays, with_signature
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from .hypergeometric import hyp1f1, hyp2f1
-from .integrals import dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
+from .integrals import bernoulli_numbers, dawsn, exp1, expi, expn, fresnel, owens_t, sici, spence, wofz
 from .spherical import bessel_jn, sph_harm_y
 
 function = functools.partial(composed, space="fc.scipy.special", inexact=True)
 
 
-def _primitive(name: str, primitive, doc: str, signature: str = "x"):
+def _primitive(name, primitive, doc, signature="x"):
     """A special function that is a primitive."""
     apply = of_arrays(primitive)
     parameters = signature.replace(" ", "").split(",")
@@ -234,14 +231,6 @@ def bernoulli(n):
     return fc.asarray(bernoulli_numbers(n).astype(dt.DEFAULT_FLOAT))
 
 
-def bernoulli_numbers(n: int) -> np.ndarray:
-    """B0, ..., Bn, exactly computed."""
-    found = [Fraction(1)]
-    for m in range(1, n + 1):
-        found.append(-sum(math.comb(m + 1, k) * found[k] for k in range(m)) / Fraction(m + 1))
-    return np.array([float(b) for b in found])
-
-
 # ---- the normal distribution ---------------------------------------------------------------------
 
 
@@ -371,6 +360,6 @@ __all__ = [
     "bernoulli", "bessel_jn", "beta", "betainc", "betaln", "boxcox", "boxcox1p", "comb", "dawsn", "digamma", "entr",
     "erf", "erfc", "erfcx", "erfinv", "exp1", "expi", "expit", "expn", "factorial", "fresnel", "gamma", "gammainc",
     "gammaincc", "gammaln", "gammasgn", "hyp1f1", "hyp2f1", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr",
-    "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "owens_t", "poch", "polygamma",
-    "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta",
+    "log_softmax", "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "owens_t", "poch",
+    "polygamma", "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip

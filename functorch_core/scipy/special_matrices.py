@@ -217,7 +217,11 @@ def convolution_matrix(a, n, mode="full"):
     if mode not in MODES:
         raise ValueError(f"convolution_matrix: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
     m = a.shape[-1]
-    rows = {"full": (0, n + m - 1), "same": ((min(n, m) - 1) // 2, max(n, m)), "valid": (min(n, m) - 1, max(n, m) - min(n, m) + 1)}[mode]
+    rows = {
+        "full": (0, n + m - 1),
+        "same": ((min(n, m) - 1) // 2, max(n, m)),
+        "valid": (min(n, m) - 1, max(n, m) - min(n, m) + 1),
+    }[mode]
     start, count = rows
     place = np.arange(start, start + count)[:, None] - np.arange(n)[None, :]
     inside = (place >= 0) & (place < m)
@@ -268,7 +272,10 @@ def invhilbert(n):
     """
     c = math.comb
     found = [
-        [(-1.0) ** (i + j) * (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2 for j in range(n)]
+        [
+            (-1.0) ** (i + j) * (i + j + 1) * c(n + i, n - j - 1) * c(n + j, n - i - 1) * c(i + j, i) ** 2
+            for j in range(n)
+        ]
         for i in range(n)
     ]
     return _from_floats(np.array(found).reshape(n, n))
@@ -344,4 +351,3 @@ def helmert(n, full=False):
     out = out / np.sqrt(np.maximum(i * (i + 1), 1))
     out[0] = 1 / math.sqrt(n)
     return _from_floats(out if full else out[1:])
-

@@ -22,7 +22,11 @@ MODULES = """jax jax.numpy jax.numpy.linalg jax.numpy.fft jax.lax jax.lax.linalg
     jax.scipy.special jax.scipy.linalg jax.scipy.stats jax.scipy.signal jax.scipy.ndimage jax.scipy.optimize
     jax.scipy.interpolate jax.scipy.integrate jax.scipy.cluster.vq jax.scipy.fft jax.scipy.sparse.linalg
     jax.scipy.spatial.transform jax.experimental.checkify jax.experimental""".split()
-OURS = {"jax": "functorch_core", "jax.nn": "functorch_core.jnn", "jax.nn.initializers": "functorch_core.jnn.initializers"}
+OURS = {
+    "jax": "functorch_core",
+    "jax.nn": "functorch_core.jnn",
+    "jax.nn.initializers": "functorch_core.jnn.initializers",
+}
 
 # What needs several devices or processes, or is a switch of JAX's own machinery.
 ELSEWHERE = {

@@ -6,6 +6,8 @@ Each case is an expression of `lax`, `jnp`, `nn`, ... and of the data below. tes
 evaluates the same expressions here.
 """
 
+# ruff: noqa: E501  # the cases are lines
+
 from __future__ import annotations
 
 from pathlib import Path

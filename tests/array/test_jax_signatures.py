@@ -26,7 +26,9 @@ class Row:
         kind, _, rest = line.strip().partition(" ")
         names, reason = rest.split(": ", 1)
         assert reason
-        {"without": self.without, "with": self.with_, "optional": self.optional, "has": self.has}[kind].update(names.split(", "))
+        {"without": self.without, "with": self.with_, "optional": self.optional, "has": self.has}[kind].update(
+            names.split(", ")
+        )
 
     def found(self):
         """What the name is here."""

@@ -96,8 +96,9 @@ def test_a_missing_name_says_what_to_use(get, words):
 def test_the_namespaces_are_loaded_when_they_are_asked_for():
     code = (
         "import sys, functorch_core as fc; "
-        "print([n for n in ('numpy', 'lax', 'scipy', 'jnn', 'array.environment') if f'functorch_core.{n}' in sys.modules])"
-        "; fc.numpy.zeros; fc.lax.scan; fc.scipy.stats.norm.pdf; print('numpy' in dir(fc))"
+        "names = 'numpy lax scipy jnn array.environment'.split(); "
+        "print([n for n in names if f'functorch_core.{n}' in sys.modules]); "
+        "fc.numpy.zeros; fc.lax.scan; fc.scipy.stats.norm.pdf; print('numpy' in dir(fc))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["[]", "True"]
@@ -187,7 +188,9 @@ def test_initializers():
         drawn = np.asarray(getattr(jnn.initializers, name)()(key, (300, 400)))
         np.testing.assert_allclose(drawn.std(), np.sqrt(scale / fan), rtol=0.02)
         assert abs(drawn.mean()) < 1e-3
-    drawn = np.asarray(jnn.initializers.variance_scaling(3.0, "fan_out", "truncated_normal")(key, (300, 400), "complex64"))
+    drawn = np.asarray(
+        jnn.initializers.variance_scaling(3.0, "fan_out", "truncated_normal")(key, (300, 400), "complex64")
+    )
     np.testing.assert_allclose((np.abs(drawn) ** 2).mean(), 3 / 400, rtol=0.03)
     q = np.asarray(jnn.initializers.orthogonal(2.0)(key, (3, 2, 4), "float64")).reshape(6, 4)
     np.testing.assert_allclose(q.T @ q, 4 * np.eye(4), atol=1e-12)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import functorch_core as fc
 import functorch_core.numpy as jnp
 from tests.array.against import Case, check_gradient, check_values
 

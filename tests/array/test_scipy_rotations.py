@@ -37,9 +37,14 @@ def test_angles(seq):
 
 
 def test_one_axis():
-    close(transform.Rotation.from_euler("z", fc.asarray(np.array(0.3))).as_quat(), theirs.Rotation.from_euler("z", 0.3).as_quat())
+    close(
+        transform.Rotation.from_euler("z", fc.asarray(np.array(0.3))).as_quat(),
+        theirs.Rotation.from_euler("z", 0.3).as_quat(),
+    )
     many = np.array([0.3, 1.0, 2.0])
-    close(transform.Rotation.from_euler("y", fc.asarray(many)).as_quat(), theirs.Rotation.from_euler("y", many).as_quat())
+    close(
+        transform.Rotation.from_euler("y", fc.asarray(many)).as_quat(), theirs.Rotation.from_euler("y", many).as_quat()
+    )
     with pytest.raises(ValueError, match="sequence of axes"):
         transform.Rotation.from_euler("xY", fc.zeros(2))
 

@@ -9,6 +9,7 @@ import functorch_core as fc
 
 from ...array.compose import missing_name
 from ...core.explain import explaining
+from ...flatten_util import ravel_pytree
 from ...lax.control import custom_linear_solve
 
 SQUARE = "{name}: A takes and gives pytrees of one structure and shapes; A(x) is {found}, b is {wanted}"
@@ -59,8 +60,6 @@ def _solve(name: str, loop, A, b, x0, tol, atol, maxiter, M, symmetric: bool):
 
     leaves, structure = fc.tree.flatten(b)
     if len(leaves) != 1:  # the derivative's rule is of one vector
-        from ...flatten_util import ravel_pytree
-
         right, unravel = ravel_pytree(b)
         flat = lambda v: ravel_pytree(A(unravel(v)))[0]  # noqa: E731
         inner = lambda v: ravel_pytree(M(unravel(v)))[0]  # noqa: E731
@@ -139,7 +138,9 @@ def _bicgstab(A, b, x, limit, maxiter: int, M):
         t = A(s_hat)
         early = _square(s) < limit
         size = _dot(t, t)
-        omega = fc.where(early | (size == 0), fc.zeros_like(rho), _dot(t, s) / fc.where(size == 0, fc.ones_like(size), size))
+        omega = fc.where(
+            early | (size == 0), fc.zeros_like(rho), _dot(t, s) / fc.where(size == 0, fc.ones_like(size), size)
+        )
         x = _add(x, _add(_times(alpha, p_hat), _times(omega, s_hat)))
         r = _sub(s, _times(omega, t))
         broken = (rho == 0) | ((omega == 0) & ~early)
@@ -184,7 +185,9 @@ def _krylov(A, residual, n: int):
     size = fc.sqrt(_square(residual))
     flat = fc.ravel(residual)
     basis = fc.zeros((n + 1, flat.size), dtype=flat.dtype)
-    basis = basis.at[0].set(fc.where(size == 0, fc.zeros_like(flat), flat / fc.where(size == 0, fc.ones_like(size), size)))
+    basis = basis.at[0].set(
+        fc.where(size == 0, fc.zeros_like(flat), flat / fc.where(size == 0, fc.ones_like(size), size))
+    )
     columns = fc.zeros((n + 1, n), dtype=flat.dtype)
     eps = float(fc.finfo(flat.dtype).eps)
 

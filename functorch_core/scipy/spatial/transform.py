@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import functorch_core as fc
 
@@ -41,7 +41,7 @@ class Rotation(NamedTuple):
     Array([0., 1., 0.], dtype=float32)
     """
 
-    quat: object
+    quat: Any
 
     # ---- from other forms
 

@@ -22,10 +22,7 @@ FOLLOWS: dict[str, tuple[tuple[str, Callable], ...]] = {
     "pdf": (("logpdf", lambda f: lambda *z: fc.exp(f(*z))),),
     "pmf": (("logpmf", lambda f: lambda *z: fc.exp(f(*z))),),
     "cdf": (("logcdf", lambda f: lambda *z: fc.exp(f(*z))),),
-    "sf": (
-        ("logsf", lambda f: lambda *z: fc.exp(f(*z))),
-        ("cdf", lambda f: lambda *z: 1 - f(*z)),
-    ),
+    "sf": (("logsf", lambda f: lambda *z: fc.exp(f(*z))), ("cdf", lambda f: lambda *z: 1 - f(*z))),
     "logcdf": (("cdf", lambda f: lambda *z: fc.log(f(*z))),),
     "logsf": (("sf", lambda f: lambda *z: fc.log(f(*z))), ("cdf", lambda f: lambda *z: fc.log1p(-f(*z)))),
     "isf": (("ppf", lambda f: lambda q, *z: f(1 - q, *z)),),
@@ -55,7 +52,7 @@ def _following(kind: str, given: dict[str, Callable]) -> Callable:
     raise KeyError(f"{kind} does not follow from {', '.join(given)}")
 
 
-def _public(name: str, kind: str, fun: Callable, parameters: str, first: str | None) -> Callable:
+def _public(name, kind, fun, parameters, first):
     start, _, rest = parameters.partition(",")
     start = first or ("q" if kind in ("ppf", "isf") else start)
     signature = inspect.signature(eval(f"lambda {start}, {rest.strip()}: None" if rest else f"lambda {start}: None"))
@@ -80,7 +77,7 @@ def _public(name: str, kind: str, fun: Callable, parameters: str, first: str | N
     call.__doc__ = f"""{WORDS[kind]} of the {name} distribution, elementwise.
 
     >>> from functorch_core.scipy import stats
-    >>> found = stats.{name}.{kind}({', '.join(['0.5'] * (1 + len(shapes)))})
+    >>> found = stats.{name}.{kind}({", ".join(["0.5"] * (1 + len(shapes)))})
     """
     call.__module__ = f"functorch_core.scipy.stats.{name}"
     return composed(" ".join(arrays), space=f"fc.scipy.stats.{name}", inexact=True)(call)

@@ -13,8 +13,12 @@ import functorch_core as fc
 from ...array.compose import composed
 from ...core import dtypes as dt
 from ...core.explain import explaining
+from ...numpy.calculus import cov
 from ...numpy.elementwise import as_array, floats
+from ...numpy.reductions import nanstd, std
 from ...ops.promotion import canonical_axis
+from ..special import ndtr
+from . import multivariate_normal
 
 function = functools.partial(composed, space="fc.scipy.stats")
 
@@ -26,7 +30,7 @@ class ModeResult(NamedTuple):
     """What mode gives: the most frequent elements, and how often they are there."""
 
     mode: object
-    count: object
+    count: object  # type: ignore[assignment]  # tuples have a method of that name
 
 
 def _propagate(name: str, policy: str):
@@ -120,8 +124,6 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
     >>> stats.sem(fc.asarray([1., 2., 4.]))
     Array(0.8819172, dtype=float32)
     """
-    from ...numpy import nanstd, std
-
     a = floats(a)
     if nan_policy == "omit":
         count = fc.sum((~fc.isnan(a)).astype(a.dtype), axis=axis, keepdims=keepdims)
@@ -149,8 +151,6 @@ class gaussian_kde:
     """
 
     def __init__(self, dataset, bw_method=None, weights=None):
-        from ...numpy import cov
-
         dataset = floats(as_array(dataset))
         self.dataset = fc.reshape(dataset, (1, -1)) if dataset.ndim < 2 else dataset
         if self.dataset.size <= 1:
@@ -228,15 +228,11 @@ class gaussian_kde:
         return self._integral(self.covariance + cov, mean[:, None] - self.dataset, self.weights)
 
     def _integral(self, total, off, weights):
-        from . import multivariate_normal
-
         at = multivariate_normal.logpdf(off.T, fc.zeros(self.d, dtype=off.dtype), total)
         return fc.sum(fc.exp(at) * weights)
 
     def integrate_box_1d(self, low, high):
         """The probability of (low, high), of one dimension."""
-        from ..special import ndtr
-
         if self.d != 1:
             raise ValueError(f"integrate_box_1d is of one dimension, this estimate has {self.d}")
         width = fc.sqrt(self.covariance[0, 0])

@@ -11,9 +11,6 @@ logpdf, pdf = distribution(
     "x, df, loc=0, scale=1",
     "logpdf pdf",
     logpdf=lambda x, df: (
-        fc.lgamma((df + 1) / 2)
-        - fc.lgamma(df / 2)
-        - 0.5 * fc.log(math.pi * df)
-        - (df + 1) / 2 * fc.log1p(x * x / df)
+        fc.lgamma((df + 1) / 2) - fc.lgamma(df / 2) - 0.5 * fc.log(math.pi * df) - (df + 1) / 2 * fc.log1p(x * x / df)
     ),
 )

@@ -10,7 +10,9 @@ from ._distribution import distribution, inside, safe
 def _log_difference(high, low):
     """log(exp(high) - exp(low)), for high >= low."""
     equal = high <= low
-    return inside(~equal, high + fc.log(-fc.expm1(safe(equal, low, 0.0) * 0 + fc.where(equal, high * 0 - 1, low - high))))
+    return inside(
+        ~equal, high + fc.log(-fc.expm1(safe(equal, low, 0.0) * 0 + fc.where(equal, high * 0 - 1, low - high)))
+    )
 
 
 def _log_mass(a, b):

@@ -11,7 +11,5 @@ logpdf, pdf = distribution(
     "vonmises",
     "x, kappa",
     "logpdf pdf",
-    logpdf=lambda x, kappa: inside(
-        kappa > 0, kappa * (fc.cos(x) - 1) - fc.log(2 * math.pi * i0e(kappa)), math.nan
-    ),
+    logpdf=lambda x, kappa: inside(kappa > 0, kappa * (fc.cos(x) - 1) - fc.log(2 * math.pi * i0e(kappa)), math.nan),
 )
