@@ -23,6 +23,7 @@ PAGES = (
     "extending",
     "primitives",
     "torch_names",
+    "coming_from_jax",
     "engine",
     "differences",
     "conformance",

@@ -206,7 +206,9 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
 @contextlib.contextmanager
 def named_scope(name: str):
-    """Context (and decorator): operations inside belong together. Graphs show the user's lines, not scopes.
+    """Context (and decorator): operations inside belong together.
+
+    Messages and graphs show the user's lines, which tell more, and no scopes.
 
     >>> import functorch_core as fc
     >>> with fc.named_scope("layer"):

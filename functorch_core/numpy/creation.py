@@ -530,7 +530,35 @@ def vander(x, N=None, increasing=False):
 
 # ---- printing ------------------------------------------------------------------------------------
 
-get_printoptions, set_printoptions, printoptions = np.get_printoptions, np.set_printoptions, np.printoptions
+
+def get_printoptions():
+    """How arrays are printed: NumPy's settings, which hold here, too.
+
+    >>> import functorch_core.numpy as jnp
+    >>> jnp.get_printoptions()["precision"]
+    8
+    """
+    return np.get_printoptions()
+
+
+def set_printoptions(*args, **kwargs):
+    """Set how arrays are printed: NumPy's settings.
+
+    >>> import functorch_core.numpy as jnp
+    >>> jnp.set_printoptions(precision=8)
+    """
+    np.set_printoptions(*args, **kwargs)
+
+
+def printoptions(*args, **kwargs):
+    """Context: how arrays are printed, by NumPy's settings.
+
+    >>> import functorch_core.numpy as jnp
+    >>> with jnp.printoptions(precision=2):
+    ...     print(jnp.asarray([1.23456]))
+    Array([1.23], dtype=float32)
+    """
+    return np.printoptions(*args, **kwargs)
 
 
 def array_repr(arr, max_line_width=None, precision=None, suppress_small=None) -> str:

@@ -1,7 +1,7 @@
 """How many of JAX's public names have a counterpart here, module by module.
 
     python tests/array/jax_names.py              the table, and what is missing
-    python tests/array/jax_names.py --markdown   the table of docs/jax_names.md
+    python tests/array/jax_names.py --markdown   the table of docs/coming_from_jax.md
     JAXPYTHON tests/array/jax_names.py --record  writes jax_names.txt anew, with a Python that has JAX
 
 A name counts if it is there and is no stub: asking for a missing one is an AttributeError that says
@@ -119,16 +119,28 @@ def table() -> list[tuple[str, int, int, list[str], list[str]]]:
     return [*rows, ("jax.scipy.stats.*", stats[0], stats[1], stats[2], [])]
 
 
-def show(markdown: bool):
-    """Print the table."""
-    if markdown:
-        print("| module of JAX | here | names there | not meant to be here | missing |\n|---|---:|---:|---|---|")
+def markdown() -> str:
+    """The table of docs/coming_from_jax.md."""
+    lines = [
+        "| module of JAX | names here | names there | not meant to be here | missing |",
+        "|---|---:|---:|---:|---|",
+    ]
     for module, present, public, gone, meant in table():
-        if markdown:
-            print(f"| `{module}` | {present} | {public} | {len(meant) or ''} | {' '.join(gone)} |")
-        else:
-            print(f"{module:32}{present:5}/{public:<5}{present / public:5.0%}  {' '.join(gone)}")
+        missing_here = ", ".join(f"`{n}`" for n in gone)
+        lines.append(f"| `{module}` | {present} | {public} | {len(meant) or ''} | {missing_here} |")
+    return "\n".join(lines) + "\n"
+
+
+def show():
+    """Print the table."""
+    for module, present, public, gone, _ in table():
+        print(f"{module:32}{present:5}/{public:<5}{present / public:5.0%}  {' '.join(gone)}")
 
 
 if __name__ == "__main__":
-    record() if "--record" in sys.argv else show("--markdown" in sys.argv)
+    if "--record" in sys.argv:
+        record()
+    elif "--markdown" in sys.argv:
+        print(markdown(), end="")
+    else:
+        show()

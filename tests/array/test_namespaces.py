@@ -1,13 +1,10 @@
-"""The namespaces of JAX's names: what is in them, their examples, what they say of a missing name."""
+"""The namespaces of JAX's names: what is in them, what they say of a missing name. Examples: tests/test_docs.py."""
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
 import subprocess
 import sys
-import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,43 +14,6 @@ import functorch_core.numpy as jnp
 from functorch_core import jnn, lax
 from functorch_core.array import environment
 from tests.array import jax_names
-
-PACKAGES = [importlib.import_module(f"functorch_core.{n}") for n in ("numpy", "lax", "scipy", "jnn")]
-FILES = [environment, *(importlib.import_module(f"functorch_core.{n}") for n in ("dlpack", "dtypes", "flatten_util"))]
-FILES.append(importlib.import_module("functorch_core.array.compose"))
-for package in PACKAGES:
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        FILES.append(importlib.import_module(found.name))
-
-
-def documented():
-    """(name, function) of every function with examples, each once."""
-    seen: dict[int, tuple] = {}
-    for module in [*PACKAGES, *FILES]:
-        for name, value in vars(module).items():
-            doc = getattr(value, "__doc__", None)
-            if name.startswith("_") or isinstance(value, types.ModuleType) or not isinstance(doc, str):
-                continue
-            if ">>> " in doc and f"{getattr(value, '__module__', '')}".startswith("functorch_core."):
-                seen.setdefault(hash(doc), (f"{module.__name__.removeprefix('functorch_core.')}.{name}", doc))
-    return list(seen.values())
-
-
-EXAMPLES = documented()
-
-
-@pytest.mark.parametrize("name, doc", EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_example(name, doc):
-    test = doctest.DocTestParser().get_doctest(doc, {}, name, None, 0)
-    out: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    runner.run(test, out=out.append)
-    assert not runner.failures, "".join(out)
-
-
-def test_examples_are_many():
-    assert len(EXAMPLES) > 550
-
 
 # ---- the names -----------------------------------------------------------------------------------
 
@@ -229,3 +189,8 @@ def test_positional_and_keyword_arguments_of_composed_functions():
     with pytest.raises(TypeError, match="multiple values"):
         jnp.sum(x, a=x)
     assert fc.vmap(jnp.var)(x).tolist() == [0.25, 0.25]
+
+
+def test_the_table_of_the_documentation_is_of_today():
+    page = Path(__file__).parents[2] / "docs" / "coming_from_jax.md"
+    assert jax_names.markdown() in page.read_text(encoding="utf-8")

@@ -43,7 +43,8 @@ def test_one_axis():
     )
     many = np.array([0.3, 1.0, 2.0])
     close(
-        transform.Rotation.from_euler("y", fc.asarray(many)).as_quat(), theirs.Rotation.from_euler("y", many).as_quat()
+        transform.Rotation.from_euler("y", fc.asarray(many)).as_quat(),
+        theirs.Rotation.from_euler("y", many[:, None]).as_quat(),
     )
     with pytest.raises(ValueError, match="sequence of axes"):
         transform.Rotation.from_euler("xY", fc.zeros(2))
