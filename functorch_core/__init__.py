@@ -103,9 +103,41 @@ __version__ = "0.1.0"
 _hide_internal_frames()
 
 
+# What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
+_LAZY = frozenset("dlpack dtypes errors flatten_util jnn lax numpy scipy".split())
+_ENVIRONMENT = frozenset(
+    """Device config copy_to_host_async default_backend default_device device_count devices disable_jit ds
+    effects_barrier enable_x64 ensure_compile_time_eval float0 local_device_count local_devices log_compiles make_jaxpr
+    named_call named_scope print_environment_info process_count process_index typeof""".split()
+)
+_INSTEAD = {
+    "pmap shard_map make_mesh NamedSharding P set_mesh smap reshard": "Programs run on one device; map with fc.vmap.",
+    "check_tracer_leaks checking_leaks": "A traced value that is used after its trace is an error at once, always.",
+    "debug_infs": "fc.debug_nans finds what becomes of them: inf - inf.",
+    "default_matmul_precision": "Products are computed in the dtype of their operands.",
+    "clear_caches": "A jitted function has .clear_cache().",
+    "Ref new_ref freeze": "Arrays are immutable: carry the value through the loop.",
+    "key": "Keys are fc.random.key(seed).",
+    "nn": "jax.nn's functions are in functorch_core.jnn; functorch_core.nn is PyTorch's.",
+    "live_arrays": "fc.engine.stats() counts what the engine does.",
+    "experimental": "fc.pure_callback, fc.debug.callback and fc.debug_nans are there.",
+}
+
+
 def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _LAZY:
+        return import_module(f"{__name__}.{name}")
+    if name in _ENVIRONMENT:
+        return getattr(import_module(f"{__name__}.array.environment"), name)
     if name == "load_ipython_extension":  # what %load_ext functorch_core asks for
         from .shim import load_ipython_extension
 
         return load_ipython_extension
-    raise AttributeError(f"module 'functorch_core' has no attribute {name!r}")
+    advice = next((f". {text}" for names, text in _INSTEAD.items() if name in names.split()), "")
+    raise AttributeError(f"module 'functorch_core' has no attribute {name!r}{advice}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, *_ENVIRONMENT})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from .core.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -39,10 +41,13 @@ from .core.tree import structure as tree_structure
 from .core.tree import transpose as tree_transpose
 from .core.tree import unflatten as tree_unflatten
 
+KeyEntry: TypeAlias = DictKey | SequenceKey | GetAttrKey | FlattenedIndexKey  # a part of a path
+
 __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "KeyEntry",
     "KeyPath",
     "Partial",
     "PyTreeDef",

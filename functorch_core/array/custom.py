@@ -5,7 +5,9 @@ from __future__ import annotations
 import _string
 import functools
 import inspect
+import logging
 import string
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,7 +22,7 @@ from ..primitives import name as name_value
 from ..transforms import callback as callbacks
 from ..transforms import custom as rules
 from ..transforms import remat
-from .array import as_value, wrap
+from .array import Array, as_value, wrap
 from .tracing import ONE_DEVICE, arguments, name_of, refuse, resolve_arguments
 from .trees import FlatFunction, flatten_values, rebuild
 
@@ -445,6 +447,63 @@ class debug:
             print(fmt.format(*positional, **keywords))
 
         debug.callback(show, args, kwargs, ordered=ordered)
+
+    @staticmethod
+    def log(
+        fmt: str | None = None,
+        *args,
+        ordered: bool = False,
+        partitioned: bool = False,
+        skip_format_check: bool = False,
+        **kwargs,
+    ):
+        """Log fmt.format(*args, **kwargs) with the values, when the program runs: at level INFO of
+        Python's logger "functorch_core". See debug.print for the rest.
+
+        >>> import functorch_core as fc
+        >>> y = fc.jit(lambda x: (fc.debug.log("x = {}", x), x + 1)[1])(fc.asarray(1.))
+        """
+        refuse("debug.log", ONE_DEVICE, partitioned=partitioned)
+        if fmt is None:
+            if args or kwargs:
+                raise TypeError(BOTH_CALLS.format(name="log", what="format"))
+            return functools.partial(debug.log, ordered=ordered, skip_format_check=skip_format_check)
+        if not skip_format_check:
+            _check_format(fmt, args, kwargs)
+
+        def write(positional, keywords):
+            logging.getLogger("functorch_core").info(fmt.format(*positional, **keywords))
+
+        debug.callback(write, args, kwargs, ordered=ordered)
+
+    @staticmethod
+    def breakpoint(
+        *,
+        backend: str | None = None,
+        filter_frames: bool = True,
+        num_frames: int | None = None,
+        ordered: bool = False,
+        token=None,
+        **kwargs,
+    ):
+        """Stop in the debugger (sys.breakpointhook, pdb) when the program runs; `arrays` has the caller's
+        variables that are Arrays, as NumPy arrays.
+
+        The other parameters are JAX's: of frames there is the one that called.
+
+        >>> import functorch_core as fc
+        >>> def f(x):
+        ...     fc.debug.breakpoint()
+        ...     return x + 1
+        """
+        refuse("debug.breakpoint", "sys.breakpointhook says which debugger it is.", backend=backend, token=token)
+        found = {k: v for k, v in sys._getframe(1).f_locals.items() if isinstance(v, Array)}
+        debug.callback(_stop, found, ordered=ordered)
+
+
+def _stop(arrays: dict):
+    """What a breakpoint of a compiled program runs."""
+    sys.breakpointhook()
 
 
 BAD_FORMAT = """debug.print: the format {fmt!r:.60} does not fit its arguments: {why}

@@ -237,8 +237,30 @@ def bind(primitive: Primitive, *args: ArrayLike, **params: Any) -> Any:
     """Apply a primitive: write a node if a trace is active, otherwise compute."""
     builder = state.builder
     if builder is None:
+        for param in params.values():
+            if param.__class__ is Graph or param.__class__ is tuple:
+                settle(param)
         return _eager.bind(primitive, args, params)
     return builder.add(primitive, args, params)
+
+
+def settle(graph: Any) -> None:
+    """Compute what a graph (or a tuple of them) closes over and is only recorded so far.
+
+    The body of a loop that runs at once is no part of the recording that its constants wait in.
+    """
+    if graph.__class__ is tuple:
+        for part in graph:
+            settle(part)
+    elif graph.__class__ is Graph and graph.memo.get("settled") is None:
+        graph.memo["settled"] = True
+        for node in graph.nodes:
+            literal = node.params.get("value") if node.primitive is constant_p else None
+            recording = getattr(getattr(literal, "value", None), "recording", None)
+            if recording is not None:
+                recording.flush("a loop closes over a value")
+            for param in node.params.values():
+                settle(param)
 
 
 def run(graph: Graph, args: Sequence[ArrayLike]) -> list[Any]:

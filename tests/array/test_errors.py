@@ -169,7 +169,7 @@ FUNCTIONS = [
     for name in dir(module)
     if isinstance(getattr(module, name), FunctionType)
     and not name.startswith("_")
-    and (space != "fc" or name not in TRANSFORMS)
+    and (space != "fc" or name not in TRANSFORMS | fc._ENVIRONMENT)  # which are not of arrays
     and name not in ("public", "explaining")
 ]
 

@@ -1,0 +1,378 @@
+"""Devices, names of scopes, settings as contexts: the rest of jax's own names, loaded when asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import platform
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import engine, xla
+from ..core.explain import explaining
+from ..core.trace import state
+from ..engine.modes import settings
+from ..xla.device import Device
+from .array import Array
+from .inspection import result_type
+from .jit import Jitted, eval_shape, make_graph
+from .tracing import ShapeDtype, refuse
+
+float0 = np.dtype([("float0", np.void, 0)])  # JAX's dtype of tangents of integers; here they are float32
+
+ALWAYS = "{name}: 64 bits are always on\n    Ask for a narrower dtype where you want one: x.astype(fc.float32)."
+
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def _platform(backend: str | None) -> str | None:
+    return "cuda" if backend == "gpu" else backend
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of a platform, "cpu" or "cuda" ("gpu"); of the default device's without one.
+
+    >>> import functorch_core as fc
+    >>> len(fc.devices("cpu"))
+    1
+    """
+    return list(xla.devices(_platform(backend)))
+
+
+def local_devices(process_index=None, backend: str | None = None, host_id=None) -> list[Device]:
+    """The devices of this process: all there are; see devices.
+
+    >>> import functorch_core as fc
+    >>> fc.local_devices() == fc.devices()
+    True
+    """
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """The number of devices of a platform.
+
+    >>> import functorch_core as fc
+    >>> fc.device_count("cpu")
+    1
+    """
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """The number of devices of this process.
+
+    >>> import functorch_core as fc
+    >>> fc.local_device_count("cpu")
+    1
+    """
+    return len(devices(backend))
+
+
+def process_count(backend: str | None = None) -> int:
+    """The number of processes: 1.
+
+    >>> import functorch_core as fc
+    >>> fc.process_count()
+    1
+    """
+    return 1
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process: 0.
+
+    >>> import functorch_core as fc
+    >>> fc.process_index()
+    0
+    """
+    return 0
+
+
+def default_backend() -> str:
+    """The platform of the default device: "cpu" or "gpu", as JAX calls it.
+
+    >>> import functorch_core as fc
+    >>> fc.default_backend()
+    'cpu'
+    """
+    found = xla.default_device().platform
+    return "gpu" if found == "cuda" else found
+
+
+@contextlib.contextmanager
+def default_device(device=None):
+    """Context: new arrays are on a device, one of fc.devices(), or "cpu", "cuda", "cuda:1".
+
+    >>> import functorch_core as fc
+    >>> with fc.default_device(fc.devices("cpu")[0]):
+    ...     x = fc.zeros(2)
+    """
+    saved = xla.default_device()
+    if device is not None:
+        xla.set_default_device(xla.device(_platform(device)) if isinstance(device, str) else device)
+    try:
+        yield
+    finally:
+        xla.set_default_device(saved)
+
+
+def copy_to_host_async(x):
+    """x, a pytree, whose arrays are being computed: reading them later waits for less.
+
+    >>> import functorch_core as fc
+    >>> fc.copy_to_host_async(fc.asarray(1.))
+    Array(1., dtype=float32)
+    """
+    engine.flush("arrays will be read")
+    return x
+
+
+def effects_barrier():
+    """Wait for all callbacks and computations that were begun.
+
+    >>> import functorch_core as fc
+    >>> fc.effects_barrier()
+    """
+    engine.flush("a barrier")
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print the versions and devices, for reports of problems; or return the text.
+
+    >>> import functorch_core as fc
+    >>> "numpy" in fc.print_environment_info(return_string=True)
+    True
+    """
+    lines = [
+        f"functorch-core: {sys.modules['functorch_core'].__version__}",
+        f"numpy: {np.__version__}",
+        f"python: {sys.version}",
+        f"platform: {platform.platform()}",
+        f"devices: {devices()}",
+    ]
+    text = "\n".join(lines) + "\n"
+    return text if return_string else print(text, end="")
+
+
+# ---- what functions are --------------------------------------------------------------------------
+
+
+def typeof(x) -> ShapeDtype:
+    """The shape and dtype of an array or a number.
+
+    >>> import functorch_core as fc
+    >>> fc.typeof(fc.zeros((2, 3)))
+    ShapeDtype(shape=(2, 3), dtype=float32)
+    """
+    return ShapeDtype(np.shape(x) if not isinstance(x, Array) else x.shape, result_type(x))
+
+
+@explaining
+def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bool = False) -> Callable:
+    """A function that gives the graph fun is traced to; printing it shows the operations.
+
+    Our graphs are no jaxprs, but are there for the same. return_shape: (graph, shapes of the result).
+
+    >>> import functorch_core as fc
+    >>> print(fc.make_jaxpr(lambda x: fc.sin(x) * 2)(1.))
+    <lambda>(a: float64[]):
+        b: float64[] = sin a
+        c: float64[] = constant[value=2.0]
+        d: float64[] = mul b c
+        e: float32[] = convert[dtype=float32] d
+        return e
+    """
+    refuse("make_jaxpr", "Map with fc.vmap(f, axis_name=...) inside of the function.", axis_env=axis_env)
+    static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+
+    @functools.wraps(fun)
+    def graph_of(*args, **kwargs):
+        fixed = {i % len(args): args[i] for i in static}
+
+        def inner(*rest, **keywords):
+            rest = iter(rest)
+            return fun(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **keywords)
+
+        inner.__name__ = getattr(fun, "__name__", "f")
+        traced = [a for i, a in enumerate(args) if i not in fixed]
+        graph = make_graph(inner)(*traced, **kwargs)
+        return (graph, eval_shape(inner, *traced, **kwargs)) if return_shape else graph
+
+    return graph_of
+
+
+@contextlib.contextmanager
+def named_scope(name: str):
+    """Context (and decorator): operations inside belong together.
+
+    Messages and graphs show the user's lines, which tell more, and no scopes.
+
+    >>> import functorch_core as fc
+    >>> with fc.named_scope("layer"):
+    ...     y = fc.sin(1.)
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope takes a name, got {type(name).__name__}: fc.named_scope('layer')")
+    yield
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """fun, whose name in graphs and messages is another one.
+
+    >>> import functorch_core as fc
+    >>> fc.named_call(lambda x: x + 1, name="step").__name__
+    'step'
+    """
+
+    @functools.wraps(fun)
+    def call(*args, **kwargs):
+        return fun(*args, **kwargs)
+
+    call.__name__ = name or getattr(fun, "__name__", "call")
+    return call
+
+
+def ds(start, size=None, stride=None) -> slice:
+    """size elements from start (0), every stride-th: a slice of known numbers.
+
+    >>> import functorch_core as fc
+    >>> fc.arange(6)[fc.ds(1, 3)]
+    Array([1, 2, 3], dtype=int64)
+    """
+    if size is None:
+        start, size = 0, start
+    stride = 1 if stride is None else stride
+    return slice(start, start + size * stride, stride)
+
+
+# ---- settings ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def disable_jit(disable: bool = True):
+    """Context: functions made by fc.jit run as they are, operation by operation, so that pdb can step.
+
+    Loops (fc.scan, fc.while_loop) are compiled all the same.
+
+    >>> import functorch_core as fc
+    >>> with fc.disable_jit():
+    ...     y = fc.jit(lambda x: x + 1)(fc.asarray(1.))
+    """
+    saved = Jitted.disabled, settings.direct
+    Jitted.disabled, settings.direct = bool(disable), settings.direct and not disable
+    try:
+        yield
+    finally:
+        Jitted.disabled, settings.direct = saved
+
+
+@contextlib.contextmanager
+def log_compiles(on: bool = True):
+    """Context: each program that is compiled, with its cause, is printed to stderr.
+
+    >>> import functorch_core as fc
+    >>> with fc.log_compiles(False):
+    ...     y = fc.asarray(1.) + 1
+    """
+    saved = settings.log
+    engine.set_log(on)
+    try:
+        yield
+    finally:
+        engine.set_log(saved)
+
+
+@contextlib.contextmanager
+def enable_x64(new_val: bool = True):
+    """Context: 64 bits are on, as they always are. NotImplementedError for False.
+
+    >>> import functorch_core as fc
+    >>> with fc.enable_x64(True):
+    ...     x = fc.zeros(2, fc.float64)
+    """
+    if not new_val:
+        raise NotImplementedError(ALWAYS.format(name="enable_x64(False)"))
+    yield
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval():
+    """Context: what is computed inside of known arrays is computed now, not traced.
+
+    >>> import functorch_core as fc
+    >>> @fc.jit
+    ... def f(x):
+    ...     with fc.ensure_compile_time_eval():
+    ...         n = int(fc.asarray([1, 2]).sum())
+    ...     return x * n
+    >>> f(fc.asarray(2.))
+    Array(6., dtype=float32)
+    """
+    saved, state.builder = state.builder, None
+    try:
+        yield
+    finally:
+        state.builder = saved
+
+
+class Config:
+    """fc.config: settings by JAX's names; `update(name, value)` sets one for good.
+
+    jax_enable_x64 (always True), jax_disable_jit, jax_debug_nans, jax_log_compiles.
+
+    >>> import functorch_core as fc
+    >>> fc.config.update("jax_enable_x64", True)
+    >>> fc.config.jax_debug_nans
+    False
+    """
+
+    NAMES = ("jax_enable_x64", "jax_disable_jit", "jax_debug_nans", "jax_log_compiles")
+    CONTEXTS = {"jax_disable_jit": disable_jit, "jax_debug_nans": engine.debug_nans, "jax_log_compiles": log_compiles}
+
+    def __init__(self):
+        self._open: dict[str, contextlib.ExitStack] = {}
+
+    def __getattr__(self, name: str):
+        if name not in self.NAMES:
+            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
+        return self.read(name)
+
+    def read(self, name: str) -> bool:
+        """The value of a setting."""
+        values = {
+            "jax_enable_x64": lambda: True,
+            "jax_disable_jit": lambda: Jitted.disabled,
+            "jax_debug_nans": lambda: settings.debug_nans,
+            "jax_log_compiles": lambda: settings.log,
+        }
+        if name not in values:
+            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
+        return values[name]()
+
+    def update(self, name: str, value: bool):
+        """Set a setting."""
+        if name not in self.NAMES:
+            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
+        if name == "jax_enable_x64":
+            if not value:
+                raise NotImplementedError(ALWAYS.format(name="jax_enable_x64=False"))
+            return
+        before = self._open.pop(name, None)
+        if before is not None:
+            before.close()
+        if value:
+            stack = self._open[name] = contextlib.ExitStack()
+            stack.enter_context(self.CONTEXTS[name](True))
+
+
+config = Config()
+
+__all__ = [
+    "Config", "Device", "config", "copy_to_host_async", "default_backend", "default_device", "device_count", "devices",
+    "disable_jit", "ds", "effects_barrier", "enable_x64", "ensure_compile_time_eval", "float0", "local_device_count",
+    "local_devices", "log_compiles", "make_jaxpr", "named_call", "named_scope", "print_environment_info",
+    "process_count", "process_index", "typeof",
+]  # fmt: skip

@@ -1,0 +1,15 @@
+"""jax.scipy.integrate: integrals of samples."""
+
+from ..array.compose import missing_name as _missing_name
+from ..numpy.calculus import trapezoid
+
+__getattr__ = _missing_name(
+    "scipy.integrate",
+    {
+        "trapz": "Use integrate.trapezoid.",
+        "quad odeint solve_ivp": "Step with fc.scan, or call SciPy in fc.pure_callback.",
+        "simpson": "Use integrate.trapezoid.",
+    },
+)
+
+__all__ = ["trapezoid"]

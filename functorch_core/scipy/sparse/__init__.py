@@ -1,0 +1,3 @@
+"""jax.scipy.sparse."""
+
+from . import linalg

@@ -1,0 +1,3 @@
+"""jax.scipy.spatial."""
+
+from . import transform
