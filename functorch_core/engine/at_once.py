@@ -18,9 +18,9 @@ from ..core.quiet import quiet
 from ..core.types import Function
 from .modes import settings
 from .op_by_op import calls_back, freeze
-from .recorder import flush, set_at_once, set_recording
+from .recorder import flush, hooks, set_at_once, set_recording
 from .units import Unit
-from .value import Value, concrete, is_absent
+from .value import Live, Value, concrete, is_absent
 
 NUMBERS: dict[type, Function] = {float: np.float64, int: np.int64, bool: np.int64}
 LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
@@ -94,6 +94,43 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     value.aval, value.recording = a, None
     value.data = freeze(array)
     return value
+
+
+COPIED = 4_000.0  # bytes in a microsecond
+
+
+def from_memory(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
+    """The result of an op on values in memory that others write to: by NumPy, if that is quicker than
+    to copy the memory, as a few rows of a large table are. Otherwise None, and they are copied."""
+    where = [x.recording for x in operands if x.__class__ is Value and x.recording.__class__ is Live]
+    arrays = [x.look() for x in where]
+    if _by_numpy() and unit.cost.reference < sum([x.nbytes for x in arrays]) / COPIED:
+        if unit.at_once is not None or _prepare(unit):
+            try:
+                return _apart(run(unit, list(map(_in_place, operands))), arrays)
+            except Elsewhere:
+                pass
+    for x in where:
+        x.flush()
+    return None
+
+
+def _in_place(x: Any) -> Any:
+    """The array of an operand, of a live one the memory itself."""
+    if x.__class__ is not Value:
+        return NUMBERS[x.__class__](x)
+    return x.recording.look() if x.recording.__class__ is Live else _on_host(x)
+
+
+def _apart(result: Value | list[Value], arrays: Sequence[np.ndarray]) -> Value | list[Value]:
+    """The result, without parts of these arrays in it."""
+    for value in [result] if isinstance(result, Value) else result:
+        if any([np.may_share_memory(value.data, x) for x in arrays]):
+            value.data = value.data.copy()
+    return result
+
+
+hooks.from_memory = from_memory
 
 
 def _prepare(unit: Unit) -> bool:

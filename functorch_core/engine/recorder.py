@@ -21,7 +21,7 @@ from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import NoData, Value, absent, from_numpy
+from .value import InMemory, NoData, Value, absent, from_numpy
 
 MAX_OPS = 1024  # a recording is cut here; see Recording.period
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
@@ -38,11 +38,13 @@ _state = _State()
 
 
 class _Hooks:
-    """What a flush calls, set by `programs` and `bounds`, which know this module; and what looks at
+    """What a flush calls, set by `programs` and `bounds`, which know this module; what computes calls of
+    which some operands are live, or copies these: from_memory(unit, operands); and what looks at
     calls of which some operands have no data: without_data(unit, operands)."""
 
     compute: Function
     checked: Function
+    from_memory: Function
     without_data: Function | None = None
 
 
@@ -88,7 +90,7 @@ class Recording:
         """The signature's integer for a value from outside."""
         other = value.recording
         if other is not None:
-            other.flush("a value crossed threads")
+            other.enter()
         slot = self.input_slots.get(value)
         if slot is None:
             self.inputs.append(value)
@@ -130,6 +132,10 @@ class Recording:
         if code <= SCALAR:
             return None
         return self.values[code] if code >= 0 else self.inputs[-1 - code]
+
+    def enter(self) -> None:
+        """Let one of the results be the input of another thread's recording."""
+        self.flush("a value crossed threads")
 
     def flush(self, why: str = "", tier: str | None = None) -> None:
         """Compute everything recorded, by a tier if one is named; live values then have data."""
@@ -260,6 +266,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
             values.append(result)
     except NoData:
         return _without_data(recording, unit, operands, call)
+    except InMemory:
+        return _from_memory(recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
@@ -291,6 +299,8 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         values.append(value)
     except NoData:
         return _without_data(recording, unit, (x, y))
+    except InMemory:
+        return _from_memory(recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
@@ -300,14 +310,25 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
 def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
     """The results of a call that turned out to have operands without data: they have none either,
     and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""
-    for code in call[1:]:
-        if code <= SCALAR:
-            (recording.floats if code == SCALAR else recording.ints).pop()
+    _forget_numbers(recording, call)
     if unit.effect:
         raise NoData(f"{unit.name}: not possible of tensors without data")
     if hooks.without_data is not None:
         hooks.without_data(unit, operands)
     return list(map(absent, unit.out_avals)) if unit.multiple else absent(unit.out_aval)
+
+
+def _from_memory(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
+    """The results of a call of which an operand lies in memory that others write to."""
+    _forget_numbers(recording, call)
+    result = hooks.from_memory(unit, operands)
+    return record(unit, operands) if result is None else result
+
+
+def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:
+    for code in call[1:]:
+        if code <= SCALAR:
+            (recording.floats if code == SCALAR else recording.ints).pop()
 
 
 class _Internal(dict[str, bool]):

@@ -6,7 +6,8 @@ and a recorded value is computed then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -32,7 +33,7 @@ class Value(HasAval):
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
     data: Any
-    recording: Recording | Absent | None
+    recording: Recording | Absent | Live | None
     slot: int
     extent: tuple[int | None, int, int]
 
@@ -106,6 +107,8 @@ class Absent:
         """NoData."""
         raise NoData(NO_DATA)
 
+    enter = flush
+
 
 ABSENT = Absent()
 
@@ -120,6 +123,51 @@ def absent(a: Aval) -> Value:
 def is_absent(value: Value) -> bool:
     """Whether the value never has data."""
     return value.recording is ABSENT
+
+
+# ---- values in memory that others write to -------------------------------------------------------
+
+
+class InMemory(Exception):
+    """A live value was to be an operand: whoever calls the op decides whether to copy it."""
+
+
+class Live:
+    """In the place of the recording of a value whose data lie in memory that others write to.
+
+    `look()` is that memory as an array. The value takes a copy of it, and is computed then, when it is
+    used: by `at_once.from_memory`, or by anybody who reads it.
+    """
+
+    __slots__ = ("look", "value")
+
+    def __init__(self, look: Callable[[], np.ndarray], value: Value) -> None:
+        self.look, self.value = look, weakref.ref(value)
+
+    def flush(self, why: str = "", tier: str | None = None) -> None:
+        """Copy what is in the memory now."""
+        value = self.value()
+        if value is not None:
+            value.data, value.recording = np.array(self.look(), order="C"), None
+
+    def enter(self) -> NoReturn:
+        """InMemory."""
+        raise InMemory
+
+
+def live(a: Aval, look: Callable[[], np.ndarray]) -> Value:
+    """A value of this aval that is what look() shows when it is used. To keep one, see `settle`."""
+    value = Value()
+    value.aval = a
+    value.recording = Live(look, value)
+    return value
+
+
+def settle(value: Value) -> Value:
+    """The value, which from now on does not change, whoever writes to memory."""
+    if value.recording.__class__ is Live:
+        value.recording.flush()
+    return value
 
 
 checks_pending: Sequence[Any] = ()  # set by bounds: checks of indices that somebody must hear of
