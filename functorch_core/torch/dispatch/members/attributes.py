@@ -12,7 +12,8 @@ from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...views.cells import Cell, contiguous_strides, layout_of, share
-from ...views.memory_order import channels_last_strides, memory
+from ...views.memory_order import channels_last_strides
+from ...views.shared import address_of
 
 
 def _never(n: int):
@@ -177,13 +178,14 @@ class Attributes:
     def data_ptr(self) -> int:
         """The address of the first element, which two tensors share exactly if it is one place.
 
-        What lies there is a copy, made by this call: reading it gives the elements, writing to it does
-        not reach the tensor. Tensors on a GPU or inside a transform have a number that is no address.
+        The elements lie there, as they are at this call; what is written there reaches the tensor if its
+        memory is shared (by numpy(), from_numpy, share_memory_). Tensors on a GPU or inside a transform
+        have a number that is no address.
         """
         cell = share(self).cell
         if is_meta(self):
             return 0
-        start = _number_of(cell) if self._level is not None or not self.is_cpu else _address_of(cell)
+        start = _number_of(cell) if self._level is not None or not self.is_cpu else address_of(cell)
         return start + self.storage_offset() * self.element_size() if start else 0
 
     @property
@@ -200,23 +202,12 @@ class Attributes:
         return self._view is not None and self._view.base is not None
 
 
-def _address_of(cell: Cell) -> int:
-    """Where a copy of the cell's memory lies: always the same place, with the current elements."""
-    buffer, copied = getattr(cell, "token", None) or (None, None)
-    if copied is not cell.value:
-        found = memory(cell)
-        buffer = np.empty_like(found) if buffer is None else buffer
-        buffer[...] = found
-        cell.token = buffer, cell.value
-    return buffer.ctypes.data if buffer.size else 0
-
-
 _numbers = [1 << 32]
 
 
 def _number_of(cell: Cell) -> int:
     """A number of the cell's own."""
-    if getattr(cell, "token", None) is None:
-        cell.token = _numbers[0]
+    if getattr(cell, "memory", None) is None:
+        cell.memory = _numbers[0]
         _numbers[0] += -(-cell.value.aval.nbytes // 64) * 64 + 64
-    return cell.token if cell.token.__class__ is int else cell.token[0].ctypes.data
+    return cell.memory if cell.memory.__class__ is int else address_of(cell)

@@ -14,6 +14,7 @@ from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
 from ...views.memory_order import in_memory_order
+from ...views.shared import array_of_tensor
 from ..parameter import Parameter
 
 
@@ -37,7 +38,7 @@ class Elements:
         return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The data as a NumPy array, which is a copy: see docs/differences.md."""
+        """The data as a NumPy array in the tensor's memory: a write on either side is seen on the other."""
         if self.requires_grad and state.enabled and not force:
             raise explain(
                 RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -46,13 +47,18 @@ class Elements:
             raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
         if is_meta(self):
             raise TypeError(NO_NUMPY)
-        return in_memory_order(_concrete(self, "numpy()"), self)
+        if self._level is not None or not self.is_cpu:
+            return in_memory_order(_concrete(self, "numpy()"), self)
+        return array_of_tensor(self)
 
     __array_priority__ = 1000
 
     def __array__(self, dtype=None, copy=None):
-        array = self.numpy() if self.requires_grad or is_meta(self) else np.array(_concrete(self, "np.asarray"))
-        return array if dtype is None else array.astype(dtype)
+        if not copy and self._aval.dtype.isbuiltin == 1:
+            array = self.numpy()
+            return array if dtype is None else array.astype(dtype, copy=False)
+        array = self.numpy() if self.requires_grad or is_meta(self) else _concrete(self, "np.asarray")
+        return np.array(array, dtype)
 
     def _array(self) -> np.ndarray:
         """The data as a read-only NumPy array."""

@@ -538,7 +538,7 @@ def part_shape(tensor: Tensor, lens: Lens) -> tuple[int, ...]:
 def _set_box(tensor: Tensor, lens: Lens, value):
     shape = part_shape(tensor, lens)
     alias = tensor._view
-    if alias is not None and alias.chain and tensor._level is None:
+    if alias is not None and (alias.chain or alias.cell.shared) and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)
         assign(view, _filled(value, shape, tensor._aval.dtype))

@@ -1,0 +1,287 @@
+"""Memory that a cell shares with others: NumPy arrays, buffers, other processes.
+
+The truth of such a cell is that memory. Who reads it takes what is there at the time of the call, who
+writes to it writes at once. It is an ordinary cell again when nobody else holds the memory, which is looked
+at when the cell is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from sys import getrefcount
+
+import numpy as np
+
+from ...core.aval import Aval, aval
+from ...engine import Value, from_numpy, to_numpy
+from ...engine.value import live
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
+from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
+
+SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
+_lock = threading.RLock()  # of those who write to memory and those who give it up
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))
+
+
+class Unsure(int):
+    """A version that may be another already: it equals none."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return False
+
+    def __ne__(self, other):
+        return True
+
+    def __add__(self, other):
+        return Unsure(int(self) + other)
+
+    __hash__ = int.__hash__
+
+
+class Memory:
+    """Bytes on the host that a cell of this aval lies in, with these strides (in bytes; None: contiguous).
+
+    `source` is a contiguous array of them; `lasting` says whether others may know of them whom its count of
+    references does not tell, `addressed` whether somebody asked for the address.
+    """
+
+    __slots__ = ("source", "aval", "strides", "lasting", "addressed")
+
+    def __init__(self, source: np.ndarray, a: Aval, strides, lasting: bool = False):
+        self.source = source if source.dtype.isbuiltin == 1 else source.view(np.uint8)  # the others are no buffers
+        self.aval, self.strides, self.addressed = a, strides, False
+        owner = source if source.base is None else source.base
+        self.lasting = lasting or owner.__class__ is not np.ndarray or not owner.flags.owndata
+
+    def is_held(self) -> bool:
+        """Whether anybody else may write to it."""
+        if self.lasting or getrefcount(self.source) > 2:
+            return True
+        return self.source.base is not None and getrefcount(self.source.base) > 2
+
+    def whole(self) -> np.ndarray:
+        """The memory as an array in the cell's shape."""
+        return np.ndarray(self.aval.shape, self.aval.dtype, self.source, 0, self.strides)
+
+    def part(self, alias: Alias, dtype: np.dtype) -> np.ndarray:
+        """What an alias shows, as an array of a dtype."""
+        if not alias.chain:
+            return self.whole()
+        shape, strides, offset = alias.layout()
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        size = dtype.itemsize
+        return np.ndarray(shape, dtype, self.source, offset * size, tuple([s * size for s in strides]))
+
+    def copy_of(self, alias: Alias, a: Aval) -> np.ndarray:
+        """A contiguous copy of what an alias shows, of this aval."""
+        if self.source.shape == a.shape and self.strides is None and not alias.chain and self.source.dtype == a.dtype:
+            return self.source.copy()
+        return np.array(self.part(alias, a.dtype), order="C")
+
+
+_value = Cell.value  # where it is kept
+
+
+class SharedCell(Cell):
+    """A cell in the memory of its slot `memory`, that others may write to, too.
+
+    Its `version` counts the writes through tensors; it is an `Unsure`, because others do not count.
+    """
+
+    __slots__ = ()
+    shared = True
+
+    @property
+    def value(self) -> Value:
+        """What is in the memory now."""
+        if not self.memory.is_held():
+            give_up(self)
+            return self.value
+        return self._shown(Alias(self, (), None), self.memory.aval)
+
+    @value.setter
+    def value(self, value: Value):
+        self._store(value)
+
+    def _shown(self, alias: Alias, a: Aval) -> Value:
+        """What an alias shows now; of much, only when it is used."""
+        if a.nbytes > SNAPSHOT:
+            return live(a, partial(self.memory.part, alias, a.dtype))
+        value = Value()
+        value.aval, value.data, value.recording = a, self.memory.copy_of(alias, a), None
+        return value
+
+    def _store(self, value: Value, alias: Alias | None = None):
+        array = to_numpy(value)
+        with _lock:
+            if not self.memory.source.flags.writeable:
+                move(self)
+            memory = self.memory
+            np.copyto(memory.whole() if alias is None else memory.part(alias, value.aval.dtype), array)
+
+    def show(self, tensor: Tensor, alias: Alias) -> Value:
+        """What an alias shows, as in Cell.show."""
+        if not self.memory.is_held():
+            give_up(self)
+            return alias.read(tensor)
+        if alias.base is not None and root_of(alias.base)._ge is not None:
+            if int(alias.seen) != int(self.version):
+                return super().show(tensor, alias)  # its history is another, too
+        value = tensor._value = self._shown(alias, tensor._value.aval)
+        return value
+
+    def make_view(self, tensor: Tensor, lens: Lens) -> Tensor:
+        """A view of a tensor without history; what it shows is read when somebody asks."""
+        if not self.memory.is_held():
+            give_up(self)
+            return make_view(tensor, lens)
+        alias = tensor._view
+        view = Alias(self, (*alias.chain, lens), *based_on(tensor, alias), alias.untracked)
+        a = getter((lens.static,), tensor._value.aval).unit.out_aval
+        out = new_tensor(live(a, partial(self.memory.part, view, a.dtype)))
+        out._view = view
+        return out
+
+    def write(self, alias: Alias, value: Value):
+        """Put a value where an alias looks."""
+        self._store(value, alias)
+
+
+# ---- beginning and end ---------------------------------------------------------------------------------
+
+
+def tensor_of(array: np.ndarray, lasting: bool = False) -> Tensor:
+    """A tensor in the memory of an array, which has a dtype of ours and no negative strides."""
+    if not array.size:
+        return new_tensor(from_numpy(np.array(array)))
+    if array.__class__ is not np.ndarray:
+        array = array.view(np.ndarray)
+    if array.flags.c_contiguous:
+        return _tensor_in(array, aval(array.shape, array.dtype), None, lasting)
+    strides = tuple([s // array.itemsize for s in array.strides])
+    turned = array.transpose(sorted(range(array.ndim), key=lambda d: -strides[d]))
+    if turned.flags.c_contiguous:
+        return _tensor_in(turned, aval(array.shape, array.dtype), strides, lasting)
+    n = 1 + sum([(size - 1) * s for size, s in zip(array.shape, strides)])
+    whole = _tensor_in(_span(array, n * array.itemsize), aval((n,), array.dtype), None, lasting)
+    return whole._view.cell.make_view(whole, Lens("as_strided", (array.shape, strides, 0, (n,), (1,), 0)))
+
+
+def _span(array: np.ndarray, nbytes: int) -> np.ndarray:
+    """The bytes of memory from the first element of an array on."""
+    owner = array.base
+    if owner.__class__ is np.ndarray and owner.flags.forc:
+        flat = owner.reshape(-1, order="A").view(np.uint8)
+        start = array.ctypes.data - owner.ctypes.data
+        return flat[start : start + nbytes]
+    span = np.lib.stride_tricks.as_strided(array, (nbytes // array.itemsize,), (array.itemsize,))
+    return span.view(np.uint8)
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """An array of the same memory that can be written to: for memory whose owner allows it."""
+    if array.flags.writeable or not array.size:
+        return array
+    n = array.itemsize + sum([(size - 1) * s for size, s in zip(array.shape, array.strides)])
+    block = (ctypes.c_char * n).from_address(array.ctypes.data)
+    block.owner = array  # lives as long
+    return np.ndarray(array.shape, array.dtype, block, 0, array.strides)
+
+
+def _tensor_in(source: np.ndarray, a: Aval, strides, lasting: bool) -> Tensor:
+    cell = SharedCell.__new__(SharedCell)
+    cell.shape, cell.strides = a.shape, strides or contiguous_strides(a.shape)
+    cell.unseen, cell.born, cell.strided = 0, active.births, strides is not None
+    cell.version = Unsure()
+    cell.memory = Memory(source, a, strides and bytes_of(strides, a), lasting)
+    out = new_tensor(live(a, cell.memory.whole))
+    alias = out._view = Alias(cell, (), None)
+    if strides is None:
+        alias.permuted, alias.contiguous = False, True
+    return out
+
+
+def array_of_tensor(tensor: Tensor) -> np.ndarray:
+    """An array in the memory of a tensor on the host, which is shared from now on."""
+    alias = share(tensor)
+    cell, a = alias.cell, tensor._value.aval
+    if cell.shared:
+        if not cell.memory.source.flags.writeable:
+            move(cell)
+    else:
+        open_up(cell)
+        if a.nbytes > SNAPSHOT:  # the numbers are twice there, but not thrice
+            tensor._value = live(a, partial(cell.memory.part, alias, a.dtype))
+    return cell.memory.part(alias, a.dtype)
+
+
+def bytes_of(strides, a: Aval) -> tuple[int, ...]:
+    """Strides in elements as strides in bytes."""
+    return tuple([s * a.dtype.itemsize for s in strides])
+
+
+def _bytes(n: int) -> np.ndarray:
+    return np.empty(n, np.uint8)
+
+
+def open_up(cell: Cell, memory: Memory | None = None):
+    """Let a cell lie in memory that can be shared: its own, or one that is given."""
+    value = cell.value
+    memory = memory or _memory_of(cell) or memory_for(cell)
+    np.copyto(memory.whole(), to_numpy(value))
+    cell.memory = memory
+    _value.__delete__(cell)
+    cell.__class__, cell.version = SharedCell, Unsure(cell.version)
+
+
+def memory_for(cell: Cell, allocate: Callable[[int], np.ndarray] = _bytes, lasting: bool = False) -> Memory:
+    """Fresh memory for a cell, of `allocate(the number of bytes)`."""
+    a = cell.memory.aval if cell.shared else cell.value.aval
+    span = 1 + sum([(n - 1) * s for n, s in zip(cell.shape, cell.strides)]) if a.size else 0
+    strides = bytes_of(cell.strides, a) if cell.strided else None
+    return Memory(allocate(span * a.dtype.itemsize), a, strides, lasting)
+
+
+def _memory_of(cell: Cell) -> Memory | None:
+    found = getattr(cell, "memory", None)
+    return found if found.__class__ is Memory else None
+
+
+def move(cell: SharedCell):
+    """Let a cell that lies in read-only memory have its own, which can be written to."""
+    old = cell.memory
+    cell.memory = memory_for(cell)
+    np.copyto(cell.memory.whole(), old.whole())
+
+
+def address_of(cell: Cell) -> int:
+    """Where the cell's elements lie: from now on always there."""
+    memory = _memory_of(cell)
+    if not cell.shared:
+        memory = cell.memory = memory or memory_for(cell)
+        np.copyto(memory.whole(), to_numpy(cell.value))
+    memory.addressed = True
+    return memory.source.ctypes.data if memory.source.size else 0
+
+
+def give_up(cell: Cell):
+    """Let a cell be an ordinary one: nobody else holds its memory."""
+    with _lock:
+        memory = cell.memory
+        if not cell.shared or memory.is_held():
+            return
+        whole = memory.whole()
+        value = from_numpy(np.array(whole, order="C") if memory.addressed or not whole.flags.c_contiguous else whole)
+        cell.__class__ = Cell
+        cell.value, cell.version = value, int(cell.version) + 1
+        cell.unseen += 1
+        if not memory.addressed:
+            del cell.memory
