@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
+import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -13,7 +17,9 @@ import functorch_core as fc
 
 from .agree import ours, reference
 
-TEXT = (pathlib.Path(__file__).parent / "memory_programs.txt").read_text()
+HERE = pathlib.Path(__file__).parent
+ROOT = str(HERE.parent.parent)
+TEXT = (HERE / "memory_programs.txt").read_text()
 PROGRAMS = dict(part.split("\n", 1) for part in TEXT.split("## ")[1:])
 
 
@@ -87,3 +93,74 @@ def test_at_once(title):
     with fc.engine.at_once("a test"):
         found = outcome(PROGRAMS[title], ours)
     assert same(found, expected), (found, expected)
+
+
+# ---- between processes ---------------------------------------------------------------------------------
+
+PROCESSES = dict(part.split("\n", 1) for part in (HERE / "process_programs.txt").read_text().split("## ")[1:])
+HEAD = """
+import os, sys, traceback, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+{imports}
+folder = sys.argv[-1]
+tests = []
+
+def run(method, work, calls):
+    for args in calls:
+        process = mp.get_context(method).Process(target=work, args=args)
+        process.start()
+        process.join()
+        assert process.exitcode == 0, process.exitcode
+
+def fails(f):
+    try:
+        f()
+    except Exception as error:
+        print(type(error).__name__, str(error).splitlines()[0].replace(folder, ""))
+
+def listed(x):
+    return x.tolist() if hasattr(x, "tolist") else list(map(listed, x)) if isinstance(x, list) else x
+
+def show(*values):
+    print(*map(listed, values), sep="\\n")
+"""
+TAIL = """
+if __name__ == "__main__":
+    for title, main in tests:
+        print("##", title)
+        try:
+            main()
+        except Exception:
+            print(traceback.format_exc())
+        sys.stdout.flush()
+"""
+
+
+def printed(imports: str, folder) -> dict[str, str]:
+    """What each program prints; all run in one process, which starts others."""
+    folder.mkdir()
+    parts = [HEAD.format(imports=imports)]
+    for i, (title, text) in enumerate(PROCESSES.items()):
+        own = re.sub(r"\b(work|main)\b", rf"\g<1>{i}", text)
+        parts.append(f"{own}\ntests.append(({title!r}, main{i}))\n")
+    (folder / "program.py").write_text("\n".join([*parts, TAIL]))
+    command = [sys.executable, folder / "program.py", folder]
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
+    return dict(part.split("\n", 1) for part in done.stdout.split("## ")[1:])
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("processes")
+    mine = "from functorch_core import torch\nfrom functorch_core.torch import multiprocessing as mp"
+    theirs = "import torch\nimport torch.multiprocessing as mp"
+    return printed(mine, folder / "ours"), printed(theirs, folder / "theirs")
+
+
+@pytest.mark.parametrize("title", PROCESSES)
+def test_processes(title, outputs):
+    found, expected = (x[title] for x in outputs)
+    assert "Traceback" not in expected and found == expected

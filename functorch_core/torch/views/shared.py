@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+import weakref
 from functools import partial
 from sys import getrefcount
 
@@ -22,6 +22,7 @@ from ...engine.value import live
 from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from .cells import Alias, Cell, Lens, based_on, contiguous_strides, getter, make_view, root_of, share
+from .files import File
 
 SNAPSHOT = 1 << 16  # bytes; less is copied when it is read, more when an op needs it
 _lock = threading.RLock()  # of those who write to memory and those who give it up
@@ -49,14 +50,15 @@ class Memory:
     """Bytes on the host that a cell of this aval lies in, with these strides (in bytes; None: contiguous).
 
     `source` is a contiguous array of them; `lasting` says whether others may know of them whom its count of
-    references does not tell, `addressed` whether somebody asked for the address.
+    references does not tell, `addressed` whether somebody asked for the address. `file` is what it is a map
+    of, if processes share it.
     """
 
-    __slots__ = ("source", "aval", "strides", "lasting", "addressed")
+    __slots__ = ("source", "aval", "strides", "lasting", "addressed", "file")
 
-    def __init__(self, source: np.ndarray, a: Aval, strides, lasting: bool = False):
+    def __init__(self, source: np.ndarray, a: Aval, strides, lasting: bool = False, file: File | None = None):
         self.source = source if source.dtype.isbuiltin == 1 else source.view(np.uint8)  # the others are no buffers
-        self.aval, self.strides, self.addressed = a, strides, False
+        self.aval, self.strides, self.addressed, self.file = a, strides, False, file
         owner = source if source.base is None else source.base
         self.lasting = lasting or owner.__class__ is not np.ndarray or not owner.flags.owndata
 
@@ -105,13 +107,13 @@ class SharedCell(Cell):
         if not self.memory.is_held():
             give_up(self)
             return self.value
-        return self._shown(Alias(self, (), None), self.memory.aval)
+        return self.shown(Alias(self, (), None), self.memory.aval)
 
     @value.setter
     def value(self, value: Value):
         self._store(value)
 
-    def _shown(self, alias: Alias, a: Aval) -> Value:
+    def shown(self, alias: Alias, a: Aval) -> Value:
         """What an alias shows now; of much, only when it is used."""
         if a.nbytes > SNAPSHOT:
             return live(a, partial(self.memory.part, alias, a.dtype))
@@ -135,7 +137,7 @@ class SharedCell(Cell):
         if alias.base is not None and root_of(alias.base)._ge is not None:
             if int(alias.seen) != int(self.version):
                 return super().show(tensor, alias)  # its history is another, too
-        value = tensor._value = self._shown(alias, tensor._value.aval)
+        value = tensor._value = self.shown(alias, tensor._value.aval)
         return value
 
     def make_view(self, tensor: Tensor, lens: Lens) -> Tensor:
@@ -165,14 +167,14 @@ def tensor_of(array: np.ndarray, lasting: bool = False) -> Tensor:
     if array.__class__ is not np.ndarray:
         array = array.view(np.ndarray)
     if array.flags.c_contiguous:
-        return _tensor_in(array, aval(array.shape, array.dtype), None, lasting)
+        return tensor_in_cell(_cell_in(array, aval(array.shape, array.dtype), None, lasting))
     strides = tuple([s // array.itemsize for s in array.strides])
     turned = array.transpose(sorted(range(array.ndim), key=lambda d: -strides[d]))
     if turned.flags.c_contiguous:
-        return _tensor_in(turned, aval(array.shape, array.dtype), strides, lasting)
+        return tensor_in_cell(_cell_in(turned, aval(array.shape, array.dtype), strides, lasting))
     n = 1 + sum([(size - 1) * s for size, s in zip(array.shape, strides)])
-    whole = _tensor_in(_span(array, n * array.itemsize), aval((n,), array.dtype), None, lasting)
-    return whole._view.cell.make_view(whole, Lens("as_strided", (array.shape, strides, 0, (n,), (1,), 0)))
+    cell = _cell_in(_span(array, n * array.itemsize), aval((n,), array.dtype), None, lasting)
+    return cell.make_view(tensor_in_cell(cell), Lens("as_strided", (array.shape, strides, 0, (n,), (1,), 0)))
 
 
 def _span(array: np.ndarray, nbytes: int) -> np.ndarray:
@@ -196,15 +198,21 @@ def writable(array: np.ndarray) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, block, 0, array.strides)
 
 
-def _tensor_in(source: np.ndarray, a: Aval, strides, lasting: bool) -> Tensor:
+def _cell_in(source: np.ndarray, a: Aval, strides, lasting: bool, file: File | None = None) -> SharedCell:
+    """A cell in memory, of strides in elements (None: contiguous)."""
     cell = SharedCell.__new__(SharedCell)
     cell.shape, cell.strides = a.shape, strides or contiguous_strides(a.shape)
     cell.unseen, cell.born, cell.strided = 0, active.births, strides is not None
     cell.version = Unsure()
-    cell.memory = Memory(source, a, strides and bytes_of(strides, a), lasting)
-    out = new_tensor(live(a, cell.memory.whole))
+    cell.memory = Memory(source, a, strides and bytes_of(strides, a), lasting, file)
+    return cell
+
+
+def tensor_in_cell(cell: Cell) -> Tensor:
+    """A tensor that shows a cell as a whole."""
+    out = new_tensor(live(cell.memory.aval, cell.memory.whole) if cell.shared else cell.value)
     alias = out._view = Alias(cell, (), None)
-    if strides is None:
+    if not cell.strided:
         alias.permuted, alias.contiguous = False, True
     return out
 
@@ -228,26 +236,32 @@ def bytes_of(strides, a: Aval) -> tuple[int, ...]:
     return tuple([s * a.dtype.itemsize for s in strides])
 
 
-def _bytes(n: int) -> np.ndarray:
-    return np.empty(n, np.uint8)
+def open_up(cell: Cell):
+    """Let a cell lie in memory of its own that can be shared."""
+    memory = _memory_of(cell) or memory_for(cell)
+    np.copyto(memory.whole(), to_numpy(cell.value))
+    _lie_in(cell, memory)
 
 
-def open_up(cell: Cell, memory: Memory | None = None):
-    """Let a cell lie in memory that can be shared: its own, or one that is given."""
-    value = cell.value
-    memory = memory or _memory_of(cell) or memory_for(cell)
-    np.copyto(memory.whole(), to_numpy(value))
+def _lie_in(cell: Cell, memory: Memory):
+    """Let memory be the truth of a cell."""
     cell.memory = memory
-    _value.__delete__(cell)
-    cell.__class__, cell.version = SharedCell, Unsure(cell.version)
+    if not cell.shared:
+        _value.__delete__(cell)
+        cell.__class__, cell.version = SharedCell, Unsure(cell.version)
 
 
-def memory_for(cell: Cell, allocate: Callable[[int], np.ndarray] = _bytes, lasting: bool = False) -> Memory:
-    """Fresh memory for a cell, of `allocate(the number of bytes)`."""
+def memory_for(cell: Cell) -> Memory:
+    """Fresh memory for a cell."""
+    a, n, strides = _needs(cell)
+    return Memory(np.empty(n, np.uint8), a, strides)
+
+
+def _needs(cell: Cell) -> tuple[Aval, int, tuple | None]:
+    """The aval, the number of bytes and the strides of memory for a cell."""
     a = cell.memory.aval if cell.shared else cell.value.aval
     span = 1 + sum([(n - 1) * s for n, s in zip(cell.shape, cell.strides)]) if a.size else 0
-    strides = bytes_of(cell.strides, a) if cell.strided else None
-    return Memory(allocate(span * a.dtype.itemsize), a, strides, lasting)
+    return a, span * a.dtype.itemsize, bytes_of(cell.strides, a) if cell.strided else None
 
 
 def _memory_of(cell: Cell) -> Memory | None:
@@ -285,3 +299,34 @@ def give_up(cell: Cell):
         cell.unseen += 1
         if not memory.addressed:
             del cell.memory
+
+
+# ---- between processes ---------------------------------------------------------------------------------
+
+_cells: weakref.WeakValueDictionary[tuple, Cell] = weakref.WeakValueDictionary()  # by their files
+
+
+def file_of(cell: Cell) -> File:
+    """The file that a cell lies in, which other processes can map: made if it has none."""
+    memory = cell.memory if cell.shared else None
+    if memory is None or memory.file is None:
+        a, n, strides = _needs(cell)
+        file = File.fresh(n)
+        memory = Memory(file.bytes(), a, strides, True, file)
+        np.copyto(memory.whole(), to_numpy(cell.value))
+        _lie_in(cell, memory)
+        _cells[file.identity] = cell
+    return memory.file
+
+
+def cell_in(file: File, a: Aval, strides=None) -> Cell:
+    """The cell in the memory of a file: one, however often the file came from another process."""
+    found = _cells.get(file.identity)
+    if found is None or found.memory.aval is not a:
+        found = _cells[file.identity] = _cell_in(file.bytes(), a, strides, True, file)
+    return found
+
+
+def is_in_file(cell: Cell) -> bool:
+    """Whether other processes may share the memory."""
+    return cell.shared and cell.memory.file is not None

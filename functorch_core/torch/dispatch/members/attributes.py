@@ -13,7 +13,10 @@ from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...views.cells import Cell, contiguous_strides, layout_of, share
 from ...views.memory_order import channels_last_strides
-from ...views.shared import address_of
+from ...views.shared import address_of, file_of, is_in_file
+
+IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that could be shared"
+NO_META = "share_memory_: tensors on the meta device have no memory"
 
 
 def _never(n: int):
@@ -135,8 +138,8 @@ class Attributes:
         return (None,) * self.ndim
 
     def is_shared(self) -> bool:
-        """False: see share_memory_."""
-        return False
+        """Whether other processes may share the memory."""
+        return self.is_cuda or self._view is not None and is_in_file(self._view.cell)
 
     def is_pinned(self, device=None) -> bool:
         """False: see pin_memory."""
@@ -149,11 +152,14 @@ class Attributes:
         return self
 
     def share_memory_(self):
-        """Not there: writes of one process would not be seen by the other."""
-        raise NotImplementedError(
-            "Tensor.share_memory_ is not implemented: tensors are immutable values underneath, so that "
-            "what one process writes, another would not see. Send tensors through a queue or a pipe."
-        )
+        """Move to memory that other processes share when they are forked from this one, or get the tensor."""
+        if self._level is not None:
+            raise RuntimeError(IN_TRANSFORM)
+        if is_meta(self):
+            raise NotImplementedError(NO_META)
+        if not self.is_cuda:
+            file_of(share(self).cell)
+        return self
 
     # ---- memory
 

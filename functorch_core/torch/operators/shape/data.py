@@ -21,7 +21,8 @@ from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.memory_order import with_strides
-from ...views.shared import tensor_of, writable
+from ...views.shared import tensor_in_cell, tensor_of, writable
+from .storage import cell_of_file
 
 NEGATIVE_STRIDE = (
     "At least one stride in the given numpy array is negative, and tensors with "
@@ -457,16 +458,13 @@ def from_numpy(ndarray):
 def from_file(
     filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A 1-d tensor of a copy of the first `size` elements of a file."""
-    if shared:
-        raise NotImplementedError(
-            "from_file(shared=True): tensors of this library never share memory with a file; see docs/differences.md"
-        )
+    """A 1-d tensor of the first `size` elements of a file: a copy, or, if it is `shared`, in its memory."""
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
-    array = np.fromfile(filename, d, size)
-    if array.size < size:
-        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer than size={size}")
-    return finish(array, device, requires_grad)
+    made = tensor_in_cell(cell_of_file(filename, bool(shared), size, d))
+    if made.numel() < size:
+        raise RuntimeError(f"from_file: {filename} holds {made.numel()} elements of {d.name}, fewer than size={size}")
+    made = made.to(resolve(device))
+    return require_grad(made) if requires_grad else made
 
 
 @composite(method=False)
