@@ -73,10 +73,10 @@ def compute(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
         return None
 
 
-def run(unit: Unit, arrays: Sequence[Any]) -> Value | list[Value]:
+def run(unit: Unit, arrays: Sequence[Any], function: Function | None = None) -> Value | list[Value]:
     """The result of a unit that is computed at once, of NumPy arrays and numbers."""
     try:
-        outs: Any = quiet.call(unit.at_once, *arrays)  # type: ignore[arg-type]  # set where it is called
+        outs: Any = quiet.call(function or unit.at_once, *arrays)  # type: ignore[arg-type]  # one of them is there
     except Exception as error:
         error.add_note(f"in {unit}")
         raise
@@ -96,22 +96,18 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     return value
 
 
-COPIED = 4_000.0  # bytes in a microsecond
+COPIED = 2_000.0  # bytes in a microsecond
 
 
 def from_memory(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
     """The result of an op on values in memory that others write to: by NumPy, if that is quicker than
-    to copy the memory, as a few rows of a large table are. Otherwise None, and they are copied."""
+    to copy the memory, as a few rows of a large table are. Otherwise None: they are to be copied."""
     where = [x.recording for x in operands if x.__class__ is Value and x.recording.__class__ is Live]
     arrays = [x.look() for x in where]
-    if _by_numpy() and unit.cost.reference < sum([x.nbytes for x in arrays]) / COPIED:
-        if unit.at_once is not None or _prepare(unit):
-            try:
-                return _apart(run(unit, list(map(_in_place, operands))), arrays)
-            except Elsewhere:
-                pass
-    for x in where:
-        x.flush()
+    cheap = unit.cost.reference < sum([x.nbytes for x in arrays]) / COPIED
+    if cheap and _by_numpy() and not unit.effect and not calls_back(unit.graph):
+        with contextlib.suppress(Elsewhere):
+            return _apart(run(unit, list(map(_in_place, operands)), _numpy_of(unit)), arrays)
     return None
 
 
@@ -137,14 +133,19 @@ def _prepare(unit: Unit) -> bool:
     """Let NumPy compute a unit from now on; False if it is not to."""
     if unit.cost.reference >= LIMIT or unit.effect or calls_back(unit.graph):
         return False
-    unit.at_once = unit.reference.run or (lambda *arrays: _run_first(unit, arrays))
+    unit.at_once = _numpy_of(unit)
     return True
+
+
+def _numpy_of(unit: Unit) -> Function:
+    return unit.reference.run or (lambda *arrays: _run_first(unit, arrays))
 
 
 def _run_first(unit: Unit, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The first run, which makes the function of the further ones."""
     outs = unit.reference(arrays)
-    unit.at_once = unit.reference.run
+    if unit.at_once is not None:
+        unit.at_once = unit.reference.run
     return outs
 
 

@@ -21,7 +21,7 @@ from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import InMemory, NoData, Value, absent, from_numpy
+from .value import InMemory, NoData, Value, absent, from_numpy, now
 
 MAX_OPS = 1024  # a recording is cut here; see Recording.period
 SCALAR = -1 << 40  # marks a Python float operand in a signature; SCALAR - 1 an int
@@ -322,7 +322,7 @@ def _from_memory(recording: Recording, unit: Unit, operands: Sequence[ArrayLike]
     """The results of a call of which an operand lies in memory that others write to."""
     _forget_numbers(recording, call)
     result = hooks.from_memory(unit, operands)
-    return record(unit, operands) if result is None else result
+    return record(unit, list(map(now, operands))) if result is None else result
 
 
 def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:
