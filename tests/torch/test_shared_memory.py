@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -164,3 +165,132 @@ def outputs(tmp_path_factory):
 def test_processes(title, outputs):
     found, expected = (x[title] for x in outputs)
     assert "Traceback" not in expected and found == expected
+
+
+# ---- random programs -----------------------------------------------------------------------------------
+
+
+def random_program(seed: int, torch, n_steps: int = 30) -> list:
+    """What tensors and arrays of one memory hold while both sides write to it, in a program drawn by `seed`."""
+    draw = random.Random(seed)
+    rows, columns = (200, 120) if seed % 4 == 3 else (4, 6)  # of large memory ops are computed elsewhere
+    source = np.arange(rows * columns, dtype=np.float32).reshape(rows, columns)
+    tensors = [torch.from_numpy(source.copy()) if draw.random() < 0.5 else torch.from_numpy(source.copy() * 1).clone()]
+    if draw.random() < 0.5:
+        tensors = [torch.from_numpy(source)]
+    taped = draw.random() < 0.5
+    if not taped and draw.random() < 0.5:
+        tensors[0].requires_grad_()
+    arrays, kept, shown = [source], [], []
+    for _ in range(n_steps):
+        x, kind = draw.choice(tensors), draw.choice(KINDS)
+        number, i = float(draw.randint(-3, 3)), draw.randint(0, 1)
+        try:
+            with torch.set_grad_enabled(taped):
+                STEPS[kind](torch, x, number, i, tensors, arrays, kept, draw)
+        except (RuntimeError, IndexError, ValueError) as error:
+            shown.append(type(error).__name__)
+        del x
+        shown.append([kind, draw.randint(0, 1)])
+        if shown[-1][1]:
+            shown.append([state(y) for y in [*tensors, *arrays]])
+    return [*shown, [state(y) for y in [*tensors, *arrays, *kept]], [y._version for y in tensors]]
+
+
+def state(x):
+    """The numbers of a tensor or an array, all of few, sums of many."""
+    array = np.array(x.detach().tolist() if hasattr(x, "detach") else x, np.float64)
+    return array.tolist() if array.size < 100 else [array.shape, array.sum(), (array[..., ::7] * 2).sum()]
+
+
+def _view(torch, x, number, i, tensors, arrays, kept, draw):
+    made = draw.choice(
+        [
+            lambda: x[i],
+            lambda: x[..., i:],
+            lambda: x.t(),
+            lambda: x.reshape(-1)[i::3],
+            lambda: x.unsqueeze(i),
+            lambda: x.detach(),
+            lambda: x.flatten(),
+            lambda: x.diagonal(),
+            lambda: x.narrow(0, i, 1),
+        ]
+    )()
+    tensors.append(made)
+
+
+def _export(torch, x, number, i, tensors, arrays, kept, draw):
+    arrays.append(x.detach().numpy())
+
+
+def _import(torch, x, number, i, tensors, arrays, kept, draw):
+    array = draw.choice(arrays)
+    tensors.append(torch.from_numpy(array[i:] if array.ndim else array))
+
+
+def _array_writes(torch, x, number, i, tensors, arrays, kept, draw):
+    array = draw.choice(arrays)
+    if array.ndim and draw.random() < 0.5:
+        array = array[i:2]
+    if min(s for s in (*array.strides, 1)) > 0:
+        array += number
+
+
+def _temporary_writes(torch, x, number, i, tensors, arrays, kept, draw):
+    array = x.detach().numpy()
+    if min(s for s in (*array.strides, 1)) > 0:
+        array[...] = number
+
+
+def _tensor_writes(torch, x, number, i, tensors, arrays, kept, draw):
+    draw.choice(
+        [
+            lambda: x.add_(number),
+            lambda: x.mul_(number),
+            lambda: x.__setitem__(i, number),
+            lambda: x.__setitem__((..., slice(i, None)), number),
+            lambda: x.data.sub_(1),
+            lambda: x.copy_(torch.full(x.shape, number)),
+            lambda: x[torch.tensor([i])].zero_(),
+            lambda: x.index_fill_(0, torch.tensor([0]), number),
+        ]
+    )()
+
+
+def _keep(torch, x, number, i, tensors, arrays, kept, draw):
+    kept.append(draw.choice([lambda: x + number, lambda: x.clone(), lambda: x.sum(), lambda: x[torch.tensor([0])]])())
+
+
+def _forget(torch, x, number, i, tensors, arrays, kept, draw):
+    chosen = draw.choice([tensors, arrays])
+    if len(chosen) > 1:
+        del chosen[draw.randrange(len(chosen))]
+
+
+def _copy(torch, x, number, i, tensors, arrays, kept, draw):
+    tensors.append(draw.choice([lambda: x.clone(), lambda: x.contiguous()])())
+
+
+STEPS = {
+    "view": _view,
+    "export": _export,
+    "import": _import,
+    "array writes": _array_writes,
+    "temporary writes": _temporary_writes,
+    "tensor writes": _tensor_writes,
+    "keep": _keep,
+    "forget": _forget,
+    "copy": _copy,
+}
+KINDS = [*STEPS, "tensor writes", "array writes", "view"]
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_random_programs(block):
+    n = int(os.environ.get("FUNCTORCH_MEMORY_PROGRAMS", 160)) // 8
+    for seed in range(block * n, block * n + n):
+        expected = random_program(seed, reference)
+        found = random_program(seed, ours)
+        for step, (one, other) in enumerate(zip(found, expected, strict=True)):
+            assert same(plain(one), plain(other)), (seed, step, expected[step - 1], one, other)
