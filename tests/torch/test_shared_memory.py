@@ -96,6 +96,45 @@ def test_at_once(title):
     assert same(found, expected), (found, expected)
 
 
+def is_ordinary(tensor) -> bool:
+    """Whether a tensor that was just used shares its memory with nobody."""
+    (tensor + 0).sum()
+    return not tensor._view.cell.shared
+
+
+@pytest.mark.parametrize("shape", [(3,), (), (300, 300)])
+def test_memory_that_nobody_else_holds_is_not_shared(shape):
+    x = ours.ones(shape)
+    array = x.numpy()
+    part = array[..., :1] if shape else array[...]
+    assert not is_ordinary(x)
+    del array
+    assert not is_ordinary(x)
+    part += 1
+    del part
+    assert is_ordinary(x) and x.max() == 2
+    source = np.ones(shape)
+    whole, y = ours.from_numpy(source), ours.from_numpy(source[..., :1] if shape else source)
+    transposed = ours.from_numpy(np.ones((2, 3)).T)
+    assert not is_ordinary(whole) and not is_ordinary(y) and is_ordinary(transposed)
+    del source
+    assert not is_ordinary(whole)  # y sees it
+    del y
+    assert is_ordinary(whole)
+
+
+def test_address_stays_when_nobody_else_holds_the_memory():
+    x = ours.ones(3)
+    array = x.numpy()
+    address = array.ctypes.data
+    assert x.data_ptr() == address
+    array[0] = 5
+    del array
+    assert is_ordinary(x) and x.tolist() == [5, 1, 1]
+    x.add_(1)
+    assert x.data_ptr() == address == x.numpy().ctypes.data and x.numpy().tolist() == [6, 2, 2]
+
+
 # ---- between processes ---------------------------------------------------------------------------------
 
 PROCESSES = dict(part.split("\n", 1) for part in (HERE / "process_programs.txt").read_text().split("## ")[1:])

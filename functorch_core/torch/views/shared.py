@@ -67,12 +67,14 @@ class Memory:
 
     def is_held(self) -> bool:
         """Whether anybody else may write to it."""
-        if self.lasting or getrefcount(self.source) > 2:
+        if self.lasting or getrefcount(self.source) > ALONE:
             return True
-        return self.source.base is not None and getrefcount(self.source.base) > 2
+        return self.source.base is not None and getrefcount(self.source.base) > ALONE
 
     def whole(self) -> np.ndarray:
         """The memory as an array in the cell's shape."""
+        if self.plain:
+            return self.source.view()
         return np.ndarray(self.aval.shape, self.aval.dtype, self.source, 0, self.strides)
 
     def part(self, alias: Alias, dtype: np.dtype) -> np.ndarray:
@@ -92,6 +94,8 @@ class Memory:
         return np.array(self.part(alias, a.dtype), order="C")
 
 
+_nobody = Memory(np.empty(1), aval((1,), np.dtype(float)), None)
+ALONE = getrefcount(_nobody.source)  # 2: of an attribute and of the call that asks
 _value = Cell.value  # where it is kept
 
 
@@ -131,6 +135,8 @@ class SharedCell(Cell):
                 move(self)
             memory = self.memory
             np.copyto(memory.whole() if alias is None else memory.part(alias, value.aval.dtype), array)
+            if alias is None and memory.copied is not None:
+                memory.copied.value = value
 
     def show(self, tensor: Tensor, alias: Alias) -> Value:
         """What an alias shows, as in Cell.show."""
@@ -228,6 +234,8 @@ def tensor_in_cell(cell: Cell) -> Tensor:
 
 def array_of_tensor(tensor: Tensor) -> np.ndarray:
     """An array in the memory of a tensor on the host, which is shared from now on."""
+    if tensor._view is None and tensor._strides is None and not active.births and tensor._value.aval.size:
+        return _array_of_fresh(tensor)
     alias = share(tensor)
     cell, a = alias.cell, tensor._value.aval
     if cell.shared:
@@ -235,9 +243,21 @@ def array_of_tensor(tensor: Tensor) -> np.ndarray:
             move(cell)
     else:
         open_up(cell)
-        if a.nbytes > SNAPSHOT:  # the numbers are twice there, but not thrice
-            tensor._value = live(a, partial(cell.memory.part, alias, a.dtype))
+        if a.nbytes > SNAPSHOT:
+            tensor._value = cell.shown(alias, a)
     return cell.memory.part(alias, a.dtype)
+
+
+def _array_of_fresh(tensor: Tensor) -> np.ndarray:
+    """The same for a tensor that shares nothing yet, as the result of an op: 0.8 us quicker."""
+    a = tensor._value.aval
+    cell = _cell_in(np.array(to_numpy(tensor._value), order="C"), a, None, False)
+    cell.version = Unsure(tensor._own_version)
+    alias = tensor._view = Alias(cell, (), None)
+    alias.permuted, alias.contiguous = False, True
+    if a.nbytes > SNAPSHOT:  # the numbers are twice there, but not thrice
+        tensor._value = cell.shown(alias, a)
+    return cell.memory.whole()
 
 
 def bytes_of(strides, a: Aval) -> tuple[int, ...]:
