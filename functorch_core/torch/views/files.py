@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import tempfile
 import weakref
@@ -76,6 +78,15 @@ class File:
     def bytes(self) -> np.ndarray:
         """The memory."""
         return np.frombuffer(mapped(self.descriptor, max(self.size, 1), self.name is None), np.uint8, self.size)
+
+    @contextlib.contextmanager
+    def locked(self):
+        """Context: other processes that ask for the same wait."""
+        fcntl.lockf(self.descriptor, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
 
     def __del__(self):
         os.close(self.descriptor)

@@ -16,6 +16,7 @@ from sys import getrefcount
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.aval import Aval, aval
 from ...engine import Value, from_numpy, to_numpy
 from ...engine.value import Copied, live
@@ -137,6 +138,23 @@ class SharedCell(Cell):
             np.copyto(memory.whole() if alias is None else memory.part(alias, value.aval.dtype), array)
             if alias is None and memory.copied is not None:
                 memory.copied.value = value
+
+    def update(self, old: Value, value: Value):
+        """Write what was computed of an old value: where other processes have written meanwhile, the
+        difference is added, so that no step of theirs is lost."""
+        memory = self.memory
+        if memory.copied is not None:
+            old = memory.copied.value or old  # a live value is never an operand itself
+        if memory.file is None or value.aval.dtype not in dt.INEXACT:
+            self.value = value
+            return
+        array, before = to_numpy(value), to_numpy(old)
+        with _lock, memory.file.locked():
+            place = memory.whole()
+            if place.tobytes() == before.tobytes():
+                np.copyto(place, array)
+            else:
+                np.add(place, array - before, out=place)
 
     def show(self, tensor: Tensor, alias: Alias) -> Value:
         """What an alias shows, as in Cell.show."""
