@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from ..core.warn import warn
 from ..torch import default_generator, randperm
 from ..torch.dispatch.parameter import Parameter
@@ -106,11 +108,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         """What default_collate makes of these samples, by one gather a tensor."""
         if self.__getitems__ is None or any([i.__class__ is not int for i in indices]):
             return None
-        return [from_array(t._array().take(indices, 0)) for t in self.tensors]
+        return [from_array(t._array_now().take(indices, 0)) for t in self.tensors]
 
     def _rows(self, indices) -> list[tuple]:
-        columns = [t._array() for t in self.tensors]
-        return [tuple([from_array(column[i]) for column in columns]) for i in indices]
+        columns = [t._array_now() for t in self.tensors]
+        own = any([t._view is not None and t._view.cell.shared for t in self.tensors])
+        return [tuple([from_array(np.array(c[i]) if own else c[i]) for c in columns]) for i in indices]
 
     def __len__(self) -> int:
         return self.tensors[0].size(0)

@@ -246,7 +246,11 @@ def write(tensor: Tensor, value: Value):
         tensor._own_version += 1
     else:  # it shares its memory as a whole; parameters always do
         cell = alias.cell
-        cell.value = tensor._value = value
+        if cell.shared:
+            cell.update(tensor._value, value)
+        else:
+            cell.value = value
+        tensor._value = value
         cell.version += 1
         alias.seen = cell.version
 

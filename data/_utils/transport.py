@@ -7,13 +7,10 @@ maps it, and when a process dies, however it dies, nothing is left behind.
 
 from __future__ import annotations
 
-import ctypes
 import io
 import os
 import pickle
 import socket
-import tempfile
-import weakref
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
@@ -22,6 +19,7 @@ import numpy as np
 from ...torch.dispatch.parameter import Parameter
 from ...torch.tensors import types as _types
 from ...torch.tensors.base import Tensor, from_array
+from ...torch.views.files import mapped, new_file
 
 INLINE = 1 << 14  # bytes; sending a file costs 60 us, as much as to copy this through the pipe
 ALIGN = 64  # XLA takes host arrays without a copy if they are aligned so
@@ -140,7 +138,7 @@ def _offsets(sizes: Sequence[int], align: int) -> list[int]:
 
 def _nameless_file(parts: Sequence[memoryview], sizes: Sequence[int]) -> int:
     offsets = _offsets(sizes, ALIGN)
-    file = _new_file()
+    file = new_file("functorch-batch")
     try:
         os.ftruncate(file, offsets[-1])
         for part, offset in zip(parts, offsets):
@@ -153,36 +151,12 @@ def _nameless_file(parts: Sequence[memoryview], sizes: Sequence[int]) -> int:
     return file
 
 
-def _new_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("functorch-batch", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-_READ_WRITE, _SHARED, _FAILED = 3, 1, ctypes.c_void_p(-1).value
-_POPULATE = 0x8000 if os.uname().sysname == "Linux" else 0  # map all pages now: no faults later
-
-
 def _mapped(file: int, size: int):
-    """The file's bytes as memory, unmapped when nobody refers to it; closes the file.
-
-    mmap.mmap would keep the descriptor open, and a list of a thousand batches would run out of
-    descriptors.
-    """
+    """The file's bytes as memory; closes the file."""
     try:
-        address = _libc.mmap(None, size, _READ_WRITE, _SHARED | _POPULATE, file, 0)
+        return mapped(file, size)
     finally:
         os.close(file)
-    if address == _FAILED:
-        raise OSError(ctypes.get_errno(), "cannot map a batch into memory")
-    memory = (ctypes.c_char * size).from_address(address)
-    weakref.finalize(memory, _libc.munmap, address, size).atexit = False
-    return memory
 
 
 __all__ = ["Channel", "dumps", "pack"]

@@ -18,9 +18,9 @@ from ..core.quiet import quiet
 from ..core.types import Function
 from .modes import settings
 from .op_by_op import calls_back, freeze
-from .recorder import flush, set_at_once, set_recording
+from .recorder import flush, hooks, set_at_once, set_recording
 from .units import Unit
-from .value import Value, concrete, is_absent
+from .value import Live, Value, concrete, is_absent
 
 NUMBERS: dict[type, Function] = {float: np.float64, int: np.int64, bool: np.int64}
 LIMIT = 2_000.0  # microseconds by NumPy; dearer ops are recorded
@@ -77,10 +77,10 @@ def compute(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
         return None
 
 
-def run(unit: Unit, arrays: Sequence[Any]) -> Value | list[Value]:
+def run(unit: Unit, arrays: Sequence[Any], function: Function | None = None) -> Value | list[Value]:
     """The result of a unit that is computed at once, of NumPy arrays and numbers."""
     try:
-        outs: Any = quiet.call(unit.at_once, *arrays)  # type: ignore[arg-type]  # set where it is called
+        outs: Any = quiet.call(function or unit.at_once, *arrays)  # type: ignore[arg-type]  # one of them is there
     except Exception as error:
         error.add_note(f"in {unit}")
         raise
@@ -100,18 +100,56 @@ def computed(a: Aval, array: np.ndarray) -> Value:
     return value
 
 
+COPIED = 2_000.0  # bytes in a microsecond
+
+
+def from_memory(unit: Unit, operands: Sequence[Any]) -> Value | list[Value] | None:
+    """The result of an op on values in memory that others write to: by NumPy, if that is quicker than
+    to copy the memory, as a few rows of a large table are. Otherwise None: they are to be copied."""
+    where = [x.recording for x in operands if x.__class__ is Value and x.recording.__class__ is Live]
+    arrays = [x.look() for x in where]
+    cheap = unit.cost.reference < sum([x.nbytes for x in arrays]) / COPIED
+    if cheap and _by_numpy() and not unit.effect and not calls_back(unit.graph):
+        with contextlib.suppress(Elsewhere):
+            return _apart(run(unit, list(map(_in_place, operands)), _numpy_of(unit)), arrays)
+    return None
+
+
+def _in_place(x: Any) -> Any:
+    """The array of an operand, of a live one the memory itself."""
+    if x.__class__ is not Value:
+        return NUMBERS[x.__class__](x)
+    return x.recording.look() if x.recording.__class__ is Live else _on_host(x)
+
+
+def _apart(result: Value | list[Value], arrays: Sequence[np.ndarray]) -> Value | list[Value]:
+    """The result, without parts of these arrays in it."""
+    for value in [result] if isinstance(result, Value) else result:
+        if any([np.may_share_memory(value.data, x) for x in arrays]):
+            value.data = value.data.copy()
+    return result
+
+
+hooks.from_memory = from_memory
+
+
 def _prepare(unit: Unit) -> bool:
     """Let NumPy compute a unit from now on; False if it is not to."""
     if unit.cost.reference >= LIMIT or unit.effect or calls_back(unit.graph):
         return False
-    unit.at_once = unit.reference.run or (lambda *arrays: _run_first(unit, arrays))
+    unit.at_once = _numpy_of(unit)
     return True
+
+
+def _numpy_of(unit: Unit) -> Function:
+    return unit.reference.run or (lambda *arrays: _run_first(unit, arrays))
 
 
 def _run_first(unit: Unit, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The first run, which makes the function of the further ones."""
     outs = unit.reference(arrays)
-    unit.at_once = unit.reference.run
+    if unit.at_once is not None:
+        unit.at_once = unit.reference.run
     return outs
 
 

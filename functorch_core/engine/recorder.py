@@ -21,7 +21,7 @@ from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import NoData, Unverified, Value, absent, from_numpy
+from .value import InMemory, NoData, Unverified, Value, absent, from_numpy, now
 
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
@@ -41,11 +41,13 @@ _state = _State()
 
 
 class _Hooks:
-    """What a flush calls, set by `programs` and `deferred`, which know this module; and what looks at
+    """What a flush calls, set by `programs` and `deferred`, which know this module; what computes calls of
+    which some operands are live, or copies these: from_memory(unit, operands); and what looks at
     calls of which some operands have no data: without_data(unit, operands)."""
 
     compute: Function
     checked: Function
+    from_memory: Function
     without_data: Function | None = None
 
 
@@ -277,6 +279,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
             values.append(result)
     except NoData:
         return _without_data(recording, unit, operands, call)
+    except InMemory:
+        return _from_memory(recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
@@ -308,6 +312,8 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         values.append(value)
     except NoData:
         return _without_data(recording, unit, (x, y))
+    except InMemory:
+        return _from_memory(recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
@@ -317,14 +323,25 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
 def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
     """The results of a call that turned out to have operands without data: they have none either,
     and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""
-    for code in call[1:]:
-        if code <= SCALAR:
-            (recording.floats if code == SCALAR else recording.ints).pop()
+    _forget_numbers(recording, call)
     if unit.effect:
         raise NoData(f"{unit.name}: not possible of tensors without data")
     if hooks.without_data is not None:
         hooks.without_data(unit, operands)
     return list(map(absent, unit.out_avals)) if unit.multiple else absent(unit.out_aval)
+
+
+def _from_memory(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
+    """The results of a call of which an operand lies in memory that others write to."""
+    _forget_numbers(recording, call)
+    result = hooks.from_memory(unit, operands)
+    return record(unit, list(map(now, operands))) if result is None else result
+
+
+def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:
+    for code in call[1:]:
+        if code <= SCALAR:
+            (recording.floats if code == SCALAR else recording.ints).pop()
 
 
 class _Internal(dict[str, bool]):

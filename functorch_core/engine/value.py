@@ -6,8 +6,10 @@ and a recorded value is computed then.
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Collection
+import weakref
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -35,7 +37,7 @@ class Value(HasAval):
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
     data: Any
-    recording: Recording | Absent | Unverified | None
+    recording: Recording | Absent | Unverified | Live | None
     slot: int
     extent: tuple[int | None, int, int]
 
@@ -130,6 +132,88 @@ def absent(a: Aval) -> Value:
 def is_absent(value: Value) -> bool:
     """Whether the value never has data."""
     return value.recording is ABSENT
+
+
+# ---- values in memory that others write to -------------------------------------------------------
+
+
+class InMemory(Exception):
+    """A live value was to be an operand: whoever calls the op decides whether to copy it."""
+
+
+class Copied:
+    """Keeps the value that a copy of memory went into, for further values of the same memory."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: Value | None = None
+
+
+class Live:
+    """In the place of the recording of a value whose data lie in memory that others write to.
+
+    `look()` is that memory as an array. The value takes a copy of it, and is computed then, when it is
+    used: by `at_once.from_memory`, or by anybody who reads it. `copied` is where copies are kept, if they are.
+    """
+
+    __slots__ = ("look", "value", "copied")
+
+    def __init__(self, look: Callable[[], np.ndarray], value: Value, copied: Copied | None) -> None:
+        self.look, self.value, self.copied = look, weakref.ref(value), copied
+
+    def flush(self, why: str = "", tier: str | None = None) -> None:
+        """Copy what is in the memory now."""
+        value = self.value()
+        if value is not None:
+            value.data, value.recording = np.array(self.look(), order="C"), None
+
+    def enter(self, into: Recording, value: Value) -> NoReturn:
+        """InMemory."""
+        raise InMemory
+
+    def now(self) -> Value:
+        """The value of what is in the memory now: the last copy, if it is the same."""
+        found = None if self.copied is None else self.copied.value
+        if found is not None and _is_copy(found, self.look()):
+            return found
+        value: Any = self.value()
+        settle(value)
+        if self.copied is not None:
+            self.copied.value = value
+        return value
+
+
+def live(a: Aval, look: Callable[[], np.ndarray], copied: Copied | None = None) -> Value:
+    """A value of this aval that is what look() shows when it is used. To keep one, see `settle`."""
+    value = Value()
+    value.aval = a
+    value.recording = Live(look, value, copied)
+    return value
+
+
+def now(x: Any) -> Any:
+    """An operand, of a live value what it is now."""
+    return x.recording.now() if x.__class__ is Value and x.recording.__class__ is Live else x
+
+
+def _is_copy(value: Value, array: np.ndarray) -> bool:
+    """Whether a computed value on the host has the same bytes."""
+    data = value.data
+    if data.__class__ is not np.ndarray and xla.device_of(data).platform != "cpu" or not array.flags.c_contiguous:
+        return False
+    return _memcmp(to_numpy(value).ctypes.data, array.ctypes.data, array.nbytes) == 0
+
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+
+
+def settle(value: Value) -> Value:
+    """The value, which from now on does not change, whoever writes to memory."""
+    if value.recording.__class__ is Live:
+        value.recording.flush()
+    return value
 
 
 # ---- values that depend on checks ----------------------------------------------------------------

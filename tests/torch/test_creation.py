@@ -220,11 +220,13 @@ def test_joining(expression):
         assert found == expected
 
 
-def test_from_numpy_is_a_copy():
+def test_from_numpy_shares_memory():
     array = np.arange(3.0)
-    x = torch.from_numpy(array)
-    array[0] = 5.0
-    assert x.tolist() == [0.0, 1.0, 2.0]
+    for x in torch.from_numpy(array), reference.from_numpy(array):
+        array[0] += 5.0
+        x[1] += 1.0
+        assert x.tolist() == array.tolist()
+    assert array.tolist() == [10.0, 3.0, 2.0]
 
 
 def test_dlpack_round_trip():

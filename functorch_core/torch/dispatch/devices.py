@@ -71,7 +71,7 @@ def place(tensor: Tensor, device: _types.device) -> Tensor:
         return _inside_transforms(tensor, device)
     edge = tensor._edge() if state.enabled else None
     node = None if edge is None else MoveBackward([edge], tensor.device)
-    return new_tensor(move(tensor._read(), device), None if node is None else (node, 0))
+    return new_tensor(move(tensor._kept(), device), None if node is None else (node, 0))
 
 
 def _inside_transforms(tensor: Tensor, device: _types.device) -> Tensor:

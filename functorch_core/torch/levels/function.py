@@ -258,7 +258,7 @@ class Saved:
         if i is not None and not any(x is tensor for x in inputs):
             self.edge, tensor = i, tensor.detach()
             if tensor._level is None:
-                tensor = new_tensor(tensor._read())
+                tensor = new_tensor(tensor._kept())
         else:
             j = next((j for j, x in enumerate(inputs) if x is tensor), None)
             if j is not None and node._depth:
@@ -480,7 +480,7 @@ def _with_history(ctx, i: int, y, args: Sequence):
     if y._read().aval.dtype not in dt.INEXACT or any(y is x for x in ctx.non_differentiable or ()):
         return y if not any(y is x for x in args) else y.detach()
     if any(y is x for x in args) or y._view is not None:
-        y = new_tensor(y._read())
+        y = new_tensor(y._kept())
     y._ge = (ctx, i)
     return y
 
@@ -545,7 +545,7 @@ def once_differentiable(fn):
 def _stopped(node: ErrorNode, i: int, y):
     if y is None or y._level is not None:
         return y
-    return new_tensor(y._read(), (node, i))
+    return new_tensor(y._kept(), (node, i))
 
 
 class InplaceFunction(Function):

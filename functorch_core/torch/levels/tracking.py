@@ -67,7 +67,7 @@ class Tracker:
             return y if self.outer else untaped(y)
         if y._level is not None or outside or y._edge() is None:
             return y
-        return new_tensor(y._read())
+        return new_tensor(y._kept())
 
     def pull(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], retain: bool, outside: bool) -> list[Tensor]:
         """The gradients of the inputs, zeros where an input was not used."""

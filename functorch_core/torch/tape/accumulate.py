@@ -108,7 +108,7 @@ def own_copy(grad, create_graph: bool):
     """A tensor of its own for `.grad`: the user may hold the one that came."""
     if grad._level is not None:
         return grad
-    return new_tensor(grad._read(), grad._ge if create_graph else None)
+    return new_tensor(grad._kept(), grad._ge if create_graph else None)
 
 
 class FuncInput(AccumulateGrad):

@@ -158,7 +158,7 @@ def allow_mutation_on_saved_tensors():
     only the check is switched off."""
 
     def pack(tensor):
-        return new_tensor(tensor._read()) if tensor._level is None else tensor
+        return new_tensor(tensor._kept()) if tensor._level is None else tensor
 
     with saved_tensors_hooks(pack, lambda tensor: tensor):
         yield _AllowMutation()

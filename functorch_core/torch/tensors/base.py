@@ -12,6 +12,7 @@ from types import FunctionType
 import numpy as np
 
 from ...engine import Value, from_numpy
+from ...engine.value import settle
 from .active import active
 
 _new = object.__new__
@@ -122,6 +123,10 @@ class Tensor(_Instance):
     def _read(self) -> Value:
         """The current value; a view whose base has changed is derived anew."""
         return self._value if self._view is None else self._view.read(self)
+
+    def _kept(self) -> Value:
+        """The current value for who keeps it: it does not change when somebody writes to shared memory."""
+        return settle(self._read())
 
     @property
     def _version(self) -> int:

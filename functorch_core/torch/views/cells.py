@@ -106,16 +106,35 @@ def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | Non
 class Cell:
     """A storage: its value in the shape of its base, its version, and its layout.
 
-    `unseen` of the versions came from writes through x.data, which autograd does not know of.
+    `unseen` of the versions came from writes through x.data, which autograd does not know of. `memory`
+    is where it has an address, if it has one (see `shared`).
     """
 
-    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "token", "born", "__weakref__")
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "memory", "born", "__weakref__")
+    shared = False  # whether others may write to its memory: a `shared.SharedCell`
 
     def __init__(self, value: Value, version: int, strides, born: int | None = None):
         self.born = active.births if born is None else born
         self.value, self.version, self.unseen = value, version, 0
         self.shape = value.aval.shape
         self.strides, self.strided = strides or contiguous_strides(self.shape), strides is not None
+
+    def show(self, tensor: Tensor, alias: Alias) -> Value:
+        """Derive the value of a tensor anew, and its history."""
+        if alias.base is not None:
+            fresh = look_recorded(root_of(alias.base), alias.chain[alias.skip :])
+            tensor._value, tensor._ge = fresh._value, fresh._ge
+            rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
+        elif alias.chain:
+            tensor._value = look(new_tensor(self.value), alias.chain)._value
+        else:
+            tensor._value = self.value
+        alias.seen = self.version
+        return tensor._value
+
+    def write(self, alias: Alias, value: Value):
+        """Put a value where an alias looks."""
+        self.value = put(new_tensor(self.value), new_tensor(value), alias.chain)._value
 
 
 class Alias:
@@ -163,17 +182,8 @@ class Alias:
 
     def read(self, tensor: Tensor) -> Value:
         """The tensor's value, derived anew if the cell has changed since."""
-        cell = self.cell
-        if self.seen != cell.version:
-            if self.base is not None:
-                fresh = look_recorded(root_of(self.base), self.chain[self.skip :])
-                tensor._value, tensor._ge = fresh._value, fresh._ge
-                rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
-            elif self.chain:
-                tensor._value = look(new_tensor(cell.value), self.chain)._value
-            else:
-                tensor._value = cell.value
-            self.seen = cell.version
+        if self.seen != self.cell.version:
+            return self.cell.show(tensor, self)
         return tensor._value
 
     def read_unless_permuted(self, tensor: Tensor) -> Value | None:
@@ -359,6 +369,8 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     """A view of a tensor through a further lens, on the tape like any op."""
     if tensor._level is not None:
         return active.levels.make_view(tensor, lens)
+    if tensor._view is not None and tensor._view.cell.shared and tensor._ge is None and not active.marks_inference:
+        return tensor._view.cell.make_view(tensor, lens)
     array = _host_view(tensor, lens) if computes_at_once() else None
     if array is not None:
         out = new_tensor(value_of(array))
@@ -552,12 +564,13 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
         tensor._value, alias.seen = value, cell.version
         _take_edge(tensor, new)
         return
-    if base is not None:
-        base = root_of(base)
+    root = None if base is None else root_of(base)
+    if root is not None and not (cell.shared and root._ge is None and new._ge is None):
+        base = root
         part = new if state.enabled and value is new._value else new_tensor(value, new._ge if state.enabled else None)
         changed = put(base, part, alias.chain[alias.skip :])
         if alias.skip:  # the base is stale then, and derived anew
-            cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
+            cell.write(alias, value)
             cell.version += 1
         else:
             cell.value = base._value = changed._value
@@ -567,7 +580,7 @@ def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
             base._ge = changed._ge
             alias.written = True
     else:
-        cell.value = put(new_tensor(cell.value), new_tensor(value), alias.chain)._value
+        cell.write(alias, value)
         cell.version += 1
     if pending and value is not new._value:
         keep(cell.value)

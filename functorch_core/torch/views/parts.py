@@ -46,6 +46,8 @@ def cut(tensor: Tensor, index, find: Callable[[tuple, object], Lens]) -> Tensor 
     tensor without history, while ops are computed at once."""
     if tensor._level is not None or tensor._ge is not None or (active.marks_inference and state.inference):
         return None
+    if tensor._view is not None and tensor._view.cell.shared:
+        return None
     value = tensor._value if tensor._view is None else tensor._read()
     array = host_array(value)
     if array is None or index.__class__ is not int and not is_basic(index):

@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's multiprocessing. Tensors that are sent are copied."""
+"""torch.multiprocessing: Python's multiprocessing. Tensors in shared memory stay there when they are sent."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ _init_reductions()
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """How tensors can travel: by copying."""
-    return {"file_system"}
+    """How memory can travel: as descriptors of files. The other way is accepted."""
+    return {"file_descriptor", "file_system"}
 
 
 def get_sharing_strategy() -> str:
-    """How tensors travel."""
-    return "file_system"
+    """How memory travels, as it was set."""
+    return _strategy[0]
 
 
 def set_sharing_strategy(new_strategy: str):
-    """Accepted: tensors are copied in any case."""
-    if new_strategy not in ("file_descriptor", "file_system"):
+    """Accepted: memory travels as descriptors of files in any case."""
+    if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}")
+    _strategy[0] = new_strategy
+
+
+_strategy = ["file_descriptor"]
 
 
 def set_thread_name(name: str):

@@ -1,27 +1,69 @@
-"""How tensors travel between processes: as arrays, quicker than as checkpoints."""
+"""How tensors travel between processes: those in shared memory stay there, others are copied."""
 
 from __future__ import annotations
 
-from multiprocessing.reduction import ForkingPickler
+from multiprocessing.context import get_spawning_popen
+from multiprocessing.reduction import DupFd, ForkingPickler
 
 import numpy as np
 
+from ....core.aval import aval
 from ...dispatch.parameter import Parameter
+from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
+from ...views.cells import Alias, share
+from ...views.files import File
+from ...views.shared import cell_in, file_of, is_in_file, tensor_in_cell
 from ..serialization.tensors import attributes_of, reduce_tensor, set_state
 
 
 def _received(is_parameter: bool, array: np.ndarray, requires_grad: bool, state) -> Tensor:
-    tensor = from_array(array)
+    return _dressed(from_array(array), is_parameter, requires_grad, state)
+
+
+def _dressed(tensor: Tensor, is_parameter: bool, requires_grad: bool, state) -> Tensor:
     if is_parameter:
         return set_state(Parameter(tensor, requires_grad), None, state)
     tensor.requires_grad = requires_grad
     return set_state(tensor, None, state)
 
 
+def _file_from(handle, size: int) -> File:
+    """A file of which another process has sent a descriptor."""
+    return File(handle.detach(), size)
+
+
+def _found(file: File, dtype: str, shape, strides, chain, a, *rest) -> Tensor:
+    """The tensor in the memory of a file that came from another process."""
+    tensor = tensor_in_cell(cell_in(file, aval(shape, _types.by_name[dtype].numpy), strides))
+    if chain:
+        cell = tensor._view.cell
+        tensor._view = Alias(cell, chain, None)
+        tensor._value = cell.shown(tensor._view, aval(a[0], _types.by_name[a[1]].numpy))
+    return _dressed(tensor, *rest)
+
+
+def _shared(tensor: Tensor) -> tuple:
+    """_found and its arguments."""
+    alias = share(tensor)
+    cell = alias.cell
+    file, whole, mine = file_of(cell), cell.memory.aval, tensor._value.aval
+    return _found, (
+        file,
+        _types.of_numpy(whole.dtype).name,
+        whole.shape,
+        cell.strides if cell.strided else None,
+        alias.chain,
+        (mine.shape, _types.of_numpy(mine.dtype).name),
+        type(tensor) is Parameter,
+        tensor.requires_grad,
+        attributes_of(tensor),
+    )
+
+
 def reduce_for_sending(tensor: Tensor):
     """(function, arguments) that make the tensor in another process; RuntimeError for a non-leaf
-    that requires grad."""
+    that requires grad. Arguments of a process that is being started are moved to shared memory."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
@@ -29,6 +71,9 @@ def reduce_for_sending(tensor: Tensor):
             "just want to transfer the data, call detach() on the tensor before "
             "serializing (e.g., putting it on the queue)."
         )
+    shared = tensor._view is not None and is_in_file(tensor._view.cell)
+    if tensor._level is None and tensor.is_cpu and (shared or get_spawning_popen() is not None):
+        return _shared(tensor)
     if not tensor.is_contiguous():
         return reduce_tensor(tensor)
     return _received, (
@@ -43,3 +88,4 @@ def init_reductions():
     """Register with Python's multiprocessing."""
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_for_sending)
+    ForkingPickler.register(File, lambda file: (_file_from, (DupFd(file.descriptor), file.size)))

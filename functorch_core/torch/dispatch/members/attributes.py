@@ -12,7 +12,11 @@ from ...tape.meta import META, class_name, is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...views.cells import Cell, contiguous_strides, layout_of, share
-from ...views.memory_order import channels_last_strides, memory
+from ...views.memory_order import channels_last_strides
+from ...views.shared import address_of, file_of, is_in_file
+
+IN_TRANSFORM = "share_memory_: a tensor inside a transform has no memory that could be shared"
+NO_META = "share_memory_: tensors on the meta device have no memory"
 
 
 def _never(n: int):
@@ -143,8 +147,8 @@ class Attributes:
         return False
 
     def is_shared(self) -> bool:
-        """False: see share_memory_."""
-        return False
+        """Whether other processes may share the memory."""
+        return self.is_cuda or self._view is not None and is_in_file(self._view.cell)
 
     def is_pinned(self, device=None) -> bool:
         """False: see pin_memory."""
@@ -157,11 +161,14 @@ class Attributes:
         return self
 
     def share_memory_(self):
-        """Not there: writes of one process would not be seen by the other."""
-        raise NotImplementedError(
-            "Tensor.share_memory_ is not implemented: tensors are immutable values underneath, so that "
-            "what one process writes, another would not see. Send tensors through a queue or a pipe."
-        )
+        """Move to memory that other processes share when they are forked from this one, or get the tensor."""
+        if self._level is not None:
+            raise RuntimeError(IN_TRANSFORM)
+        if is_meta(self):
+            raise NotImplementedError(NO_META)
+        if not self.is_cuda:
+            file_of(share(self).cell)
+        return self
 
     # ---- memory
 
@@ -186,13 +193,14 @@ class Attributes:
     def data_ptr(self) -> int:
         """The address of the first element, which two tensors share exactly if it is one place.
 
-        What lies there is a copy, made by this call: reading it gives the elements, writing to it does
-        not reach the tensor. Tensors on a GPU or inside a transform have a number that is no address.
+        The elements lie there, as they are at this call; what is written there reaches the tensor if its
+        memory is shared (by numpy(), from_numpy, share_memory_). Tensors on a GPU or inside a transform
+        have a number that is no address.
         """
         cell = share(self).cell
         if is_meta(self):
             return 0
-        start = _number_of(cell) if self._level is not None or not self.is_cpu else _address_of(cell)
+        start = _number_of(cell) if self._level is not None or not self.is_cpu else address_of(cell)
         return start + self.storage_offset() * self.element_size() if start else 0
 
     @property
@@ -209,23 +217,12 @@ class Attributes:
         return self._view is not None and self._view.base is not None
 
 
-def _address_of(cell: Cell) -> int:
-    """Where a copy of the cell's memory lies: always the same place, with the current elements."""
-    buffer, copied = getattr(cell, "token", None) or (None, None)
-    if copied is not cell.value:
-        found = memory(cell)
-        buffer = np.empty_like(found) if buffer is None else buffer
-        buffer[...] = found
-        cell.token = buffer, cell.value
-    return buffer.ctypes.data if buffer.size else 0
-
-
 _numbers = [1 << 32]
 
 
 def _number_of(cell: Cell) -> int:
     """A number of the cell's own."""
-    if getattr(cell, "token", None) is None:
-        cell.token = _numbers[0]
+    if getattr(cell, "memory", None) is None:
+        cell.memory = _numbers[0]
         _numbers[0] += -(-cell.value.aval.nbytes // 64) * 64 + 64
-    return cell.token if cell.token.__class__ is int else cell.token[0].ctypes.data
+    return cell.memory if cell.memory.__class__ is int else address_of(cell)

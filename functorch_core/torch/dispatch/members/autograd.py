@@ -75,8 +75,8 @@ class Autograd:
     @property
     def requires_grad(self) -> bool:
         """Whether gradients are computed for this tensor."""
-        if self._view is not None:
-            self._read()
+        if self._view is not None and self._view.base is not None:
+            self._read()  # the history may be another
         return self._ge is not None
 
     @requires_grad.setter

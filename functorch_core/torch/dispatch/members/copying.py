@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from ....engine.value import settle
 from ...tensors.base import Tensor, new_tensor
 from ...tensors.types import named
 from ...views.cells import Alias, Cell
@@ -22,7 +23,7 @@ class Copying:
                 "module, this may be because of a torch.nn.utils.weight_norm usage, see "
                 "https://github.com/pytorch/pytorch/pull/103001"
             )
-        new = new_tensor(self._read())
+        new = new_tensor(self._kept())
         new.__class__ = type(self)
         new._strides = self._strides
         if self._view is not None:
@@ -44,5 +45,5 @@ class Copying:
 def _copied_cell(cell: Cell, memo: dict) -> Cell:
     """The copy of a storage: one, however many of its tensors are copied."""
     if id(cell) not in memo:
-        memo[id(cell)] = Cell(cell.value, 0, cell.strides)
+        memo[id(cell)] = Cell(settle(cell.value), 0, cell.strides)
     return memo[id(cell)]

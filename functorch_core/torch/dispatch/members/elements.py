@@ -15,6 +15,7 @@ from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
 from ...views.memory_order import in_memory_order
+from ...views.shared import array_of_tensor
 from ..parameter import Parameter
 
 SCALAR = (
@@ -43,7 +44,11 @@ class Elements:
         return array.astype(np.float64).tolist() if array.dtype.kind == "V" else array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The data as a NumPy array, which is a copy: see docs/differences.md."""
+        """The data as a NumPy array in the tensor's memory: a write on either side is seen on the other."""
+        view = self._view
+        if view is not None and view.cell.shared and view.base is None and self._ge is None and self._level is None:
+            if self._value.aval.dtype.isbuiltin == 1:  # the way again and again, 0.3 us quicker
+                return array_of_tensor(self)
         if self.requires_grad and state.enabled and not force:
             raise explain(
                 RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -52,17 +57,28 @@ class Elements:
             raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype.numpy)}")
         if is_meta(self):
             raise TypeError(NO_NUMPY)
-        return in_memory_order(_concrete(self, "numpy()"), self)
+        if self._level is not None or not self.is_cpu:
+            return in_memory_order(_concrete(self, "numpy()"), self)
+        return array_of_tensor(self)
 
     __array_priority__ = 1000
 
     def __array__(self, dtype=None, copy=None):
-        array = self.numpy() if self.requires_grad or is_meta(self) else np.array(_concrete(self, "np.asarray"))
-        return array if dtype is None else array.astype(dtype)
+        if not copy and self._aval.dtype.isbuiltin == 1:
+            array = self.numpy()
+            return array if dtype is None else array.astype(dtype, copy=False)
+        array = self.numpy() if self.requires_grad or is_meta(self) else _concrete(self, "np.asarray")
+        return np.array(array, dtype)
 
     def _array(self) -> np.ndarray:
         """The data as a read-only NumPy array."""
         return _concrete(self, "its data")
+
+    def _array_now(self) -> np.ndarray:
+        """The same for who looks at it at once: of memory that others write to, the memory itself."""
+        if self._view is not None and self._view.cell.shared:
+            return self._view.cell.memory.part(self._view, self._value.aval.dtype)
+        return self._array()
 
     # ---- one number
 

@@ -548,7 +548,7 @@ def _set_box(tensor: Tensor, lens: Lens, value):
     if alias is not None and isinstance(value, Tensor) and value._view is not None and value._view.cell is alias.cell:
         if value._view.chain != (*alias.chain, lens) and value._aval.shape == shape:
             refuse_partial(make_view(tensor, lens), value)
-    if alias is not None and alias.chain and tensor._level is None:
+    if alias is not None and (alias.chain or alias.cell.shared) and tensor._level is None:
         view = make_view(tensor, lens)
         check_writable(view)
         assign(view, _filled(value, shape, tensor._aval.dtype))

@@ -64,7 +64,7 @@ def clone(input, *, memory_format=_types.preserve_format):
     """A copy, on the tape; its strides are those of the tensor where they are dense."""
     check_format(input, memory_format)
     if input._level is None and input._ge is None and not active.marks_inference:
-        made = new_tensor(input._read())  # values are immutable: there is nothing to copy
+        made = new_tensor(input._kept())  # values are immutable: there is nothing to copy
     else:
         made = _clone.compute([input])
     return with_strides(made, like_strides(input, memory_format))
@@ -454,6 +454,8 @@ def resize_(self, *sizes, memory_format=None, **kwargs):
         strides = channels_last_strides(shape)
     _check_overflow(shape, self.element_size())
     if not self.numel() or math.prod(shape) + layout_of(self)[2] > _capacity(self):
+        if self._view is not None and self._view.cell.shared:
+            raise RuntimeError("Trying to resize storage that is not resizable")
         return _regrow(self, shape, strides)
     return set_(self, _storage(self), layout_of(self)[2], shape, strides)
 

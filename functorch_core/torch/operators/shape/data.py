@@ -24,11 +24,28 @@ from ...tensors.base import Tensor, from_array
 from ...tensors.promotion import converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.memory_order import with_strides
+from ...views.shared import tensor_in_cell, tensor_of, writable
+from .storage import cell_of_file
 
 NEGATIVE_STRIDE = (
     "At least one stride in the given numpy array is negative, and tensors with "
     "negative strides are not currently supported. (You can probably work around "
     "this by making a copy of your array  with array.copy().) "
+)
+ODD_STRIDE = (
+    "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+)
+NOT_WRITABLE = (
+    "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+    "writing to this tensor will result in undefined behavior. You may want to copy the array to protect its "
+    "data or make it writable before converting it to a tensor. This type of warning will be suppressed for the "
+    "rest of this program."
+)
+NO_WRITABLE_BUFFER = (
+    "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+    "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer "
+    "to protect its data or make it writable before converting it to a tensor. This type of warning will be "
+    "suppressed for the rest of this program."
 )
 COPY_CONSTRUCT = (
     "To copy construct from a tensor, it is recommended to use "
@@ -255,8 +272,11 @@ def check_numpy(data: np.ndarray):
             "Conversion between byte orders is currently not supported."
         )
     _types.of_numpy(data.dtype)
-    if any(s < 0 for s in data.strides):
-        raise ValueError(NEGATIVE_STRIDE)
+    for s in data.strides:
+        if s < 0:
+            raise ValueError(NEGATIVE_STRIDE)
+        if s % data.itemsize:
+            raise ValueError(ODD_STRIDE)
 
 
 def cast_array(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -393,6 +413,10 @@ def as_tensor(data, dtype=None, device=None):
     """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
     if isinstance(data, Tensor):
         return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
+    if data.__class__ is np.ndarray:
+        found = _in_its_memory(data, dtype, device)
+        if found is not None:
+            return found
     data = _arraylike(data)
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
@@ -403,22 +427,39 @@ UNSAID = (
 )
 
 
+def _in_its_memory(array: np.ndarray, dtype, device) -> Tensor | None:
+    """A tensor in the memory of an array; None if it is to have another dtype or device."""
+    if resolve(device).type != "cpu" or dtype is not None and data_dtype(dtype) != array.dtype:
+        return None
+    return _sharing(array)
+
+
+def _sharing(array: np.ndarray, warning: str | None = NOT_WRITABLE, lasting: bool = False) -> Tensor:
+    flags = array.flags
+    if array.dtype not in _types._by_numpy or not flags.c_contiguous:
+        check_numpy(array)
+    if not flags.writeable and warning:
+        warn_once(warning)
+    return tensor_of(array, lasting)
+
+
 @composite(method=False, without_data=NO_COPY)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """An object as a tensor; `copy` says whether it may, must or must not be copied. A tensor stays in
     its graph unless requires_grad=False."""
     if isinstance(obj, Tensor):
         return _as_asked(obj, dtype or obj.dtype, device, copy, requires_grad)
+    found = None if copy else _shared_with(obj, dtype, device)
+    if found is not None:
+        return require_grad(found) if requires_grad else found
     requires_grad = bool(requires_grad)
     if copy is False:
-        raise ValueError(
-            "asarray(): tensors of this library never share memory with other objects; copy=False is not possible"
-        )
+        raise ValueError(_no_alias(obj, dtype))
     data = _arraylike(obj)
     if data is obj and not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__"):
         data = np.from_dlpack(obj)
-    if not isinstance(data, (np.ndarray, list, tuple)) and isinstance(data, (bytes, bytearray, memoryview)):
-        return frombuffer(data, dtype=dtype or _types.defaults.dtype, requires_grad=requires_grad)
+    if isinstance(data, BUFFERS):
+        return finish(_of_buffer(data, dtype or _types.defaults.dtype, -1, 0).copy(), device, requires_grad)
     return finish(array_of(data, data_dtype(dtype)), device, requires_grad)
 
 
@@ -444,37 +485,62 @@ def _as_asked(x: Tensor, dtype, device, copy, requires_grad) -> Tensor:
     return out
 
 
+BUFFERS = (bytes, bytearray, memoryview)
+
+
+def _shared_with(obj, dtype, device) -> Tensor | None:
+    """A tensor in the memory of an array or a buffer; None if there is none, or not as wanted."""
+    if isinstance(obj, np.ndarray):
+        return _in_its_memory(obj, dtype, device)
+    if resolve(device).type != "cpu":
+        return None
+    if isinstance(obj, BUFFERS):
+        return frombuffer(obj, dtype=dtype or _types.defaults.dtype)
+    if hasattr(obj, "__dlpack__"):
+        found = from_dlpack(obj)
+        return found if dtype is None or found.dtype is dtype else None
+    return None
+
+
+def _no_alias(obj, dtype) -> str:
+    if isinstance(obj, np.ndarray) and dtype is not None:
+        theirs, wanted = scalar_name(obj.dtype), scalar_name(data_dtype(dtype))
+        return f"can't alias tensor with dtype '{theirs}' into dtype '{wanted}'."
+    return "can't alias arbitrary sequence into a tensor."
+
+
 @composite(method=False)
 def from_numpy(ndarray):
-    """A tensor of a copy of a NumPy array: see docs/differences.md."""
-    if ndarray.__class__ is np.ndarray and ndarray.dtype in _types._by_numpy and (ndarray.flags.c_contiguous):
-        return from_array(ndarray.copy())
+    """A tensor in the memory of a NumPy array: a write on either side is seen on the other."""
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
         raise TypeError(f"expected np.ndarray (got {module}{kind.__name__})")
-    return finish(array_of_numpy(ndarray, None), _types.CPU, False, strides_of(ndarray))
+    return _sharing(ndarray)
 
 
 @composite(method=False)
 def from_file(
     filename, shared=None, size=0, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A 1-d tensor of a copy of the first `size` elements of a file."""
-    if shared:
-        raise NotImplementedError(
-            "from_file(shared=True): tensors of this library never share memory with a file; see docs/differences.md"
-        )
+    """A 1-d tensor of the first `size` elements of a file: a copy, or, if it is `shared`, in its memory."""
     d = _types.numpy_dtype(dtype, _types.defaults.dtype.numpy)
-    array = np.fromfile(filename, d, size)
-    if array.size < size:
-        raise RuntimeError(f"from_file: {filename} holds {array.size} elements of {d.name}, fewer than size={size}")
-    return finish(array, device, requires_grad)
+    made = tensor_in_cell(cell_of_file(filename, bool(shared), size, d))
+    if made.numel() < size:
+        raise RuntimeError(f"from_file: {filename} holds {made.numel()} elements of {d.name}, fewer than size={size}")
+    made = made.to(resolve(device))
+    return require_grad(made) if requires_grad else made
 
 
 @composite(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-d tensor of a copy of the bytes of a buffer."""
+    """A 1-d tensor in the memory of a buffer."""
+    made = _sharing(_of_buffer(buffer, dtype, count, offset), NO_WRITABLE_BUFFER, lasting=True)
+    return require_grad(made) if requires_grad else made
+
+
+def _of_buffer(buffer, dtype, count, offset) -> np.ndarray:
+    """The bytes of a buffer as an array."""
     d = _types.numpy_dtype(dtype)
     view = memoryview(buffer).cast("B")
     n = len(view)
@@ -495,18 +561,21 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"({offset} bytes) must not be greater than actual buffer length "
             f"({n} bytes)"
         )
-    return finish(np.frombuffer(view, d, count, offset).copy(), None, requires_grad)
+    return np.frombuffer(view, d, count, offset)
 
 
 @composite(method=False)
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor of the data of an object with `__dlpack__`."""
+    """A tensor in the memory of an object with `__dlpack__`, or of a capsule."""
     if isinstance(ext_tensor, Tensor):
-        return ext_tensor.detach()
-    if hasattr(ext_tensor, "__dlpack__"):
-        found = finish(np.array(np.from_dlpack(ext_tensor)), None)
+        found = ext_tensor.detach()
+    elif isinstance(ext_tensor, np.ndarray):
+        found = _sharing(ext_tensor, None)
     else:
-        found = finish(np.array(np.from_dlpack(_Capsule(ext_tensor))), None)
+        wrapped = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
+        found = _sharing(writable(np.from_dlpack(wrapped)), None, lasting=True)
+    if copy:
+        found = found.clone()
     return found if device is None else found.to(device)
 
 
@@ -525,12 +594,13 @@ class _Capsule:
 
 @composite(function=False, name="__dlpack__")
 def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of (a copy of) the data."""
+    """A DLPack capsule that shares the tensor's memory."""
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if is_meta(self):
         raise BufferError("Cannot pack tensors on meta")
-    return np.array(self._array()).__dlpack__()
+    array = self.numpy() if not copy else np.array(self._array())
+    return array.__dlpack__(max_version=max_version)
 
 
 @composite(function=False, name="__dlpack_device__")

@@ -6,24 +6,25 @@ import weakref
 
 import numpy as np
 
+from ....core.aval import aval
 from ...dispatch.op import composite
 from ...tape.modes import no_grad
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...views.cells import Alias, Cell, Lens, contiguous_strides, look, share
+from ...views.files import UNABLE, File
+from ...views.shared import cell_in, file_of, is_in_file
 
 SIZE_IS_FIXED = (
     "{name}: a storage keeps its size here, because tensors that share it could not "
     "follow; resize the tensor instead, or make a new storage"
 )
-NOT_SHARED = "{name}: memory cannot be shared between processes here; what is sent through a queue or pipe is copied"
 
 
 class Storage:
     """Memory that tensors share: a cell. What both kinds of storage have in common."""
 
     is_sparse = is_sparse_csr = is_hpu = False
-    filename = None
 
     def __init__(self, cell: Cell):
         self._cell = cell
@@ -157,12 +158,19 @@ class Storage:
         return self.to(device="hpu")
 
     def is_shared(self) -> bool:
-        """Whether the memory is shared with other processes: never."""
-        return False
+        """Whether other processes may share the memory."""
+        return self.is_cuda or is_in_file(self._cell)
 
     def share_memory_(self):
-        """Not possible."""
-        raise NotImplementedError(NOT_SHARED.format(name=f"{type(self).__name__}.share_memory_"))
+        """Move to memory that other processes share."""
+        if not self.is_cuda:
+            file_of(self._cell)
+        return self
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is a map of, if it has a name."""
+        return self._cell.memory.file.name if is_in_file(self._cell) else None
 
     def is_pinned(self, device="cuda") -> bool:
         """Whether the memory is page-locked: never."""
@@ -294,8 +302,8 @@ class UntypedStorage(Storage):
 
     @staticmethod
     def from_file(filename, shared=False, nbytes=0) -> UntypedStorage:
-        """The bytes of a file."""
-        return UntypedStorage(cell=_cell_of(_from_file(filename, shared, nbytes, np.uint8)))
+        """The bytes of a file; if it is `shared`, what is written goes into it."""
+        return UntypedStorage(cell=cell_of_file(filename, shared, nbytes, np.dtype(np.uint8)))
 
 
 def _from_buffer(buffer, dtype, byte_order, count, offset) -> Tensor:
@@ -305,10 +313,14 @@ def _from_buffer(buffer, dtype, byte_order, count, offset) -> Tensor:
     return from_array(array if numpy.newbyteorder(order).isnative else array.byteswap())
 
 
-def _from_file(filename, shared: bool, size: int, dtype) -> Tensor:
+def cell_of_file(filename, shared: bool, size: int, dtype: np.dtype) -> Cell:
+    """The first elements of a file: a copy, or the file's own memory."""
     if shared:
-        raise NotImplementedError(NOT_SHARED.format(name="Storage.from_file(shared=True)"))
-    return from_array(np.fromfile(filename, dtype, size))
+        return cell_in(File.at(filename, size * dtype.itemsize), aval((size,), dtype))
+    try:
+        return _cell_of(from_array(np.fromfile(filename, dtype, size)))
+    except OSError as error:
+        raise RuntimeError(UNABLE.format(path=filename, how="read-only", error=error)) from None
 
 
 def flat_lens(cell: Cell):
@@ -386,9 +398,9 @@ class TypedStorage(Storage):
 
     @classmethod
     def from_file(cls, filename, shared=False, size=0):
-        """The elements of a file."""
+        """The elements of a file; if it is `shared`, what is written goes into it."""
         dtype = cls.dtype if isinstance(cls.dtype, _types.dtype) else _types.defaults.dtype
-        return TypedStorage(cell=_cell_of(_from_file(filename, shared, size, dtype.numpy)))
+        return TypedStorage(cell=cell_of_file(filename, shared, size, dtype.numpy))
 
     def _described(self) -> str:
         return f"dtype={self.dtype}, "
