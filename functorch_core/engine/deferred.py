@@ -34,7 +34,7 @@ from . import value as values
 from .recorder import Recording, hooks, record
 from .sources import line_of
 from .units import Unit
-from .value import Unverified, Value, from_numpy
+from .value import Unverified, Value, from_numpy, is_absent
 
 MAX_PENDING = 32  # flushes whose checks nobody has heard of; beyond, the oldest are looked at
 LATE = (
@@ -241,7 +241,7 @@ def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
     has called before fails. Of a view, `whole` is what it is a part of. (Ask `pending` first: usually
     there is none.)"""
     chain = _open_chain()
-    if chain is None or new is old or _is_newer(whole or old, chain):
+    if chain is None or new is old or is_absent(old) or _is_newer(whole or old, chain):
         return new
     return keep(record(_guard(old.aval), (chain.state, new, old)))
 
@@ -351,7 +351,7 @@ def _strongest(recording: Recording, bits: int, doubtful: Sequence[int]) -> Unve
         Unverified(check.chain, check.ordinal, *states[check.chain]) for i, check in enumerate(checks) if bits >> i & 1
     ]
     sources += [recording.inputs[x].recording for i, x in enumerate(doubtful, len(checks)) if bits >> i & 1]
-    doubts = [s for s in sources if not s.is_fine]
+    doubts = [s for s in sources if s is not None and not s.is_fine]  # None: another thread has looked meanwhile
     failed = [s for s in doubts if s.chain.failed is not None]
     return max(failed or doubts, key=lambda s: s.upto, default=None)
 

@@ -68,7 +68,7 @@ _schedules: OrderedDict[tuple[Any, ...], Schedule] = OrderedDict()
 
 def run_units(recording: Recording, live: tuple[int, ...], tier: str, device: Device | None) -> None:
     """Compute op by op: tier 'reference', 'per-op', or 'cheapest' of both for each op."""
-    key = tuple(recording.signature), live, tier, device
+    key = tuple(recording.signature), live, tier, device, len(recording.inputs)
     schedule = _schedules.get(key)
     if schedule is None:
         schedule = _schedules[key] = schedule_of(recording, live, tier, device)

@@ -174,7 +174,8 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
     if tier in ("per-op", "immediate"):
         run_units(recording, live, "per-op", device)
         return None
-    key = (tuple(recording.signature), live, donated, device)
+    # Calls that were given up leave inputs that no call has: how many there are does not follow from the rest.
+    key = (tuple(recording.signature), live, donated, device, len(recording.inputs))
     plan = _plan_of(key, recording)
     plan.sightings += 1
     if settings.log:
@@ -269,7 +270,7 @@ def _poison(recording: Recording) -> None:
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device], recording: Recording) -> Plan:
+def _plan_of(key: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], Device, int], recording: Recording) -> Plan:
     plan = _plans.get(key)
     if plan is None:
         units = [unit for unit, _ in recording.calls()]

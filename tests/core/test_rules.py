@@ -34,7 +34,8 @@ def test_traits_do_not_contradict_each_other(name):
     traits = registry[name].traits
     assert not (traits.free and traits.expensive)
     assert traits.elementwise or not traits.broadcasts
-    assert traits.numpy >= 0 and traits.compile >= 0 and traits.repeats >= 1
+    assert traits.numpy >= 0 and traits.repeats >= 1
+    assert callable(traits.compile) or traits.compile >= 0
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(registry) if registry[name].traits.broadcasts])
@@ -60,7 +61,7 @@ def test_unknown_traits_and_families_are_errors():
 
 
 def test_the_table_in_docs_is_up_to_date():
-    spec = importlib.util.spec_from_file_location("build", ROOT / "docs" / "build.py")
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
-    assert (ROOT / "docs" / "primitives.md").read_text(encoding="utf-8") == build.primitive_table()
+    spec = importlib.util.spec_from_file_location("generated", ROOT / "docs" / "generated.py")
+    generated = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generated)
+    assert (ROOT / "docs" / "primitives.md").read_text(encoding="utf-8") == generated.primitive_table()

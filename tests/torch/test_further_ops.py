@@ -97,8 +97,7 @@ def test_from_file(tmp_path):
     both(lambda t: t.from_file(str(path), size=4))
     with pytest.raises(RuntimeError, match="holds 5"):
         torch.from_file(str(path), size=9)
-    with pytest.raises(NotImplementedError):
-        torch.from_file(str(path), shared=True, size=4)
+    both(lambda t: t.from_file(str(path), shared=True, size=4))
 
 
 def test_dim_order():

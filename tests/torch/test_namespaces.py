@@ -211,7 +211,7 @@ def test_backends():
     torch.backends.cuda.matmul.allow_tf32 = True
     with pytest.raises(AttributeError, match="allow_nonsense"):
         torch.backends.cuda.matmul.allow_nonsense = True
-    with torch.backends.cuda.sdp_kernel(enable_flash=False):
+    with pytest.warns(FutureWarning, match="deprecated"), torch.backends.cuda.sdp_kernel(enable_flash=False):
         assert not torch.backends.cuda.flash_sdp_enabled()
     assert torch.backends.opt_einsum.is_available() and torch.backends.mkldnn.is_available()
 

@@ -333,3 +333,16 @@ def test_random_programs(block):
         found = random_program(seed, ours)
         for step, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert same(plain(one), plain(other)), (seed, step, expected[step - 1], one, other)
+
+
+def test_a_call_that_is_given_up_leaves_no_trace_in_the_next():
+    """An operand that was taken over before one in shared memory turned up is an input of no call."""
+    array = np.ones(3, np.float32)
+    for i in range(12):
+        with fc.engine.forced_tier("per-op" if i % 2 else "fused"):
+            fresh, shared = ours.ones(3) * 2, ours.from_numpy(array)
+            fresh.tolist()
+            if i % 3:
+                kept = fresh + shared
+            again = fresh * 3
+            assert again.tolist() == [6, 6, 6] and (not i % 3 or kept.tolist() == [3, 3, 3])

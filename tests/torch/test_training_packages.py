@@ -9,6 +9,7 @@ import pytest
 
 from functorch_core import torch
 from tests.torch.test_shim import printed
+from tests.tracker import without_tracker
 
 reference = pytest.importorskip("torch")
 importlib.import_module("torch.utils.benchmark")
@@ -19,7 +20,7 @@ def raised(function, *args):
     """The type and message of what a call raises."""
     with pytest.raises(Exception) as caught:
         function(*args)
-    return type(caught.value), str(caught.value)
+    return type(caught.value), without_tracker(str(caught.value))
 
 
 # ---- names ---------------------------------------------------------------------------------------
