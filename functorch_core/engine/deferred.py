@@ -78,6 +78,7 @@ class Chain:
         self.undo: deque[Undo] = deque()
         self.kept: weakref.WeakSet[Value] = weakref.WeakSet()  # what guarded writes have left
         self.failed: tuple[int, Check, int] | None = None  # ordinal, check, number
+        self.lock = threading.Lock()  # other threads verify what they are given; nothing is computed under it
 
     @property
     def last(self) -> int:
@@ -87,16 +88,28 @@ class Chain:
     def verify(self, upto: int, state: Value, last: int) -> None:
         """Raise if the check `upto`, or one before it, has failed; by the state that the check `last`
         left. A failure that nobody knew of is raised in any case."""
-        if self.failed is None and upto >= self.fine:
-            age, number = _host(state.data).tolist()
-            if age >= 0:
-                self._fail(last - age, number)
-            else:
-                self._pass(last)
-        elif self.failed is None or self.failed[0] > upto:
-            return
+        undo: list[Undo] = []
+        with self.lock:
+            if self.failed is None and upto >= self.fine:
+                age, number = _host(state.data).tolist()
+                if age >= 0:
+                    undo = self._fail(last - age, number)
+                else:
+                    self._pass(last)
+            elif self.failed is None or self.failed[0] > upto:
+                return
+        for entry in undo:
+            for item in reversed(entry.items):
+                entry.undo(item)
         if self.failed is not None:
             raise self.failed[1].error(self.failed[2])
+
+    def verify_computed(self, which: int = -1) -> None:
+        """Verify by one of the states that are computed, by default the newest."""
+        with self.lock:
+            found = self.computed[which] if self.computed else None
+        if found is not None:
+            self.verify(found[1], *found)
 
     def _pass(self, last: int) -> None:
         while self.fine <= last:
@@ -110,15 +123,14 @@ class Chain:
             pending.discard(self)
             self.kept.clear()
 
-    def _fail(self, ordinal: int, number: int) -> None:
+    def _fail(self, ordinal: int, number: int) -> list[Undo]:
+        """Note the failure; what is to be undone, the last first."""
         self.failed = ordinal, self.checks[ordinal - self.fine], number
         pending.discard(self)
-        while self.undo:
-            entry = self.undo.pop()
-            for item in reversed(entry.items) if entry.since >= ordinal else ():
-                entry.undo(item)
-        self.computed.clear()
-        self.checks.clear()
+        undo = [entry for entry in reversed(self.undo) if entry.since >= ordinal]
+        for held in (self.undo, self.computed, self.checks):
+            held.clear()
+        return undo
 
 
 class _End:
@@ -196,20 +208,22 @@ def check_later(
     chain = _chain()
     state = record(unit, (chain.state, operand))
     chain.state = state
-    chain.checks.append(check)
-    pending.add(chain)
+    with chain.lock:
+        chain.checks.append(check)
+        ordinal = chain.last
+        pending.add(chain)
     recording = state.recording
     if recording is not None:
         with recording.lock:
             if not recording.done:
-                x, ordinal = watched or operand, chain.last
+                x = watched or operand
                 code = x.slot if x.recording is recording else recording.input(x)
                 slots = [x.slot for x in results if x.recording is recording]
                 recording.checks.append(Recorded(Place(state.slot, code, tuple(slots)), chain, ordinal))
                 recording.states[chain] = state, ordinal
                 return
     values.concrete(state)  # for one that another thread is computing
-    chain.verify(chain.last, state, chain.last)
+    chain.verify(ordinal, state, ordinal)
 
 
 @functools.lru_cache(1024)
@@ -308,9 +322,10 @@ def undo_later(undo: Callable[[Any], None], *items: Any) -> None:
     chain = _open_chain()
     if chain is None:
         return
-    if not chain.undo or chain.undo[-1].undo is not undo or chain.undo[-1].since != chain.last:
-        chain.undo.append(Undo(chain.last, undo, []))
-    chain.undo[-1].items.extend(items)
+    with chain.lock:
+        if not chain.undo or chain.undo[-1].undo is not undo or chain.undo[-1].since != chain.last:
+            chain.undo.append(Undo(chain.last, undo, []))
+        chain.undo[-1].items.extend(items)
 
 
 # ---- what depends on checks ----------------------------------------------------------------------
@@ -388,17 +403,15 @@ def _taints(recording: Recording, live: Sequence[int], doubtful: Sequence[int], 
 def raise_pending() -> None:
     """Raise if a check of this thread, computed but not looked at yet, has failed."""
     chain = _open_chain()
-    if chain is not None and chain.computed:
-        state, last = chain.computed[-1]
-        chain.verify(last, state, last)
+    if chain is not None:
+        chain.verify_computed()
 
 
 def _look_at_old(recording: Recording) -> None:
     """After a flush, look at states so old that to wait for them costs nothing."""
     for chain in recording.states:
         if len(chain.computed) > MAX_PENDING:
-            state, last = chain.computed[0]
-            chain.verify(last, state, last)
+            chain.verify_computed(0)
 
 
 def abandon(recording: Recording) -> None:
@@ -406,19 +419,18 @@ def abandon(recording: Recording) -> None:
     for chain in recording.states:
         last = chain.computed[-1][1] if chain.computed else chain.fine - 1
         chain.state = chain.computed[-1][0] if chain.computed else from_numpy(FINE)
-        while chain.checks and chain.last > last:
-            chain.checks.pop()
-        if not chain.checks:
-            pending.discard(chain)
+        with chain.lock:
+            while chain.checks and chain.last > last:
+                chain.checks.pop()
+            if not chain.checks:
+                pending.discard(chain)
     recording.states = {}
 
 
 def _at_exit() -> None:
     """At the end of a program that reads nothing more: Python prints what is raised here."""
     for chain in [*orphans, *pending]:
-        if chain.computed:
-            state, last = chain.computed[-1]
-            chain.verify(last, state, last)
+        chain.verify_computed()
 
 
 atexit.register(_at_exit)
