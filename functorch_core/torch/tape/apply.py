@@ -68,7 +68,7 @@ class GraphOp:
         "multiple",
         "unit",
         "node_class",
-        "_taped",
+        "ways",
         "simple",
         "differentiable",
         "call",
@@ -79,7 +79,7 @@ class GraphOp:
         self.graph, self.name, self.multiple = cse(dce(graph)), name, multiple
         self.unit = Unit(self.graph, name, multiple)
         self.node_class = node_class or node_class_of(name)
-        self._taped: dict[tuple, Taped | None] = {}
+        self.ways: dict[tuple, Taped | None] = {}  # mask -> taped(mask)
         # Of two operands, by which are on the tape: what saves nothing but them; see remember_simple.
         self.simple: dict[tuple, Taped] = {}
         self.call = None
@@ -89,7 +89,7 @@ class GraphOp:
     def taped(self, mask: tuple[bool, ...]) -> Taped | None:
         """How to differentiate by the inputs in `mask`; None if no output depends on them."""
         try:
-            return self._taped[mask]
+            return self.ways[mask]
         except KeyError:
             pass
         real = tuple(m and d for m, d in zip(mask, self.differentiable))
@@ -100,7 +100,7 @@ class GraphOp:
             found.out_mask = self._also_of_nothing(real, found.out_mask)
             if not any(found.out_mask):
                 found = None
-        self._taped[mask] = found
+        self.ways[mask] = found
         return found
 
     def _also_of_nothing(self, mask: Sequence[bool], out_mask: tuple[bool, ...]) -> tuple[bool, ...]:
@@ -458,7 +458,8 @@ def apply(op: GraphOp, operands: Sequence):
 def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[bool]):
     """apply() to operands that are known: their values, and which are on the tape."""
     if True in mask and state.enabled:
-        how = op.taped(tuple(mask))
+        known = tuple(mask)
+        how = op.ways[known] if known in op.ways else op.taped(known)
         if how is not None:
             return apply_taped(op, how, operands, values)
     return _made(op, record(op.unit, values, 3))
