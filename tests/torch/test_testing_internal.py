@@ -69,7 +69,7 @@ if __name__ == "__main__":
 @needs_wheel
 def test_a_suite_written_with_them_runs(tmp_path):
     (tmp_path / "suite.py").write_text(SUITE)
-    done = run("suite.py", cwd=tmp_path, PYTHONWARNINGS="ignore")
+    done = run("suite.py", cwd=tmp_path, PYTHONWARNINGS="ignore", CI="")  # under CI they want a package for reports
     assert "Ran 5 tests" in done.stderr and "OK" in done.stderr, done.stderr
 
 
