@@ -122,3 +122,8 @@ def test_a_compiled_program_is_reached_within_ten_sightings():
     start = time.perf_counter()
     step(11)
     assert engine.stats()["fused_runs"] == before + 1 and time.perf_counter() - start < 5
+
+
+def test_a_checkpointed_function_costs_what_its_graph_costs():
+    plain, kept = (fc.make_jaxpr(f)(np.ones(100_000, np.float32)) for f in (fc.sin, fc.checkpoint(fc.sin)))
+    assert cost.of_graph(kept).reference < 1.1 * cost.of_graph(plain).reference
