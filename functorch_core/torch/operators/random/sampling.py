@@ -22,7 +22,7 @@ from ...views.cells import assign, check_writable, layout_of
 from ...views.memory_order import with_strides
 from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
-from ..shape.creation import NEGATIVE, check_out_dtype, check_unnamed, data_dtype, like_strides, size_of, spread
+from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
 from ..shape.data import finish, require_grad
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
@@ -66,10 +66,7 @@ def _factory(name: str, drawn):
         names=None,
         **kwargs,
     ):
-        check_unnamed(name, names)
-        shape = spread(name, size, kwargs.pop("size", None))
-        if kwargs:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        shape = size_given(name, size, names, kwargs)
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
         if out is not None:
             _check_filled(name, out, d)

@@ -123,6 +123,15 @@ def _constant(shape, fill, dtype):
 FILLED = Out(single=True, silent=True, overlapping=True)
 
 
+def size_given(name: str, size: tuple, names, kwargs: dict) -> tuple[int, ...]:
+    """The size that a factory was given, by place or as `size` in kwargs, which may hold nothing else."""
+    check_unnamed(name, names)
+    shape = spread(name, size, kwargs.pop("size", None))
+    if kwargs:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return shape
+
+
 def _filler(name: str, fill: int, doc: str):
     def factory(
         *size,
@@ -136,10 +145,7 @@ def _filler(name: str, fill: int, doc: str):
         names=None,
         **kwargs,
     ):
-        check_unnamed(name, names)
-        shape = spread(name, size, kwargs.pop("size", None))
-        if kwargs:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        shape = size_given(name, size, names, kwargs)
         if out is not None:
             d = out._aval.dtype if dtype is None else data_dtype(dtype)
             check_out_dtype(out, d)
@@ -321,10 +327,7 @@ def full_like(
 
 def _new_filler(name: str, fill: int):
     def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
-        check_unnamed(name, kwargs.pop("names", None))
-        shape = spread(name, size, kwargs.pop("size", None))
-        if kwargs:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        shape = size_given(name, size, kwargs.pop("names", None), kwargs)
         return batched_as(
             self,
             filled(
