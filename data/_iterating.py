@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import engine, xla
 from ..core.warn import warn
+from ..torch.tensors.active import active
 from ._utils.pin_memory import pin_memory
 from ._utils.worker import ITERABLE, Job
 from .datapipes.datapipe import IterDataPipe
@@ -88,6 +89,12 @@ class BaseIterator:
         raise NotImplementedError
 
     def __next__(self):
+        if active.observer is None:
+            return self._next()
+        with active.observer.range(f"enumerate(DataLoader)#{type(self).__name__}.__next__", is_user_annotation=True):
+            return self._next()
+
+    def _next(self):
         data = self._next_data()
         self._num_yielded += 1
         promised = self._IterableDataset_len_called

@@ -14,6 +14,7 @@ from ..torch.compat.utils.hooks import RemovableHandle
 from ..torch.tape.modes import enable_grad
 from ..torch.tape.modes import state as mode
 from ..torch.tensors import types as _types
+from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor
 
 NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
@@ -76,6 +77,12 @@ def _with_hooks(step: Callable) -> Callable:
     @functools.wraps(step)
     def hooked_step(*args, **kwargs):
         self = args[0]
+        if active.observer is not None:
+            with active.observer.range(f"Optimizer.step#{type(self).__name__}.step", is_user_annotation=True):
+                return run(self, args, kwargs)
+        return run(self, args, kwargs)
+
+    def run(self, args, kwargs):
         if _global_pre_hooks or self._optimizer_step_pre_hooks:
             args, kwargs = _call_pre_hooks(self, step, args, kwargs)
         out = step(*args, **kwargs)
@@ -187,6 +194,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True):
         """Forget the gradients of all parameters, or fill them with zeros."""
+        if active.observer is not None:
+            with active.observer.range(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad", is_user_annotation=True):
+                return self._zero_grad(set_to_none)
+        return self._zero_grad(set_to_none)
+
+    def _zero_grad(self, set_to_none: bool):
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:

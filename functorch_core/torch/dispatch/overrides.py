@@ -177,14 +177,21 @@ def _add(found: list, x):
 class _Dispatcher:
     """What the ops call while anything overrides."""
 
+    def __init__(self):
+        self.exchanged = {}  # name -> member of Tensor that one that asks has taken the place of
+
     def applies(self, op, args, kwargs) -> bool:
-        """Whether a mode is on or an argument overrides."""
+        """Whether a mode is on, an argument overrides, or calls are observed."""
+        if active.observer is not None and active.observer.takes(op):
+            return True
         if not state.everything:
             return False
         return bool(state.modes) or bool(overriding_args(args, kwargs))
 
     def handle(self, op, args, kwargs):
         """What the modes and arguments make of the call."""
+        if active.observer is not None and active.observer.takes(op):
+            return active.observer.call(op, args, kwargs)
         return handle(op, overriding_args(args, kwargs), args, kwargs)
 
 
@@ -243,11 +250,23 @@ def _let_all_ask():
     if active.overrides is not None:
         return
     active.overrides = dispatcher
-    if "activated" not in vars(dispatcher):
-        dispatcher.activated = True
+    if not dispatcher.exchanged:
         for name in (*MEMBERS, *USERS_MEMBERS):
-            setattr(Tensor, name, _asking(getattr(Tensor, name), name))
+            member = dispatcher.exchanged[name] = getattr(Tensor, name)
+            setattr(Tensor, name, _asking(member, name))
         Tensor.ndimension = Tensor.dim
+
+
+def observed(on: bool):
+    """Let all ask while `active.observer` is told of calls; afterwards only if something may override."""
+    if on:
+        _let_all_ask()
+    elif not (for_good or living.n or active.observer):
+        active.overrides = None
+        for name, member in dispatcher.exchanged.items():
+            setattr(Tensor, name, member)
+        Tensor.ndimension = Tensor.dim
+        dispatcher.exchanged.clear()
 
 
 for_good = False  # whether there is a class or mode that may override at any time

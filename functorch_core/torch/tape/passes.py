@@ -6,6 +6,7 @@ import heapq
 import threading
 from collections.abc import Sequence
 
+from ..tensors.active import active
 from .accumulate import AccumulateGrad, total
 from .anomaly_mode import check_nan, explain
 from .modes import state
@@ -36,7 +37,7 @@ class Pass:
         self.pending: dict[Node, list] = {}
         self.captured: dict[tuple[Node, int], object] = {}
         self.wanted, self.accumulate = wanted, accumulate
-        self.anomaly = state.anomaly
+        self.anomaly, self.examined = state.anomaly, state.anomaly or active.observer is not None
         self.useful = self.visited = self.roots = None
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
@@ -102,7 +103,7 @@ class Pass:
             return None
         if extras is not None:
             grads = _pre_hooks(extras, grads)
-        outs = self._examined(node, grads) if self.anomaly else node.apply(grads, self.create_graph)
+        outs = self._examined(node, grads) if self.examined else node.apply(grads, self.create_graph)
         return outs if extras is None else _post_hooks(extras, grads, outs)
 
     def _capture(self, node: Node, grads: list) -> bool:
@@ -117,12 +118,18 @@ class Pass:
         return any(e is not None and e[0] in self.useful for e in node.edges)
 
     def _examined(self, node: Node, grads: list):
+        """Compute a node in anomaly mode, or while a profile is taken."""
+        apply, observer = node.apply, active.observer
         try:
-            outs = node.apply(grads, self.create_graph)
-            if state.check_nan:
+            if observer is None:
+                outs = apply(grads, self.create_graph)
+            else:
+                outs = observer.node(node.name(), apply, grads, self.create_graph)
+            if self.anomaly and state.check_nan:
                 check_nan(node, outs)
         except Exception:
-            explain(node)
+            if self.anomaly:
+                explain(node)
             raise
         return outs
 

@@ -24,6 +24,7 @@ class Active:
         "meets_meta",
         "lay_out",
         "like_parameter",
+        "observer",
         "vmap",
     )
 
@@ -47,6 +48,9 @@ class Active:
         self.lay_out = None
         # views/memory_order.py, always: lets a fresh gradient lie in memory as its leaf does.
         self.like_parameter = None
+        # compat/autograd/collecting.py, while a profile is taken: `observer.call(op, args, kwargs)`, `.node(...)`,
+        # `.range(name)` are told what is called.
+        self.observer = None
         # levels/vmap.py, always: the vmap of a batched backward pass, where None passes.
         self.vmap = None
 

@@ -1,43 +1,53 @@
-"""torch.autograd.profiler: how long named ranges take.
+"""torch.autograd.profiler: the operators that a part of a program calls, and how long they take.
 
-Operations are recorded and computed together, as one program, so there are no times of single
-operations: a profile has the ranges of record_function, and the whole.
+While a profile is taken operators are computed when they are called, one by one (see `collecting`); what the
+table says of single ones is measured so. The whole takes longer than without a profile, where they run together.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
-import time
 
-from ....engine import flush
-from .profiler_util import EventList, FunctionEvent
+from ...tensors.active import active
+from .collecting import Collector
+from .profiler_util import EventList
 
-_state = threading.local()
-
-
-def active_profile() -> profile | None:
-    """The profile that this thread is taking."""
-    return getattr(_state, "profile", None)
-
-
-def _now() -> float:
-    return time.perf_counter_ns() / 1000
+NO_DEVICE = "CUDA is not available, disabling CUDA profiling"
 
 
 class profile:
-    """Context: collect the ranges of record_function.
+    """Context: collect the operators that this thread calls, the nodes of backward passes, and the ranges of
+    `record_function`: how often, how long, with `record_shapes` of which shapes, with `profile_memory` how many bytes
+    the results take, with `with_stack` from which lines, with `with_flops` how many floating point operations.
 
     >>> with torch.autograd.profiler.profile() as prof:
     ...     with torch.autograd.profiler.record_function("square"):
     ...         y = torch.ones(3) ** 2
     >>> [e.key for e in prof.key_averages()]
-    ['square']
+    ['square', 'aten::ones', 'aten::pow']
     """
 
-    def __init__(self, enabled: bool = True, **options):
-        self.enabled, self.options = enabled, options
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config=None,
+        acc_events: bool = False,
+        custom_trace_id_callback=None,
+    ):
+        self.enabled, self.profile_memory, self.with_flops = enabled, profile_memory, with_flops
+        self.record_shapes, self.with_stack, self.with_modules = record_shapes or with_flops, with_stack, with_modules
         self.function_events: EventList | None = None
+        self._collector: Collector | None = None
         self.entered = False
 
     def __enter__(self):
@@ -46,75 +56,81 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self.outer = active_profile()
-        _state.profile = self
-        self.function_events = EventList()
-        self.start = _now()
+        self._collector = Collector(self.record_shapes, self.with_stack, self.with_flops)
+        self._collector.start()
         return self
 
     def __exit__(self, *exc):
-        if not self.enabled:
-            return
-        flush("the profile ends")
-        self.end = _now()
-        _state.profile = self.outer
+        if self.enabled:
+            self._collector.stop()
+            self.function_events = EventList(
+                self._collector.events, profile_memory=self.profile_memory, with_flops=self.with_flops
+            )
+        return False
 
     def _events(self) -> EventList:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
         return self.function_events
 
-    def key_averages(self, *args, **kwargs) -> EventList:
-        """One average for each name."""
-        return self._events().key_averages()
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """One average for each name; for each name and each shape of the inputs, or each stack of so many lines."""
+        return self._events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def total_average(self):
         """One average of everything."""
         return self._events().total_average()
 
     def table(self, *args, **kwargs) -> str:
-        """A table with a row for each range."""
+        """A table with a row for each event."""
         return self._events().table(*args, **kwargs)
 
     def export_chrome_trace(self, path: str):
-        """Write the ranges as a trace for chrome://tracing."""
+        """Write the events as a trace for chrome://tracing and Perfetto."""
         self._events().export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total"):
+        """Write a line for each stack, for flame graphs; of a profile `with_stack`."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self._events().export_stacks(path, metric)
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of the whole."""
-        return self.end - self.start
+        """Microseconds of all events, each counted once."""
+        return self._events().self_cpu_time_total
 
     def __repr__(self):
-        if self.function_events is None:
-            return "<unfinished torch.autograd.profile>"
-        return repr(list(self.function_events))
+        return "<unfinished torch.autograd.profile>" if self.function_events is None else repr(self.function_events)
 
-    __str__ = table
+    def __str__(self):
+        return repr(self) if self.function_events is None else self.table()
 
 
 class record_function:
-    """Context and decorator: a named range of a profile."""
+    """Context and decorator: a named range of a profile. Costs nothing to speak of while none is taken.
+
+    >>> with torch.profiler.profile() as prof, torch.profiler.record_function("double"):
+    ...     y = 2 * torch.ones(3)
+    >>> prof.key_averages()[0].key
+    'double'
+    """
 
     def __init__(self, name: str, args: str | None = None):
-        self.name, self.args = name, args
+        self.name, self.args, self._range = name, args, None
 
     def __enter__(self):
-        self.start, self.parent = _now(), getattr(_state, "range", None)
-        self.children: list[FunctionEvent] = []
-        _state.range = self
+        if active.observer is not None:
+            self._range = active.observer.range(self.name, is_user_annotation=True)
+            self._range.__enter__()
         return self
 
     def __exit__(self, *exc):
-        _state.range = self.parent
-        running = active_profile()
-        if running is None:
-            return
-        event = FunctionEvent(self.name, self.start, _now(), threading.get_ident())
-        event.cpu_children = self.children
-        if self.parent is not None:
-            self.parent.children.append(event)
-        running.function_events.append(event)
+        if self._range is not None:
+            self._range.__exit__(None, None, None)
+            self._range = None
 
     def __call__(self, fun):
         @functools.wraps(fun)

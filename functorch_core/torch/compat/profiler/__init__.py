@@ -1,7 +1,6 @@
-"""torch.profiler: how long marked parts of a program take.
+"""torch.profiler: which operators a program calls, how often, and how long they take.
 
-Only what `record_function` marks is measured, on the host, with everything recorded before the end
-of a part computed. Operations are fused, so there are no times of single ones.
+Operators are computed one by one while a profile is taken; see `autograd.profiler`.
 """
 
 from ... import _missing

@@ -1,14 +1,18 @@
-"""Profiles of what record_function marks, in all steps or in those of a schedule."""
+"""Profiles of all steps of a program, or of those of a schedule."""
 
 from __future__ import annotations
 
 import enum
+import gzip
 import json
 import os
+import socket
 import time
 from collections.abc import Callable
 
-from ..autograd.profiler import profile as _RangeProfile
+from ..autograd.profiler import profile as _Profile
+from ..autograd.profiler import record_function
+from ..autograd.profiler_util import trace_of
 
 
 class ProfilerActivity(enum.Enum):
@@ -56,7 +60,8 @@ def tensorboard_trace_handler(dir_name: str, worker_name=None, use_gzip: bool = 
 
     def write(profiler):
         os.makedirs(dir_name, exist_ok=True)
-        name = f"{worker_name or os.getpid()}.{time.time_ns()}.pt.trace.json"
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        name = f"{worker}.{time.time_ns()}.pt.trace.json" + (".gz" if use_gzip else "")
         profiler.export_chrome_trace(os.path.join(dir_name, name))
 
     return write
@@ -83,13 +88,21 @@ class _KinetoProfile:
         with_modules=False,
         **_,
     ):
-        self._running: _RangeProfile | None = None
-        self._finished: _RangeProfile | None = None
+        self._running: _Profile | None = None
+        self._finished: _Profile | None = None
         self._metadata: dict = {}
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        self.with_flops, self.with_modules = with_flops, with_modules
 
     def start(self):
         """Begin to measure."""
-        self._running = _RangeProfile()
+        self._running = _Profile(
+            record_shapes=self.record_shapes,
+            profile_memory=self.profile_memory,
+            with_stack=self.with_stack,
+            with_flops=self.with_flops,
+            with_modules=self.with_modules,
+        )
         self._running.__enter__()
 
     def stop(self):
@@ -98,37 +111,35 @@ class _KinetoProfile:
             self._running.__exit__(None, None, None)
             self._finished, self._running = self._running, None
 
-    def _profile(self) -> _RangeProfile:
+    def _profile(self) -> _Profile:
         found = self._running or self._finished
         if found is None:
             raise AssertionError("the profiler was not started")
         return found
 
     def events(self):
-        """The measured ranges in order."""
-        return self._profile().function_events
+        """What was measured, in order: operators, nodes of backward passes, ranges of record_function."""
+        return self._profile()._events()
 
-    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0, **_):
-        """The measured ranges by name."""
-        return self._profile().key_averages()
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ):
+        """What was measured, by name; by name and shapes of the inputs, or stacks of so many lines."""
+        return self._profile().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str):
-        """Write the measured ranges for chrome://tracing."""
-        self._profile().export_chrome_trace(path)
-        if self._metadata:
-            with open(path) as f:
-                trace = json.load(f)
-            trace = trace if isinstance(trace, dict) else {"traceEvents": trace}
-            with open(path, "w") as f:
-                json.dump({**trace, **self._metadata}, f)
+        """Write what was measured for chrome://tracing and Perfetto; compressed if the name ends with .gz."""
+        opened = gzip.open if path.endswith(".gz") else open
+        with opened(path, "wt") as f:
+            json.dump({**trace_of(self.events()), **self._metadata}, f)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total"):
-        """Not implemented: stacks are not kept."""
-        raise NotImplementedError("torch.profiler.profile.export_stacks")
+        """Write a line for each stack, for flame graphs; of a profile `with_stack`."""
+        self._profile().export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device=None):
-        """Not implemented: memory is not measured."""
-        raise NotImplementedError("torch.profiler.profile.export_memory_timeline")
+        """Not implemented: of memory only what operators allocate is measured, not when it is freed."""
+        raise NotImplementedError("torch.profiler.profile.export_memory_timeline is not implemented by functorch-core")
 
     def add_metadata(self, key: str, value: str):
         """Add a text to the trace."""
@@ -166,8 +177,15 @@ class profile(_KinetoProfile):
         use_cuda=None,
         custom_trace_id_callback=None,
     ):
-        super().__init__()
-        self.schedule = schedule or _default_schedule_fn
+        super().__init__(
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+        )
+        self.schedule, self.counts_steps = schedule or _default_schedule_fn, schedule is not None
+        self._step: record_function | None = None
         self.on_trace_ready, self.step_num = on_trace_ready, 0
         self.current_action = self.schedule(0)
         self._trace_id = custom_trace_id_callback
@@ -183,9 +201,11 @@ class profile(_KinetoProfile):
         """Begin with step 0."""
         if self._records():
             super().start()
+        self._begin_step()
 
     def stop(self):
         """Stop; what was measured is ready."""
+        self._end_step()
         if self._running is not None:
             super().stop()
             self._ready()
@@ -197,8 +217,19 @@ class profile(_KinetoProfile):
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
+    def _begin_step(self):
+        if self.counts_steps and self._running is not None:
+            self._step = record_function(f"ProfilerStep#{self.step_num}")
+            self._step.__enter__()
+
+    def _end_step(self):
+        if self._step is not None:
+            self._step.__exit__(None, None, None)
+            self._step = None
+
     def step(self):
         """The next step begins."""
+        self._end_step()
         saves = self.current_action is ProfilerAction.RECORD_AND_SAVE
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
@@ -207,6 +238,7 @@ class profile(_KinetoProfile):
             self._ready()
         if self._records() and self._running is None:
             super().start()
+        self._begin_step()
 
     def set_custom_trace_id_callback(self, callback):
         """Choose the trace's id."""

@@ -140,6 +140,16 @@ def _of_conv(graph: Graph, node: Node, name: str, n_inputs: int) -> tuple[str, i
 FLOPS = {dot_general_p: _of_dot, conv_p: _of_conv}
 
 
+def flops_of(unit) -> int:
+    """How many floating point operations one recorded call takes: products and convolutions, and a number an
+    element of elementwise additions and multiplications."""
+    found = unit.graph.out_avals[0].size if unit.name in ("add", "mul") else 0
+    for node in unit.graph.nodes:
+        rule = FLOPS.get(node.primitive)
+        found += rule(unit.graph, node, unit.name, unit.n_inputs)[1] if rule else 0
+    return found
+
+
 # ---- the table -----------------------------------------------------------------------------------
 
 
