@@ -277,6 +277,8 @@ def all_to_all(
         split, at = (_dimension("all_to_all", a, x) for a in (split_axis, concat_axis))
         place, size = _place("all_to_all", axis_name, axis_index_groups)
         _check_split("all_to_all", x, split, size, tiled, axis_name)
+        if axis_index_groups is None and len(_names(axis_name)) == 1:
+            return _exchanged(x, *_names(axis_name), split, at, size, tiled)
         everything = _of_group("all_to_all", x, axis_name, axis_index_groups)
         mine = _part(everything, split + 1, place, size, tiled)
         out = fc.moveaxis(mine, 0, at)
@@ -285,6 +287,15 @@ def all_to_all(
         return out.reshape((*out.shape[:at], out.shape[at] * out.shape[at + 1], *out.shape[at + 2 :]))
 
     return tree.map(exchanged, x)
+
+
+def _exchanged(x: Array, axis_name, split: int, at: int, size: int, tiled: bool) -> Array:
+    """all_to_all over one whole axis."""
+    if not tiled:
+        return wrap(ops.all_to_all(x._value, axis_name=axis_name, split=split, at=at))
+    blocks = x.reshape((*x.shape[:split], size, x.shape[split] // size, *x.shape[split + 1 :]))
+    out = wrap(ops.all_to_all(blocks._value, axis_name=axis_name, split=split, at=at))
+    return out.reshape((*out.shape[:at], out.shape[at] * out.shape[at + 1], *out.shape[at + 2 :]))
 
 
 @explaining
@@ -316,6 +327,9 @@ def ppermute(x, axis_name, perm: Sequence[tuple[int, int]]):
         len(set(side)) != len(side) or not set(side) <= set(range(size)) for side in sides
     ):
         raise ValueError(PERMUTATION.format(what="ppermute", perm=perm, axis=axis_name, size=size))
+    first, *others = _names(axis_name)
+    if not others:
+        return _over_leaves(ops.ppermute, x, axis_name=first, perm=pairs)
     sources, sent = np.zeros(size, np.int64), np.zeros(size, bool)
     for source, destination in pairs:
         sources[destination], sent[destination] = source, True

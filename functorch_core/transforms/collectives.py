@@ -20,7 +20,21 @@ from ..core.aval import Aval, aval
 from ..core.primitive import NOT_LINEAR, Primitive, Reason, Traits
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Jvp, Tangents, Value
-from ..primitives import broadcast_in_dim, constant, div, eq, iota, mul, reduce_max, reduce_sum, select, zeros
+from ..primitives import (
+    broadcast_in_dim,
+    concatenate,
+    constant,
+    div,
+    eq,
+    iota,
+    mul,
+    reduce_max,
+    reduce_sum,
+    select,
+    slice_in_dim,
+    transpose,
+    zeros,
+)
 from ..primitives.batching import Axis, move_batch_axis
 from ..primitives.declare import check_dtype, jointly_linear
 
@@ -79,15 +93,23 @@ def _unbound(name: str) -> Function:
 
 
 def _collective(
-    name: str, *, shape: Function, jvp: Function, transpose: Function | Reason, over: Function
+    name: str,
+    *,
+    shape: Function,
+    jvp: Function,
+    transpose: Function | Reason,
+    over: Function,
+    past: Function | None = None,
 ) -> Primitive:
-    """A primitive of one operand; over(axis, x, dim, **params) -> (out, dim) is its own vmap."""
+    """A primitive of one operand; over(axis, x, dim, **params) -> (out, dim) is its own vmap, past(x, dim, **params)
+    another's, where that is not the same primitive of the batched operand."""
 
     def batch(axis: Axis, args: Sequence[Value], dims: Dims, *, axis_name: str, size: int, **params: Any) -> Batched:
         x, dim = args[0], dims[0]
         if axis_name == axis.name:
             return over(axis, x, dim, **params)
-        return _past_another(primitive, x, dim, axis_name=axis_name, size=size, **params)
+        params |= {"axis_name": axis_name, "size": size}
+        return _past_another(primitive, x, dim, **params) if past is None else past(x, dim, **params)
 
     primitive = Primitive(
         name,
@@ -222,6 +244,86 @@ all_gather_p = _collective(
     jvp=jointly_linear(_all_gather),
     transpose=_all_gather_transpose,
     over=lambda axis, x, dim, at: (move_batch_axis(axis, x, dim, at), None),
+)
+
+# ---- all_to_all ----------------------------------------------------------------------------------
+
+
+def all_to_all(x: Value, *, axis_name: str, split: int, at: int) -> Value:
+    """Row i along dimension `split`, which has the axis's size, of each example's x goes to example i, and those
+    that it gets are stacked as dimension `at`."""
+    return _all_to_all(x, axis_name=axis_name, size=axis_size(axis_name, "all_to_all"), split=split, at=at)
+
+
+def _all_to_all(x: Value, *, axis_name: str, size: int, split: int, at: int) -> Value:
+    return bind(all_to_all_p, x, axis_name=axis_name, size=size, split=split, at=at)
+
+
+def _all_to_all_shape(x: Aval, *, axis_name: str, size: int, split: int, at: int) -> Aval:
+    if not (0 <= split < x.ndim and x.shape[split] == size and 0 <= at < x.ndim):
+        raise ValueError(f"all_to_all of {x} along an axis of size {size}: split={split}, at={at} do not fit")
+    rest = x.shape[:split] + x.shape[split + 1 :]
+    return aval((*rest[:at], size, *rest[at:]), x.dtype)
+
+
+def _all_to_all_over(axis: Axis, x: Value, dim: int | None, *, split: int, at: int) -> tuple[Value, int]:
+    """The mapped dimension and `split` change places: no number is moved."""
+    x = move_batch_axis(axis, x, dim, 0)
+    order = [d for d in range(1, len(x.aval.shape)) if d != split + 1]
+    order.insert(at, 0)
+    return transpose(x, permutation=(split + 1, *order)), 0
+
+
+def _all_to_all_past(x: Value, dim: int, *, split: int, at: int, **params: Any) -> tuple[Value, int]:
+    x = transpose(x, permutation=(dim, *[d for d in range(len(x.aval.shape)) if d != dim]))
+    return _all_to_all(x, split=split + 1, at=at + 1, **params), 0
+
+
+all_to_all_p = _collective(
+    "all_to_all",
+    shape=_all_to_all_shape,
+    jvp=jointly_linear(_all_to_all),
+    transpose=lambda ct, x, split, at, **params: (_all_to_all(ct, split=at, at=split, **params),),
+    over=_all_to_all_over,
+    past=_all_to_all_past,
+)
+
+# ---- ppermute ------------------------------------------------------------------------------------
+
+
+def ppermute(x: Value, *, axis_name: str, perm: Sequence[tuple[int, int]]) -> Value:
+    """x of the example that sends it here, by pairs (source, destination); zeros where none does."""
+    return _ppermute(x, axis_name=axis_name, size=axis_size(axis_name, "ppermute"), perm=tuple(sorted(perm)))
+
+
+def _ppermute(x: Value, *, axis_name: str, size: int, perm: tuple[tuple[int, int], ...]) -> Value:
+    return bind(ppermute_p, x, axis_name=axis_name, size=size, perm=perm)
+
+
+def _ppermute_over(axis: Axis, x: Value, dim: int | None, *, perm: tuple[tuple[int, int], ...]) -> tuple[Value, int]:
+    """A choice of rows. A rotation is written as two slices put together: over several devices XLA sends the rows
+    to the next device then, where for any other choice each gets all of them."""
+    x, n = move_batch_axis(axis, x, dim, 0), axis.size
+    shifts = {(destination - source) % n for source, destination in perm}
+    if len(perm) == n and len(shifts) == 1:
+        (k,) = shifts
+        return (concatenate(_rows(x, n - k, n), _rows(x, 0, n - k), dimension=0) if k else x), 0
+    nothing = zeros(x.aval.with_shape((1, *x.aval.shape[1:])))
+    sources = {destination: source for source, destination in perm}
+    rows = [_rows(x, sources[i], sources[i] + 1) if i in sources else nothing for i in range(n)]
+    return concatenate(*rows, dimension=0), 0
+
+
+def _rows(x: Value, start: int, stop: int) -> Value:
+    return slice_in_dim(x, start=start, limit=stop, dimension=0)
+
+
+ppermute_p = _collective(
+    "ppermute",
+    shape=lambda x, **params: x,
+    jvp=jointly_linear(_ppermute),
+    transpose=lambda ct, x, perm, **params: (_ppermute(ct, perm=tuple(sorted((d, s) for s, d in perm)), **params),),
+    over=_ppermute_over,
 )
 
 # ---- axis_index ----------------------------------------------------------------------------------
