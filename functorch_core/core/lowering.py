@@ -62,6 +62,7 @@ class LowerContext:
             self.hoisted: dict[Literal, Operand] = {}
             self.features: set[str] = set()
             self.locations: dict[tuple[Any, ...], str] = {}
+            self.meshes: dict[xla.Mesh, str] = {}  # of a program for several devices; its own comes first
         self.location = ""
 
     def fresh(self) -> str:
@@ -104,6 +105,16 @@ class LowerContext:
         if len(outs) == 1:
             return [Operand(result, outs[0])]
         return [Operand(f"{result}#{i}", a) for i, a in enumerate(outs)]
+
+    def mesh_name(self, mesh: xla.Mesh) -> str:
+        """The name of a mesh, of this program's devices, in its text; ValueError for one of others."""
+        meshes = self.root.meshes
+        if mesh not in meshes:
+            own = next(iter(meshes))
+            if set(mesh.devices.flat) != set(own.devices.flat):
+                raise ValueError(f"one program has shardings over {own} and {mesh}, which are of different devices")
+            meshes[mesh] = f"mesh{len(meshes)}"
+        return meshes[mesh]
 
     # -- constants
 
@@ -243,30 +254,70 @@ class Lowered:
         self.outputs = graph.out_avals
 
 
-def lower(graph: Graph, platform: str = "cpu", aliases: Mapping[int, int] | None = None) -> Lowered:
+def lower(
+    graph: Graph,
+    platform: str = "cpu",
+    aliases: Mapping[int, int] | None = None,
+    mesh: xla.Mesh | None = None,
+    in_shardings: Sequence[xla.NamedSharding | None] = (),
+    out_shardings: Sequence[xla.NamedSharding | None] = (),
+) -> Lowered:
     """The StableHLO module of a graph. Large constants are appended to its parameters.
 
-    `aliases` maps inputs to the outputs that are written in their place.
+    `aliases` maps inputs to the outputs that are written in their place. With a mesh it is a program for all its
+    devices, with these shardings of its inputs and outputs (None: the partitioner's choice).
     """
     ctx = LowerContext(platform)
+    if mesh is not None:
+        ctx.meshes[mesh] = "mesh"
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
     outs = ctx.graph(graph, args)
     aliases = aliases or {}
-    header = [
-        f"{a}: {a.type}" + (f" {{tf.aliasing_output = {aliases[i]} : i32}}" if i in aliases else "")
-        for i, a in enumerate(args)
-    ]
+    attributes = [[f"tf.aliasing_output = {aliases[i]} : i32"] if i in aliases else [] for i in range(len(args))]
+    for listed, a, sharding in zip(attributes, args, in_shardings):
+        listed += _sharding_attribute(ctx, a.aval, sharding)
+    header = [f"{a}: {a.type}" + _attributes(listed) for a, listed in zip(args, attributes)]
     header += [f"{a}: {a.type}" for a in ctx.hoisted.values()]
     results = ", ".join(o.type for o in outs)
+    shown = results
+    if mesh is not None:
+        shown = ", ".join(
+            o.type + _attributes(_sharding_attribute(ctx, o.aval, s)) for o, s in zip(outs, out_shardings)
+        )
     lines = "\n".join(ctx.lines)
     text = (
-        f"module @{_identifier(graph.name)} {{\n"
-        f"func.func public @main({', '.join(header)}) -> ({results}) {{\n{lines}\n"
+        f"module @{_identifier(graph.name)}{_mesh_lines(ctx)}"
+        f"func.func public @main({', '.join(header)}) -> ({shown}) {{\n{lines}\n"
         f'"func.return"({", ".join(outs)}) : ({results}) -> ()\n}}\n}}\n'
         + "\n".join(_location_lines(ctx.locations))
         + "\n"
     )
     return Lowered(graph, ctx, text)
+
+
+def _attributes(listed: Sequence[str]) -> str:
+    return f" {{{', '.join(listed)}}}" if listed else ""
+
+
+def _sharding_attribute(ctx: LowerContext, a: Aval, sharding: xla.NamedSharding | None) -> list[str]:
+    if sharding is None:
+        return []
+    return [f"sdy.sharding = #sdy.sharding{sharding.text(ctx.mesh_name(sharding.mesh), a.ndim)}"]
+
+
+def _mesh_lines(ctx: LowerContext) -> str:
+    """What a module for several devices begins with: their number, and its meshes."""
+    if not ctx.meshes:
+        return " {\n"
+    own = next(iter(ctx.meshes))
+    order = list(own.devices.flat)
+    lines = [f" attributes {{mhlo.num_partitions = {own.size} : i32, mhlo.num_replicas = 1 : i32}} {{"]
+    for mesh, name in ctx.meshes.items():
+        axes = ", ".join(f'"{axis}"={n}' for axis, n in mesh.shape.items())
+        ids = [order.index(d) for d in mesh.devices.flat]
+        turned = f", device_ids={ids}" if ids != sorted(ids) else ""
+        lines.append(f"sdy.mesh @{name} = <[{axes}]{turned}>")
+    return "\n".join(lines) + "\n"
 
 
 def _identifier(name: str) -> str:

@@ -1,6 +1,6 @@
 """The engine: values, and the recorder that turns eager code into compiled programs."""
 
-from . import programs  # noqa: F401 (sets what a flush calls)
+from . import programs, spmd  # noqa: F401 (set what a flush calls, and a call on several devices)
 from .at_once import aside, at_once
 from .bounds import check as check_bounds
 from .bounds import extent_of

@@ -21,7 +21,7 @@ from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
 from .units import Unit, by_id, unit_of_primitive
-from .value import InMemory, NoData, Unverified, Value, absent, from_numpy, now
+from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_numpy, now
 
 if TYPE_CHECKING:
     from .deferred import Chain, Recorded
@@ -42,12 +42,14 @@ _state = _State()
 
 class _Hooks:
     """What a flush calls, set by `programs` and `deferred`, which know this module; what computes calls of
-    which some operands are live, or copies these: from_memory(unit, operands); and what looks at
-    calls of which some operands have no data: without_data(unit, operands)."""
+    which some operands are live, or copies these: from_memory(unit, operands); what computes those of which
+    some lie on several devices: on_mesh(unit, operands); and what looks at calls of which some operands have
+    no data: without_data(unit, operands)."""
 
     compute: Function
     checked: Function
     from_memory: Function
+    on_mesh: Function
     without_data: Function | None = None
 
 
@@ -281,6 +283,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
         return _without_data(recording, unit, operands, call)
     except InMemory:
         return _from_memory(recording, unit, operands, call)
+    except OnMesh:
+        return _on_mesh(recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
@@ -314,6 +318,8 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         return _without_data(recording, unit, (x, y))
     except InMemory:
         return _from_memory(recording, unit, (x, y))
+    except OnMesh:
+        return _on_mesh(recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
@@ -336,6 +342,12 @@ def _from_memory(recording: Recording, unit: Unit, operands: Sequence[ArrayLike]
     _forget_numbers(recording, call)
     result = hooks.from_memory(unit, operands)
     return record(unit, list(map(now, operands))) if result is None else result
+
+
+def _on_mesh(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
+    """The results of a call of which an operand lies on several devices."""
+    _forget_numbers(recording, call)
+    return hooks.on_mesh(unit, operands)
 
 
 def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:

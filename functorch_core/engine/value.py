@@ -37,7 +37,7 @@ class Value(HasAval):
     # extent: see bounds; unset until somebody asks.
     __slots__ = ("aval", "data", "recording", "slot", "extent", "__weakref__")
     data: Any
-    recording: Recording | Absent | Unverified | Live | None
+    recording: Recording | Absent | Unverified | Live | Sharded | None
     slot: int
     extent: tuple[int | None, int, int]
 
@@ -251,9 +251,39 @@ class Unverified:
             into.doubtful = True
 
 
+# ---- values on several devices -------------------------------------------------------------------
+
+
+class OnMesh(Exception):
+    """A value that lies on several devices was to be an operand: the call is a program for all of them."""
+
+
+class Sharded:
+    """In the place of the recording of computed values that lie on several devices; see `spmd`."""
+
+    __slots__ = ()
+
+    def flush(self, why: str = "", tier: str | None = None) -> None:
+        """Nothing: it is computed."""
+
+    def enter(self, into: Recording, value: Value) -> NoReturn:
+        """OnMesh."""
+        raise OnMesh
+
+
+SHARDED = Sharded()
+
+
+def from_sharded(buffer: Any) -> Value:
+    """A value of a buffer that lies on several devices."""
+    value = from_buffer(buffer)
+    value.recording = SHARDED
+    return value
+
+
 def has_data(value: Value) -> bool:
     """Whether the value is computed, verified or not."""
-    return value.recording is None or value.recording.__class__ is Unverified
+    return value.recording is None or value.recording.__class__ in (Unverified, Sharded)
 
 
 checks_pending: Collection[Any] = ()  # set by deferred: checks that somebody must hear of
@@ -280,6 +310,8 @@ def placed(value: Value, data: Any, device: Device | None = None) -> Any:
     """The same of the data of a value, whether verified or not."""
     if isinstance(data, np.ndarray):
         data = value.data = xla.put(data, device)
+    elif value.recording is SHARDED:
+        return data if device is None else xla.put(xla.to_numpy(data), device)
     elif device is not None and xla.device_of(data) is not device:
         return xla.copy_to(data, device)
     return data

@@ -79,6 +79,30 @@ class Sharding(_jax.SingleDeviceSharding):  # type: ignore[misc]  # jaxlib has n
         return {self._device}
 
 
+class MeshSharding(_jax.GSPMDSharding):  # type: ignore[misc]
+    """One array over several devices; `handles` are these, `named` says how it is divided (see `mesh`)."""
+
+    memory_kind = None
+    is_fully_addressable = True
+    handles: tuple[Any, ...]
+    named: Any
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        return self._hlo_sharding.is_replicated()
+
+    def _to_xla_hlo_sharding(self, ndim: int) -> Any:
+        return self._hlo_sharding
+
+    @property
+    def _device_assignment(self) -> Any:
+        return self.handles
+
+    @property
+    def device_set(self) -> Any:
+        return set(self.handles)
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -103,6 +127,53 @@ def compile_options(device: Any, overrides: Mapping[str, object]) -> CompileOpti
     options.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]]))
     options.env_option_overrides = sorted(overrides.items())
     return options
+
+
+def mesh_compile_options(devices: list[Any], overrides: Mapping[str, object]) -> CompileOptions:
+    """Options for one program on several jaxlib devices, partitioned by Shardy."""
+    options = CompileOptions()
+    options.num_replicas, options.num_partitions = 1, len(devices)
+    build = options.executable_build_options
+    build.use_spmd_partitioning = len(devices) > 1
+    build.use_shardy_partitioner = True
+    options.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in devices]]))
+    options.env_option_overrides = sorted(overrides.items())
+    return options
+
+
+def replicated() -> Any:
+    """XLA's sharding of what every device has whole."""
+    return _REPLICATED
+
+
+def sharding_from_text(text: str) -> Any:
+    """XLA's sharding of a text such as {devices=[2,2]<=[4]}."""
+    return xc.HloSharding.from_string(text)
+
+
+def sharding_from_proto(proto: Any) -> Any:
+    """XLA's sharding of what an executable says of its results."""
+    return xc.HloSharding.from_proto(proto)
+
+
+def put_shards(aval: Aval, sharding: MeshSharding, shards: list[np.ndarray]) -> Buffer:
+    """A buffer of host arrays, one for each device, whose memory becomes the buffer's."""
+    # To copy during the call, as `put` does, ends in "bad_function_call" where there are several shards.
+    handles = list(sharding.handles)
+    return batched_device_put(aval, sharding, shards, handles, True, False, ALIAS_OR_COPY_LATER, True)
+
+
+def join_shards(aval: Aval, sharding: MeshSharding, parts: Any) -> Buffer:
+    """A buffer of buffers of single devices, which share their memory."""
+    return _jax.ArrayImpl(aval, sharding, list(parts), committed=True, _skip_checks=True)
+
+
+def split_shards(buffer: Any, aval: Aval, shardings: list[Sharding]) -> list[Buffer]:
+    """The buffers of single devices, of an aval, that one of several is made of; they share its memory."""
+    return [
+        _jax.ArrayImpl(aval, sharding, [part], committed=True, _skip_checks=True)
+        for part, sharding in zip(buffer._arrays, shardings)
+    ]
 
 
 def result_handlers(avals: tuple[Aval, ...], sharding: Sharding) -> list[Any]:
@@ -161,6 +232,7 @@ __all__ = [
     "COPY_NOW",
     "CompileOptions",
     "DeviceList",
+    "MeshSharding",
     "RuntimeFailure",
     "Sharding",
     "aval_of",
@@ -170,10 +242,17 @@ __all__ = [
     "export_dlpack",
     "import_dlpack",
     "is_row_major",
+    "join_shards",
     "jaxlib_version",
     "make_cpu_client",
+    "mesh_compile_options",
+    "put_shards",
     "quieten",
     "register_handler",
     "register_lapack",
+    "replicated",
     "result_handlers",
+    "sharding_from_proto",
+    "sharding_from_text",
+    "split_shards",
 ]

@@ -22,6 +22,7 @@ from .binding import (
 )
 from .device import Device, default_device, device_of_handle
 from .errors import ExecutionError, fail
+from .mesh import gathered
 
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others
@@ -66,6 +67,8 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
     dtype = array.dtype
     if dtype is not _OBJECT and not array.flags.writeable:
         return array.view(buffer.aval.element) if dtype is _PACKED else array
+    if hasattr(buffer._sharding, "named"):
+        return gathered(buffer)
     try:
         return buffer._single_device_array_to_np_array_did_copy()[0]
     except RuntimeError as error:

@@ -170,6 +170,11 @@ def _count(**amounts: float) -> None:
             _stats[name] += amount
 
 
+def count_compile(seconds: float) -> None:
+    """A program was compiled, in so many seconds."""
+    _count(compiles=1, compile_seconds=seconds)
+
+
 def compile(
     module: str,
     *,

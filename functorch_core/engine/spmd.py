@@ -1,0 +1,141 @@
+"""Programs for several devices: graphs whose inputs lie on a mesh, compiled once for each way in which they lie.
+
+What is called eagerly on an array that lies on several devices is computed when it is called, as one such program:
+it is not recorded with others. Inside fc.jit whole functions are (array/sharding.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import xla
+from ..core.graph import Graph
+from ..core.lowering import lower
+from ..core.trace import outside_traces
+from .compiling import without_passing_through
+from .errors import RecompileError
+from .modes import log, settings
+from .recorder import hooks
+from .units import SCALAR_AVALS, Unit, by_id
+from .value import SHARDED, Value, concrete, from_numpy, from_sharded, to_numpy
+
+Shardings = tuple[xla.NamedSharding | None, ...]
+DIFFERENT = "an operation of arrays on different devices: {first} and {other}; move one with fc.device_put"
+
+
+class Program:
+    """A graph compiled for a mesh: its executable, its constants, and where each result comes from."""
+
+    def __init__(
+        self, executable: xla.MeshProgram, hoisted: list[Any], ins: Shardings, outputs: tuple[int, ...] | None
+    ) -> None:
+        self.executable, self.hoisted, self.in_shardings, self.outputs = executable, hoisted, ins, outputs
+
+    def __call__(self, buffers: list[Any]) -> list[Any]:
+        """A buffer for each result, of buffers that lie as `in_shardings` say."""
+        outs = self.executable(buffers + self.hoisted)
+        return outs if self.outputs is None else [outs[i] if i >= 0 else buffers[-1 - i] for i in self.outputs]
+
+
+def compile_for_mesh(
+    graph: Graph, mesh: xla.Mesh, in_shardings: Sequence[Any], out_shardings: Sequence[Any], why: str = ""
+) -> Program:
+    """Compile a graph for the devices of a mesh; a sharding for each input, and one or None for each output."""
+    if settings.fail_on_recompile:
+        raise RecompileError(f"compiling {graph.name} inside fail_on_recompile(): {why}")
+    for a, sharding in zip((*graph.in_avals, *graph.out_avals), (*in_shardings, *out_shardings)):
+        if sharding is not None:
+            sharding.check(a.shape, f"program {graph.name}")
+    slim, outputs = graph, None
+    if all(s is None for s in out_shardings):
+        slim, outputs = without_passing_through(graph)
+        out_shardings = [None] * len(slim.outputs)
+    platform = mesh.devices.flat[0].platform
+    with outside_traces():
+        lowered = lower(slim, platform, None, mesh, in_shardings, out_shardings)
+    if lowered.callbacks:
+        raise NotImplementedError(f"{graph.name}: a program for several devices cannot call Python back")
+    log(f"compile {graph.name} for {mesh.size} devices: {len(graph.nodes)} nodes; {why}")
+    executable = xla.compile_for_mesh(
+        lowered.text,
+        mesh=mesh,
+        outputs=lowered.outputs,
+        out_shardings=out_shardings,
+        options=xla.choose_options(lowered.features) if platform == "cpu" else {},
+        name=lowered.name,
+    )
+    whole = xla.NamedSharding(mesh, xla.PartitionSpec())
+    hoisted = [xla.put_sharded(to_numpy(v) if isinstance(v, Value) else np.asarray(v), whole) for v in lowered.hoisted]
+    return Program(executable, hoisted, tuple(in_shardings), outputs)
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def sharding_of(value: Value) -> xla.NamedSharding | None:
+    """How a value lies on several devices; None for one that does not."""
+    return xla.sharding_of(value.data) if value.recording is SHARDED else None
+
+
+def mesh_of(values: Sequence[Value]) -> xla.Mesh | None:
+    """The mesh that some of the values lie on; ValueError if there are several, of different devices."""
+    found = None
+    for value in values:
+        sharding = sharding_of(value)
+        if sharding is None:
+            continue
+        if found is not None and list(found.devices.flat) != list(sharding.mesh.devices.flat):
+            raise ValueError(DIFFERENT.format(first=found, other=sharding.mesh))
+        found = found or sharding.mesh
+    return found
+
+
+def laid(value: Value, sharding: xla.NamedSharding) -> Any:
+    """The value's buffer, lying as a sharding says."""
+    found = sharding_of(value)
+    if found is not None:
+        if found.is_equivalent_to(sharding, value.aval.ndim):
+            return value.data
+        if list(found.mesh.devices.flat) == list(sharding.mesh.devices.flat):
+            (moved,) = _mover(value.aval, found, sharding)([value.data])
+            return moved
+    concrete(value)
+    return xla.put_sharded(to_numpy(value), sharding)
+
+
+@functools.lru_cache(maxsize=1024)
+def _mover(a: Any, found: xla.NamedSharding, wanted: xla.NamedSharding) -> Program:
+    """The program that does nothing but lay an array otherwise."""
+    return compile_for_mesh(Graph("move", [0], [], [0], [a]), wanted.mesh, [found], [wanted], "an array is moved")
+
+
+def moved(value: Value, sharding: xla.NamedSharding) -> Value:
+    """The value, lying as a sharding says."""
+    return from_sharded(laid(value, sharding))
+
+
+def run(unit: Unit, operands: Sequence[Any]) -> Any:
+    """The results of a call of which some operands lie on several devices: these devices compute it."""
+    values = [
+        x if isinstance(x, Value) else from_numpy(np.asarray(x, SCALAR_AVALS[x.__class__].dtype)) for x in operands
+    ]
+    mesh = mesh_of(values)
+    assert mesh is not None
+    whole = xla.NamedSharding(mesh, xla.PartitionSpec())
+    shardings = tuple([sharding_of(v) or whole for v in values])
+    program = _program_of(unit.id, mesh, shardings)
+    outs = [from_sharded(b) for b in program([laid(v, s) for v, s in zip(values, shardings)])]
+    return outs if unit.multiple else outs[0]
+
+
+@functools.lru_cache(maxsize=4096)
+def _program_of(unit_id: int, mesh: xla.Mesh, shardings: Shardings) -> Program:
+    graph = by_id[unit_id].graph
+    return compile_for_mesh(graph, mesh, shardings, [None] * len(graph.outputs), "called on several devices")
+
+
+hooks.on_mesh = run
