@@ -64,6 +64,7 @@ from .array.functions import *  # what ops/ declares for fc
 from .array.further import block_until_ready, closure_convert, custom_gradient, device_get, device_put
 from .array.inspection import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from .array.jit import eval_shape, jit, make_graph
+from .array.sharding import P, make_array_from_callback, make_array_from_single_device_arrays, make_mesh, shard_map
 from .array.tracing import ShapeDtype
 from .array.tracing import ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap
@@ -95,6 +96,7 @@ from .core.dtypes import bool_ as bool
 from .engine import debug_nans
 from .tracebacks import install as _hide_internal_frames
 from .transforms import linear_map as _  # declares its primitive, as those below do theirs
+from .xla import NamedSharding
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793
 __array_api_version__ = "2024.12"
@@ -104,14 +106,15 @@ _hide_internal_frames()
 
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
-_LAZY = frozenset("dlpack dtypes errors flatten_util jnn lax numpy scipy".split())
+_LAZY = frozenset("dlpack dtypes errors flatten_util jnn lax numpy scipy sharding".split())
 _ENVIRONMENT = frozenset(
     """Device config copy_to_host_async default_backend default_device device_count devices disable_jit ds
     effects_barrier enable_x64 ensure_compile_time_eval float0 local_device_count local_devices log_compiles make_jaxpr
     named_call named_scope print_environment_info process_count process_index typeof""".split()
 )
 _INSTEAD = {
-    "pmap shard_map make_mesh NamedSharding P set_mesh smap reshard": "Programs run on one device; map with fc.vmap.",
+    "pmap smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over devices.",
+    "set_mesh reshard": "with mesh: gives PartitionSpecs their mesh; fc.device_put(x, sharding) moves an array.",
     "check_tracer_leaks checking_leaks": "A traced value that is used after its trace is an error at once, always.",
     "debug_infs": "fc.debug_nans finds what becomes of them: inf - inf.",
     "default_matmul_precision": "Products are computed in the dtype of their operands.",

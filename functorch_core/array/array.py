@@ -65,7 +65,9 @@ class Array(HasAval):
         if not has_data(value):
             return device_of(value.recording)
         data = value.data
-        return xla.default_device() if isinstance(data, np.ndarray) else xla.device_of(data)
+        if isinstance(data, np.ndarray):
+            return xla.default_device()
+        return xla.sharding_of(data) or xla.device_of(data)
 
     # ---- its data
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .. import xla
 from ..core import tree
 from ..core.explain import explaining
 from ..core.trace import run
 from .array import Array, as_value, wrap
 from .creation import on_device
 from .custom import custom_vjp
+from .sharding import place, spread
 from .tracing import arguments, name_of, refuse, trace_function, wrapping
 
 NO_RULE = """custom_gradient of `{name}`: it returned {found}, a pair (result, function of the cotangent)
@@ -109,7 +111,8 @@ def device_get(x):
 
 @explaining
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
-    """x, a pytree, as Arrays on a device (the default device).
+    """x, a pytree, as Arrays on a device (the default device), or divided over several as a NamedSharding says
+    (one for all leaves, or a prefix of their tree).
 
     `may_alias` is JAX's leave to share memory, which immutable arrays need not be given.
 
@@ -118,4 +121,11 @@ def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
     [Array([1., 1.], dtype=float64)]
     """
     refuse("device_put", "The source is kept: leave it out.", src=src, donate=donate)
-    return tree.map(lambda leaf: on_device(wrap(as_value(leaf)), device), x)
+    leaves, treedef = tree.flatten(x)
+    return treedef.unflatten([_put(wrap(as_value(a)), d) for a, d in zip(leaves, spread(device, treedef))])
+
+
+def _put(array: Array, where) -> Array:
+    if isinstance(where, xla.SingleDeviceSharding):
+        (where,) = where.device_set
+    return place(array, where) if isinstance(where, (xla.NamedSharding, xla.PartitionSpec)) else on_device(array, where)

@@ -20,7 +20,8 @@ from ..engine.modes import settings
 from ..engine.nans import check as check_nans
 from .array import Array, _new, array_of, wrap
 from .calls import MAX_KNOWN, MISSED, failed, known_call
-from .tracing import ONE_DEVICE, ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree, trace_function
+from .sharding import OnMesh
+from .tracing import ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree, trace_function
 
 Buffer = xla.Buffer
 
@@ -125,12 +126,19 @@ class Jitted:
     disabled = False  # see fc.disable_jit, which also sees to it that calls come here
 
     def __init__(
-        self, fun: Callable, static: frozenset, static_names: frozenset, donate: frozenset, donate_names: frozenset
+        self,
+        fun: Callable,
+        static: frozenset,
+        static_names: frozenset,
+        donate: frozenset,
+        donate_names: frozenset,
+        on_mesh: OnMesh | None = None,
     ):
         self.fun, self.name = fun, name_of(fun)
         self.static, self.static_names = static, static_names
         self.donate, self.donate_names = donate, donate_names
         self.donates = bool(donate or donate_names)
+        self.on_mesh = on_mesh or OnMesh(None, None)
         # avals of one or two Arrays -> (execute, its result handlers, aval of the only result)
         self.fast: dict[Aval | tuple[Aval, Aval], tuple] = {}
         self.known: list[Callable] = []  # other calls, see known_call
@@ -148,8 +156,13 @@ class Jitted:
     def _call(self, args, kwargs):
         signature, leaves, values, treedef = self.signature(args, kwargs)
         if state.builder is not None:
-            outs = run(signature.graph, [*values, *signature.captures])
+            outs = self.on_mesh.constrained(
+                signature, values, lambda values: run(signature.graph, [*values, *signature.captures])
+            )
             return signature.out_tree.unflatten([wrap(v) for v in outs])
+        mesh = self.on_mesh.mesh_for(signature, values)
+        if mesh is not None:
+            return self.on_mesh.call(signature, mesh, values)
         result = signature(values)
         if signature.program is not None and settings.direct:
             self._remember(signature, args, kwargs, leaves, treedef)
@@ -342,8 +355,12 @@ def jit(
     program without running it.
 
     Arguments that are not used stay parameters of the program and inner functions are inlined,
-    whatever keep_unused and inline say. in_shardings, out_shardings, device, backend and
-    compiler_options are JAX's, and not supported: NotImplementedError.
+    whatever keep_unused and inline say. device, backend and compiler_options are JAX's, and not
+    supported: NotImplementedError.
+
+    A function of arrays that lie on several devices is a program for all of them. in_shardings,
+    out_shardings: NamedShardings for the arguments and results, or prefixes of their trees; None
+    leaves an argument as it lies, a result to the partitioner.
 
     >>> import functorch_core as fc
     >>> @fc.jit
@@ -352,12 +369,13 @@ def jit(
     >>> f(fc.asarray([0., 1.]))
     Array([0.       , 0.7080734], dtype=float32)
     """
-    refuse("jit", ONE_DEVICE, in_shardings=in_shardings, out_shardings=out_shardings)
     refuse("jit", "A function runs where its arguments are: fc.asarray(x, device=...).", device=device, backend=backend)
     refuse("jit", "The options are chosen by the library, by what was measured.", compiler_options=compiler_options)
     if fun is None:
         return functools.partial(
             jit,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
@@ -367,7 +385,8 @@ def jit(
         name_of(fun)  # raises
     nums, names = resolve_arguments(fun, static_argnums, static_argnames)
     donated, donated_names = resolve_arguments(fun, donate_argnums, donate_argnames)
-    return _function_of(fun, Jitted(fun, nums, names, donated, donated_names))
+    on_mesh = OnMesh(in_shardings, out_shardings)
+    return _function_of(fun, Jitted(fun, nums, names, donated, donated_names, on_mesh))
 
 
 def _function_of(fun: Callable, jitted: Jitted) -> Callable:

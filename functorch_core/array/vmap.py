@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..core import tree
 from ..core.explain import explaining, result_of
 from ..core.trace import run
+from ..primitives import transpose
 from ..transforms.batch import Axis, batch
 from ..transforms.collectives import bound_axis
 from .array import wrap
@@ -99,6 +100,8 @@ def vmap(
 
 def _run_batched(traced, axis, dims, values, out_axes, name):
     captured = (None,) * len(traced.captures)
+    if out_axes is WHERE_MAPPED:
+        return _with_dims(traced, *batch(traced.graph, axis, dims + captured), values)
     wanted = flat_axes("out_axes", out_axes, traced.out_tree, name, "result")
     graph, out_dims = batch(traced.graph, axis, dims + captured)
     want = tuple(_out_dim(w, d, a, name) for w, d, a in zip(wanted, out_dims, traced.graph.out_avals))
@@ -106,6 +109,22 @@ def _run_batched(traced, axis, dims, values, out_axes, name):
         graph, _ = batch(traced.graph, axis, dims + captured, want)
     outs = run(graph, [*values, *traced.captures])
     return traced.out_tree.unflatten([wrap(v) for v in outs])
+
+
+# As out_axes: the results' mapped axis is their first, and beside them it is said which have one (0, or None).
+WHERE_MAPPED = object()
+
+
+def _with_dims(traced, graph, out_dims, values):
+    outs = run(graph, [*values, *traced.captures])
+    moved = [v if d is None else move_to_front(v, d) for v, d in zip(outs, out_dims)]
+    return traced.out_tree.unflatten(list(map(wrap, moved))), [None if d is None else 0 for d in out_dims]
+
+
+def move_to_front(value, dim: int):
+    """The value with a dimension before the others."""
+    order = (dim, *[d for d in range(value.aval.ndim) if d != dim])
+    return transpose(value, permutation=order) if dim else value
 
 
 def _dim(d, aval, name: str):

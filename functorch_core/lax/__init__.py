@@ -1,6 +1,7 @@
 """jax.lax's names and signatures, without the objects of its primitives."""
 
 from ..array.compose import missing_name as _missing_name
+from ..array.sharding import with_sharding_constraint
 from . import linalg
 from .control import *
 from .convolution import *

@@ -30,16 +30,15 @@ OURS = {
 
 # What needs several devices or processes, or is a switch of JAX's own machinery.
 ELSEWHERE = {
-    "jax": """NamedSharding P Ref Shard ad allow_f16_reductions array_garbage_collection_guard auto_pcast empty_ref
+    "jax": """Ref Shard ad allow_f16_reductions array_garbage_collection_guard auto_pcast empty_ref
         free_ref freeze new_ref jax2tf_associative_scan_reductions host_count host_id host_ids
-        make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays make_mesh
-        make_user_context memory pmap process_indices remove_size_one_mesh_axis_from_type reshard set_mesh shard_map
+        make_array_from_process_local_data make_user_context memory pmap process_indices remove_size_one_mesh_axis_from_type reshard set_mesh
         smap softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
         transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device no_execution
         no_tracing explain_cache_misses legacy_prng_key enable_custom_prng default_prng_impl debug_key_reuse
         numpy_dtype_promotion numpy_rank_promotion enable_checks""",
     "jax.lax": """AccuracyMode DotAlgorithm DotAlgorithmPreset RaggedDotDimensionNumbers Tolerance PrecisionLike pcast
-        precv psend ragged_all_to_all ragged_dot_general scaled_dot stage with_sharding_constraint
+        precv psend ragged_all_to_all ragged_dot_general scaled_dot stage
         rng_uniform""",
     "jax.lax.linalg": "EigImplementation EighImplementation",
     "jax.nn": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",

@@ -61,7 +61,6 @@ def test_complex_derivatives():
     [
         lambda: fc.grad(fc.sin, reduce_axes=("i",)),
         lambda: fc.vjp(fc.sin, 1.0, reduce_axes=("i",)),
-        lambda: fc.jit(fc.sin, in_shardings=1),
         lambda: fc.jit(fc.sin, device="cpu"),
         lambda: fc.jit(fc.sin, compiler_options={"a": 1}),
         lambda: fc.vmap(fc.sin, spmd_axis_name="i"),

@@ -43,7 +43,7 @@ def test_of_jax_itself_most():
         (lambda: jnp.linalg.eigg, "eig"),
         (lambda: lax.sin_p, "functorch_core.primitives"),
         (lambda: jnn.Linear, "functorch_core.nn"),
-        (lambda: fc.pmap, "fc.vmap"),
+        (lambda: fc.pmap, "fc.shard_map"),
         (lambda: fc.scipy.special.sph_harm, "sph_harm_y"),
         (lambda: fc.scipy.nothing, "special"),
     ],
