@@ -32,7 +32,8 @@ OURS = {
 ELSEWHERE = {
     "jax": """Ref Shard ad allow_f16_reductions array_garbage_collection_guard auto_pcast empty_ref
         free_ref freeze new_ref jax2tf_associative_scan_reductions host_count host_id host_ids
-        make_array_from_process_local_data make_user_context memory pmap process_indices remove_size_one_mesh_axis_from_type reshard set_mesh
+        make_array_from_process_local_data make_user_context memory pmap process_indices
+        remove_size_one_mesh_axis_from_type reshard set_mesh
         smap softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
         transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device no_execution
         no_tracing explain_cache_misses legacy_prng_key enable_custom_prng default_prng_impl debug_key_reuse
