@@ -283,14 +283,14 @@ def _extreme_lower(hlo: str, direction: str, identity: Function, platform: str) 
         plain = platform != "cpu" or dtype not in dt.FLOATING
         if dtype == dt.float32 and not plain and x.aval.size >= LARGE:
             return _extreme_of_many(ctx, x, axes, hlo, choose_keeping_nan(direction), identity(dtype))
-        return reduce_operand(ctx, x, axes, combine_by(hlo) if plain else choose_keeping_nan(direction), identity(dtype))
+        return reduce_operand(
+            ctx, x, axes, combine_by(hlo) if plain else choose_keeping_nan(direction), identity(dtype)
+        )
 
     return rule
 
 
-def _extreme_of_many(
-    ctx: LowerContext, x: Operand, axes: Ints, hlo: str, careful: Function, identity: Any
-) -> Operand:
+def _extreme_of_many(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, careful: Function, identity: Any) -> Operand:
     """XLA's own reduction, unless a sum over the same axes shows that there may be a NaN."""
     quick = reduce_operand(ctx, x, axes, combine_by(hlo), identity)
     sums = reduce_operand(ctx, x, axes, combine_by("stablehlo.add"), 0)
