@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -99,6 +100,11 @@ def reduce_operand(ctx: LowerContext, x: Operand, axes: Ints, combine: Function,
         attrs=f"dimensions = {dims_attr(axes)}",
         regions=[ctx.region((init.aval, init.aval), combine)],
     )
+
+
+def reshape_operand(ctx: LowerContext, x: Operand, shape: Ints) -> Operand:
+    """In a lowering: the operand with another shape."""
+    return ctx.op("stablehlo.reshape", x, out=x.aval.with_shape(shape))
 
 
 def combine_by(hlo: str) -> Function:
@@ -206,6 +212,30 @@ def _wide_lower(hlo: str, identity: int) -> Function:
 # float16 and bfloat16 are summed in float32.
 
 
+def _runs(ndim: int, axes: Ints) -> list[tuple[bool, list[int]]]:
+    """Neighbouring dimensions that are treated alike: (whether they are summed over, the dimensions)."""
+    return [(key, list(group)) for key, group in itertools.groupby(range(ndim), lambda d: d in axes)]
+
+
+def _sum_by_rows(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
+    """XLA:CPU sums rows and columns of matrices by a library, other sums by loops of its own."""
+    a, wide = x.aval, accumulator(x.aval.dtype)
+    x, summed = convert_operand(ctx, x, wide), combine_by("stablehlo.add")
+    runs = _runs(a.ndim, axes) if a.size else []
+    if len(runs) > 1 and (len(runs) < a.ndim or len(runs) > 2):
+        x = reshape_operand(ctx, x, tuple(math.prod(a.shape[d] for d in group) for _, group in runs))
+        while len(runs) > 1:
+            last = max(i for i, (over, _) in enumerate(runs) if over) if any(over for over, _ in runs) else None
+            if last is None:
+                break
+            x = reduce_operand(ctx, x, (last,), summed, 0)
+            del runs[last]
+        x = reshape_operand(ctx, x, reduced_shape("reduce_sum", a, axes))
+    else:
+        x = reduce_operand(ctx, x, axes, summed, 0)
+    return convert_operand(ctx, x, a.dtype)
+
+
 def _reduce_sum_transpose(ct: Value, x: Value, *, axes: Ints) -> Cotangents:
     shape = x.aval.shape
     return (broadcast_in_dim(ct, shape=shape, dims=kept_axes(len(shape), axes)),)
@@ -220,6 +250,7 @@ reduce_sum: Wrapper = _reduction(
     traits=REDUCTION.but(conjugates=True),
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
     transpose=_reduce_sum_transpose,
+    lower_on={"cpu": _sum_by_rows},
 )
 reduce_sum_p = reduce_sum.primitive
 
