@@ -61,7 +61,7 @@ def shifted_by_max(x, axes):
     sizes = p.real(x) if aval_of(x).dtype in dt.COMPLEX else x
     if not count_over(x, axes):
         return x, total(x, axes)  # 0
-    top = stop_gradient(p.reduce_max(sizes, axes=axes))
+    top = stop_gradient(p.reduce_max_loose(sizes, axes=axes))
     top = like(p.select(p.is_finite(top), top, full_like(top, 0)), x)
     return p.sub(x, spread(top, aval_of(x).shape, axes)), top
 
@@ -78,7 +78,7 @@ def _normalised_exponential(axes: tuple[int, ...], log: bool) -> Derived:
 
     def fun(x):
         shape = aval_of(x).shape
-        shifted = p.sub(x, spread(stop_gradient(p.reduce_max(x, axes=axes)), shape, axes))
+        shifted = p.sub(x, spread(stop_gradient(p.reduce_max_loose(x, axes=axes)), shape, axes))
         powers = p.exp(shifted)
         sums = total(powers, axes)
         if log:

@@ -14,6 +14,7 @@ from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels import activations as act
 from ..kernels import reductions
+from ..kernels.normalisation import normalised_rows
 from ..kernels.shapes import one_hot as hot
 from ..kernels.values import full_like as like
 from ..kernels.values import like as as_dtype_of
@@ -402,7 +403,7 @@ def _standardize(x, mean, variance, where, /, *, axis, epsilon, algorithm):
     x = _floats(x, "standardize")
     axes = axes_of(x, axis, "standardize")
     if mean is None and variance is None and where is None:
-        return as_dtype_of(reductions.normalised(wide(x), axes, epsilon)[0], x)
+        return as_dtype_of(_normalised(wide(x), axes, epsilon), x)
     y = wide(x)
     shape, dtype = aval_of(x).shape, aval_of(y).dtype
     count = p.full(shape, 1, dtype) if where is None else broadcast_to(p.convert(where, dtype=dtype), shape)
@@ -434,7 +435,14 @@ def layer_norm(x, /, weight=None, bias=None, *, axis=-1, epsilon=1e-5):
     x = _floats(x, "layer_norm")
     axes = canonical_axes(axis, aval_of(x).ndim, "layer_norm")
     weight, bias = _fitting(x, weight, bias)
-    return as_dtype_of(reductions.affine(reductions.normalised(wide(x), axes, epsilon)[0], weight, bias), x)
+    return as_dtype_of(reductions.affine(_normalised(wide(x), axes, epsilon), weight, bias), x)
+
+
+def _normalised(x, axes, epsilon):
+    ndim = aval_of(x).ndim
+    if axes and sorted(axes) == list(range(ndim - len(axes), ndim)):
+        return normalised_rows(x, len(axes), None, None, epsilon)[0]
+    return reductions.normalised(x, axes, epsilon)[0]
 
 
 def _fitting(x, *vectors):

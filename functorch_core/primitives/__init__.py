@@ -119,6 +119,7 @@ from .reductions import (
     argmin,
     reduce_and,
     reduce_max,
+    reduce_max_loose,
     reduce_min,
     reduce_or,
     reduce_prod,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,8 +31,9 @@ from .indexing import take
 from .reductions import accumulator, choose_keeping_nan, combine_by, compare_operands, convert_operand, highest, lowest
 from .scattering import scatter_axis
 from .slicing import concatenate, pad, pad_p, slice
-from .structure import broadcast_in_dim, constant, full, iota, reshape, transpose, zeros
+from .structure import broadcast_in_dim, constant, full, iota, optimization_barrier, reshape, transpose, zeros
 
+FEW = 4  # windows of at most so many elements are not worth taking one dimension after the other
 UNROLLED = 64  # windows of at most so many elements are written out as shifted arrays
 MOST_RESIDUES = 16  # strides of at most so many positions are taken apart by residue
 
@@ -76,6 +77,24 @@ class Window(NamedTuple):
         """For each element of a window, row by row: where it is in a window at the origin."""
         for at in itertools.product(*map(range, self.size)):
             yield tuple(i * d for i, d in zip(at, self.window_dilation))
+
+    def split(self) -> tuple[Window, Window]:
+        """Two windows to be taken one after the other: of the first dimension of several elements, of the others."""
+        first = next(d for d, n in enumerate(self.size) if n > 1)
+
+        def only(chosen: Callable[[int], bool]) -> Window:
+            def part(values: tuple[T, ...], otherwise: T) -> tuple[T, ...]:
+                return tuple(v if chosen(d) else otherwise for d, v in enumerate(values))
+
+            return Window(
+                part(self.size, 1),
+                part(self.strides, 1),
+                part(self.padding, (0, 0)),
+                part(self.base_dilation, 1),
+                part(self.window_dilation, 1),
+            )
+
+        return only(lambda d: d == first), only(lambda d: d != first)
 
     def with_batch(self, dim: int) -> Window:
         """The window of size 1 along a further dimension at `dim`."""
@@ -175,9 +194,13 @@ def _window_attributes(window: Window) -> str:
     )
 
 
-def _window_lower(combine: Function, identity: Function) -> Function:
+def _window_lower(combine: Function, identity: Function, by_dimension: bool = False) -> Function:
     """XLA's reduce_window, but padded beforehand where that is negative, and a slice where windows
-    have one element: of both at once its simplifier makes a wrong shape, and aborts."""
+    have one element: of both at once its simplifier makes a wrong shape, and aborts.
+
+    `by_dimension`: one dimension after the other, which changes no extreme. Windows of 3 x 3 over
+    16 x 64 x 32 x 32, stride 2: 0.27 ms for 0.81; 5 x 5 over 8 x 32 x 56 x 56, stride 3: 0.23 for 1.1.
+    """
 
     def rule(ctx: LowerContext, x: Operand, *, window: Window) -> Operand:
         a, wide = x.aval, accumulator(x.aval.dtype)
@@ -190,6 +213,9 @@ def _window_lower(combine: Function, identity: Function) -> Function:
         if any(n < 0 for sides in window.padding for n in sides):
             (x,) = ctx.call(pad_for, x, window=window, fill=identity(a.dtype))
             window = window.unpadded()
+        if by_dimension and window.count > FEW and sum(n > 1 for n in window.size) > 1:
+            outer, inner = window.split()
+            return rule(ctx, rule(ctx, x, window=outer), window=inner)
         init = ctx.full(aval((), wide), fill)
         result = ctx.op(
             "stablehlo.reduce_window",
@@ -220,6 +246,7 @@ def _window_reduction(
     transpose: Function | Reason = NOT_LINEAR,
     lower_on: dict[str, Function] | None = None,
     traits: Traits = WINDOW,
+    by_dimension: bool = False,
 ) -> Wrapper:
     """Declare a reduction over windows; its wrapper."""
 
@@ -250,7 +277,7 @@ def _window_reduction(
         traits=traits,
         shape=shape,
         reference=reference,
-        lower=_window_lower(combine, identity),
+        lower=_window_lower(combine, identity, by_dimension),
         lower_on=lower_on,
         jvp=jvp,
         transpose=transpose,
@@ -369,6 +396,7 @@ reduce_window_max = _window_reduction(
     dtypes=dt.ORDERED,
     what="real or bool",
     jvp=_extreme_jvp("max"),
+    by_dimension=True,
 )
 reduce_window_min = _window_reduction(
     "reduce_window_min",
@@ -378,6 +406,7 @@ reduce_window_min = _window_reduction(
     dtypes=dt.ORDERED,
     what="real or bool",
     jvp=_extreme_jvp("min"),
+    by_dimension=True,
 )
 
 # ---- reduce_window_argmax, reduce_window_argmin --------------------------------------------------
@@ -622,10 +651,20 @@ def _gather_lower(ctx: LowerContext, x: Operand, places: Operand, *, window: Win
 
 
 def _scatter_lower(ctx: LowerContext, ct: Operand, places: Operand, *, shape: Ints, window: Window) -> Operand:
+    """By shifts where each element is in one window and they lie in rows, or on devices that write at once.
+
+    ms on CPU, the maximum counted:              by shifts   by index
+    16 x 64 x 32 x 32, 2 x 2, stride 2           1.2         0.7
+    the same channels last                       0.23        0.8
+    16 x 64 x 32 x 32, 3 x 3, stride 2           9.9         2.8 (channels last 9.6, 2.2)
+    16 x 64 x 32 x 32, 3 x 3, stride 1           41          4.7
+    8 x 32 x 56 x 56, 5 x 5, stride 3            29          2.3 (to compile: 1.9 s, 0.7 s)
+    """
     if places.aval.size == 0:
         return ctx.full(ct.aval.with_shape(shape), 0)
-    by = _scatter_by_shifts if window.count <= UNROLLED else _scatter_by_index
-    return ctx.call(by, ct, places, shape=shape, window=window)[0]
+    apart = window.size[-1] == 1 and all(n <= s for n, s in zip(window.reach, window.strides))
+    by_shifts = window.count <= UNROLLED and (apart or ctx.platform != "cpu")
+    return ctx.call(_scatter_by_shifts if by_shifts else _scatter_by_index, ct, places, shape=shape, window=window)[0]
 
 
 def _gather_by_shifts(x: Value, places: Value, *, window: Window) -> Value:
@@ -637,13 +676,15 @@ def _gather_by_shifts(x: Value, places: Value, *, window: Window) -> Value:
 
 def _index_by_iota(places: Value, shape: Ints, window: Window) -> Value:
     """_flat_places, with primitives."""
-    a = aval_of(places).with_dtype(dt.int64)
-    places, flat, pitch = convert(places, dtype=dt.int64), zeros(a), 1
+    dtype = dt.int32 if math.prod(shape) < 2**31 else dt.int64
+    a = aval_of(places).with_dtype(dtype)
+    places, flat, pitch = convert(places, dtype=dtype), zeros(a), 1
     for d in reversed(range(a.ndim)):
-        start = mul(iota(shape=a.shape, dtype=dt.int64, dimension=d), window.strides[d])
-        within = mul(rem(places, window.size[d]), window.window_dilation[d])
-        places = div(places, window.size[d])
-        flat, pitch = add(flat, mul(add(start, within), pitch)), pitch * shape[d]
+        flat = add(flat, mul(iota(shape=a.shape, dtype=dtype, dimension=d), window.strides[d] * pitch))
+        if window.size[d] > 1:
+            flat = add(flat, mul(rem(places, window.size[d]), window.window_dilation[d] * pitch))
+            places = div(places, window.size[d])
+        pitch *= shape[d]
     return flat
 
 
@@ -654,8 +695,9 @@ def _gather_by_index(x: Value, places: Value, *, window: Window) -> Value:
 
 def _scatter_by_index(ct: Value, places: Value, *, shape: Ints, window: Window) -> Value:
     a, wide = aval_of(ct), accumulator(aval_of(ct).dtype)
-    index = _index_by_iota(places, shape, window)
-    out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, convert(ct, dtype=wide), axis=0, combine="add")
+    (index,) = optimization_barrier(_index_by_iota(places, shape, window))  # else it is computed in the scatter's loop
+    index, ct = reshape(index, shape=(a.size,)), reshape(convert(ct, dtype=wide), shape=(a.size,))
+    out = scatter_axis(zeros(aval((math.prod(shape),), wide)), index, ct, axis=0, combine="add")
     return convert(reshape(out, shape=shape), dtype=a.dtype)
 
 

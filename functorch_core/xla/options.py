@@ -11,6 +11,7 @@ YNN = "xla_cpu_experimental_ynn_fusion_type"
 LEVEL = "xla_backend_optimization_level"
 SPLIT = "xla_cpu_parallel_codegen_split_count"
 DISABLED = "xla_disable_hlo_passes"
+WIDTH = "xla_cpu_prefer_vector_width"
 
 # For a program that is run once or twice. Compile time of a tiny one: 24 ms by default, 12 without
 # fusion emitters, 6.7 like this. The price: exp 7.6, erf 7.4, cumsum 10.9, sort 1.2, matmul 1.0.
@@ -24,7 +25,9 @@ _LIBRARY = "LIBRARY_FUSION_TYPE_"
 _CHOICES = (
     # ---- every program
     # Compile time 0.5; exp 0.84, erf 0.74, sqrt 0.61, cbrt 0.39, cumsum 0.38; MLP step 1.09.
-    (None, {EMITTERS: False}),
+    # Vectors as wide as the processor has them (256 bits is XLA's default; one without AVX-512 takes no notice). ms:
+    # exp 0.149 for 0.305, tanh 0.132 for 0.257, sigmoid and its gradient 0.195 for 0.382; compile time as before.
+    (None, {EMITTERS: False, WIDTH: 512}),
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
     ("scatter", {EMITTERS: True}),

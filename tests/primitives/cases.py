@@ -213,6 +213,7 @@ CASES |= {
         "prod": dt.NUMERIC,
         "max": dt.ORDERED,
         "min": dt.ORDERED,
+        "max_loose": dt.FLOATING,
         "and": BITS,
         "or": BITS,
         "xor": BITS,

@@ -142,6 +142,18 @@ def test_extremes_keep_nan(shape, axes, dtype):
     check(lambda x: (argmax(x, axis=axes[0]), argmin(x, axis=axes[0])), x, rules=("lower",))
 
 
+@pytest.mark.parametrize("axes", ((0,), (1,), (0, 1)))
+@pytest.mark.parametrize("what", ("numbers", "nan", "infinities", "both"))
+def test_extremes_of_many(axes, what):
+    """What is first reduced without regard to NaN."""
+    x = np.random.default_rng(0).standard_normal((200, 100)).astype(np.float32)
+    if what in ("nan", "both"):
+        x[3, 5] = x[199, 5] = np.nan
+    if what in ("infinities", "both"):
+        x[3, 4], x[3, 6], x[7] = np.inf, -np.inf, -np.inf
+    check(lambda x: (reduce_max(x, axes=axes), reduce_min(x, axes=axes)), x, rules=("lower", "batch"))
+
+
 def test_first_nan_is_the_extreme():
     x = np.array([[1, np.nan, 5, np.nan], [np.nan, 0, -1, 2]], np.float32)
     for fun, oracle in ((argmax, torch.argmax), (argmin, torch.argmin)):

@@ -118,8 +118,9 @@ def test_chosen_options_compile(features):
 
 def test_choices():
     emitters = "xla_cpu_use_fusion_emitters"
-    assert xla.choose_options(frozenset()) == {emitters: False}
-    assert xla.choose_options(frozenset({"scatter"})) == {emitters: True}
+    wide = {"xla_cpu_prefer_vector_width": 512}
+    assert xla.choose_options(frozenset()) == {emitters: False, **wide}
+    assert xla.choose_options(frozenset({"scatter"})) == {emitters: True, **wide}
     assert "ELTWISE" not in str(xla.choose_options(frozenset({"conv"})))  # it loses NaN
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ....kernels.reductions import affine, normalised, reciprocal_root, rms_normalised
+from ....kernels.normalisation import normalised_channels, normalised_rows
+from ....kernels.reductions import affine, reciprocal_root, rms_normalised
 from ....kernels.values import count_over
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import MaybeTensor, Number
@@ -28,6 +29,11 @@ def _channelwise(x, vector):
 def _check_vector(name: str, vector, channels: int):
     if vector is not None and aval_of(vector).size != channels:
         raise RuntimeError(f"{name} should contain {channels} elements not {aval_of(vector).size}")
+
+
+def _parameters(x, *vectors) -> list:
+    """The vectors there are in the dtype of x."""
+    return [None if v is None else like(v, x) for v in vectors]
 
 
 # ---- batch norm ----------------------------------------------------------------------------------
@@ -64,9 +70,9 @@ def _batch_norm_train(
     """(normalised, mean, 1 / std, new running statistics if there are any)."""
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x, axes = wide(input), _batch_axes(input)
-    out, middle, variance = normalised(x, axes, eps)
+    out, middle, variance = normalised_channels(x, *_parameters(x, weight, bias), eps)
     # PyTorch's statistics have no derivative either: they are there for its backward pass.
-    outs = [like(affine(out, weight, bias, (1,)), input), stop_gradient(middle), _inverse(variance, eps)]
+    outs = [like(out, input), stop_gradient(middle), _inverse(variance, eps)]
     return _in_dtype_of(weight, input, outs) + _updated(running_mean, running_var, x, axes, middle, variance, momentum)
 
 
@@ -208,9 +214,9 @@ def _layer_norm(input, shape, weight, bias, eps):
     require_floating("LayerNormKernelImpl", input)
     x = wide(input)
     axes = tuple(range(aval_of(x).ndim - len(shape), aval_of(x).ndim))
-    out, middle, variance = normalised(x, axes, eps)
+    out, middle, variance = normalised_rows(x, len(shape), *_parameters(x, weight, bias), eps)
     statistics = (p.expand_dims(v, dims=axes) for v in (middle, reciprocal_root(variance, eps)))
-    return like(affine(out, weight, bias), input), *statistics
+    return like(out, input), *statistics
 
 
 @torch_op(name="layer_norm", method=False, node="native_layer_norm", autocast={"cuda": "full"}, absent_edges=True)
@@ -290,9 +296,8 @@ def _group_norm(input, groups, weight, bias, eps):
                 f"of shape {list(a.shape)}"
             )
     require_floating("GroupNormKernelImpl", input)
-    x = p.reshape(wide(input), shape=(a.shape[0], groups, math.prod(a.shape[1:]) // groups))
-    out, middle, variance = normalised(x, (2,), eps)
-    out = affine(p.reshape(out, shape=a.shape), weight, bias, (1,))
+    x = wide(input)
+    out, middle, variance = normalised_channels(x, *_parameters(x, weight, bias), eps, groups)
     return like(out, input), middle, reciprocal_root(variance, eps)
 
 
@@ -363,11 +368,12 @@ def _instance_norm(
     _check_batch_norm(input, weight, bias, running_mean, running_var)
     x = wide(input)
     axes = tuple(range(2, aval_of(x).ndim))
-    out, middle, variance = normalised(x, axes, eps)
+    channels = aval_of(x).shape[1]
+    out, middle, variance = normalised_channels(x, *_parameters(x, weight, bias), eps, channels)
     updated = _updated(
         running_mean, running_var, x, axes, middle, variance, momentum, lambda statistic: mean(statistic, (0,))
     )
-    return [like(affine(out, weight, bias, (1,)), input), *updated]
+    return [like(out, input), *updated]
 
 
 @overridable

@@ -1,0 +1,169 @@
+"""What is computed in forms of its own, for speed: values, derivatives of both orders and odd numbers as PyTorch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from functorch_core import engine
+from functorch_core import torch as ours
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+TIERS = ("reference", "fused")
+TOLERANCE = {"float32": 2e-5, "float64": 1e-10, "bfloat16": 4e-2}
+
+
+def numbers(*shape, seed=0):
+    """Normal numbers of a shape."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def derivatives(library, fun, arrays, dtype, second):
+    """fun's value, its gradients, and the gradients of the sum of their squares, as float64 arrays."""
+    xs = [
+        library.tensor(a, dtype=getattr(library, dtype), requires_grad=True)
+        if a.dtype.kind == "f"
+        else library.tensor(a)
+        for a in arrays
+    ]
+    wanted = [x for x in xs if x.requires_grad]
+    out = fun(library, *xs)
+    cotangent = library.tensor(numbers(*out.shape, seed=5), dtype=out.dtype)
+    found = library.autograd.grad(out, wanted, cotangent, create_graph=second)
+    results = [out, *found]
+    if second:
+        results += library.autograd.grad(sum((g * g).sum() for g in found), wanted, allow_unused=True)
+    return [None if r is None else np.asarray(r.detach().double().numpy()) for r in results]
+
+
+def agree(fun, *arrays, dtype="float64", second=True, tiers=TIERS):
+    """fun(library, *tensors) of both libraries agree, with their derivatives, however ours is computed."""
+    wanted = derivatives(torch, fun, arrays, dtype, second)
+    for tier in tiers:
+        with engine.forced_tier(tier):
+            found = derivatives(ours, fun, arrays, dtype, second)
+        for a, b in zip(found, wanted, strict=True):
+            if b is None:
+                assert a is None or not np.any(a)
+                continue
+            scale = np.nanmax(np.abs(b[np.isfinite(b)]), initial=1.0)
+            np.testing.assert_allclose(a, b, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] * scale)
+
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+LAYER = (lambda t, x, w, b: t.nn.functional.layer_norm(x, w.shape, w, b), numbers(3, 4, 6), numbers(6), numbers(6))
+LAYER_OF_TWO = (lambda t, x, w, b: t.nn.functional.layer_norm(x, w.shape, w, b), numbers(3, 4, 6), *[numbers(4, 6)] * 2)
+BATCH = (
+    lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True),
+    numbers(4, 3, 5, 2),
+    numbers(3),
+    numbers(3),
+)
+BATCH_OF_VECTORS = (
+    lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True),
+    numbers(7, 3),
+    numbers(3),
+    numbers(3),
+)
+GROUP = (lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b), numbers(3, 6, 4, 2), numbers(6), numbers(6))
+GROUP_OF_VECTORS = (lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b), numbers(3, 6), numbers(6), numbers(6))
+INSTANCE = (
+    lambda t, x, w, b: t.nn.functional.instance_norm(x, None, None, w, b),
+    numbers(3, 4, 6),
+    numbers(4),
+    numbers(4),
+)
+NORMS = [LAYER, LAYER_OF_TWO, BATCH, BATCH_OF_VECTORS, GROUP, GROUP_OF_VECTORS, INSTANCE]
+
+
+@pytest.mark.parametrize("case", NORMS)
+@pytest.mark.parametrize("dtype", ("float64", "float32"))
+def test_norms(case, dtype):
+    fun, *arrays = case
+    agree(fun, *arrays, dtype=dtype, second=dtype == "float64")
+
+
+@pytest.mark.parametrize("case", (LAYER, BATCH, GROUP, INSTANCE))
+def test_norms_without_parameters(case):
+    fun, x, *_ = case
+    none = {
+        LAYER[0]: lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]),
+        BATCH[0]: lambda t, x: t.nn.functional.batch_norm(x, None, None, None, None, True),
+        GROUP[0]: lambda t, x: t.nn.functional.group_norm(x, 3),
+        INSTANCE[0]: lambda t, x: t.nn.functional.instance_norm(x),
+    }[fun]
+    agree(none, x)
+
+
+@pytest.mark.parametrize("case", NORMS)
+def test_norms_of_narrow_floats(case):
+    fun, *arrays = case
+    agree(fun, *arrays, dtype="bfloat16", second=False)
+
+
+@pytest.mark.parametrize("odd", (np.nan, np.inf))
+@pytest.mark.parametrize("case", (LAYER, BATCH, GROUP))
+def test_norms_of_odd_numbers(case, odd):
+    fun, x, *rest = case
+    x = x.copy()
+    x.flat[5] = odd
+    agree(fun, x, *rest, second=False)
+
+
+@pytest.mark.parametrize("case", (LAYER, BATCH, GROUP))
+def test_norms_far_from_zero(case):
+    """float32 numbers whose mean is a thousand times their deviation."""
+    fun, x, *rest = case
+    wanted = derivatives(torch, fun, [x + 1000, *rest], "float64", False)
+    for tier in TIERS:
+        with engine.forced_tier(tier):
+            found = derivatives(ours, fun, [np.float32(x + 1000), *rest], "float32", False)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, atol=2e-3 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("shape", ((0, 4, 6), (3, 4, 0)))
+def test_norms_of_nothing(shape):
+    agree(lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]), numbers(*shape), second=False)
+
+
+def test_norms_in_forward_mode_and_batched():
+    fun, x, w, b = LAYER
+    group, y, u, v = GROUP
+
+    def program(t):
+        x_, w_, b_, y_, u_, v_ = (t.tensor(a) for a in (x, w, b, y, u, v))
+        tangents = tuple(t.tensor(numbers(*a.shape, seed=3)) for a in (x, w, b))
+        forward = t.func.jvp(lambda *a: fun(t, *a), (x_, w_, b_), tangents)
+        each = t.func.vmap(t.func.grad(lambda a: (group(t, a[None], u_, v_) ** 3).sum()))(y_)
+        hessian = t.func.hessian(lambda w: (fun(t, x_, w, b_) ** 3).sum())(w_)
+        crossed = t.func.jacfwd(t.func.grad(lambda a: (fun(t, a, w_, b_) ** 3).sum()))(x_)
+        return [*forward, each, hessian, crossed]
+
+    for a, b_ in zip(program(ours), program(torch), strict=True):
+        np.testing.assert_allclose(a.numpy(), b_.numpy(), rtol=1e-8, atol=1e-10)
+
+
+# ---- softmax and its kin ---------------------------------------------------------------------------
+
+ROWS = np.stack(
+    [
+        np.linspace(-2, 2, 8),
+        np.full(8, np.nan),
+        np.array([np.nan, *range(7)]),
+        np.array([-np.inf, *range(7)]),
+        np.array([np.inf, *range(7)]),
+        np.array([np.nan, np.inf, -np.inf, *range(5)]),
+        np.full(8, -np.inf),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", ("softmax", "log_softmax", "logsumexp"))
+@pytest.mark.parametrize("repeated", (1, 400))
+@pytest.mark.parametrize("dtype", ("float32", "float64", "bfloat16"))
+def test_rows_with_odd_numbers(name, repeated, dtype):
+    agree(lambda t, x: getattr(t, name)(x, 1), np.tile(ROWS, (repeated, 1)), dtype=dtype, second=False)
