@@ -244,3 +244,30 @@ def test_ldl_errors():
     assert_same_error(lambda t: t.linalg.ldl_factor(t.zeros(3, 3)), reference, message=False)
     assert_same_error(lambda t: t.linalg.ldl_solve(t.eye(3), t.zeros(2, dtype=t.int32), t.zeros(3, 1)), reference)
     assert math.isclose(torch.linalg.ldl_factor(torch.tensor([[4.0]])).LD.item(), 4.0)
+
+
+# ---- what PyTorch says -----------------------------------------------------------------------------
+
+
+def test_complex_input_of_real_transforms():
+    for name in "rfft rfft2 rfftn ihfft ihfft2 ihfftn".split():
+        assert_same_error(lambda t: getattr(t.fft, name)(t.ones(4, 4, dtype=t.complex64)), reference)  # noqa: B023
+
+
+@pytest.mark.filterwarnings("default")
+def test_resized_frequencies_and_missing_windows_warn():
+    with pytest.warns(UserWarning, match="out tensor will be resized to a tensor of shape .5"):
+        assert torch.fft.fftfreq(5, out=torch.empty(())).shape == (5,)
+    torch.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="Please provide the same window used by stft"):
+            torch.istft(torch.ones(6, 20, dtype=torch.complex64), n_fft=10)
+    finally:
+        torch.set_warn_always(False)
+
+
+def test_references_are_the_functions():
+    import importlib
+
+    refs = importlib.import_module("functorch_core.torch._refs")
+    assert refs.fft.fft is torch.fft.fft and refs.linalg.norm is torch.linalg.norm

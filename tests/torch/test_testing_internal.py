@@ -227,3 +227,18 @@ def test_pytorchs_other_test_cases():
     case = importlib.import_module("functorch_core.torch._dynamo.test_case")
     with pytest.raises(NotImplementedError, match=r"torch\._dynamo\.test_case\.TestCase"):
         case.TestCase()
+
+
+def test_questions_about_dtypes():
+    reference = pytest.importorskip("torch")
+    for (
+        name
+    ) in "corresponding_complex_dtype corresponding_real_dtype dtype_to_type is_integer_dtype is_boolean_dtype".split():
+        found = []
+        for t, where in ((torch, "functorch_core.torch._prims_common"), (reference, "torch._prims_common")):
+            question, answers = getattr(importlib.import_module(where), name), []
+            for dtype in "float16 float64 complex64 int8 uint8 bool".split():
+                if "corresponding" not in name or dtype.startswith("complex" if "real" in name else "float"):
+                    answers.append(str(question(getattr(t, dtype))))
+            found.append(answers)
+        assert found[0] == found[1] and found[0]

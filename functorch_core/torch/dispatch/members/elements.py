@@ -152,7 +152,8 @@ class Elements:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return id(self)  # not object's, which is another number: sets of tensors are in PyTorch's order
 
 
 def _concrete(tensor: Tensor, what: str) -> np.ndarray:

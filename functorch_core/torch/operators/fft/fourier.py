@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from ....kernels import fourier as kernels
-from ...dispatch.op import composite, registry, torch_op, write_out
+from ...dispatch.op import composite, registry, torch_op
 from ...dispatch.traits import Out
 from ...tensors import types as _types
 from ...tensors.base import Tensor, from_array
+from ..shape.creation import write_range
 from ..values import aval_of, dt, name_of, np, p, wrap_dim
 
 NORMS = ("backward", "ortho", "forward")
+NOT_REAL = {
+    "rfft": "{name} expects a real input tensor, but got {found}",
+    **dict.fromkeys(("rfft2", "rfftn"), "rfftn expects a real-valued input tensor, but got {found}"),
+    **dict.fromkeys(("ihfft2", "ihfftn"), "Only supports floating-point dtypes, but found: {found}"),
+}
 OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 # ---- what they share -----------------------------------------------------------------------------
@@ -76,7 +82,7 @@ def real_transform(x, s, dim, norm, name: str):
     """rfft over any dimensions, the last halved."""
     norm = _norm_of(norm)
     if aval_of(x).dtype in dt.COMPLEX:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {name_of(x)}")
+        raise RuntimeError(NOT_REAL.get(name, NOT_REAL["rfft"]).format(name=name, found=name_of(x)))
     x = _promoted(x, name, to_complex=False)
     dims, sizes = _dims_and_sizes(x, s, dim, name)
     if not dims:
@@ -199,7 +205,7 @@ def _frequencies(array, out, dtype, device, requires_grad):
     if device is not None:
         result = result.to(device)
     if out is not None:
-        return write_out("fftfreq", out, result)
+        return write_range("fftfreq", out, result)
     return result.requires_grad_() if requires_grad else result
 
 

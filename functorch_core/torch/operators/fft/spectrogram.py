@@ -52,6 +52,11 @@ NO_WINDOW = (
     "windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress "
     "this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
 )
+NO_SYNTHESIS_WINDOW = (
+    "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to "
+    "make the inversion lossless.To suppress this warning and use a rectangular window, explicitly set "
+    "`window=torch.ones(n_fft, device=<device>)`."
+)
 REAL_STFT = (
     "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
     "all inputs, and return_complex=False will raise an error.\n"
@@ -139,6 +144,8 @@ def istft(
     """
     onesided = _check_spectrum(input, n_fft, window, onesided, return_complex)
     hop, win_length = _lengths("istft", n_fft, hop_length, win_length)
+    if window is None:
+        warn_once(NO_SYNTHESIS_WINDOW)
     window = _window("istft", window, win_length, n_fft)
     norm = "ortho" if normalized else None
     columns = input.transpose(-1, -2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .... import primitives as p
 from ....core import dtypes as dt
-from ....core.warn import warn_once
+from ....core.warn import warn, warn_once
 from ....kernels.values import vector
 from ....transforms.linear_map import linear_map
 from ...dispatch import bounds as _bounds
@@ -23,7 +23,7 @@ from ...views.cells import besides
 from ...views.memory_order import preserved
 from ..shape.copies import fill_number
 from ..shape.joining import common_shape
-from .indexing import nothing_of, put_at
+from .indexing import BYTES, nothing_of, put_at
 
 IN_SELF = _bounds.IN_SELF
 IN_DATA = "INDICES element is out of DATA bounds, id={index} axis_dim={size}"
@@ -204,14 +204,15 @@ def identity_of(how: str, dtype: np.dtype):
 
 
 def _dense_product(x, index, src, dim):
-    """x times, for each place, all factors whose index is that place."""
+    """x times, for each place, all factors whose index is that place, in their order."""
     n, at = x.aval.shape[dim], index.aval.ndim
     shape = index.aval.shape[:dim] + (n,) + index.aval.shape[dim:]
     dims = tuple(d if d < dim else d + 1 for d in range(at))
     places = p.iota(shape=shape, dtype=index.aval.dtype, dimension=dim)
     here = p.eq(p.broadcast_in_dim(index, shape=shape, dims=dims), places)
     factors = p.select(here, p.broadcast_in_dim(src, shape=shape, dims=dims), p.full(shape, 1, src.aval.dtype))
-    return p.mul(x, p.reduce_prod(factors, axes=(dim + 1,)))
+    first = p.expand_dims(x, dims=(dim + 1,))  # so that it is multiplied first, as one factor after the other would be
+    return p.reduce_prod(p.concatenate(first, factors, dimension=dim + 1), axes=(dim + 1,))
 
 
 def _mean(x, total, index, dim, include_self):
@@ -468,6 +469,8 @@ def index_put(input, indices, values, accumulate=False):
             continue
         if not isinstance(index, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(index).__name__}")
+        if index._aval.dtype == dt.uint8:
+            warn(BYTES)
         tensors.append((dim, index))
         dim += index.ndim if index._aval.dtype in (dt.bool_, dt.uint8) else 1
     if dim > input.ndim:

@@ -110,6 +110,8 @@ def nonzero(input, *, out=None, as_tuple=False):
             [2]])
     """
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero(input if input.ndim else input.unsqueeze(0)).unbind(1)
     array = input._array()
     places = from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))

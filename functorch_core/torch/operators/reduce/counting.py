@@ -271,7 +271,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         inverse = inverse.reshape(data.shape)
     else:
         axis = wrap_dim(dim, data.ndim)
-        _check_slices(data, axis, "unique")
+        _check_slices(data, axis)
         rows = np.moveaxis(data, axis, 0)
         if len(rows) <= FEW and data.dtype.kind == "f" and np.isnan(data).any():
             rows, inverse, counts = _unique_with_nan(rows)
@@ -308,8 +308,11 @@ def _is_before(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(len(differ)) and bool(a[differ[0]] < b[differ[0]])
 
 
-def _check_slices(data: np.ndarray, axis: int, name: str):
-    if data.shape[axis] and not data.size:
+def _check_slices(data: np.ndarray, axis: int):
+    others = data.shape[:axis] + data.shape[axis + 1 :]
+    if 0 in others and not data.shape[axis]:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+    if 0 in others:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
 
 
@@ -323,6 +326,8 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     data = input._array()
     shape = data.shape
     axis = 0 if dim is None else wrap_dim(dim, data.ndim)
+    if dim is not None:
+        _check_slices(data, axis)
     flat = data.reshape(-1) if dim is None else np.moveaxis(data, axis, 0)
     rows = flat.reshape(len(flat), -1) if flat.size else flat.reshape(len(flat), 0)
     begins = np.ones(len(rows), bool)

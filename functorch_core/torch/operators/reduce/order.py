@@ -91,6 +91,8 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True, *, out=None):
     if input.aval.dtype in dt.COMPLEX or input.aval.dtype == dt.bool_:
         kind, space = ("bool", "") if input.aval.dtype == dt.bool_ else ("complex", " ")
         raise RuntimeError(f"{space}topk does not support {kind} dtypes on CPU")
+    if isinstance(dim, bool):
+        raise TypeError("topk(): argument 'dim' (position 2) must be int, not bool")
     axis = wrap_dim(-1 if dim is None else dim, input.aval.ndim)
     x = vector(input)
     if not 0 <= k <= x.aval.shape[axis]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
-from ...dispatch.op import composite, registry
+from ....kernels.values import derived, like, p, where
+from ...dispatch.op import composite, registry, torch_op
+from ...dispatch.slots import Tensor
 from ...tape.meta import is_readable
 from ...tensors.base import wrap_dim
+from ..index.gathering import scattered
 
 # What a segment of nothing gives, and what a reduction starts from.
 START = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
@@ -62,18 +66,36 @@ def _rows(starts, counts, n: int):
     return registry["where"](inside.any(-1), found, last)
 
 
+@functools.cache
+def _extreme_along(axis: int, how: str):
+    """The extremes of elements by their rows. Those equal to it and the NaNs share a row's derivative."""
+
+    def shared(t, data, rows, start, out):
+        chosen = p.or_(p.eq(data, p.take_along_axis(out, rows, axis=axis)), p.ne(data, data))
+        ones = p.convert(chosen, dtype=data.aval.dtype)
+        counts = p.scatter_along_axis(p.zeros(out.aval), rows, ones, axis=axis, combine="add")
+        share = where(chosen, p.div(ones, p.take_along_axis(counts, rows, axis=axis)), 0)
+        return p.scatter_along_axis(p.zeros(out.aval), rows, p.mul(t, share), axis=axis, combine="add")
+
+    return derived(shared)(lambda data, rows, start: scattered(start, rows, data, axis, how))
+
+
+@torch_op(devices="any")
+def _segment_extreme(input: Tensor, rows: Tensor, start: Tensor, axis, how):
+    return _extreme_along(axis, how)(input, rows, like(start, input))
+
+
 def _reduced(data, reduce: str, rows, counts, axis: int, initial):
-    extreme = reduce in ("max", "min")
-    start = START[reduce] if initial is None or extreme else initial
     tail = (1,) * (data.ndim - axis - 1)
     shape = (*data.shape[:axis], counts.shape[-1] + 1, *data.shape[axis + 1 :])
     index = rows.reshape((*rows.shape, *tail)).expand(data.shape)
+    start = START[reduce] if initial is None else initial
     whole = registry["full"](shape, start, dtype=data.dtype, device=data.device)
-    out = whole.scatter_reduce(axis, index, data, SCATTER[reduce], include_self=True)
+    if reduce in ("max", "min"):
+        out = _segment_extreme.compute([data, index, whole, axis, SCATTER[reduce]])
+    else:
+        out = whole.scatter_reduce(axis, index, data, SCATTER[reduce], include_self=True)
     out = out.narrow(axis, 0, counts.shape[-1])
-    if extreme and initial is not None:  # afterwards: an element equal to it has the gradient
-        inner = out >= initial if reduce == "max" else out <= initial
-        return registry["where"](inner, out, float(initial))
     if reduce != "mean":
         return out
     sizes = counts.reshape((*counts.shape, *tail))

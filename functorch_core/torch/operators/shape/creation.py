@@ -43,6 +43,15 @@ RANGE = (
 )
 NEGATIVE = "Trying to create tensor with negative dimension {n}: {size}"
 
+
+def write_range(name: str, out: Tensor, result: Tensor) -> Tensor:
+    """The result written to `out`, with PyTorch's warning for ranges if that has another number of elements."""
+    if out.numel() not in (0, result.numel()):
+        warn(MISCOUNTED.format(shape=list(out.shape), n=out.numel(), length=result.numel()))
+        return write_out(name, out.resize_(result.shape), result)
+    return write_out(name, out, result)
+
+
 # ---- arguments -----------------------------------------------------------------------------------
 
 
@@ -436,9 +445,7 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
     else:
         length = _range_length(start, end, step)
     if out is not None:
-        if out.numel() not in (0, length):
-            warn(MISCOUNTED.format(shape=list(out.shape), n=out.numel(), length=length))
-        return write_out("arange", out, _count(start, step, length, d))
+        return write_range("arange", out, _count(start, step, length, d))
     where = resolve(device)
     if where.type != "cpu" or length > RECORD_LIMIT:
         made = finish_later(lambda: _counted(start, step, length, d), (length,), d, where)

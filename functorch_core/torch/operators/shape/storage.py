@@ -256,7 +256,7 @@ class UntypedStorage(Storage):
     def __init__(self, *args, device=None, cell: Cell | None = None):
         if cell is None:
             first = args[0] if args else 0
-            data = np.zeros(first, np.uint8) if isinstance(first, int) else np.array(first, np.uint8)
+            data = np.zeros(first, np.uint8) if isinstance(first, (int, np.integer)) else np.array(first, np.uint8)
             tensor = from_array(data)
             cell = _cell_of(tensor if device is None else tensor.to(device))
         super().__init__(cell)
@@ -350,7 +350,9 @@ class TypedStorage(Storage):
         if cell is None:
             wanted = dtype or _types.defaults.dtype
             first = args[0] if args else 0
-            data = np.zeros(first, wanted.numpy) if isinstance(first, int) else np.array(first, wanted.numpy)
+            data = (
+                np.zeros(first, wanted.numpy) if isinstance(first, (int, np.integer)) else np.array(first, wanted.numpy)
+            )
             tensor = from_array(data)
             cell = _cell_of(tensor if device is None else tensor.to(device))
         super().__init__(cell)
