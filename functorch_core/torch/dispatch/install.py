@@ -12,11 +12,11 @@ from ...engine.units import SCALAR_AVALS
 from ...ops.signature import LITERALS, fits
 from ..tape.apply import apply_pair, apply_to
 from ..tape.modes import state as modes
-from ..tensors import types as _types
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
 from .op import PLAIN, TorchOp, named_apart, registry
+from .overrides import activate
 
 _new = object.__new__
 
@@ -27,8 +27,10 @@ def install(namespace: dict):
         for name in (op.name, *op.forms["aliases"]):
             _install_as(op, name, namespace)
         for name in op.forms["dunder"]:
-            reflected = name[0] == "r" and hasattr(operators, f"__{name[1:]}__")
-            add_members({f"__{name}__": _operator(op, reflected)})
+            reflected = name[0] == "r" and (name == "rdiv" or hasattr(operators, f"__{name[1:]}__"))
+            operator = _operator(op, reflected)
+            operator.__name__ = f"__{name}__"
+            add_members({f"__{name}__": operator})
             if op.forms["inplace"] and hasattr(operators, f"__i{name}__"):
                 add_members({f"__i{name}__": _inplace_operator(op)})
 
@@ -83,7 +85,7 @@ def _named(method: Callable, op: TorchOp, name: str) -> Callable:
     return method
 
 
-NUMBERS = (int, float, bool, complex)
+NUMBERS = (int, float, bool, complex, np.generic)
 
 
 def _operator(op: TorchOp, reflected: bool) -> Callable:
@@ -134,38 +136,48 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
 
 
 def _slow_operator(op, reflected: bool) -> Callable:
+    if isinstance(op, TorchOp) and not op.slots[0 if reflected else 1].takes_numbers:
+        classes: tuple = (Tensor,)
+    else:
+        classes = (Tensor, *NUMBERS)
+
     def operator(self, other):
         if not isinstance(self, Tensor):
             raise TypeError(
                 f"descriptor of {op.name} for 'torch._C.TensorBase' objects doesn't "
                 f"apply to a '{type(self).__name__}' object"
             )
-        if not isinstance(other, (Tensor, *NUMBERS)) and not (
-            hasattr(other, "__array__") or hasattr(other, "__torch_function__")
-        ):
-            return NotImplemented
-        other = _operand(other)
-        if active.overrides is not None and (not reflected or op.traits.commutative):
-            return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
+        if not isinstance(other, classes):
+            if not hasattr(other, "__torch_function__"):
+                return _with_another(op, self, other)
+            activate()
+        asked = active.overrides
+        if asked is not None:
+            if not reflected or op.traits.commutative:
+                return getattr(Tensor, op.name, op)(self, other)  # they are told of the method
+            if asked.applies(operator, (self, other), {}):
+                return asked.handle(operator, (self, other), {})
         return op(other, self) if reflected else op(self, other)
 
     return operator
 
 
-def _operand(other):
-    if isinstance(other, (Tensor, *NUMBERS)) or hasattr(other, "__torch_function__"):
-        return other
-    if isinstance(other, np.generic):
-        return other.item()
-    return _types.named("as_tensor")(other)
+def _with_another(op, x: Tensor, other):
+    """What an operator gives with what is neither a tensor nor a number: what the op says of arrays, else the other
+    operand decides. So `x + array` is NumPy's, and comes back as a tensor (`__array_wrap__`), but to `array + x` NumPy
+    says no, as x has the higher `__array_priority__`: that is an error."""
+    with_array = op.traits.with_array
+    return NotImplemented if with_array is None or not isinstance(other, np.ndarray) else with_array(x, other)
 
 
 def _inplace_operator(op: TorchOp) -> Callable:
     def operator(self, other):
-        if not isinstance(other, (Tensor, *NUMBERS)) and not hasattr(other, "__array__"):
-            return NotImplemented
+        if not isinstance(other, (Tensor, *NUMBERS)):
+            if not hasattr(other, "__torch_function__"):
+                return NotImplemented
+            activate()
         if active.overrides is not None:
-            return getattr(Tensor, f"{op.name}_")(self, _operand(other))
-        return inplace(op, self, (_operand(other),), {})
+            return getattr(Tensor, f"{op.name}_")(self, other)
+        return inplace(op, self, (other,), {})
 
     return operator

@@ -19,6 +19,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
+import numpy as np
+
 from ...core.aval import Aval
 from ...core.trace import Builder
 from ...ops.signature import number_key, number_placeholder
@@ -37,9 +39,7 @@ def aval_of_tensor(x) -> Aval | None:
 
 def is_number(x) -> bool:
     """Whether x is a Python or NumPy scalar."""
-    return isinstance(x, (bool, int, float, complex)) or (
-        hasattr(x, "dtype") and getattr(x, "shape", None) == () and hasattr(x, "item")
-    )
+    return isinstance(x, (bool, int, float, complex, np.generic))
 
 
 def python_number(x):

@@ -97,6 +97,8 @@ class Traits:
     # default that it has no kernel.
     without_data: tuple | None = None
     former: tuple = ()  # orders of arguments that were once, as "input alpha other"; see dispatch.former
+    # What its operator gives of a tensor and a NumPy array, x == array; None: what NumPy makes of it.
+    with_array: Callable | None = None
     sparse: bool = False  # a factory of nothing or zeros, which may be of layout sparse_coo
 
     def __post_init__(self):

@@ -20,7 +20,6 @@ from ..dispatch.overrides import Overridden
 from ..tensors.base import Tensor, add_members, put_together
 from ..views.cells import assign
 from .index.indexing import getitem, setitem
-from .pointwise.arithmetic import div
 from .pointwise.comparison import bitwise_not, where_of
 from .pointwise.special import polygamma
 from .reduce.order import searchsorted
@@ -45,13 +44,10 @@ class Operations:
         return bitwise_not(self)
 
     def __div__(self, other) -> Tensor:
-        return div(self, other)
-
-    def __rdiv__(self, other) -> Tensor:
-        return div(other, self)
+        return self.__truediv__(other)
 
     def __idiv__(self, other) -> Tensor:
-        return self.div_(other)
+        return self.__itruediv__(other)
 
     def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
         return from_numpy(np.asarray(array))

@@ -120,7 +120,7 @@ class Elements:
         return iter(self.unbind(0))
 
     def __contains__(self, element) -> bool:
-        if isinstance(element, (Tensor, int, float, bool, complex)):
+        if isinstance(element, (Tensor, int, float, bool, complex, np.generic)):
             return bool((element == self).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 

@@ -214,7 +214,7 @@ def _div_node(a):
 
 @torch_op(
     inplace=True,
-    dunder=("truediv", "rtruediv"),
+    dunder=("truediv",),
     aliases=("divide",),
     number="shown",
     saves_number=True,
@@ -239,6 +239,16 @@ def div(input: Operand, other: Operand, *, rounding_mode=None, out=None):
         return p.div(x, y)
     require(x, d.REAL, f"div_{rounding_mode}_cpu")
     return (_floor_divided if rounding_mode == "floor" else widened(_truncated))(x, y)
+
+
+@torch_op(
+    dunder=("rtruediv", "rdiv"), node="Mul0(Reciprocal0(other), -)", with_array=lambda x, array: x.reciprocal() * array
+)
+def _over(input: Operand, other: Tensor):
+    """A number / a tensor: the tensor's reciprocal times the number, which may differ from the quotient in the last
+    bit."""
+    number, x = promote(input, other, to_float=True)
+    return p.mul(p.div(like(x, 1), x), number)
 
 
 true_divide = binary(

@@ -13,6 +13,7 @@ from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Operand
 from ...dispatch.traits import EXPECTED, Out
 from ...tape.meta import NO_ITEM, NO_NONZERO, is_meta, refusal
+from ...tensors import types as _types
 from ...tensors.base import Tensor
 from ...tensors.promotion import broadcast, cast, result_dtype
 from ...tensors.types import scalar_name
@@ -23,7 +24,24 @@ ANY = dt.ALL
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-eq = binary("eq", p.eq, "Whether input == other, elementwise.", right=Operand, dtypes=ANY, dunder=("eq",))
+
+def _equal_to_array(x: Tensor, array):
+    """x == array: of one that cannot be a tensor, NumPy's to say."""
+    try:
+        return eq(x, _types.named("as_tensor")(array))
+    except TypeError:
+        return NotImplemented
+
+
+eq = binary(
+    "eq",
+    p.eq,
+    "Whether input == other, elementwise.",
+    right=Operand,
+    dtypes=ANY,
+    dunder=("eq",),
+    with_array=_equal_to_array,
+)
 ne = binary(
     "ne",
     p.ne,
