@@ -163,4 +163,9 @@ def retitle(contents: dict, old: str, new: str, record: list | None = None):
                 retitle(vars(thing), old, new, record)
 
 
+def place_behind() -> int:
+    """The place in sys.meta_path behind the shim's finder, wherever that is (pytest puts one of its own first)."""
+    return max((i + 1 for i, finder in enumerate(sys.meta_path) if isinstance(finder, AliasFinder)), default=0)
+
+
 inner = _TorchFinder(home_of)

@@ -379,3 +379,22 @@ def test_safetensors_torch_interface(tmp_path):
     """,
     )
     assert done.stdout.strip() == "equal", done.stderr
+
+
+def test_modules_have_their_names_behind_another_finder():
+    """As under pytest, whose finder comes before the shim's."""
+    done = run(
+        code="""
+        import sys
+
+        class Other:
+            def find_spec(self, *args):
+                return None
+
+        sys.meta_path.insert(0, Other())
+        import torch
+        from torch.autograd.gradcheck import GradcheckError
+        assert callable(torch.autograd.gradcheck) and torch.autograd.gradcheck.__module__ == "torch.autograd.gradcheck"
+        """
+    )
+    assert done.returncode == 0, done.stderr
