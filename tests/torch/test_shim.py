@@ -386,13 +386,15 @@ def test_modules_have_their_names_behind_another_finder():
     done = run(
         code="""
         import sys
+        from importlib.machinery import PathFinder
 
         class Other:
-            def find_spec(self, *args):
-                return None
+            def find_spec(self, name, path=None, target=None):
+                return PathFinder.find_spec(name, path) if name.rpartition(".")[2].startswith("test_") else None
 
         sys.meta_path.insert(0, Other())
         import torch
+        import torch._dynamo.test_case
         from torch.autograd.gradcheck import GradcheckError
         assert callable(torch.autograd.gradcheck) and torch.autograd.gradcheck.__module__ == "torch.autograd.gradcheck"
         """
