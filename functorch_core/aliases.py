@@ -84,7 +84,8 @@ ROOMS = {
     "levels": "autograd.forward_ad=forward_ad autograd.function=function",
     "dispatch": "_tensor=members amp.autocast_mode=autocast",
     "operators": "autograd.gradcheck=func.gradcheck random=random.seeds return_types",
-    "compat": """_C __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
+    "compat": """_C _dynamo.test_case=_dynamo.case _inductor.test_case=private.inductor.case
+        __config__ __future__ _dynamo _subclasses _tensor_str=tensor_str amp compiler
         distributed distributions futures fx hub jit library masked multiprocessing onnx overrides
         profiler quasirandom serialization storage testing torch_version types utils version
         _library=library.custom_ops _ops=library.ops _utils=serialization.rebuilders
@@ -162,6 +163,11 @@ def retitle(contents: dict, old: str, new: str, record: list | None = None):
             thing.__module__ = new
             if isinstance(thing, type):
                 retitle(vars(thing), old, new, record)
+
+
+def place_behind() -> int:
+    """The place in sys.meta_path behind the shim's finder, wherever that is (pytest puts one of its own first)."""
+    return max((i + 1 for i, finder in enumerate(sys.meta_path) if isinstance(finder, AliasFinder)), default=0)
 
 
 inner = _TorchFinder(home_of)

@@ -66,11 +66,14 @@ def _allowing(method):
     """A method in which ops take the tensor as it is, without elements."""
 
     def allowed(self, *args, **kwargs):
-        object.__setattr__(self, "_usable", True)
+        lazy = [self, *filter(is_lazy, args)]
+        for tensor in lazy:
+            object.__setattr__(tensor, "_usable", True)
         try:
             return method(self, *args, **kwargs)
         finally:
-            object.__setattr__(self, "_usable", False)
+            for tensor in lazy:
+                object.__setattr__(tensor, "_usable", False)
 
     return allowed
 

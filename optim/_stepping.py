@@ -53,6 +53,8 @@ class AlgorithmOptimizer(Optimizer):
 
     def _init_state(self, p: Tensor, group: dict):
         """The state of a parameter before its first step."""
+        if hasattr(p, "_check_operand"):  # a lazy parameter has no shape
+            p._check_operand("*_like")
         state, algorithm = self.state[p], self.algorithm
         if self.counts_steps:
             state["step"] = scalar_tensor(0.0)

@@ -8,11 +8,10 @@ import sys as _sys
 from importlib import import_module
 
 from .. import aliases as _aliases
-from .. import names as _names
 from . import _missing
 
 if _aliases.inner not in _sys.meta_path:  # before the rooms are imported, and behind the shim's finder
-    _sys.meta_path.insert(int(_names.shim_is_installed), _aliases.inner)
+    _sys.meta_path.insert(_aliases.place_behind(), _aliases.inner)
     _sys.meta_path.append(_missing.finder)
 
 from .. import xla as _xla
@@ -114,7 +113,7 @@ _FROM = {
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "serialization": "load save",
     "operators.sparse.tensor": "sparse_coo_tensor",
-    "compiler": "compile",
+    "compiler": "_disable_dynamo compile",
     "cuda": "OutOfMemoryError",
     "compat.devices.accelerators": "Event Stream",
     "amp.grad_scaler": "GradScaler",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import types
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -70,19 +71,40 @@ class GlobalHooks:
         self.backward_is_full: bool | None = None
         self.calls = (self.backward_pre, self.backward, self.forward, self.forward_pre)
 
+    def replace(self, field: str, value):
+        """Take another table, as code does that resets the hooks of all modules."""
+        setattr(self, field, value)
+        self.calls = (self.backward_pre, self.backward, self.forward, self.forward_pre)
+
 
 everywhere = GlobalHooks()
-GLOBAL_TABLES = {
-    "_global_buffer_registration_hooks": everywhere.buffer_registration,
-    "_global_module_registration_hooks": everywhere.module_registration,
-    "_global_parameter_registration_hooks": everywhere.parameter_registration,
-    "_global_forward_pre_hooks": everywhere.forward_pre,
-    "_global_forward_hooks": everywhere.forward,
-    "_global_forward_hooks_with_kwargs": everywhere.forward_with_kwargs,
-    "_global_forward_hooks_always_called": everywhere.forward_always,
-    "_global_backward_pre_hooks": everywhere.backward_pre,
-    "_global_backward_hooks": everywhere.backward,
+GLOBAL_TABLES = {  # PyTorch's names -> our fields
+    "_global_buffer_registration_hooks": "buffer_registration",
+    "_global_module_registration_hooks": "module_registration",
+    "_global_parameter_registration_hooks": "parameter_registration",
+    "_global_forward_pre_hooks": "forward_pre",
+    "_global_forward_hooks": "forward",
+    "_global_forward_hooks_with_kwargs": "forward_with_kwargs",
+    "_global_forward_hooks_always_called": "forward_always",
+    "_global_backward_pre_hooks": "backward_pre",
+    "_global_backward_hooks": "backward",
+    "_global_is_full_backward_hook": "backward_is_full",
 }
+
+
+class ModuleOfTables(types.ModuleType):
+    """A module in which the tables of all hooks can be looked at and replaced by PyTorch's names."""
+
+    def __getattr__(self, name):
+        if name in GLOBAL_TABLES:
+            return getattr(everywhere, GLOBAL_TABLES[name])
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name, value):
+        if name in GLOBAL_TABLES:
+            everywhere.replace(GLOBAL_TABLES[name], value)
+        else:
+            super().__setattr__(name, value)
 
 
 def register(

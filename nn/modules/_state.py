@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import namedtuple
 
 from ...core.warn import warn
+from ...torch.compat.__future__ import get_swap_module_params_on_conversion
 from ...torch.tape.modes import no_grad
 from ...torch.tensors.base import Tensor
 from ..parameter import Parameter, is_lazy
+from ._conversion import loaded
 
 EXTRA_STATE = "_extra_state"
 NOT_A_TENSOR = (
@@ -110,6 +112,9 @@ def load_member(module, name: str, key: str, value, assign: bool, errors: list):
 
 
 def _put(module, name: str, member, value, assign: bool):
+    if get_swap_module_params_on_conversion():
+        loaded(member, value, assign)
+        return
     if not assign:
         member.copy_(value)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,14 +11,14 @@ from ... import torch
 from ...core.warn import warn
 from ...engine.value import NO_DATA
 from ...torch.compat.utils.hooks import RemovableHandle
-from ...torch.tape.modes import no_grad
 from ...torch.tensors.base import Tensor
 from ...torch.tensors.explain import MISTAKES, explain
 from ..parameter import Buffer, Parameter
+from ._conversion import converted
 from ._hooks import (
     BOTH_KINDS,
-    GLOBAL_TABLES,
     HookedCall,
+    ModuleOfTables,
     everywhere,
     register,
     register_module_backward_hook,
@@ -474,7 +475,7 @@ class Module:
                 module._apply(fn)
         for name, param in self._parameters.items():
             if param is not None:
-                self._parameters[name] = _with_new_data(param, fn)
+                self._parameters[name] = converted(param, fn, f"{self._get_name()}.{name}")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -771,25 +772,6 @@ def _attribute_of(module: Module, name: str):
     return getattr(module, name)
 
 
-def _with_new_data(param: Parameter, fn: Callable) -> Parameter:
-    """The parameter with what fn makes of its data and of its gradient; another one where those go
-    to or come from the meta device, as in PyTorch."""
-    grad = param.grad
-    with no_grad():
-        new = fn(param)
-        new_grad = None if grad is None else fn(grad)
-    if new is not param and new.is_meta != param.is_meta:
-        param = Parameter(new, param.requires_grad)
-    elif new is not param:
-        param.data = new
-    if new_grad is not grad:
-        if param.grad is grad and new_grad.is_meta == grad.is_meta:
-            grad.data = new_grad
-        else:
-            param.grad = new_grad.requires_grad_(grad.requires_grad)
-    return param
-
-
 def _addindent(text: str, spaces: int) -> str:
     """The text with all lines but the first indented."""
     first, *rest = text.split("\n")
@@ -808,4 +790,4 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-globals().update(GLOBAL_TABLES)  # the tables under PyTorch's names, for those who look into them
+sys.modules[__name__].__class__ = ModuleOfTables

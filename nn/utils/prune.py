@@ -202,14 +202,24 @@ class _Amount(BasePruningMethod):
 
     def _count(self, size: int) -> int:
         """How many of `size` units to prune; ValueError for more than there are."""
-        integral = isinstance(self.amount, numbers.Integral)
-        count = self.amount if integral else round(self.amount * size)
-        if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
-        return count
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
-def _check_amount(amount):
+# ---- amounts, under the names by which packages ask for these -----------------------------------
+
+
+def _compute_nparams_toprune(amount, tensor_size: int) -> int:
+    """A number of units, or a fraction of them, as a number."""
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _validate_pruning_amount(amount, tensor_size: int):
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     integral = isinstance(amount, numbers.Integral)
@@ -223,7 +233,7 @@ class _Unstructured(_Amount):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount):
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t, default_mask):
@@ -286,7 +296,7 @@ class RandomStructured(_Structured):
     """Prunes slices at random."""
 
     def __init__(self, amount, dim: int = -1):
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.dim = amount, dim
 
     def _kept(self, t, size: int, count: int):
@@ -305,7 +315,7 @@ class LnStructured(_Structured):
     """Prunes the slices of least n-norm."""
 
     def __init__(self, amount, n, dim: int = -1):
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount, self.n, self.dim = amount, n, dim
 
     def _kept(self, t, size: int, count: int):

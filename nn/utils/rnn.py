@@ -147,6 +147,8 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
 
 def _batch_sizes(lengths: np.ndarray, input, batch_first: bool) -> np.ndarray:
     """How many sequences have each step; RuntimeError for lengths that do not fit."""
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     batch = input.shape[0 if batch_first else 1]
     if len(lengths) != batch:
         raise RuntimeError(

@@ -218,4 +218,12 @@ def anneal(how: str):
     """The annealing curve of a name: fraction done -> fraction of the way."""
     if how not in ("cos", "linear"):
         raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {how}")
-    return (lambda t: (1 - cos(pi * t)) / 2) if how == "cos" else (lambda t: t)
+    return _half_cosine if how == "cos" else _straight
+
+
+def _half_cosine(t: float) -> float:
+    return (1 - cos(pi * t)) / 2
+
+
+def _straight(t: float) -> float:
+    return t

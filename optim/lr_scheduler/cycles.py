@@ -209,16 +209,29 @@ class OneCycleLR(LRScheduler):
         phases = self._schedule_phases
         k = next((i for i, p in enumerate(phases) if step <= p["end_step"]), len(phases) - 1)
         phase, start = phases[k], phases[k - 1]["end_step"] if k else 0.0
-        done = anneal(self._anneal_func_type)((step - start) / (phase["end_step"] - start))
+        done = (step - start) / (phase["end_step"] - start)
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
-                set_momentum(group, _between(group, phase, "momentum", done), self.use_beta1)
-        return [_between(group, phase, "lr", done) for group in self.optimizer.param_groups]
+                set_momentum(group, self._between(group, phase, "momentum", done), self.use_beta1)
+        return [self._between(group, phase, "lr", done) for group in self.optimizer.param_groups]
 
+    def _between(self, group: dict, phase: dict, what: str, done: float):
+        return self._anneal_func(group[phase[f"start_{what}"]], group[phase[f"end_{what}"]], done)
 
-def _between(group: dict, phase: dict, what: str, done: float):
-    start, end = group[phase[f"start_{what}"]], group[phase[f"end_{what}"]]
-    return start + (end - start) * done
+    def _anneal_func(self, *args):
+        if not hasattr(self, "_anneal_func_type"):  # of a state saved by PyTorch before 2.1, which has the function
+            return self.anneal_func(*args)
+        return self._annealing_cos(*args) if self._anneal_func_type == "cos" else self._annealing_linear(*args)
+
+    @staticmethod
+    def _annealing_cos(start, end, pct: float):
+        """From start to end on half a cosine."""
+        return start + (end - start) * anneal("cos")(pct)
+
+    @staticmethod
+    def _annealing_linear(start, end, pct: float):
+        """From start to end on a line."""
+        return start + (end - start) * anneal("linear")(pct)
 
 
 def _length(total_steps, epochs, steps_per_epoch) -> int:

@@ -644,3 +644,88 @@ def test_names():
         torch.nn.nothing
     with pytest.raises(NotImplementedError, match="torch.nn.quantized"):
         torch.nn.quantized
+
+
+# ---- what conversions do to parameters, and the tables of hooks ----------------------------------
+
+
+@pytest.fixture(params=["swap", "overwrite"])
+def conversion(request):
+    """torch.__future__ set in both libraries, to one of its ways."""
+    name = f"set_{request.param}_module_params_on_conversion"
+    switches = [getattr(t.__future__, name) for t in (torch, pytest.importorskip("torch"))]
+    for switch in switches:
+        switch(True)
+    yield
+    for switch in switches:
+        switch(False)
+
+
+def test_conversions_by_future(conversion):
+    def program(t):
+        m = t.nn.Linear(3, 2)
+        m(t.ones(1, 3)).sum().backward()
+        before = [*m.parameters()]
+        grads = [p.grad for p in before]
+        m.double()
+        same = [p is q for p, q in zip(before, m.parameters())]
+        kept = [p.grad is g for p, g in zip(m.parameters(), grads)]
+        m(t.ones(1, 3, dtype=t.float64)).sum().backward()
+        return same, kept, [p.grad for p in m.parameters()], [p.requires_grad for p in m.parameters()]
+
+    agree(program)
+
+
+def test_loading_by_future(conversion):
+    def program(t):
+        with t.device("meta"):
+            empty = t.nn.Linear(3, 2)
+        full, before = t.nn.Linear(3, 2), [*empty.parameters()]
+        empty.load_state_dict(full.state_dict(), assign=True)
+        empty(t.ones(1, 3)).sum().backward()
+        optimizer = t.optim.SGD(empty.parameters(), lr=0.5)
+        optimizer.step()
+        same = [p is q for p, q in zip(before, empty.parameters())]
+        full.load_state_dict(empty.state_dict())
+        return same, full.weight - empty.weight, [p.grad for p in empty.parameters()]
+
+    agree(program)
+
+
+def test_graphs_of_swapped_parameters_raise():
+    def program(t):
+        t.__future__.set_swap_module_params_on_conversion(True)
+        try:
+            m = t.nn.Linear(2, 1)
+            out = m(t.ones(1, 2)).sum()
+            m.double()
+        finally:
+            t.__future__.set_swap_module_params_on_conversion(False)
+        return failing(out.backward)
+
+    assert program(torch) == program(pytest.importorskip("torch"))
+
+
+def test_tables_of_hooks_can_be_replaced():
+    def program(t):
+        table, seen = t.nn.modules.module, []
+        t.nn.modules.module.register_module_forward_hook(lambda m, a, o: seen.append("gone"))
+        table._global_forward_hooks = OrderedDict()
+        t.nn.ReLU()(t.ones(1))
+        handle = t.nn.modules.module.register_module_forward_hook(lambda m, a, o: seen.append("there"))
+        t.nn.ReLU()(t.ones(1))
+        handle.remove()
+        return seen, list(table._global_forward_hooks), table._global_is_full_backward_hook
+
+    agree(program)
+
+
+def test_lazy_parameters():
+    def program(t):
+        layer, other = t.nn.LazyLinear(2), t.nn.LazyLinear(2)
+        layer.load_state_dict(other.state_dict())
+        p = t.nn.parameter.UninitializedParameter()
+        errors = [failing(f)[0] for f in (lambda: t.empty_like(p), lambda: t.optim.Adagrad([p]), lambda: p + p)]
+        return layer.has_uninitialized_params(), errors, "run a forward pass" in failing(t.jit.script, layer)[1]
+
+    agree(program)

@@ -407,3 +407,21 @@ def test_parallel_runs_the_module():
     assert torch.equal(torch.nn.parallel.gather([first, second], 0)[0], x)
     (replica,) = torch.nn.parallel.replicate(layer, [0])
     assert torch.equal(torch.nn.parallel.parallel_apply([replica], [x])[0], layer(x))
+
+
+def test_amounts_of_pruning():
+    def program(t):
+        prune = t.nn.utils.prune
+        calls = [(prune._validate_pruning_amount, 3, 2), (prune._validate_pruning_amount_init, -1)]
+        calls += [(prune._validate_pruning_amount_init, "x"), (prune._validate_pruning_amount_init, 1.5)]
+        return prune._compute_nparams_toprune(0.4, 17), [failing(f, *args) for f, *args in calls]
+
+    agree(program)
+
+
+def test_packing_nothing():
+    def program(t):
+        pack = t.nn.utils.rnn.pack_padded_sequence
+        return failing(pack, t.randn(0, 0), []), failing(pack, t.randn(0, 1, 10), t.tensor([1]))
+
+    agree(program)

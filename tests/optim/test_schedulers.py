@@ -331,3 +331,32 @@ def test_no_warnings_in_the_right_order():
         for _ in range(5):
             o.step()
             s.step()
+
+
+def test_state_of_a_cycle_saved_before_there_were_names_of_curves():
+    def rates(t, optim):
+        optimizer = optim.SGD([t.nn.Parameter(t.ones(1))], lr=1.0, momentum=0.9)
+        scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2.0, total_steps=6)
+        del scheduler._anneal_func_type
+        state = {**scheduler.state_dict(), "anneal_func": optim.lr_scheduler.OneCycleLR._annealing_linear}
+        scheduler.load_state_dict(state)
+        seen = []
+        for _ in range(5):
+            optimizer.step()
+            scheduler.step()
+            seen.append(scheduler.get_last_lr()[0])
+        return seen
+
+    found, expected = (rates(*library) for library in LIBRARIES)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_loaded_curves_are_the_curves():
+    def parts(m):
+        optimizer = m.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        first, second = (m.swa_utils.SWALR(optimizer, swa_lr=0.1, anneal_strategy=how) for how in ("cos", "linear"))
+        second.load_state_dict(first.state_dict())
+        return first.anneal_func, second.anneal_func
+
+    first, second = parts(optim)
+    assert first is second

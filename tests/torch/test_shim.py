@@ -379,3 +379,24 @@ def test_safetensors_torch_interface(tmp_path):
     """,
     )
     assert done.stdout.strip() == "equal", done.stderr
+
+
+def test_modules_have_their_names_behind_another_finder():
+    """As under pytest, whose finder comes before the shim's."""
+    done = run(
+        code="""
+        import sys
+        from importlib.machinery import PathFinder
+
+        class Other:
+            def find_spec(self, name, path=None, target=None):
+                return PathFinder.find_spec(name, path) if name.rpartition(".")[2].startswith("test_") else None
+
+        sys.meta_path.insert(0, Other())
+        import torch
+        import torch._dynamo.test_case
+        from torch.autograd.gradcheck import GradcheckError
+        assert callable(torch.autograd.gradcheck) and torch.autograd.gradcheck.__module__ == "torch.autograd.gradcheck"
+        """
+    )
+    assert done.returncode == 0, done.stderr

@@ -73,6 +73,28 @@ class AccumulateGrad(Node):
         return ()
 
 
+SWAPPED = (
+    "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to run "
+    "backward on a tensor that was swapped. For a module m with "
+    "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or dtype of the "
+    "module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, please only change "
+    "the device/dtype before running forward (or after both forward and backward)."
+)
+
+
+def new_sink(leaf):
+    """A node of its own for a tensor that has become a leaf by a swap; graphs that use the old one raise."""
+    old = leaf._ge and leaf._ge[0]
+    if type(old) is AccumulateGrad:
+        new = AccumulateGrad(leaf)
+        new.extras, new.post_hooks = old.extras, old.post_hooks
+        old.leaf, leaf._ge = _swapped, (new, 0)
+
+
+def _swapped():
+    raise RuntimeError(SWAPPED)
+
+
 def accumulate_into(leaf, grad, create_graph: bool):
     """leaf.grad += grad: in place if nobody differentiates it, a new tensor otherwise."""
     old = leaf._grad

@@ -47,7 +47,12 @@ class UnsupportedNodeError(NotSupportedError):
 
 
 def check(thing):
-    """Raise for a function, or a module's forward, that TorchScript refuses for its syntax."""
+    """Raise for a function, or a module's forward, that TorchScript refuses for its syntax; for a lazy module."""
+    for module in thing.modules() if hasattr(thing, "modules") else ():
+        if hasattr(module, "has_uninitialized_params") and module.has_uninitialized_params():
+            raise RuntimeError(
+                f"'{type(module).__name__}' has uninitialized parameters. Did you forget to run a forward pass?"
+            )
     function = thing if isinstance(thing, types.FunctionType) else getattr(type(thing), "forward", None)
     if not isinstance(function, types.FunctionType) or torch_name(function.__module__ or "") or _is_torchs(function):
         return

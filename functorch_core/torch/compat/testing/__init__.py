@@ -5,4 +5,4 @@ from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
-__getattr__ = _missing.getter(__name__)
+__getattr__ = _missing.getter(__name__, ("_utils",))

@@ -3,6 +3,7 @@
 import importlib
 
 from ... import _missing
+from ...tape.accumulate import new_sink
 from ...tensors.base import swap_attributes
 
 _LAZY = (
@@ -46,3 +47,5 @@ def swap_tensors(t1, t2):
         raise RuntimeError("swap_tensors: tensors that are views cannot be swapped")
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     swap_attributes(t1, t2)
+    new_sink(t1)
+    new_sink(t2)

@@ -2,6 +2,7 @@
 
 import contextlib as _contextlib
 
+from ... import _missing
 from ...dispatch.overrides import NO_DISPATCH as _NO_DISPATCH
 
 
@@ -32,3 +33,6 @@ def _disable_current_modes():
 def _get_current_dispatch_mode():
     """None: no mode is on."""
     return None
+
+
+__getattr__ = _missing.getter(__name__)

@@ -222,6 +222,9 @@ def _keys_and_values(pair, sizes: tuple[int, int, int], biases, fixed, add_zero_
     """(keys by heads, values by heads, masks): with biases and zeros appended, or those that are `fixed`."""
     batch, heads, size = sizes
     if biases[0] is not None and biases[1] is not None:
+        for given, what in zip(fixed, ("key", "value")):
+            if given is not None:
+                raise AssertionError(f"bias cannot be added to static {what}.")
         pair = [_appended(x, b.expand(1, batch, -1)) for x, b in zip(pair, biases)]
         masks = [_widened(m) for m in masks]
     pair = [_by_heads(x, *sizes) if given is None else given for x, given in zip(pair, fixed)]
@@ -260,6 +263,10 @@ def _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads):
             "tensor "
             "instead"
         )
+    if n == 2 and attn_mask is not None and attn_mask.ndim == 3:
+        wanted = (num_heads, query.shape[0], key.shape[0])
+        if tuple(attn_mask.shape) != wanted:
+            raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {tuple(attn_mask.shape)}")
 
 
 def _check_widths(query, key, value, embed_dim, num_heads, separate: bool):

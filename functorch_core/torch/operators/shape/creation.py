@@ -284,6 +284,8 @@ def like_strides(tensor: Tensor, memory_format) -> tuple[int, ...] | None:
 
 
 def _filled_like(input, fill, dtype, device, requires_grad, memory_format) -> Tensor:
+    if hasattr(input, "_check_operand"):
+        input._check_operand("*_like")
     d = data_dtype(dtype) or input._aval.dtype
     made = filled(tuple(input.shape), fill, d, input.device if device is None else device)
     made = with_strides(made, like_strides(input, memory_format))

@@ -1,4 +1,7 @@
-"""torch._dynamo.test_case: PyTorch's TestCase, where its test utilities can be imported: under the shim."""
+"""torch._dynamo.test_case: PyTorch's TestCase, where its test utilities can be imported: under the shim.
+
+A file of that name would be taken by pytest, which rewrites test_*.py itself, wherever they are imported.
+"""
 
 import importlib as _importlib
 
