@@ -106,7 +106,7 @@ _hide_internal_frames()
 
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
-_LAZY = frozenset("dlpack dtypes errors flatten_util jnn lax numpy scipy sharding".split())
+_LAZY = frozenset("dlpack dtypes errors experimental flatten_util jnn lax numpy scipy sharding".split())
 _ENVIRONMENT = frozenset(
     """Device config copy_to_host_async default_backend default_device device_count devices disable_jit ds
     effects_barrier enable_x64 ensure_compile_time_eval float0 local_device_count local_devices log_compiles make_jaxpr
@@ -123,7 +123,6 @@ _INSTEAD = {
     "key": "Keys are fc.random.key(seed).",
     "nn": "jax.nn's functions are in functorch_core.jnn; functorch_core.nn is PyTorch's.",
     "live_arrays": "fc.engine.stats() counts what the engine does.",
-    "experimental": "fc.pure_callback, fc.debug.callback and fc.debug_nans are there.",
 }
 
 

@@ -8,6 +8,7 @@ import functorch_core as fc
 from functorch_core import finfo, iinfo
 
 from .array.compose import missing_name
+from .array.keys import extended, prng_key
 from .core import dtypes as dt
 from .numpy.scalars import bfloat16
 from .numpy.scalars import issubdtype as _issubdtype
@@ -69,11 +70,9 @@ def scalar_type_of(x) -> type:
     return (bool, int, float, complex)[dt.category(fc.result_type(x))]
 
 
-__getattr__ = missing_name(
-    "dtypes", {"extended prng_key": "Keys are arrays uint32[2], of no dtype of their own: see fc.random.key."}
-)
+__getattr__ = missing_name("dtypes", {})
 
 __all__ = [
-    "TypePromotionError", "bfloat16", "canonicalize_dtype", "finfo", "float0", "iinfo", "issubdtype", "itemsize_bits",
-    "result_type", "scalar_type_of",
+    "TypePromotionError", "bfloat16", "canonicalize_dtype", "extended", "finfo", "float0", "iinfo", "issubdtype",
+    "itemsize_bits", "prng_key", "result_type", "scalar_type_of",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from ..core import dtypes as dt
 from ..core import tree
 from ..core.aval import Aval, aval, aval_of
 from ..core.explain import explaining
-from ..core.trace import run, trace
+from ..core.trace import run, state, trace
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak
 from ..primitives import constant, convert
@@ -22,7 +22,8 @@ from ..transforms import scan as scans
 from ..transforms import while_loop as whiles
 from ..transforms.callback import has_ordered, token_of_trace
 from .array import as_value, wrap
-from .functions import concat
+from .functions import concat, stack
+from .jit import Jitted
 from .tracing import arguments, kind_of, name_of, shown_tree
 from .trees import FlatFunction, flatten_values, rebuild
 from .vmap import vmap
@@ -45,6 +46,46 @@ PAIR = (
 )
 
 
+# ---- under fc.disable_jit: step by step, so that a debugger sees numbers -----------------------------
+
+
+def stepwise() -> bool:
+    """Whether loops and branches run as Python's: fc.disable_jit is on, and nothing is traced."""
+    return Jitted.disabled and state.builder is None
+
+
+def as_arrays(values):
+    """A tree whose leaves are Arrays."""
+    return tree.map(lambda x: wrap(as_value(x)), values)
+
+
+def steps_of(xs, length: int | None) -> int:
+    """How many steps a scan has; 0 if that is not clear."""
+    sizes = {len(x) for x in tree.leaves(xs)} | ({length} - {None})
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def scan_by_steps(f: Callable, init, xs, length: int, reverse: bool):
+    """scan, as a loop of Python's."""
+    carry, xs, ys = as_arrays(init), as_arrays(xs), []
+    order = range(length)
+    for i in reversed(order) if reverse else order:
+        carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
+        ys.append(as_arrays(y))
+    return carry, tree.map(lambda *parts: stack(parts), *(ys[::-1] if reverse else ys))
+
+
+def while_by_steps(cond_fun: Callable, body_fun: Callable, init_val):
+    """while_loop, as a loop of Python's."""
+    val = as_arrays(init_val)
+    while cond_fun(val):
+        val = as_arrays(body_fun(val))
+    return val
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+
 @explaining
 def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1):
     """Carry a value through a loop over leading axes: (last carry, stacked ys).
@@ -63,6 +104,8 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         raise ValueError(
             f"scan: unroll is a bool or a positive int, got {unroll!r}; it changes no result, leave it out"
         )
+    if stepwise() and steps_of(xs, length):  # of none the results' shapes are not known
+        return scan_by_steps(f, init, xs, steps_of(xs, length), reverse)
     carry_values, carry_tree = flatten_values(init, "the carry", "scan")
     x_values, x_tree = flatten_values(xs, "xs", "scan")
     found = {}
@@ -83,8 +126,38 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
 
     n, slices = len(carry_values), [slice_aval(x) for x in x_values]
     carry_values = with_weak_numbers(carry_values, init, slices, lambda *flat: body(flat[:n], flat[n:])[0])
-    last, ys = scans.scan(body, carry_values, x_values, length=length, reverse=reverse)
+
+    def step(carry, x):
+        new, ys = body(carry, x)
+        check_carry("scan", f, carry_tree, carry, new)
+        return new, ys
+
+    last, ys = scans.scan(step, carry_values, x_values, length=length, reverse=reverse)
     return rebuild(carry_tree, last), rebuild(found["tree"], ys)
+
+
+CARRY = """{what}: the carry changes from step to step, `{name}` returns another one than it takes
+    {changes}
+    {advice}"""
+
+
+def check_carry(what: str, fun: Callable, start: tree.PyTreeDef, before: Sequence, after: Sequence):
+    """TypeError, which names the part of the carry, unless a step keeps its shapes and dtypes."""
+    pairs = [(aval_of(b), aval_of(a)) for b, a in zip(before, after)]
+    if all(b is a for b, a in pairs):
+        return
+    paths = [path for path, _ in tree.leaves_with_path(start.unflatten(list(range(len(pairs)))))]
+    wrong = [(f"carry{tree.keystr(path)}", b, a) for path, (b, a) in zip(paths, pairs) if b is not a]
+    changes = "\n    ".join(f"{place} is {b} at first, {a} after a step" for place, b, a in wrong)
+    _, b, a = wrong[0]
+    advice = f"{SAME_CARRY} Broadcast the initial one, or reduce in the function."
+    if b.shape == a.shape:
+        wide = dt.promote(b.dtype, a.dtype)
+        kept = f"in the function: y.astype(fc.{b.dtype.name})"
+        advice = f"Begin with {wide.name}: init.astype(fc.{wide.name}); or convert back {kept}."
+        if wide != a.dtype:
+            advice = f"Convert back {kept}."
+    raise TypeError(CARRY.format(what=what, name=name_of(fun), changes=changes, advice=advice))
 
 
 def listed(avals: Sequence[Aval]) -> str:
@@ -158,6 +231,8 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands, operand=NO_OP
     Array(2., dtype=float32)
     """
     operands = _operands("cond", operands, operand)
+    if stepwise():
+        return (true_fun if pred else false_fun)(*operands)
     pred = as_value(pred)
     a = aval_of(pred)
     if a.shape != ():
@@ -178,6 +253,8 @@ def switch(index, branches: Sequence[Callable], *operands, operand=NO_OPERAND):
     Array(-3., dtype=float32)
     """
     operands = _operands("switch", operands, operand)
+    if stepwise():
+        return branches[min(max(operator.index(index), 0), len(branches) - 1)](*operands)
     index = as_value(index)
     if index.aval.shape != () or index.aval.dtype not in dt.INTEGER:
         raise TypeError(f"switch takes an integer scalar as its index, got {index.aval}")
@@ -200,8 +277,14 @@ def _branches(what: str, index, branches, operands):
     traced = []
     for branch in flat:
         traced.append(trace(branch, [aval_of(v) for v in values], branch.name))
-        branch.check_tree(flat[0].out_tree, "All branches return the same structure.")
+        if branch.out_tree != flat[0].out_tree:
+            raise TypeError(_different_branches(what, flat, branch, lambda b: shown_tree(b.out_tree)))
     dtypes = [_common_dtype(outs) for outs in zip(*[b.out_kinds for b in flat])]
+
+    shown = [_shown_kinds(branch.out_kinds, dtypes) for branch in flat]
+    for branch, kinds in zip(flat, shown):
+        if kinds != shown[0]:
+            raise TypeError(_different_branches(what, flat, branch, lambda b: shown[flat.index(b)]))
 
     def converted(i: int):
         graph, captures = traced[i]
@@ -215,6 +298,25 @@ def _branches(what: str, index, branches, operands):
     waited = not flat[0].out_kinds and any(has_ordered(graph) for graph, _ in traced)
     outs = conds.switch(index, [waitable(converted(i)) if waited else converted(i) for i in range(len(flat))], values)
     return rebuild(flat[0].out_tree, outs[: flat[0].out_tree.num_leaves])
+
+
+BRANCHES = """{what}: {first} and {second} return different things
+    {first} returns {one}
+    {second} returns {other}
+    All branches return the same structure, shapes and dtypes: broadcast and convert inside them."""
+
+
+def _different_branches(what: str, flat: Sequence[FlatFunction], branch: FlatFunction, shown: Callable) -> str:
+    """What two branches return: with their parameters' names in cond, numbered in switch."""
+    roles = ["false_fun", "true_fun"] if what == "cond" else [f"branches[{i}]" for i in range(len(flat))]
+    pairs = [(f"{role} `{b.name}`", shown(b)) for role, b in zip(roles, flat) if b is flat[0] or b is branch]
+    (first, one), (second, other) = pairs if what == "switch" else reversed(pairs)
+    return BRANCHES.format(what=what, first=first, one=one, second=second, other=other)
+
+
+def _shown_kinds(kinds: Sequence, dtypes: Sequence) -> str:
+    """The avals of a branch's results, a number being of the dtype that it becomes."""
+    return listed([aval((), d) if k in SCALAR_AVALS else k for k, d in zip(kinds, dtypes)]) or "nothing"
 
 
 def waitable(branch: Callable) -> Callable:
@@ -247,6 +349,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
     """
     for fun in (cond_fun, body_fun):
         name_of(fun)
+    if stepwise():
+        return while_by_steps(cond_fun, body_fun, init_val)
     values, treedef = flatten_values(init_val, "the initial value", "while_loop")
 
     def predicate(*flat):
@@ -268,9 +372,15 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
         return leaves
 
     values = with_weak_numbers(values, init_val, [], body)
+
+    def step(*flat):
+        new = body(*flat)
+        check_carry("while_loop", body_fun, treedef, flat, new)
+        return new
+
     if max_steps is None:
-        return rebuild(treedef, whiles.while_loop(predicate, body, values))
-    return rebuild(treedef, whiles.bounded_while(predicate, body, values, max_steps=max_steps))
+        return rebuild(treedef, whiles.while_loop(predicate, step, values))
+    return rebuild(treedef, whiles.bounded_while(predicate, step, values, max_steps=max_steps))
 
 
 @explaining
@@ -284,6 +394,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
     Array(10, dtype=int64)
     """
     name_of(body_fun)
+    if stepwise():
+        return functools.reduce(lambda val, i: body_fun(i, val), range(int(lower), int(upper)), as_arrays(init_val))
     values, treedef = flatten_values(init_val, "the initial value", "fori_loop")
 
     def body(i, *flat):
@@ -303,7 +415,13 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
             )
     index = next((aval_of(b) for b in bounds if not isinstance(b, int)), INDEX)
     values = with_weak_numbers(values, init_val, [index], lambda *flat: body(flat[-1], *flat[:-1]))
-    return rebuild(treedef, whiles.fori_loop(*bounds, body, values))
+
+    def step(i, *flat):
+        new = body(i, *flat)
+        check_carry("fori_loop", body_fun, treedef, flat, new)
+        return new
+
+    return rebuild(treedef, whiles.fori_loop(*bounds, step, values))
 
 
 @explaining

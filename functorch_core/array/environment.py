@@ -255,7 +255,7 @@ def ds(start, size=None, stride=None) -> slice:
 def disable_jit(disable: bool = True):
     """Context: functions made by fc.jit run as they are, operation by operation, so that pdb can step.
 
-    Loops (fc.scan, fc.while_loop) are compiled all the same.
+    So do loops and branches (fc.scan, fc.while_loop, fc.cond) outside of transforms.
 
     >>> import functorch_core as fc
     >>> with fc.disable_jit():

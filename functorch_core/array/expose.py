@@ -50,7 +50,7 @@ def operand(x, name: str):
         return from_numpy(np.array(x))
     if isinstance(x, int):
         return int(x)
-    raise TypeError(NOT_AN_OPERAND.format(name=name, kind=cls.__name__, value=x))
+    raise TypeError(getattr(cls, "not_an_operand", NOT_AN_OPERAND).format(name=name, kind=cls.__name__, value=x))
 
 
 def operands(sequence, name: str):
@@ -155,6 +155,8 @@ def _public_op(operation: Op, called: str, write: Callable) -> Callable:
                 return wrap_result(operation.inline(args, static))
             unit, args = operation.resolve(args, static)
         except MISTAKES as error:
+            if keywords.get("out", call) is None:  # np.sum(x) calls x.sum(axis=None, out=None)
+                return call(*given, **{k: v for k, v in keywords.items() if k != "out"})
             raise told(error, called or name, call.__doc__, given, keywords, write)
         out = record(unit, args)
         if out.__class__ is list:

@@ -14,6 +14,7 @@ from ..array.compose import as_dtype, composed, of_arrays
 from ..core import dtypes as dt
 from ..core.explain import explaining
 from ..numpy.elementwise import as_array
+from ..ops.keys import philox_state
 from ..ops.promotion import canonical_axis
 from .convolution import pads_of
 from .shapes import pad
@@ -392,14 +393,26 @@ class RandomAlgorithm(enum.IntEnum):
     RNG_PHILOX = 2
 
 
+@function("key")
+def _philox(key, shape, dtype):
+    """(the key with its counter moved on, bits) of a key uint32[4]."""
+    state, drawn = of_arrays(p.philox_bits)(of_arrays(philox_state)(key), shape=shape, bits=8 * dtype.itemsize)
+    words = [(state[i] >> shift).astype("uint32") for i in (0, 1) for shift in (0, 32)]
+    return fc.stack(words), drawn
+
+
 @explaining
 def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT):
-    """(a new key, random bits) of a key: fc.random.bits of one half of its split.
+    """(a new key, random bits) of a key uint32[4], XLA's generator Philox; as JAX's.
+
+    Of a key uint32[2] they are fc.random.bits of one half of its split.
 
     >>> import functorch_core as fc
-    >>> fc.lax.rng_bit_generator(fc.random.key(0), (2,))[1].shape
+    >>> fc.lax.rng_bit_generator(fc.random.PRNGKey(0, impl="rbg"), (2,))[1].shape
     (2,)
     """
+    if np.shape(key) == (4,) and algorithm != RandomAlgorithm.RNG_THREE_FRY:
+        return _philox(key, shape=tuple(shape), dtype=np.dtype(dtype))
     new, sub = fc.random.split(key)
     return new, fc.random.bits(sub, shape, dtype)
 

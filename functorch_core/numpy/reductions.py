@@ -492,26 +492,48 @@ def _with_dimensions(out, axes, ndim: int, lead: int):
     return out
 
 
-def _check_options(name: str, weights):
-    if weights is not None:
-        raise NotImplementedError(f"{name}: weights are not supported\n    Leave them out, or repeat the elements.")
+def _weighted(a, q, weights, axis, method: str, keepdims: bool, nan_aware: bool, name: str):
+    """The first element at which the running sum of the weights reaches q of it all."""
+    if method != "inverted_cdf":
+        raise ValueError(f"{name}: weights are there for method='inverted_cdf' alone, got {method!r}")
+    a, weights = floats(a), fc.asarray(weights)
+    if weights.shape != a.shape:
+        if weights.ndim != 1 or not isinstance(axis, int) or weights.size != a.shape[axis]:
+            raise ValueError(f"{name}: weights are like a, {a.aval}, or along its one axis; got {weights.aval}")
+        weights = fc.moveaxis(fc.broadcast_to(weights, (*fc.moveaxis(a, axis, -1).shape,)), -1, axis)
+    dtype, ndim = fc.result_type(a, q), a.ndim
+    rows, axes = _as_one_axis(a.astype(dtype), axis, name)
+    order = fc.argsort(rows, axis=-1)
+    rows, shares = (fc.take_along_axis(x, order, axis=-1) for x in (rows, _as_one_axis(weights, axis, name)[0]))
+    lost = fc.isnan(rows)
+    sums = fc.cumulative_sum(fc.where(lost, 0, shares).astype(dtype), axis=-1)
+    sums = sums / sums[..., -1:]
+    q = as_dtype(q, dtype)
+    before = (sums[..., None] < fc.reshape(q, (-1,))) | (sums == 0)[..., None]
+    out = _at(rows, fc.sum(before, axis=-2))
+    unknown = fc.all(lost, axis=-1, keepdims=True) if nan_aware else fc.any(lost, axis=-1, keepdims=True)
+    out = fc.where(unknown, fc.full_like(out, float("nan")), out)
+    out = fc.reshape(fc.moveaxis(out, -1, 0), (*q.shape, *out.shape[:-1]))
+    return _with_dimensions(out, axes, ndim, q.ndim) if keepdims and axes else out
 
 
-@function("a q")
+@function("a q weights")
 def quantile(a, q, axis=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The quantiles q (numbers in [0, 1]) over `axis`; the dimensions of q come first.
 
-    method: 'linear' between neighbours, 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf'.
+    method: 'linear' between neighbours, 'lower', 'higher', 'midpoint', 'nearest' or 'inverted_cdf',
+    which may have weights, like a or along its one axis.
 
     >>> import functorch_core.numpy as jnp
     >>> jnp.quantile(jnp.asarray([1., 2., 3., 4.]), 0.5)
     Array(2.5, dtype=float32)
     """
-    _check_options("quantile", weights)
+    if weights is not None:
+        return _weighted(a, q, weights, axis, method, keepdims, False, "quantile")
     return _quantile(a, q, axis, method, keepdims, False, "quantile")
 
 
-@function("a q")
+@function("a q weights")
 def nanquantile(a, q, axis=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The quantiles q over `axis` of what is not NaN.
 
@@ -519,11 +541,12 @@ def nanquantile(a, q, axis=None, overwrite_input=False, method="linear", keepdim
     >>> jnp.nanquantile(jnp.asarray([1., jnp.nan, 3., 4.]), 0.5)
     Array(3., dtype=float32)
     """
-    _check_options("nanquantile", weights)
+    if weights is not None:
+        return _weighted(a, q, weights, axis, method, keepdims, True, "nanquantile")
     return _quantile(a, q, axis, method, keepdims, True, "nanquantile")
 
 
-@function("a q")
+@function("a q weights")
 def percentile(a, q, axis=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The quantiles q / 100 over `axis`.
 
@@ -534,7 +557,7 @@ def percentile(a, q, axis=None, overwrite_input=False, method="linear", keepdims
     return quantile(a, _hundredths(a, q), axis, overwrite_input, method, keepdims, weights=weights)
 
 
-@function("a q")
+@function("a q weights")
 def nanpercentile(a, q, axis=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     """The quantiles q / 100 over `axis` of what is not NaN.
 

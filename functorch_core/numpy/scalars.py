@@ -8,6 +8,7 @@ import numpy as np
 
 import functorch_core as fc
 
+from ..array.keys import KeyDtype, extended, prng_key
 from ..core import dtypes as dt
 from ..core.explain import explaining
 
@@ -98,6 +99,9 @@ def issubdtype(arg1, arg2) -> builtins.bool:
     >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
     True
     """
+    if isinstance(arg1, KeyDtype) or isinstance(arg2, KeyDtype) or arg2 in (extended, prng_key):
+        kind = arg1.type if isinstance(arg1, KeyDtype) else arg1
+        return arg1 == arg2 or (isinstance(kind, type) and isinstance(arg2, type) and issubclass(kind, arg2))
     if isinstance(arg1, type) and issubclass(arg1, np.generic) and arg1.__module__ == "numpy":
         if not isinstance(arg2, ScalarType):
             return builtins.bool(np.issubdtype(arg1, arg2))

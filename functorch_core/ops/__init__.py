@@ -9,6 +9,8 @@ from . import (
     distributions,
     elementwise,
     fourier,
+    gammas,
+    keys,
     linalg,
     linear_algebra,
     logic,

@@ -1,6 +1,6 @@
 """fc.random, continued: Poisson, geometric, binomial and multinomial counts.
 
-They are drawn in float64, in which counts up to 2**53 are exact. Few expected events are counted
+They are computed in float64, in which counts up to 2**53 are exact. Few expected events are counted
 one by one; many by Hörmann's transformed rejection, which takes 1.2 proposals whatever the count.
 """
 
@@ -18,11 +18,12 @@ from ..kernels.values import full_like as like
 from ..transforms.scan import scan
 from ..transforms.while_loop import while_loop
 from .creation import canonical_shape
-from .distributions import open_unit, parameters_of, standard_exponential
+from .gammas import rejection
+from .keys import check_key, subkeys
 from .op import op
 from .places import exposed
-from .promotion import broadcast_to, cast
-from .random import _float_dtype, _shape_like, _three, check_key, rejection, unit
+from .promotion import broadcast_to, cast, result_dtype
+from .random import _float_dtype, _shape_like, parameters_of, unit
 
 FEW = 10.0
 
@@ -34,21 +35,29 @@ def _int_dtype(dtype, name: str) -> np.dtype:
     return dtype
 
 
+def _drawn(key, shape):
+    """Uniform numbers in [0, 1): float32's, which are JAX's, to be computed with in float64."""
+    return p.convert(unit(key, shape, dt.float32), dtype=dt.float64)
+
+
 def _propose(key, shape):
-    """(key to go on with, u in [-1/2, 1/2), v in (0, 1), 1/2 - |u|): where all proposals begin."""
-    first, second, rest = _three(key)
-    u = p.sub(unit(first, shape, dt.float64), 0.5)
-    v = open_unit(second, shape, dt.float64)
+    """(key to go on with, u in [-1/2, 1/2), v in [0, 1), 1/2 - |u|): where all proposals begin."""
+    rest, first, second = subkeys(key, 3)
+    u = p.sub(_drawn(first, shape), 0.5)
+    v = _drawn(second, shape)
     return rest, u, v, p.max(p.sub(0.5, p.abs(u)), like(u, 1e-300))
 
 
-def _count_until(key, limit, step: Callable):
-    """How many numbers of step(key) it takes until their sum is beyond the limit, less one."""
+def _count_until(key, limit, step: Callable, first: bool = False):
+    """How many numbers of step(key) it takes until their sum is beyond the limit, less one.
+
+    `first`: of a key split in two it is the first that they are drawn with.
+    """
     axes = tuple(range(aval_of(limit).ndim))
 
     def body(key, count, total):
-        first, rest, _ = _three(key)
-        going, after = p.le(total, limit), p.add(total, step(first))
+        rest, drawn = reversed(subkeys(key)) if first else subkeys(key)
+        going, after = p.le(total, limit), p.add(total, step(drawn))
         counted = p.select(p.and_(going, p.le(after, limit)), p.add(count, 1), count)
         return [rest, counted, p.select(going, after, total)]
 
@@ -60,7 +69,7 @@ def _count_until(key, limit, step: Callable):
 
 def _poisson_of_few(key, lam):
     """The events before time lam, one after an exponential time each."""
-    return _count_until(key, lam, lambda k: standard_exponential(k, aval_of(lam).shape, dt.float64))
+    return _count_until(key, lam, lambda k: p.neg(p.log(_drawn(k, aval_of(lam).shape))))
 
 
 def _poisson_of_many(key, lam):
@@ -89,12 +98,11 @@ def _poisson(key, lam, /, *, shape, dtype):
     (lam,) = parameters_of("poisson", key, shape, dt.float64, lam)
     valid = p.and_(p.ge(lam, 0), p.is_finite(lam))
     lam = p.select(valid, lam, like(lam, 0))
-    first, second, _ = _three(key)
     few = p.lt(lam, FEW)
     count = p.select(
         few,
-        _poisson_of_few(first, p.select(few, lam, like(lam, 0))),
-        _poisson_of_many(second, p.select(few, like(lam, FEW), lam)),
+        _poisson_of_few(key, p.select(few, lam, like(lam, 0))),
+        _poisson_of_many(key, p.select(few, like(lam, FEW), lam)),
     )
     return p.convert(p.select(valid, count, like(count, -1)), dtype=dtype)
 
@@ -112,8 +120,10 @@ def poisson(key, lam, shape=None, dtype=None):
 
 @op(scalars=True)
 def _geometric(key, prob, /, *, shape, dtype):
+    given = result_dtype((prob,))
     (prob,) = parameters_of("geometric", key, shape, dt.float64, prob)
-    u = open_unit(key, shape, dt.float64)
+    u = p.convert(unit(key, shape, dt.float64 if given == dt.float64 else dt.float32), dtype=dt.float64)
+    u = p.select(p.eq(u, like(u, 0)), like(u, 1), u)
     count = p.add(p.floor(p.div(p.log(u), p.log1p(p.neg(prob)))), 1)
     return p.convert(count, dtype=dtype)
 
@@ -136,9 +146,9 @@ def _binomial_of_few(key, n, q):
     scale = p.log1p(p.neg(q))
 
     def step(k):
-        return p.add(p.floor(p.div(p.log(open_unit(k, aval_of(n).shape, dt.float64)), scale)), 1)
+        return p.ceil(p.div(p.log(_drawn(k, aval_of(n).shape)), scale))
 
-    return _count_until(key, n, step)
+    return _count_until(key, n, step, first=True)
 
 
 def _binomial_of_many(key, n, q):
@@ -173,15 +183,14 @@ def binomial_of(key, n, prob):
     """Binomial counts, float64; NaN for what is no number of trials or no probability."""
     valid = p.and_(p.and_(p.ge(n, 0), p.is_finite(n)), p.and_(p.ge(prob, 0), p.le(prob, 1)))
     n, prob = (p.select(valid, v, like(v, 0)) for v in (p.floor(n), prob))
-    flipped = p.gt(prob, 0.5)
+    flipped = p.ge(prob, 0.5)
     q = p.select(flipped, p.sub(1, prob), prob)
-    first, second, _ = _three(key)
-    few = p.lt(p.mul(n, q), FEW)
+    few = p.le(p.mul(n, q), FEW)
     none = p.or_(p.le(q, 0), p.not_(few))  # counted by the other way, or 0
     count = p.select(
         few,
-        _binomial_of_few(first, p.select(none, like(n, 0), n), p.select(none, like(q, 0.5), q)),
-        _binomial_of_many(second, p.select(few, like(n, 100), n), p.select(few, like(q, 0.5), q)),
+        _binomial_of_few(key, p.select(none, like(n, 0), n), p.select(none, like(q, 0.5), q)),
+        _binomial_of_many(key, p.select(few, like(n, 100), n), p.select(few, like(q, 0.5), q)),
     )
     count = p.select(p.le(q, 0), like(count, 0), count)
     return p.select(valid, p.select(flipped, p.sub(n, count), count), like(count, math.nan))
@@ -218,7 +227,7 @@ def _multinomial(key, n, probabilities, /, *, shape, dtype):
 
     def body(carry, xs):
         (left, key), (prob, total) = carry, xs
-        first, _, rest = _three(key)
+        first, rest = subkeys(key)
         share = p.select(p.gt(total, 0), p.div(prob, total), like(prob, 0))
         count = binomial_of(first, left, p.min(share, like(share, 1)))
         return [p.sub(left, count), rest], [count]

@@ -9,9 +9,11 @@ import numpy as np
 from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
+from ..core.trace import Traced
 from ..primitives import linalg_matrices as m
 from .op import op
 from .promotion import canonical_axis, cast, promote, result_dtype
+from .signature import Weak
 
 
 def canonical_shape(shape, name: str) -> tuple[int, ...]:
@@ -20,10 +22,23 @@ def canonical_shape(shape, name: str) -> tuple[int, ...]:
     try:
         sizes = tuple(n.__index__() for n in items)
     except (TypeError, AttributeError):
-        raise TypeError(f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}") from None
+        raise TypeError(_not_a_shape(shape, items, name)) from None
     if any(n < 0 for n in sizes):
         raise ValueError(f"{name}: the sizes of a shape are not negative, got {sizes}")
     return sizes
+
+
+TRACED_SHAPE = """
+    A traced number has no value yet, and every shape of a compiled program is fixed.
+    wrong: fc.jit(lambda n: fc.zeros(n))(3)
+    right: fc.jit(lambda n: fc.zeros(n), static_argnums=0)(3)    or take it of a shape: fc.zeros(x.shape[0])"""
+
+
+def _not_a_shape(shape, items, name: str) -> str:
+    text = f"{name}: a shape is an int or a sequence of ints, got {shape!r:.60}"
+    parts = items if isinstance(items, (tuple, list)) else (shape,)
+    traced = any(getattr(n, "_value", n).__class__ in (Traced, Weak) for n in parts)
+    return text + TRACED_SHAPE if traced else text
 
 
 # ---- filled --------------------------------------------------------------------------------------

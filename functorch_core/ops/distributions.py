@@ -11,20 +11,12 @@ from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels.values import full_like as like
 from .creation import canonical_shape
-from .op import Op, op
+from .gammas import _gamma
+from .keys import check_key, subkeys
+from .op import op
 from .places import exposed
-from .promotion import broadcast_shapes, broadcast_to, cast
-from .random import _float_dtype, _gamma, _narrow, _shape_like, _three, _tiny, between, check_key, standard_normal, unit
-from .signature import SCALARS
-
-
-def _draw(draw: Op, key, *parameters, shape, dtype):
-    """The numbers of a distribution; narrow dtypes are drawn in float32."""
-    name = draw.name.removeprefix("_")
-    dtype = _float_dtype(dtype, name)
-    wide = dt.wide(dtype)
-    out = draw(key, *parameters, dtype=wide, shape=_shape_like(shape, *parameters, name=f"random.{name}"))
-    return out if wide == dtype else _narrow(out, dtype=dtype)
+from .promotion import broadcast_shapes, broadcast_to
+from .random import _draw, _float_dtype, _tiny, between, parameters_of, standard_exponential, standard_normal, unit
 
 
 def _prefixed(name: str, shape, *parameters) -> tuple[int, ...]:
@@ -34,24 +26,9 @@ def _prefixed(name: str, shape, *parameters) -> tuple[int, ...]:
     )
 
 
-def parameters_of(name: str, key, shape, dtype, *parameters) -> list:
-    """The parameters of a draw, broadcast; TypeError unless the key is one."""
-    check_key(key, name)
-    return [broadcast_to(cast(v, dtype), shape) for v in parameters]
-
-
 def open_unit(key, shape, dtype):
     """Uniform numbers in (0, 1)."""
     return between(key, shape, dtype, _tiny(dtype), 1.0)
-
-
-def standard_exponential(key, shape, dtype):
-    """Numbers of the exponential distribution of rate 1."""
-    return p.neg(p.log1p(p.neg(unit(key, shape, dtype))))
-
-
-def _standard_gamma(key, a, shape, dtype):
-    return _gamma.fun(key, a, shape=shape, dtype=dtype)
 
 
 # ---- by a formula --------------------------------------------------------------------------------
@@ -94,7 +71,7 @@ def pareto(key, b, shape=None, dtype=None):
 @op(scalars=True)
 def _rayleigh(key, scale, /, *, shape, dtype):
     (scale,) = parameters_of("rayleigh", key, shape, dtype, scale)
-    return p.mul(scale, p.sqrt(p.mul(standard_exponential(key, shape, dtype), 2)))
+    return p.mul(scale, p.sqrt(p.mul(p.log(unit(key, shape, dtype)), -2)))
 
 
 @exposed("fc.random")
@@ -151,7 +128,7 @@ def triangular(key, left, mode, right, shape=None, dtype=None):
 def _wald(key, mean, /, *, shape, dtype):
     """Michael, Schucany and Haas: the smaller root of a quadratic, or the other one."""
     (mean,) = parameters_of("wald", key, shape, dtype, mean)
-    first, second, _ = _three(key)
+    first, second = subkeys(key)
     z = standard_normal(first, shape, dtype)
     y = p.mul(p.mul(z, z), mean)
     # mean * (1 + y/2 - sqrt(y + y**2/4)), without the difference, which cancels where y is large
@@ -175,8 +152,8 @@ def wald(key, mean, shape=None, dtype=None):
 @op
 def _maxwell(key, /, *, shape, dtype):
     check_key(key, "maxwell")
-    z = standard_normal(key, (3, *shape), dtype)
-    return p.sqrt(p.reduce_sum(p.mul(z, z), axes=(0,)))
+    z = standard_normal(key, (*shape, 3), dtype)
+    return p.sqrt(p.reduce_sum(p.mul(z, z), axes=(len(shape),)))
 
 
 @exposed("fc.random")
@@ -193,15 +170,15 @@ def maxwell(key, shape=(), dtype=None):
 @op(scalars=True)
 def _double_sided_maxwell(key, loc, scale, /, *, shape, dtype):
     loc, scale = parameters_of("double_sided_maxwell", key, shape, dtype, loc, scale)
-    first, second, _ = _three(key)
+    first, second = subkeys(key)
     size = _maxwell.fun(first, shape=shape, dtype=dtype)
     return p.add(loc, p.mul(scale, _signed(second, size)))
 
 
 def _signed(key, x):
     """x, positive or negative at random."""
-    drawn = p.random_bits(key, shape=aval_of(x).shape, bits=8)
-    return p.select(p.lt(drawn, like(drawn, 128)), p.neg(x), x)
+    drawn = unit(key, aval_of(x).shape, dt.DEFAULT_FLOAT)
+    return p.select(p.lt(drawn, like(drawn, 0.5)), x, p.neg(x))
 
 
 @exposed("fc.random")
@@ -220,88 +197,11 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None):
 
 
 @op(scalars=True)
-def _loggamma(key, a, /, *, shape, dtype):
-    (a,) = parameters_of("loggamma", key, shape, dtype, a)
-    first, second, _ = _three(key)
-    small = p.lt(a, 1)
-    log = p.log(_standard_gamma(first, p.select(small, p.add(a, 1), a), shape, dtype))
-    boost = p.div(p.log(open_unit(second, shape, dtype)), a)
-    return p.add(log, p.select(small, boost, like(log, 0)))
-
-
-@exposed("fc.random")
-def loggamma(key, a, shape=None, dtype=None):
-    """The logarithm of gamma numbers, finite where they underflow; differentiable by a.
-
-    >>> import functorch_core as fc
-    >>> fc.random.loggamma(fc.random.key(0), .01, (3,)).shape
-    (3,)
-    """
-    return _draw(_loggamma, key, a, shape=shape, dtype=dtype)
-
-
-@op(scalars=True)
-def _chisquare(key, df, /, *, shape, dtype):
-    (df,) = parameters_of("chisquare", key, shape, dtype, df)
-    return p.mul(_standard_gamma(key, p.mul(df, 0.5), shape, dtype), 2)
-
-
-@exposed("fc.random")
-def chisquare(key, df, shape=None, dtype=None):
-    """Chi-squared numbers of df degrees of freedom.
-
-    >>> import functorch_core as fc
-    >>> fc.random.chisquare(fc.random.key(0), 3., (3,)).shape
-    (3,)
-    """
-    return _draw(_chisquare, key, df, shape=shape, dtype=dtype)
-
-
-@op(scalars=True)
-def _f(key, dfnum, dfden, /, *, shape, dtype):
-    dfnum, dfden = parameters_of("f", key, shape, dtype, dfnum, dfden)
-    first, second, _ = _three(key)
-    x, y = (p.div(_chisquare.fun(k, df, shape=shape, dtype=dtype), df) for k, df in ((first, dfnum), (second, dfden)))
-    return p.div(x, y)
-
-
-@exposed("fc.random")
-def f(key, dfnum, dfden, shape=None, dtype=None):
-    """Numbers of the F distribution: the ratio of two chi-squared ones over their degrees.
-
-    >>> import functorch_core as fc
-    >>> fc.random.f(fc.random.key(0), 3., 4., (3,)).shape
-    (3,)
-    """
-    return _draw(_f, key, dfnum, dfden, shape=shape, dtype=dtype)
-
-
-@op(scalars=True)
-def _t(key, df, /, *, shape, dtype):
-    (df,) = parameters_of("t", key, shape, dtype, df)
-    first, second, _ = _three(key)
-    half = p.mul(df, 0.5)
-    spread = p.sqrt(p.div(half, _standard_gamma(second, half, shape, dtype)))
-    return p.mul(standard_normal(first, shape, dtype), spread)
-
-
-@exposed("fc.random")
-def t(key, df, shape=None, dtype=None):
-    """Student's t numbers of df degrees of freedom.
-
-    >>> import functorch_core as fc
-    >>> fc.random.t(fc.random.key(0), 3., (3,)).shape
-    (3,)
-    """
-    return _draw(_t, key, df, shape=shape, dtype=dtype)
-
-
-@op(scalars=True)
 def _generalized_normal(key, power, /, *, shape, dtype):
     (power,) = parameters_of("generalized_normal", key, shape, dtype, power)
-    first, second, _ = _three(key)
+    first, second = subkeys(key)
     inverse = p.div(1, power)
-    return _signed(second, p.pow(_standard_gamma(first, inverse, shape, dtype), inverse))
+    return _signed(second, p.pow(_gamma.fun(first, inverse, shape=shape, dtype=dtype), inverse))
 
 
 @exposed("fc.random")
@@ -318,7 +218,7 @@ def generalized_normal(key, p, shape=(), dtype=None):
 @op(scalars=True)
 def _ball(key, power, /, *, d, shape, dtype):
     check_key(key, "ball")
-    first, second, _ = _three(key)
+    first, second = subkeys(key)
     g = _generalized_normal.fun(first, power, shape=(*shape, d), dtype=dtype)
     (power,) = parameters_of("ball", key, shape, dtype, power)
     powers = p.pow(p.abs(g), p.broadcast_in_dim(power, shape=(*shape, d), dims=tuple(range(len(shape)))))
@@ -389,46 +289,6 @@ def orthogonal(key, n, shape=(), dtype=None, m=None):
     return _orthogonal(key, n=n, m=m, dtype=dtype, shape=canonical_shape(shape, "random.orthogonal"))
 
 
-@op
-def _beta(key, a, b, /, *, shape, dtype):
-    first, second, _ = _three(key)
-    x, y = (_gamma.fun(k, v, shape=shape, dtype=dtype) for k, v in ((first, a), (second, b)))
-    return p.div(x, p.add(x, y))
-
-
-@exposed("fc.random")
-def beta(key, a, b, shape=None, dtype=None):
-    """Beta numbers in [0, 1] of parameters a and b (> 0); differentiable by them.
-
-    >>> import functorch_core as fc
-    >>> fc.random.beta(fc.random.key(0), 2., 3., (3,)).shape
-    (3,)
-    """
-    dtype = _float_dtype(dtype, "beta")
-    a, b = (np.asarray(v, dtype) if isinstance(v, SCALARS) else v for v in (a, b))
-    return _beta(key, a, b, shape=_shape_like(shape, a, b, name="random.beta"), dtype=dtype)
-
-
-@op
-def _dirichlet(key, alpha, /, *, shape, dtype):
-    a = aval_of(alpha)
-    drawn = _gamma.fun(key, alpha, shape=shape + a.shape[-1:], dtype=dtype)
-    total = p.reduce_sum(drawn, axes=(len(shape),))
-    return p.div(drawn, p.broadcast_in_dim(total, shape=shape + a.shape[-1:], dims=tuple(range(len(shape)))))
-
-
-@exposed("fc.random")
-def dirichlet(key, alpha, shape=None, dtype=None):
-    """Dirichlet vectors, of sum 1, of parameters alpha [..., n]; `shape` is that without n.
-
-    >>> import functorch_core as fc
-    >>> fc.random.dirichlet(fc.random.key(0), fc.ones(4), (3,)).shape
-    (3, 4)
-    """
-    shape = canonical_shape(np.shape(alpha)[:-1] if shape is None else shape, "random.dirichlet")
-    return _dirichlet(key, alpha, shape=shape, dtype=_float_dtype(dtype, "dirichlet"))
-
-
 BAD_METHOD = """random.multivariate_normal: method={method!r} is none of "cholesky", "eigh", "svd".
     "cholesky" is the quickest, the others take covariance matrices that are singular."""
 
@@ -482,7 +342,6 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky
 
 
 __all__ = [  # what it has in fc.random, for static tools
-    "ball", "beta", "chisquare", "dirichlet", "double_sided_maxwell", "f", "generalized_normal", "loggamma",
-    "lognormal", "maxwell", "multivariate_normal", "orthogonal", "pareto", "rayleigh", "t", "triangular", "wald",
-    "weibull_min",
+    "ball", "double_sided_maxwell", "generalized_normal", "lognormal", "maxwell", "multivariate_normal", "orthogonal",
+    "pareto", "rayleigh", "triangular", "wald", "weibull_min",
 ]  # fmt: skip

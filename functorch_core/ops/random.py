@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 
 import numpy as np
@@ -10,21 +11,13 @@ from .. import primitives as p
 from ..core import dtypes as dt
 from ..core.aval import aval_of
 from ..kernels.values import full_like as like
-from ..transforms.custom import JvpRule, custom_jvp
-from ..transforms.while_loop import while_loop
+from ..primitives import cumulative
 from .creation import canonical_shape
-from .op import op
+from .keys import check_key, random_bits, subkeys
+from .op import Op, op
 from .places import exposed
 from .promotion import broadcast_shapes, broadcast_to, canonical_axis, cast, result_dtype
-
-BAD_KEY = "random.{name} takes a key, an array uint32[2] from fc.random.key(seed), got {aval}"
-
-
-def check_key(key, name: str):
-    """TypeError unless it is one key."""
-    a = aval_of(key)
-    if a.dtype != dt.uint32 or a.shape != (2,):
-        raise TypeError(BAD_KEY.format(name=name, aval=a))
+from .searching import searchsorted
 
 
 def _float_dtype(dtype, name: str) -> np.dtype:
@@ -32,126 +25,6 @@ def _float_dtype(dtype, name: str) -> np.dtype:
     if dtype not in dt.FLOATING - dt.FLOAT8:
         raise TypeError(f"random.{name} draws float16, bfloat16, float32 or float64, not {dtype.name}")
     return dtype
-
-
-# ---- keys ----------------------------------------------------------------------------------------
-
-
-@op
-def _key_of(seed, /):
-    return p.threefry_seed(seed)
-
-
-IMPL = "threefry2x32"
-BAD_IMPL = """random.{name}: impl={impl!r} is not here, keys are of "threefry2x32" alone.
-    Leave impl out; the numbers are then JAX's default generator's."""
-
-
-def check_impl(impl, name: str):
-    """NotImplementedError for another generator than threefry."""
-    if impl not in (None, IMPL):
-        raise NotImplementedError(BAD_IMPL.format(name=name, impl=impl))
-
-
-@exposed("fc.random", "fc.random as PRNGKey")
-def key(seed, *, impl=None):
-    """A key, an array uint32[2], of an integer seed (a Python int modulo 2**64, or a 0-d array).
-
-    `impl` is "threefry2x32", the one generator there is.
-
-    >>> import functorch_core as fc
-    >>> fc.random.key(0)
-    Array([0, 0], dtype=uint32)
-    """
-    check_impl(impl, "key")
-    if isinstance(seed, int):
-        seed = np.uint64(seed % 2**64)
-    elif isinstance(seed, (str, float)) or aval_of(seed).dtype not in dt.INTEGER:
-        raise TypeError(f"random.key takes an integer as its seed, got {seed!r:.60}")
-    return _key_of(seed)
-
-
-@exposed("fc.random")
-def key_data(keys):
-    """The numbers of keys: keys are arrays uint32[..., 2], so themselves.
-
-    >>> import functorch_core as fc
-    >>> fc.random.key_data(fc.random.key(7))
-    Array([0, 7], dtype=uint32)
-    """
-    return _checked_keys(keys, name="key_data")
-
-
-@exposed("fc.random")
-def wrap_key_data(key_bits_array, *, impl=None):
-    """Keys of their numbers, uint32[..., 2].
-
-    >>> import functorch_core as fc
-    >>> fc.random.wrap_key_data(fc.asarray([0, 7], dtype=fc.uint32))
-    Array([0, 7], dtype=uint32)
-    """
-    check_impl(impl, "wrap_key_data")
-    return _checked_keys(key_bits_array, name="wrap_key_data")
-
-
-@exposed("fc.random")
-def clone(key):
-    """The key, to be used again on purpose.
-
-    >>> import functorch_core as fc
-    >>> fc.random.clone(fc.random.key(7))
-    Array([0, 7], dtype=uint32)
-    """
-    return _checked_keys(key, name="clone")
-
-
-@exposed("fc.random")
-def key_impl(keys):
-    """The name of the generator of keys.
-
-    >>> import functorch_core as fc
-    >>> fc.random.key_impl(fc.random.key(7))
-    'threefry2x32'
-    """
-    _checked_keys(keys, name="key_impl")
-    return IMPL
-
-
-@op
-def _checked_keys(keys, /, *, name):
-    a = aval_of(keys)
-    if a.dtype != dt.uint32 or a.shape[-1:] != (2,):
-        raise TypeError(BAD_KEY.format(name=name, aval=a))
-    return keys
-
-
-@op
-def _split(key, /, *, num):
-    check_key(key, "split")
-    return p.reshape(p.threefry_split(key, math.prod(num)), shape=(*num, 2))
-
-
-@exposed("fc.random")
-def split(key, num=2):
-    """`num` new keys (or a shape of them) from one, which is not to be used again.
-
-    >>> import functorch_core as fc
-    >>> fc.random.split(fc.random.key(0)).shape
-    (2, 2)
-    """
-    return _split(key, num=canonical_shape(num, "random.split"))
-
-
-@op("fc.random", arrays=("key", "data"))
-def fold_in(key, data):
-    """The key of a key and an integer, which may be traced: one key for each step of a loop.
-
-    >>> import functorch_core as fc
-    >>> fc.random.fold_in(fc.random.key(0), 7).shape
-    (2,)
-    """
-    check_key(key, "fold_in")
-    return p.threefry_fold_in(key, p.convert(data, dtype=dt.uint32))
 
 
 # ---- bits and integers ---------------------------------------------------------------------------
@@ -169,17 +42,47 @@ def bits(key, shape=(), dtype=None):
     dtype = dt.canonical(dtype or dt.uint32)
     if dtype not in dt.UNSIGNED:
         raise TypeError(f"random.bits draws unsigned integers, not {dtype.name}")
-    return p.random_bits(key, shape=canonical_shape(shape, "random.bits"), bits=8 * dtype.itemsize)
+    return random_bits(key, shape=canonical_shape(shape, "random.bits"), bits=8 * dtype.itemsize)
+
+
+def _clipped(v, dtype: np.dtype):
+    """Integers as ones of a dtype, the nearest that it has."""
+    own, to = np.iinfo(aval_of(v).dtype), np.iinfo(dtype)
+    low, high = builtins.max(own.min, to.min), min(own.max, to.max)
+    return p.convert(p.clamp(like(v, low), v, like(v, high)), dtype=dtype)
 
 
 @op
 def _randint(key, minval, maxval, /, *, shape, dtype):
-    """64 bits modulo the span: a span of 2**32 is off by 2**-32 of a probability at most."""
+    """Twice as many bits as the dtype has, modulo the span (which is 0 where it is all of the dtype)."""
     check_key(key, "randint")
-    low, high = (broadcast_to(p.convert(v, dtype=dt.int64), shape) for v in (minval, maxval))
-    span = p.convert(p.max(p.sub(high, low), like(low, 1)), dtype=dt.uint64)
-    drawn = p.rem(p.random_bits(key, shape=shape, bits=64), span)
-    return p.convert(p.add(p.convert(drawn, dtype=dt.int64), low), dtype=dtype)
+    minval, maxval = (v if aval_of(v).dtype in dt.INTEGER else p.convert(v, dtype=dt.int64) for v in (minval, maxval))
+    beyond = aval_of(maxval).dtype
+    low, high = (broadcast_to(_clipped(v, dtype), shape) for v in (minval, maxval))
+    unsigned, bits = np.dtype(f"uint{8 * dtype.itemsize}"), 8 * dtype.itemsize
+    upper, lower = (random_bits(k, shape=shape, bits=bits) for k in subkeys(key))
+    some = p.gt(high, low)
+    span = p.convert(p.sub(high, low), dtype=unsigned)
+    if np.iinfo(beyond).max > np.iinfo(dtype).max:  # the last integer may be meant, too
+        more = broadcast_to(p.gt(maxval, like(maxval, np.iinfo(dtype).max)), shape)
+        span = p.select(more, p.add(span, like(span, 1)), span)
+    whole = p.and_(some, p.eq(span, like(span, 0)))
+    span = p.select(p.and_(some, p.not_(whole)), span, like(span, 1))
+    half = p.rem(like(span, 2 ** (bits // 2)), span)
+    scaled = p.mul(p.rem(upper, span), p.rem(p.mul(half, half), span))
+    offset = p.select(whole, lower, p.rem(p.add(scaled, p.rem(lower, span)), span))
+    return p.add(low, p.convert(offset, dtype=dtype))
+
+
+def _drawn_int(minval, maxval) -> np.dtype:
+    """The dtype of which integers of no given dtype are drawn: JAX's numbers are those of 32 bits."""
+    for v in (minval, maxval):
+        if isinstance(v, int):
+            if not -(2**31) <= v <= 2**31:
+                return dt.int64
+        elif aval_of(v).dtype.itemsize > 4 or aval_of(v).dtype == dt.uint32:
+            return dt.int64
+    return dt.int32
 
 
 @exposed("fc.random")
@@ -190,22 +93,40 @@ def randint(key, shape, minval, maxval, dtype=None):
     >>> bool(fc.all(fc.random.randint(fc.random.key(0), (9,), 0, 5) < 5))
     True
     """
-    dtype = dt.canonical(dtype or int)
+    shape = canonical_shape(shape, "random.randint")
+    if dtype is None:
+        drawn = _randint(key, minval, maxval, shape=shape, dtype=_drawn_int(minval, maxval))
+        return _narrow(drawn, dtype=dt.DEFAULT_INT)
+    dtype = dt.canonical(dtype)
     if dtype not in dt.INTEGER:
         raise TypeError(f"random.randint draws integers, not {dtype.name}")
-    shape = canonical_shape(shape, "random.randint")
+    if dtype.itemsize < 4:
+        return _narrow(_randint(key, *_near(minval, maxval, dtype), shape=shape, dtype=dt.int32), dtype=dtype)
     return _randint(key, minval, maxval, shape=shape, dtype=dtype)
+
+
+def _near(minval, maxval, dtype: np.dtype) -> list:
+    """Bounds of integers of a narrow dtype, which are drawn of 32 bits to be even."""
+    info = np.iinfo(dtype)
+    return [_bounded(v, low=int(info.min), high=int(info.max) + i) for i, v in enumerate((minval, maxval))]
+
+
+@op
+def _bounded(x, /, *, low, high):
+    x = p.convert(x, dtype=dt.int64)
+    return p.clamp(like(x, low), x, like(x, high))
 
 
 # ---- uniform -------------------------------------------------------------------------------------
 
 
 def unit(key, shape, dtype):
-    """Uniform floats in [0, 1): as many random bits as the dtype's significand has, times 2**-n."""
+    """Uniform floats in [0, 1): as many random bits as the dtype's significand stores, times 2**-n."""
     info = dt.finfo(dtype)
-    n = info.nmant + 1
-    drawn = p.random_bits(key, shape=shape, bits=info.bits)
-    drawn = p.convert(p.shift_right_logical(drawn, info.bits - n), dtype=dtype)
+    n = info.nmant
+    width = info.bits if n >= 8 else 8
+    drawn = random_bits(key, shape=shape, bits=width)
+    drawn = p.convert(p.shift_right_logical(drawn, width - n), dtype=dtype)
     return p.mul(drawn, 2.0**-n)
 
 
@@ -258,8 +179,7 @@ def normal(key, shape=(), dtype=None):
     shape = canonical_shape(shape, "random.normal")
     dtype = dt.canonical(dtype or float)
     if dtype in dt.COMPLEX:
-        both = standard_normal(key, (2, *shape), dt.real_of(dtype))
-        parts = [p.reshape(p.slice_in_dim(both, start=i, limit=i + 1, dimension=0), shape=shape) for i in (0, 1)]
+        parts = [standard_normal(k, shape, dt.real_of(dtype)) for k in subkeys(key)]
         return p.mul(p.complex(*parts), math.sqrt(0.5))
     return standard_normal(key, shape, _float_dtype(dtype, "normal"))
 
@@ -303,7 +223,7 @@ def _gumbel_of(u):
 
 
 def _laplace_of(u):
-    return p.neg(p.mul(p.sign(u), p.log1p(p.neg(p.abs(u)))))
+    return p.mul(p.sign(u), p.log1p(p.neg(p.abs(u))))
 
 
 def _open_minus_one(dtype) -> float:
@@ -425,7 +345,7 @@ def rademacher(key, shape=(), dtype=None):
 @op
 def _rademacher(key, /, *, shape, dtype):
     check_key(key, "rademacher")
-    bit = p.convert(p.shift_right_logical(p.random_bits(key, shape=shape, bits=8), 7), dtype=dtype)
+    bit = p.convert(p.lt(unit(key, shape, dt.DEFAULT_FLOAT), 0.5), dtype=dtype)
     return p.sub(p.mul(bit, 2), 1)
 
 
@@ -484,9 +404,22 @@ def _permutation(key, x, /, *, axis, independent):
     if not a.size:
         return x
     if independent:
-        return p.sort(p.random_bits(key, shape=a.shape, bits=64), x, dimension=axis)[1]
-    order = p.argsort(p.random_bits(key, shape=(a.shape[axis],), bits=64), dimension=0)
-    return p.take(x, order, axis=axis)
+        return shuffled(key, x, axis)
+    return p.take(x, _order(key, a.shape[axis]), axis=axis)
+
+
+def shuffled(key, x, axis: int):
+    """x sorted by random bits, so often that no two elements have drawn the same in each round."""
+    shape = aval_of(x).shape
+    for _ in range(math.ceil(3 * math.log(builtins.max(1, math.prod(shape))) / math.log(2**32 - 1))):
+        key, drawn = subkeys(key)
+        x = p.sort(random_bits(drawn, shape=shape, bits=32), x, dimension=axis)[1]
+    return x
+
+
+def _order(key, n: int):
+    """The numbers 0 ... n - 1 in random order."""
+    return shuffled(key, p.iota(shape=(n,), dtype=dt.DEFAULT_INT, dimension=0), 0)
 
 
 @exposed("fc.random")
@@ -510,13 +443,16 @@ def _choose(key, probabilities, /, *, n, count, replace, mode):
     check_key(key, "choice")
     if probabilities is None:
         if replace:
-            full = p.full((), n, dt.int64)
-            return _randint.fun(key, p.full((), 0, dt.int64), full, shape=(count,), dtype=dt.int64)
-        order = p.argsort(p.random_bits(key, shape=(n,), bits=64), dimension=0)
-        return p.slice_in_dim(order, start=0, limit=count, dimension=0)
-    logs = p.log(probabilities)
+            zero, end = (p.full((), v, dt.int64) for v in (0, n))
+            drawn = _randint.fun(key, zero, end, shape=(count,), dtype=_drawn_int(0, n))
+            return p.convert(drawn, dtype=dt.DEFAULT_INT)
+        return p.slice_in_dim(_order(key, n), start=0, limit=count, dimension=0)
     if replace:
-        return _categorical.fun(key, logs, axis=0, shape=(count,), mode=mode)
+        sums = cumulative.cumsum(probabilities, axis=0)
+        total = broadcast_to(p.slice_in_dim(sums, start=n - 1, limit=n, dimension=0), (count,))
+        reached = p.mul(total, p.sub(1, unit(key, (count,), aval_of(sums).dtype)))
+        return searchsorted.fun(sums, reached)
+    logs = p.log(probabilities)
     wide = drawn_dtype(mode, aval_of(logs).dtype, "choice")
     u = between(key, (n,), wide, _tiny(wide), 1.0)
     return p.top_k(p.add(p.convert(logs, dtype=wide), _gumbel_of(u)), k=count)[1]
@@ -554,99 +490,7 @@ def _chosen(a, index, /, *, shape, axis):
     return p.take(a, index, axis=canonical_axis(axis, aval_of(a).ndim, "random.choice"))
 
 
-# ---- gamma and its kin ---------------------------------------------------------------------------
-
-
-def _gamma_at_least_one(key, a):
-    """Marsaglia and Tsang's rejection for a >= 1, all elements at once until all are accepted.
-
-    A proposal is accepted with probability 0.95 or more, so few rounds are needed.
-    """
-    av = aval_of(a)
-    d = p.sub(a, 1 / 3)
-    c = p.div(1 / 3, p.sqrt(d))
-
-    def draw(key):
-        first, second, rest = _three(key)
-        x = standard_normal(first, av.shape, av.dtype)
-        v = p.add(p.mul(c, x), 1)
-        cube = p.mul(p.mul(v, v), v)
-        u = between(second, av.shape, av.dtype, _tiny(av.dtype), 1.0)
-        safe = p.select(p.gt(v, 0), cube, like(v, 1))
-        bound = p.add(p.mul(p.mul(x, x), 0.5), p.mul(d, p.add(p.sub(1, safe), p.log(safe))))
-        good = p.and_(p.gt(v, 0), p.lt(p.log(u), bound))
-        return rest, p.mul(d, safe), good
-
-    # Where a is NaN nothing is accepted.
-    return rejection(key, draw, like(a, math.nan), p.ne(a, a))
-
-
-def rejection(key, propose, start, done):
-    """propose(key) -> (next key, drawn, accepted), again until each element has been accepted.
-
-    Elements that are `done` from the beginning stay `start`.
-    """
-    axes = tuple(range(aval_of(start).ndim))
-
-    def body(key, sample, done):
-        key, drawn, good = propose(key)
-        return [key, p.select(done, sample, drawn), p.or_(done, good)]
-
-    def unfinished(key, sample, done):
-        return p.not_(p.reduce_and(done, axes=axes))
-
-    return while_loop(unfinished, body, [key, start, done])[1]
-
-
-def _three(key):
-    keys = p.threefry_split(key, 3)
-    return [p.reshape(p.slice_in_dim(keys, start=i, limit=i + 1, dimension=0), shape=(2,)) for i in range(3)]
-
-
-def _gamma_sample(key, a):
-    """Below 1, gamma(a) is gamma(a + 1) times u ** (1 / a)."""
-    shape, dtype = aval_of(a).shape, aval_of(a).dtype
-    key, boost, _ = _three(key)
-    small = p.lt(a, 1)
-    sample = _gamma_at_least_one(key, p.select(small, p.add(a, 1), a))
-    u = between(boost, shape, dtype, _tiny(dtype), 1.0)
-    return p.mul(sample, p.select(small, p.pow(u, p.div(1, a)), like(sample, 1)))
-
-
-def _gamma_rule(primals, tangents):
-    """The implicit derivative; a rule, for its series take seconds to compile."""
-    (key, a), dot = primals, tangents[1]
-    sample = _gamma_with_rule(key, a)
-    slope = p.random_gamma_grad(a, sample)
-    slope = p.select(p.is_finite(slope), slope, like(slope, 0))
-    return [sample], [p.mul(dot, slope)]
-
-
-GAMMA_RULE = JvpRule(_gamma_rule, "random.gamma")
-
-
-def _gamma_with_rule(key, a):
-    return custom_jvp(lambda key, a: [_gamma_sample(key, a)], GAMMA_RULE, [key, a])[0]
-
-
-@op
-def _gamma(key, a, /, *, shape, dtype):
-    check_key(key, "gamma")
-    return _gamma_with_rule(key, broadcast_to(p.convert(a, dtype=dtype), shape))
-
-
-@exposed("fc.random")
-def gamma(key, a, shape=None, dtype=None):
-    """Gamma numbers of shape parameter a (> 0) and scale 1; differentiable by a.
-
-    >>> import functorch_core as fc
-    >>> fc.random.gamma(fc.random.key(0), 2., (3,)).shape
-    (3,)
-    """
-    dtype = _float_dtype(dtype, "gamma")
-    wide = dt.wide(dtype)
-    out = _gamma(key, a, shape=_shape_like(shape, a, name="random.gamma"), dtype=wide)
-    return out if wide == dtype else _narrow(out, dtype=dtype)
+# ---- what distributions with parameters are made of ----------------------------------------------
 
 
 @op
@@ -654,8 +498,27 @@ def _narrow(x, /, *, dtype):
     return p.convert(x, dtype=dtype)
 
 
+def _draw(draw: Op, key, *parameters, shape, dtype):
+    """The numbers of a distribution; narrow dtypes are drawn in float32."""
+    name = draw.name.removeprefix("_")
+    dtype = _float_dtype(dtype, name)
+    wide = dt.wide(dtype)
+    out = draw(key, *parameters, dtype=wide, shape=_shape_like(shape, *parameters, name=f"random.{name}"))
+    return out if wide == dtype else _narrow(out, dtype=dtype)
+
+
+def parameters_of(name: str, key, shape, dtype, *parameters) -> list:
+    """The parameters of a draw, broadcast; TypeError unless the key is one."""
+    check_key(key, name)
+    return [broadcast_to(cast(v, dtype), shape) for v in parameters]
+
+
+def standard_exponential(key, shape, dtype):
+    """Numbers of the exponential distribution of rate 1."""
+    return p.neg(p.log1p(p.neg(unit(key, shape, dtype))))
+
+
 __all__ = [  # what it has in fc.random, for static tools
-    "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential", "fold_in", "gamma", "gumbel",
-    "key", "key_data", "key_impl", "laplace", "logistic", "normal", "permutation", "rademacher", "randint", "split",
-    "truncated_normal", "uniform", "wrap_key_data",
+    "bernoulli", "bits", "categorical", "cauchy", "choice", "exponential", "gumbel", "laplace", "logistic", "normal",
+    "permutation", "rademacher", "randint", "truncated_normal", "uniform",
 ]  # fmt: skip

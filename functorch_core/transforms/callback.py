@@ -2,6 +2,7 @@
 
 pure_callback *args -> *outs    params: fun, out_avals, vmap_method
 debug_callback *args -> *token  params: fun, tokens
+io_callback *args -> *outs      params: fun, out_avals, tokens
 custom_call *args -> *outs      params: target, out_avals, backend_config, api_version,
                                         reference
 """
@@ -191,6 +192,21 @@ def debug_callback(fun: Function, args: Sequence[Value], *, ordered: bool = Fals
         builder.ordered = (token, len(builder.nodes))
 
 
+def io_callback(
+    fun: Function, out_avals: Sequence[Aval], args: Sequence[Value], *, ordered: bool = False
+) -> list[Value]:
+    """fun(*arrays) -> arrays of `out_avals`, called once each time that the program comes there."""
+    out_avals = tuple(out_avals)
+    if not ordered:
+        return list(bind(io_callback_p, *args, fun=fun, out_avals=out_avals, tokens=None))
+    builder = current()
+    tokens = [] if builder is None else _tokens(builder)
+    *outs, token = bind(io_callback_p, *args, *tokens, fun=fun, out_avals=out_avals, tokens=len(tokens))
+    if builder is not None:
+        builder.ordered = (token, len(builder.nodes))
+    return outs
+
+
 def _tokens(builder: Builder) -> list[Value]:
     """What an ordered call comes after: the last one, and loops and branches with some inside."""
     last, begin = builder.ordered
@@ -206,7 +222,7 @@ def _tokens(builder: Builder) -> list[Value]:
 
 
 def _is_ordered(node: Node) -> bool:
-    return node.primitive is debug_callback_p and node.params["tokens"] is not None
+    return node.primitive in (debug_callback_p, io_callback_p) and node.params["tokens"] is not None
 
 
 def has_ordered(graph: Graph) -> bool:
@@ -286,6 +302,51 @@ debug_callback_p = Primitive(
     jvp=_debug_jvp,
     transpose=NOT_LINEAR,
     batch=_debug_batch,
+)
+
+# ---- io_callback ---------------------------------------------------------------------------------
+
+
+def _io_shape(
+    *args: Aval | Operand, fun: Function, out_avals: tuple[Aval, ...], tokens: int | None
+) -> tuple[Aval, ...]:
+    return out_avals if tokens is None else (*out_avals, TOKEN)
+
+
+def _io_call(fun: Function, out_avals: tuple[Aval, ...], tokens: int | None) -> Function:
+    """What is called: fun of the arrays without the tokens; its results, and a token."""
+
+    def call(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        outs = checked_results(fun, fun(*arrays[: len(arrays) - (tokens or 0)]), out_avals)
+        return tuple(outs) if tokens is None else (*outs, np.zeros((), np.uint8))
+
+    return call
+
+
+def _io_reference(*args: np.ndarray, **params: Any) -> tuple[np.ndarray, ...]:
+    return _io_call(**params)(*(np.array(a) for a in args))
+
+
+def _io_batch(axis: Axis, args: Sequence[Value], dims: Dims, *, tokens: int | None, **params: Any) -> Batcheds:
+    if tokens is not None:
+        raise NotImplementedError("vmap of an ordered io_callback: examples have no order; leave out ordered=True")
+    batched = present(dims)
+    args = [move_batch_axis(axis, x, d, 0) if b else x for x, d, b in zip(args, dims, batched)]
+    outs = _one_by_one(io_callback_p, args, batched, {"tokens": tokens, **params})
+    return outs, [0] * len(outs)
+
+
+io_callback_p = Primitive(
+    "io_callback",
+    traits=CALLBACK,
+    multiple=True,
+    effect=True,
+    shape=_io_shape,
+    reference=_io_reference,
+    lower=lambda ctx, *args, **params: _lower_callback(ctx, args, _io_call(**params), _io_shape(**params), True),
+    jvp=OPAQUE,
+    transpose=NOT_LINEAR,
+    batch=_io_batch,
 )
 
 # ---- custom_call ---------------------------------------------------------------------------------

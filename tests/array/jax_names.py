@@ -48,7 +48,6 @@ ELSEWHERE = {
         visualize_sharding""",
     "jax.numpy": """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz int1 int2 int4
         uint1 uint2 uint4""",
-    "jax.dtypes": "extended prng_key",
     "jax.errors": "InconclusiveDimensionOperation KeyReuseError",
 }
 

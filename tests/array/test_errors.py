@@ -418,7 +418,7 @@ def test_derivatives(call, kind, words):
     (
         lambda: fc.scan(lambda c, x: (c + x, x), fc.asarray(0), X),
         TypeError,
-        ["expected int64[]; got float32[]", "convert"],
+        ["carry is int64[] at first, float32[] after a step", "convert"],
     ),
     (lambda: fc.scan(lambda c, x: (c, x[0]), 0.0, (X, fc.ones(4))), ValueError, ["3, 4"]),
     (lambda: fc.cond(True, lambda x: (x,), lambda x: x, X), TypeError, ["(*,)", "same structure"]),

@@ -27,10 +27,10 @@ def follows(sample, distribution):
 
 
 def test_keys():
-    np.testing.assert_array_equal(fc.random.key(42), KEY)
+    np.testing.assert_array_equal(fc.random.PRNGKey(42), KEY)
     np.testing.assert_array_equal(fc.random.PRNGKey(-1), [2**32 - 1, 2**32 - 1])
-    np.testing.assert_array_equal(fc.random.key(fc.asarray(42)), KEY)
-    keys = np.asarray(fc.random.split(fc.random.key(0), 100))
+    np.testing.assert_array_equal(fc.random.PRNGKey(fc.asarray(42)), KEY)
+    keys = np.asarray(fc.random.split(fc.random.PRNGKey(0), 100))
     assert len({tuple(k) for k in keys}) == 100
     assert fc.random.split(KEY, (2, 3)).shape == (2, 3, 2)
     a, b = fc.random.split(KEY)
