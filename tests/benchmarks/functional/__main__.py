@@ -28,7 +28,7 @@ CLOSE = 1e-3
 DECLARED = re.compile(r"^@(?:program|drawn)\ndef (\w+)", re.M)
 NAMES = [name for path in sorted(HERE.glob("programs/*.py")) for name in DECLARED.findall(path.read_text())]
 SHOWN = ("fusion", "dot", "while", "custom-call", "call", "reduce", "transpose", "copy", "scatter", "sort")
-OPERATION = re.compile(r"= (?:\([^=]*\)|\S+) ([a-z][\w-]*)\(")
+OPERATION = re.compile(r" = .*?[)\]}] ([a-z][a-z-]*)\(%")
 
 
 class Side:
