@@ -28,14 +28,19 @@ INLINE_CONSTANT = 1024  # elements; larger constants become parameters (a dense 
 
 
 class Operand(str):
-    """An SSA name with its aval."""
+    """An SSA name with its aval.
 
-    __slots__ = ("aval",)
+    `made` says of what, for rules that lower a combination otherwise than its parts: the node and the
+    operands that it was lowered from; None for the inputs of graphs and what rules write themselves.
+    """
+
+    __slots__ = ("aval", "made")
     aval: Aval
+    made: tuple[Node, list[Operand]] | None
 
     def __new__(cls, name: str, aval: Aval) -> Operand:
         self = super().__new__(cls, name)
-        self.aval = aval
+        self.aval, self.made = aval, None
         return self
 
     @property
@@ -152,7 +157,10 @@ class LowerContext:
         primitive = node.primitive
         saved, self.location = self.location, self.locate(primitive.name, node.source)
         rule = primitive.rule("lower", self.platform)
-        out = rule(self, *[env[s] for s in node.inputs], **node.params)
+        operands = [env[s] for s in node.inputs]
+        out = rule(self, *operands, **node.params)
+        if not primitive.multiple and out.made is None:
+            out.made = node, operands
         env.update(zip(node.outputs, out if primitive.multiple else (out,), strict=True))
         self.location = saved
 

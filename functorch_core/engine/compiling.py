@@ -62,7 +62,8 @@ def compile_graph(
 ) -> Program:
     """Compile a graph for a device. `fast` spends little on optimisation.
 
-    `donate` are inputs nobody else needs; `asked`: because the user said so (see donation).
+    `donate` are inputs nobody else needs; `asked`: because the user said so (see donation), who calls
+    the program often (fc.jit).
     """
     if settings.fail_on_recompile:
         raise RecompileError(f"compiling {name or graph.name} inside fail_on_recompile(): {why}")
@@ -75,7 +76,7 @@ def compile_graph(
         hoisted = [to_buffer(v) if isinstance(v, Value) else xla.put(v, device) for v in lowered.hoisted]
     log(f"compile {name or graph.name}: {len(graph.nodes)} nodes; {why}")
     with compiling(name or graph.name, len(graph.nodes)):
-        features = lowered.features | {"donated"} if alias else lowered.features
+        features = lowered.features | ({"donated"} if alias else set()) | ({"jit"} if asked else set())
         executable = compile_lowered(lowered, device, features, fast)
     if len(graph.nodes) >= LARGE:
         xla.trim_memory()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,6 +15,10 @@ from functorch_core.core.trace import evaluate
 from functorch_core.primitives import (
     argmax,
     argmin,
+    broadcast_in_dim,
+    div,
+    mul,
+    neg,
     reduce_and,
     reduce_max,
     reduce_min,
@@ -230,6 +236,34 @@ def test_lowers_for_cuda():
     x = some((3, 4), "bfloat16")
     graph = graph_of(lambda x: (reduce_max(x, axes=(0,)), reduce_sum(x, axes=(1,)), argmin(x, axis=0)), [x])
     xla.verify(lower(graph, "cuda").text)
+
+
+@pytest.mark.parametrize("by", [mul, div])
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 3), (1, 2), (0, 2, 3), (1, 3)])
+@pytest.mark.parametrize("axis", range(4))
+def test_sums_of_weighted_arrays(axis, dims, by):
+    """On CPU some are dots, some wait for their products; all are what NumPy adds up."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4, 5, 6)).astype(np.float32)
+    w = rng.uniform(0.5, 2, [x.shape[d] for d in dims]).astype(np.float32)
+    spread = np.expand_dims(w, [d for d in range(4) if d not in dims])
+
+    def fun(x, w, sign=1):
+        product = by(x, broadcast_in_dim(w, shape=x.shape, dims=dims))
+        return reduce_sum(product if sign > 0 else neg(product), axes=(axis,))
+
+    expected = (x * spread if by is mul else x / spread).sum(axis)
+    np.testing.assert_allclose(compiled(graph_of(fun, [x, w]), [x, w])[0], expected, rtol=1e-5, atol=1e-5)
+    negated = graph_of(lambda x, w: fun(x, w, -1), [x, w])
+    np.testing.assert_allclose(compiled(negated, [x, w])[0], -expected, rtol=1e-5, atol=1e-5)
+
+
+def test_sums_by_weights_of_the_batch_are_dots():
+    """YNN goes across the memory for them: 520 ms instead of 0.23 for 256 x 128 x 128."""
+    x, w = np.ones((8, 4, 4), np.float32), np.ones(8, np.float32)
+    spread = functools.partial(broadcast_in_dim, shape=x.shape, dims=(0,))
+    graph = graph_of(lambda x, w: reduce_sum(mul(x, spread(w)), axes=(0,)), [x, w])
+    assert "dot_general" in lower(graph, "cpu").text and "dot_general" not in lower(graph, "cuda").text
 
 
 def test_long_sums_by_numpy_are_as_exact_as_compiled_ones():
