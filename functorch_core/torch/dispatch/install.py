@@ -17,6 +17,7 @@ from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
 from .op import PLAIN, TorchOp, named_apart, registry
+from .view_op import ViewOp
 
 _new = object.__new__
 
@@ -47,6 +48,8 @@ def _install_as(op: TorchOp, name: str, namespace: dict):
 
 
 def _method(op: TorchOp, name: str) -> Callable:
+    if isinstance(op, ViewOp):
+        return _named(op.method(), op, name)
     call = op.call
 
     def method(*args, **kwargs):  # all of them as one tuple: 0.1 us less

@@ -548,6 +548,7 @@ def composite(
     function: bool = True,
     aliases: Sequence[str] = (),
     dunder: Sequence[str] = (),
+    kind: type[Composite] = Composite,
     **traits,
 ):
     """Declare a function on tensors that is made of several ops (views, random numbers, shapes that
@@ -556,7 +557,7 @@ def composite(
     def declare(f: Callable) -> Composite:
         op_name = name or f.__name__
         f.__name__ = f.__qualname__ = op_name  # what Python's own errors say
-        found = Composite(
+        found = kind(
             f,
             {
                 "name": op_name,

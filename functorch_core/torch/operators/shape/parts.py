@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from ...dispatch.op import composite
+from ...dispatch.view_op import view_op
 from ...tape.meta import is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
@@ -40,7 +41,7 @@ def part_lens(
     return Lens(kind, (spec, ()), () if static else (start,))
 
 
-@composite
+@view_op
 def select(input, dim, index):
     """The part at one index of a dimension, which goes away."""
     if not input.ndim:
@@ -52,7 +53,7 @@ def select(input, dim, index):
     return part(input, "select", d, i % n, 1, stays=False)
 
 
-@composite
+@view_op
 def narrow(input, dim, start, length):
     """The part of a dimension from start on, of a length."""
     if not input.ndim:
@@ -243,7 +244,7 @@ def _named_split(name: str, dim: int, least: int):
 hsplit, vsplit, dsplit = (_named_split(*a) for a in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)))
 
 
-@composite
+@view_op
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions, as the last one."""
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)

@@ -1,0 +1,111 @@
+"""Views whose call was seen before: recorded and made at once.
+
+What a view shows follows from the tensor's aval and the other arguments (and, of those that depend on strides, from
+the tensor being contiguous). So a call that was made before needs neither to look at its arguments nor to find a
+lens and the op that reads it: it appends to the recording and makes one alias and one tensor.
+"""
+
+from __future__ import annotations
+
+from ...core.aval import Aval
+from ...engine.recorder import record, record_one
+from ..tape.modes import state
+from ..tape.node import Taped, sequence
+from ..tensors.active import active
+from ..tensors.base import Tensor
+from .cells import IN_NO_GRAD, KINDS, Alias, Lens, contiguous_strides, getter, is_dense, share
+
+_new, _new_tuple = object.__new__, tuple.__new__
+MOST = 4096  # calls that an op keeps
+
+
+class Seen:
+    """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary.
+
+    `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
+    """
+
+    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how")
+
+    def __init__(self, lens: Lens, a: Aval, by_strides: bool = False):
+        kind = KINDS[lens.kind]
+        self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
+        self.op = getter((lens.static,), a)
+        self.unit, self.how = self.op.unit, None
+        self.by_strides, self.permuting = by_strides, kind.permuting
+        shape, strides, _ = kind.layout(a.shape, contiguous_strides(a.shape), 0, *lens.params, *lens.ints)
+        self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+
+    def taped(self) -> Taped | None:
+        """How to differentiate it; None if that is not as simple as with most views."""
+        if self.how is None:
+            how = self.op.taped((True, *[False] * len(self.others)))
+            self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
+        return self.how or None
+
+
+def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple = (), by_strides: bool = False):
+    """After a call: what it was, if the result shows the tensor through one lens more; `ints` are those of the lens
+    that the key leaves open. Not before the second time, as many calls come but once."""
+    if key not in seen:
+        if len(seen) >= MOST:
+            seen.clear()
+        seen[key] = None
+        return
+    view, alias = made._view, tensor._view
+    if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell:
+        return
+    chain, contiguous = view.chain, alias.contiguous
+    if chain and chain[:-1] == alias.chain and ints in ((), chain[-1].ints) and (contiguous or not by_strides):
+        seen[key] = Seen(chain[-1], tensor._value.aval, by_strides)
+
+
+def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
+    """The view of a tensor, while nothing is active; None where that is not so simple."""
+    alias = tensor._view
+    if alias is None:
+        if known.by_strides and tensor._strides is not None:
+            return None
+        alias, value = share(tensor), tensor._value
+        cell = alias.cell
+    else:
+        cell = alias.cell
+        if cell.shared or known.by_strides and not alias.contiguous:
+            return None
+        value = tensor._value if alias.seen == cell.version else cell.show(tensor, alias)
+    lenses = known.lenses
+    if ints:
+        kind, params, _ = lenses[0]
+        lenses = (_new_tuple(Lens, (kind, params, ints)),)
+    else:
+        ints = known.ints
+    made, enabled, edge = _new(Tensor), state.enabled, tensor._ge
+    if enabled and edge is not None:
+        how = known.how or known.taped()
+        if how is None or state.watched:
+            return None
+        made._value = record(how.forward, (value, *ints), 3) if ints else record_one(how.forward, value)
+        node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
+        node.edges, node.n_outputs, node.sequence, node.extras = (edge, *known.others), 1, next(sequence), None
+        node.op, node.taped, node.versions = known.op, how, ()
+        node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
+        made._ge = node, 0
+    else:
+        made._value = record(known.unit, (value, *ints), 3) if ints else record_one(known.unit, value)
+        if active.marks_inference and state.inference:
+            made._is_inference = True
+    view = made._view = _new(Alias)
+    view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
+    chain = alias.chain
+    view.chain = chain + lenses if chain else lenses
+    if not enabled:
+        view.base, view.skip = None, 0
+    elif alias.base is None:
+        view.base, view.skip = tensor, len(chain)
+    else:
+        view.base, view.skip = alias.base, alias.skip
+    view.permuted = True if known.permuting else alias.permuted
+    view.contiguous = known.contiguous if alias.contiguous else None
+    view.refuses = None if edge is None or enabled else IN_NO_GRAD
+    view.written, view.earlier = False, 0
+    return made
