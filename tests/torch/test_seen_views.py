@@ -77,6 +77,42 @@ def test_history(name):
     assert found[0] == found[1]
 
 
+SEVERAL = {
+    "chunk": lambda x: x.chunk(2, dim=-1),
+    "split": lambda x: x.split(2, 1),
+    "unbind": lambda x: x.unbind(1),
+    "unbind of a part": lambda x: x[1:].transpose(0, 1).unbind(),
+    "one chunk": lambda x: x.chunk(1),
+    "tensor_split": lambda x: x.tensor_split(3, -1),
+    "rows": lambda x: tuple(x),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("taped", [False, True])
+def test_several_views(name, taped):
+    """Values, strides, nodes and gradients, memory, and what is said of writing to one of several."""
+    found = []
+    for lib in (torch, reference):
+        leaf = array(lib).requires_grad_(taped)
+        x = leaf * 1
+        parts = [SEVERAL[name](x) for _ in range(3)]
+        told = [(v.tolist(), v.stride(), v.requires_grad, v.output_nr) for views in parts for v in views]
+        if taped:
+            told.append([type(v.grad_fn).__name__ for v in parts[2]])
+            told.append(len({v.grad_fn for v in parts[2]}))
+            lib.stack([(v * v).sum() * i for i, v in enumerate(parts[2])]).sum().backward()
+            told.append(leaf.grad.tolist())
+        try:
+            told.append((parts[2][-1].mul_(2).tolist(), x.tolist(), parts[0][-1].tolist()))
+        except RuntimeError as error:
+            told.append(str(error).split("\n")[0])
+        x.detach().add_(1)
+        told.append([v.tolist() for v in parts[2]])
+        found.append(told)
+    assert found[0] == found[1]
+
+
 def test_gradients_of_gradients_and_writes_on_the_tape():
     found = []
     for lib in (torch, reference):
@@ -113,6 +149,9 @@ EQUAL_ARGUMENTS = [
     ("x[1]", "x[True]"),
     ("x[1:2]", "x[1.0:2]"),
     ("x[0, 1]", "x[0, True]"),
+    ("x[0:1]", "x[0, 1, None]"),
+    ("x[0, 1, None]", "x[0:1]"),
+    ("x.unsqueeze(dim=1)", "x.unsqueeze(dim=1.0)"),
     ("x[0:1]", "x[False:1]"),
     ("x.select(0, 1)", "x.select(0, 1.0)"),
 ]

@@ -7,13 +7,16 @@ lens and the op that reads it: it appends to the recording and makes one alias a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...core.aval import Aval
 from ...engine.recorder import record, record_one
+from ..tape.apply import op_node
 from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import IN_NO_GRAD, KINDS, Alias, Lens, contiguous_strides, getter, is_dense, share
+from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, share
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps
@@ -51,6 +54,8 @@ def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple =
         if len(seen) >= MOST:
             seen.clear()
         seen[key] = None
+        return
+    if seen[key] is not None:
         return
     view, alias = made._view, tensor._view
     if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell:
@@ -109,3 +114,72 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
     view.refuses = None if edge is None or enabled else IN_NO_GRAD
     view.written, view.earlier = False, 0
     return made
+
+
+# ---- several views by one call ---------------------------------------------------------------------
+
+
+class SeenSeveral:
+    """What a call of several views was found to be: the views, and on the tape (from the first such call on) the one
+    op that reads them all, how it is differentiated, and what is said of writing to each."""
+
+    __slots__ = ("parts", "ints", "op", "how", "refuses")
+
+    def __init__(self, parts: list[Seen]):
+        self.parts, self.ints = parts, [i for part in parts for i in part.ints]
+        self.op = self.how = self.refuses = None
+
+    def remember_taped(self, made: Sequence[Tensor]):
+        """After a call on the tape."""
+        if all([x._ge is not None and x._ge[0] is made[0]._ge[0] for x in made]):
+            node = made[0]._ge[0]
+            if node.op.multiple and not (node.taped.saved_outputs or node.taped.n_kept):
+                self.op, self.how, self.refuses = node.op, node.taped, [x._view.refuses for x in made]
+
+
+def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints: tuple, by_strides: bool):
+    """remember() of a call that returns several views."""
+    if not 0 < len(made) <= ONE_NODE:
+        return
+    if key not in seen:
+        remember(seen, key, tensor, tensor)
+        return
+    known = seen[key]
+    if known is None:
+        found: dict = {}
+        for i, view in enumerate(made):
+            found[i] = None
+            remember(found, i, tensor, view, (), by_strides)
+        if None in found.values():
+            return
+        known = seen[key] = SeenSeveral(list(found.values()))
+    if tensor._ge is not None and state.enabled and known.op is None:
+        known.remember_taped(made)
+
+
+def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
+    """The views of a tensor, while nothing is active; None where that is not so simple."""
+    if tensor._ge is not None and state.enabled:
+        return _several_taped(known, tensor)
+    views = tuple([see_again(part, tensor) for part in known.parts])
+    return None if None in views else views
+
+
+def _several_taped(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
+    op, how = known.op, known.how
+    if op is None or state.watched or tensor._view is not None and tensor._view.cell.shared:
+        return None
+    values = [tensor._value if tensor._view is None else tensor._read(), *known.ints]
+    outs, alias = record(how.forward, values, 3), share(tensor)
+    edges = (tensor._ge, *[None] * len(known.ints))
+    node = op_node(op, how, edges, [values[i] for i in how.saved_inputs], ())
+    base, skip = based_on(tensor, alias)
+    views = []
+    for i, (part, refuses) in enumerate(zip(known.parts, known.refuses)):
+        made = _new(Tensor)
+        made._value, made._ge = outs[i], (node, i)
+        view = made._view = Alias(alias.cell, alias.chain + part.lenses, base, skip, alias.untracked)
+        view.permuted = True if part.permuting else alias.permuted
+        view.contiguous, view.refuses = part.contiguous if alias.contiguous else None, refuses
+        views.append(made)
+    return tuple(views)

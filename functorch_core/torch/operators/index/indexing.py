@@ -445,6 +445,10 @@ def _at_sight(index, shape: tuple[int, ...]) -> tuple:
         n = shape[0] if shape else 0
         i = index + n if index < 0 else index
         return (INSIDE, (i,)) if n > STATIC_ENDS and 0 < i < n - 1 else (index, ())
+    if cls is slice and shape and shape[0] <= STATIC_ENDS:  # as below
+        start, stop, step = index.start, index.stop, index.step
+        plain = start.__class__ in BOUNDS and stop.__class__ in BOUNDS and step.__class__ in BOUNDS
+        return ((start, stop, step),) if plain else None, ()
     parts, ints, dim = [], [], 0
     for x in index if cls is tuple else (index,):
         cls = x.__class__
