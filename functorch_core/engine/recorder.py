@@ -326,6 +326,35 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
     return value if len(values) < recording.limit else _full(recording, unit, (x, y), value)
 
 
+def record_one(unit: Unit, x: Value) -> Value:
+    """record(unit, (x,)) for a unit of one result, called by two functions of the library's: the hot path of views."""
+    recording = _state.recording
+    if recording is None:
+        if _state.at_once is not None:
+            result = _state.at_once(unit, (x,))
+            if result is not None:
+                return result
+        recording = start()
+    values = recording.values
+    try:
+        recording.signature += (unit.id, x.slot if x.recording is recording else recording.input(x))
+        frame: Any = _getframe(3)
+        while is_internal(frame.f_code.co_filename):
+            frame = frame.f_back
+        recording.sources += (frame.f_code, frame.f_lasti)
+        value = Value()
+        value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
+        values.append(value)
+    except NoData:
+        return _without_data(recording, unit, (x,))
+    except InMemory:
+        return _from_memory(recording, unit, (x,))
+    except BaseException:
+        recording.forget_unfinished_call()
+        raise
+    return value if len(values) < recording.limit else _full(recording, unit, (x,), value)
+
+
 def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
     """The results of a call that turned out to have operands without data: they have none either,
     and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""

@@ -16,15 +16,17 @@ import sys
 from collections.abc import Callable, Sequence
 
 from ...core import dtypes as dt
+from ...core.aval import Aval
 from ...core.trace import Builder
 from ...engine import NoData
 from ...engine.errors import out_of_memory
-from ...engine.recorder import record
+from ...engine.recorder import record, record_one
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
 from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
-from ..tape.apply import GraphOp, apply, apply_to, node_class_of
+from ..tape.apply import GraphOp, apply, apply_taped, apply_to, node_class_of
 from ..tape.meta import refusal
+from ..tape.modes import state as modes
 from ..tape.node_names import Call, rename
 from ..tensors import types as _types
 from ..tensors.active import active, declared
@@ -35,7 +37,7 @@ from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
 from .parameter import Parameter
-from .slots import NUMBER, OPERAND, NoOperand, slot_of
+from .slots import NUMBER, OPERAND, SEVERAL, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
 _EMPTY = inspect.Parameter.empty
@@ -43,6 +45,8 @@ _new = object.__new__
 # Classes of static arguments that are keys as they are.
 SIMPLE = frozenset({int, bool, str, type(None), _types.dtype, *map(type, dt.ALL)})
 PLAIN = frozenset({Tensor, Parameter})
+INTS = {int}
+ON_TAPE = (True,)
 
 registry: dict[str, TorchOp] = {}
 
@@ -102,6 +106,8 @@ class TorchOp:
         self.ops: dict[tuple, GraphOp] = {}
         # The same by what was given in place, defaults and their order left out: see `_at_sight`.
         self.seen: dict[tuple, GraphOp] = {}
+        # Of one floating-point tensor and nothing else, by its aval: see `of_one`.
+        self.alone: dict[Aval, GraphOp] = {}
         # For operators: two avals, or an aval, a number's class and the number itself if a literal.
         self.known: dict[tuple, GraphOp] = {}
         self.__name__ = self.__qualname__ = name
@@ -120,7 +126,11 @@ class TorchOp:
         return functools.partial(self, instance) if isinstance(instance, Tensor) else self
 
     def __call__(self, /, *args, **kwargs):
-        if active.overrides is not None and active.overrides.applies(self, args, kwargs):
+        if len(args) == 1 and not kwargs and active.plain:
+            made = of_one(self.alone, args[0])
+            if made is not None:
+                return made
+        elif active.overrides is not None and active.overrides.applies(self, args, kwargs):
             return active.overrides.handle(self, args, kwargs)
         return self.call(args, kwargs)
 
@@ -128,23 +138,14 @@ class TorchOp:
         """The op of these arguments, whom nothing overrides. `out` is taken out of kwargs."""
         sight = out = None
         try:
-            if kwargs:
-                if "out" in kwargs:
-                    out = self._out_of(args, kwargs)
-                if out is not None and self.traits.out.decides:
-                    kwargs["dtype"] = decided(self.traits.out, out, kwargs.get("dtype"))
-            elif active.autocast is None:
-                sight = self._at_sight(args)
+            if active.autocast is None:
+                sight = self._at_sight(args, kwargs)
                 op = None if sight is None else self.seen.get(sight[0])
                 if op is not None:
-                    _, operands, values, taped = sight
+                    _, operands, values, mask = sight
                     if values is None:
                         made = apply(op, operands)
-                    elif taped or op.multiple or active.marks_inference:
-                        if len(operands) > 1:
-                            mask = [x.__class__ in PLAIN and x._ge is not None for x in operands]
-                        else:
-                            mask = [taped]
+                    elif True in mask or op.multiple or active.marks_inference:
                         made = apply_to(op, operands, values, mask)
                     elif active.births:
                         return new_tensor(record(op.unit, values, 3))
@@ -153,6 +154,10 @@ class TorchOp:
                         made._value = record(op.unit, values, 3)
                         return made
                     return self.finish(made, op) if op.multiple else made
+            if "out" in kwargs:
+                out = self._out_of(args, kwargs)
+                if out is not None and self.traits.out.decides:
+                    kwargs["dtype"] = decided(self.traits.out, out, kwargs.get("dtype"))
             bound = self.bind(args, kwargs)
             if active.autocast is not None:
                 bound = active.autocast.cast(self, bound)
@@ -180,13 +185,13 @@ class TorchOp:
         """Whether each element of the result of these arguments depends on the same one of the operands."""
         return is_pointwise(self._trace(self.bind(args, kwargs)))
 
-    def _at_sight(self, args) -> tuple[tuple, list, list | None, bool] | None:
-        """Of arguments given in place: a key, the operands among them, the values of these if they
-        are plain and in order, and whether some are on the tape. None unless all are tensors, numbers or
-        simple static arguments. (1.5 us less than to bind and apply.)"""
+    def _at_sight(self, args, kwargs) -> tuple[tuple, list, list | None, list] | None:
+        """Of the arguments: a key, the operands among them, the values of these if they are plain and in order, and
+        which are on the tape. None unless all are tensors, numbers or simple static arguments, and those that are
+        given by name static. (1.5 us less than to bind and apply.)"""
         if len(args) > self.n_positional:
             return None
-        operands, values, taped, plain = [], [], False, active.levels is None
+        operands, values, mask, plain = [], [], [], active.levels is None
         key: list = [_types.defaults.dtype]
         for slot, x in zip(self.slots, args):
             cls = x.__class__
@@ -195,16 +200,16 @@ class TorchOp:
                     return None
                 view, value = x._view, x._value
                 if view is not None:
-                    value = x._read()
+                    if view.seen != view.cell.version:
+                        value = view.cell.show(x, view)
                     if view.permuted is not False and view.is_permuted():
                         plain = False
                 operands.append(x)
                 values.append(value)
-                if x._ge is not None:
-                    taped = True
+                mask.append(x._ge is not None)
                 key.append(value.aval)
             elif slot is None:
-                if cls not in SIMPLE:
+                if cls not in SIMPLE and not (cls is tuple and set(map(type, x)) == INTS):
                     return None
                 key.append(cls)
                 key.append(x)
@@ -215,9 +220,24 @@ class TorchOp:
                 else:
                     operands.append(x)
                     values.append(x)
+                    mask.append(False)
+            elif slot is SEVERAL and (cls is list or cls is tuple):
+                found = _plain_values(x)
+                if found is None:
+                    return None
+                operands += x
+                values += found
+                mask += [y._ge is not None for y in x]
+                key.append(len(x))
+                key += [value.aval for value in found]
             else:
                 return None
-        return tuple(key), operands, values if plain else None, taped
+        for name, x in kwargs.items():
+            i = self.index.get(name, 0)
+            if i < len(args) or self.slots[i] is not None or x.__class__ not in SIMPLE:
+                return None
+            key += (name, x.__class__, x)
+        return tuple(key), operands, values if plain else None, mask
 
     # ---- from arguments to an op at a signature
 
@@ -305,6 +325,8 @@ class TorchOp:
                 self._remember(bound, op, len(operands))
         if sight is not None and len(operands) == len(sight[1]):  # no default is an operand
             self.seen[sight[0]] = op
+            if len(sight[0]) == 2 and len(operands) == 1 and not op.multiple and _is_plain_float(bound[0]):
+                self.alone[sight[0][1]] = op
         return self.finish(apply(op, operands), op)
 
     def _remember(self, bound: list, op: GraphOp, n_operands: int):
@@ -345,6 +367,38 @@ class TorchOp:
         op = GraphOp(graph, self.name, multiple, node_class_of(call.node))
         op.call = call
         return op
+
+
+def of_one(known: dict, x) -> Tensor | None:
+    """An op of one tensor and nothing else, that was seen before: the hot path of unary functions. None where it is
+    not so simple."""
+    if x.__class__ not in PLAIN:
+        return None
+    value = x._value if x._view is None else x._view.read_unless_permuted(x)
+    found = None if value is None else known.get(value.aval)
+    if found is None:
+        return None
+    if x._ge is not None and modes.enabled:
+        how = found.ways.get(ON_TAPE)
+        return None if how is None else apply_taped(found, how, (x,), (value,))
+    made = _new(Tensor)
+    made._value = record_one(found.unit, value)
+    if active.marks_inference and modes.inference:
+        made._is_inference = True
+    return made
+
+
+def _plain_values(tensors) -> list | None:
+    """The values of plain tensors whose dimensions lie in order; None if there is another among them."""
+    values = []
+    for x in tensors:
+        if x.__class__ not in PLAIN or x._level is not None:
+            return None
+        value = x._value if x._view is None else x._view.read_unless_permuted(x)
+        if value is None:
+            return None
+        values.append(value)
+    return values
 
 
 def _is_plain_float(x) -> bool:
@@ -548,6 +602,7 @@ def composite(
     function: bool = True,
     aliases: Sequence[str] = (),
     dunder: Sequence[str] = (),
+    kind: type[Composite] = Composite,
     **traits,
 ):
     """Declare a function on tensors that is made of several ops (views, random numbers, shapes that
@@ -556,7 +611,7 @@ def composite(
     def declare(f: Callable) -> Composite:
         op_name = name or f.__name__
         f.__name__ = f.__qualname__ = op_name  # what Python's own errors say
-        found = Composite(
+        found = kind(
             f,
             {
                 "name": op_name,

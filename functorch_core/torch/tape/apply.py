@@ -482,24 +482,36 @@ def _inference_tensors(out, multiple: bool):
 def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
     """apply() of which the results are on the tape."""
     outs = record(how.forward, values, 4)
-    edges = [x._ge if m else None for x, m in zip(operands, how.mask)]
-    saved = [values[i] for i in how.saved_inputs]
-    versions = []
+    saved, versions = [], []
+    for i in how.saved_inputs:
+        saved.append(values[i])
     for i in how.checked:
         x = operands[i]
         if isinstance(x, Tensor):
             versions.append((x, x._own_version if x._view is None else x._version))
-    node = op.node_class(edges, how.n_out, op, how, saved, versions)
-    if not how.forward.multiple:
-        made = new_tensor(outs, (node, 0))
+    edges = [x._ge if m else None for x, m in zip(operands, how.mask)] if len(operands) > 1 else (operands[0]._ge,)
+    node = op_node(op, how, edges, saved, versions)
+    if how.forward.multiple:
+        made = _several_taped(op, how, node, outs)
+    else:
+        made = _new(Tensor)
+        made._value, made._ge = outs, (node, 0)
+        if active.births:
+            made._born = active.births
         if how.saved_outputs:
             saved.append(outs)
             versions.append((weakref.ref(made), 0))
-    else:
-        made = _several_taped(op, how, node, outs)
     if active.marks_inference or state.watched:
         watch(node, operands, made)
     return made
+
+
+def op_node(op: GraphOp, how: Taped, edges: Sequence, saved: Sequence, versions: Sequence) -> OpNode:
+    """The node of an op (0.2 us less than by its class)."""
+    node = _new(op.node_class)
+    node.edges, node.n_outputs, node.sequence, node.extras = edges, how.n_out, next(sequence), None
+    node.op, node.taped, node.saved, node.versions = op, how, saved, versions
+    return node
 
 
 def _several_taped(op: GraphOp, how: Taped, node: OpNode, outs: list):
@@ -521,7 +533,7 @@ def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value
         tensor, value = (a, x) if i == 0 else (b, y)
         saved.append(value)
         versions.append((tensor, tensor._own_version if tensor._view is None else tensor._version))
-    node = op.node_class((a._ge if in_a else None, b._ge if in_b else None), 1, op, how, saved, versions)
+    node = op_node(op, how, (a._ge if in_a else None, b._ge if in_b else None), saved, versions)
     tensor = _new(Tensor)
     tensor._value = record_pair(how.forward, x, y)
     tensor._ge = node, 0

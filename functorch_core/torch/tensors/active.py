@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+MEANINGS = ("overrides", "autocast", "levels", "births", "meets_meta")
+
 
 class Active:
     """Each field is None, 0 or False until what it stands for is used."""
@@ -26,7 +28,15 @@ class Active:
         "like_parameter",
         "observer",
         "vmap",
+        "plain",
     )
+    plain: bool  # whether nothing is on that changes what a call means: a hot path asks this alone
+
+    def __setattr__(self, name: str, value):
+        object.__setattr__(self, name, value)
+        if name in MEANINGS:
+            is_plain = not any([getattr(self, field, None) for field in MEANINGS])
+            object.__setattr__(self, "plain", is_plain)
 
     def __init__(self):
         # dispatch/overrides.py, while a class, mode or proxy with __torch_function__ exists: ops ask

@@ -14,7 +14,7 @@ from ....engine.recorder import computes_at_once
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
 from ...dispatch import bounds as _bounds
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import PLAIN, composite, torch_op
 from ...dispatch.slots import Number, Tensors
 from ...tape.meta import NO_NONZERO, is_meta, meta_tensor, refusal
 from ...tape.modes import state
@@ -27,6 +27,7 @@ from ...tensors.types import scalar_name
 from ...views.cells import (
     LEAF_INPLACE,
     LEAF_VIEW_INPLACE,
+    STATIC_ENDS,
     Lens,
     assign,
     besides,
@@ -39,6 +40,7 @@ from ...views.cells import (
 from ...views.memory_order import preserved, taken
 from ...views.overlap import refuse_partial, refuse_shared
 from ...views.parts import cut
+from ...views.seen import MOST, remember, see_again
 from ..shape.copies import fill_number, fitted_to
 from ..shape.data import array_of
 
@@ -429,39 +431,96 @@ def _row_lens(shape, i: int) -> Lens:
     return Lens("select", _row(shape, None), (i,))
 
 
-def _lens_at(shape: tuple[int, ...], index) -> Lens:
-    """The lens of x[index] for an index without tensors."""
-    return _row_lens(shape, index) if index.__class__ is int else parse(shape, index).lens
+BOUNDS = frozenset({int, type(None)})
+# In a key: an integer, or with its length a slice, that reaches neither end of a long dimension. In a short one, and
+# elsewhere, the numbers are part of the key.
+INSIDE = object()
 
 
-def _plain(index) -> tuple | None:
-    """The parts of an index of numbers, slices of numbers, None and `...`, hashable; else None."""
-    parts = []
-    for x in index if index.__class__ is tuple else (index,):
+def _at_sight(index, shape: tuple[int, ...]) -> tuple:
+    """What an index of numbers, slices of numbers, None and `...` is known by, and the numbers that this leaves
+    open; (None, ()) for others."""
+    cls = index.__class__
+    if cls is int:
+        n = shape[0] if shape else 0
+        i = index + n if index < 0 else index
+        return (INSIDE, (i,)) if n > STATIC_ENDS and 0 < i < n - 1 else (index, ())
+    if cls is slice and shape and shape[0] <= STATIC_ENDS:  # as below
+        start, stop, step = index.start, index.stop, index.step
+        plain = start.__class__ in BOUNDS and stop.__class__ in BOUNDS and step.__class__ in BOUNDS
+        return ((start, stop, step),) if plain else None, ()
+    parts, ints, dim = [], [], 0
+    for x in index if cls is tuple else (index,):
         cls = x.__class__
+        long = 0 <= dim < len(shape) and shape[dim] > STATIC_ENDS
         if cls is slice:
             start, stop, step = x.start, x.stop, x.step
-            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or (step.__class__ not in BOUNDS):
-                return None
-            parts.append((start, stop, step))
-        elif cls is int or x is None or x is Ellipsis:
+            if start.__class__ not in BOUNDS or stop.__class__ not in BOUNDS or step.__class__ not in BOUNDS:
+                return None, ()
+            part = start, stop, step
+            if long and start and stop and step is None and 0 < start < stop < shape[dim]:
+                part = INSIDE, stop - start
+                ints.append(start)
+            parts.append(part)
+        elif cls is int:
+            if long and 0 < (x + shape[dim] if x < 0 else x) < shape[dim] - 1:
+                ints.append(x + shape[dim] if x < 0 else x)
+                x = INSIDE
             parts.append(x)
+        elif x is None:
+            parts.append(None)
+            continue
+        elif x is Ellipsis and Ellipsis not in parts:
+            parts.append(x)
+            dim = len(shape) - (sum([y is not None for y in index[len(parts) :]]) if index is not x else 0)
+            continue
         else:
-            return None
-    return tuple(parts)
+            return None, ()
+        dim += 1
+    return tuple(parts), tuple(ints)
 
 
-BOUNDS = frozenset({int, type(None)})
+_lenses: dict = {}  # by shape and key: the lens at the numbers it was made for
 
 
-@functools.lru_cache(4096)
-def _box_lens(shape: tuple[int, ...], plain: tuple) -> Lens:
-    """The lens of an index as _plain gives it."""
-    return parse(shape, tuple([slice(*x) if x.__class__ is tuple else x for x in plain])).lens
+def _lens_at(shape: tuple[int, ...], index) -> Lens | None:
+    """The lens of x[index] for an index without tensors, None for others."""
+    if index.__class__ is int:
+        return _row_lens(shape, index)
+    plain, ints = _at_sight(index, shape) if shape else (None, ())  # of no dimensions s[:] and s[:,] have other errors
+    found = _lenses.get((shape, plain))
+    if found is not None:
+        return Lens(found.kind, found.params, ints) if ints else found
+    parsed = parse(shape, index)
+    if parsed.tensors:
+        return None
+    lens = parsed.lens
+    if plain is not None and ints in ((), lens.ints):
+        if len(_lenses) >= MOST:
+            _lenses.clear()
+        _lenses[shape, plain] = lens
+    return lens
+
+
+_seen: dict = {}  # what x[index] was found to be: see views.seen
 
 
 def getitem(self, index):
     """x[index]: a view, or a copy where a tensor, list or array is among the indices."""
+    if not (active.plain and self.__class__ in PLAIN):
+        return _getitem(self, index)
+    a = self._value.aval
+    plain, ints = _at_sight(index, a.shape)
+    known = _seen.get((a, plain))
+    made = None if known is None else see_again(known, self, ints)
+    if made is None:
+        made = _getitem(self, index)
+        if known is None and plain is not None:
+            remember(_seen, (a, plain), self, made, ints)
+    return made
+
+
+def _getitem(self, index):
     if active.overrides is not None and active.overrides.applies(getitem_op, (self, index), {}):
         return active.overrides.handle(getitem_op, (self, index), {})
     try:
@@ -469,15 +528,10 @@ def getitem(self, index):
             part = cut(self, index, _lens_at)
             if part is not None:
                 return part
-        if index.__class__ is int:
-            return make_view(self, _row_lens(current_aval(self).shape, index))
-        shape = current_aval(self).shape
-        plain = _plain(index) if shape else None  # of no dimensions s[:] and s[:,] have other errors
-        if plain is not None:
-            return make_view(self, _box_lens(shape, plain))
+        lens = _lens_at(current_aval(self).shape, index)
+        if lens is not None:
+            return make_view(self, lens)
         parsed = parse(current_aval(self).shape, index)
-        if not parsed.tensors:
-            return make_view(self, parsed.lens)
         box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
         dims, indices = integer_indices(parsed.tensors)
         check_indices(box, dims, indices, "x[...]")

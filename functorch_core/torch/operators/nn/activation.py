@@ -9,10 +9,10 @@ from ....kernels import activations as act
 from ....kernels.reductions import softmax as softmax_of
 from ....kernels.values import along, aval_of, derived, dt, full_like, like, np, p, spread, stop_gradient, wide
 from ...dispatch.inplace import inplace as in_place
-from ...dispatch.op import composite, torch_op
+from ...dispatch.op import composite, of_one, torch_op
 from ...dispatch.slots import Number
 from ...dispatch.traits import EXACT, EXPECTED, SCALAR_TYPE, Out
-from ...tensors.active import overridable
+from ...tensors.active import active, overridable
 from ...tensors.base import Tensor
 from ...views.cells import assign
 from ...views.memory_order import by_first, preserved
@@ -25,7 +25,10 @@ from .other import drawn
 
 def _either(op, input, inplace: bool, *args):
     """op(input, *args), or its in-place form; the function that calls this has asked who overrides it."""
-    return in_place(op, input, args, {}) if inplace else op.call((input, *args), {})
+    if inplace:
+        return in_place(op, input, args, {})
+    made = of_one(op.alone, input) if active.plain and not args else None
+    return op.call((input, *args), {}) if made is None else made
 
 
 def hidden(fun=None, **traits):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 
 from ...dispatch.op import composite
+from ...dispatch.view_op import view_op, views_op
 from ...tape.meta import is_meta
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
@@ -40,7 +41,7 @@ def part_lens(
     return Lens(kind, (spec, ()), () if static else (start,))
 
 
-@composite
+@view_op
 def select(input, dim, index):
     """The part at one index of a dimension, which goes away."""
     if not input.ndim:
@@ -52,7 +53,7 @@ def select(input, dim, index):
     return part(input, "select", d, i % n, 1, stays=False)
 
 
-@composite
+@view_op
 def narrow(input, dim, start, length):
     """The part of a dimension from start on, of a length."""
     if not input.ndim:
@@ -91,7 +92,7 @@ def parts(tensor: Tensor, kind: str, dim: int, sizes) -> tuple[Tensor, ...]:
     return is_one_of_several(make_views(tensor, lenses), kind.title().replace("_", ""))
 
 
-@composite
+@views_op
 def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Parts of a size (the last may be smaller), or of the given sizes; the method's name of the
     argument is split_size.
@@ -116,7 +117,7 @@ def split(tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     return parts(tensor, "split", d, [min(size, n - i * size) for i in range(count)])
 
 
-@composite
+@views_op
 def split_with_sizes(input, split_sizes, dim=0):
     """Parts of the given sizes."""
     if not input.ndim:
@@ -135,7 +136,7 @@ def split_with_sizes(input, split_sizes, dim=0):
     return parts(input, "split_with_sizes", d, sizes)
 
 
-@composite
+@views_op
 def chunk(input, chunks, dim=0):
     """At most `chunks` parts of equal size, but for the last."""
     if not input.ndim:
@@ -175,7 +176,7 @@ def unsafe_chunk(input, chunks, dim=0):
     return _copies(chunk(input, chunks, dim))
 
 
-@composite
+@views_op
 def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sections=None):
     """Parts that end at the given indices, or a number of parts of nearly equal size."""
     given = next(x for x in (indices_or_sections, indices, sections) if x is not None)
@@ -208,7 +209,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, indices=None, sectio
     return parts(input, "slice", d, [size + 1] * extra + [size] * (given - extra))
 
 
-@composite
+@views_op
 def unbind(input, dim=0):
     """The parts at each index of a dimension, as a tuple."""
     if not input.ndim:
@@ -243,7 +244,7 @@ def _named_split(name: str, dim: int, least: int):
 hsplit, vsplit, dsplit = (_named_split(*a) for a in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)))
 
 
-@composite
+@view_op
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions, as the last one."""
     a, b = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)

@@ -8,6 +8,7 @@ import operator
 
 from .... import primitives as p
 from ...dispatch.op import composite, torch_op
+from ...dispatch.view_op import strided_view_op, view_op
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.types import scalar_name
@@ -75,7 +76,7 @@ VIEW_SIZE = (
 )
 
 
-@composite(function=False)
+@strided_view_op(function=False)
 def view(self, *size, dtype=None, **kwargs):
     """The same memory in another shape, or as another dtype.
 
@@ -146,7 +147,7 @@ def _reshape_copy(input: Tensor, shape):
     return p.reshape(input, shape=shape)
 
 
-@composite
+@strided_view_op
 def reshape(input, *shape, **kwargs):
     """The elements in another shape: a view where the strides allow it, otherwise a copy.
 
@@ -180,7 +181,7 @@ def reshape_as(self, other):
     return reshape(self, tuple(other.shape))
 
 
-@composite
+@strided_view_op
 def flatten(input, start_dim=0, end_dim=-1):
     """The dimensions from start_dim to end_dim as one; the tensor itself if that changes nothing."""
     if not input.ndim:
@@ -194,7 +195,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     return reshaped(input, shape[:first] + (math.prod(shape[first : last + 1]),) + shape[last + 1 :])
 
 
-@composite
+@view_op
 def unflatten(input, dim, sizes):
     """One dimension as several."""
     sizes = ints_of("unflatten", (sizes,), "sizes")
@@ -214,14 +215,14 @@ def unflatten(input, dim, sizes):
     return make_view(input, Lens("view", (shape[:d] + sizes + shape[d + 1 :],)))
 
 
-@composite
+@strided_view_op
 def ravel(input):
     """All elements as one dimension."""
     input = input.contiguous()
     return reshape(input, (-1,)) if input.ndim != 1 else input
 
 
-@composite
+@view_op
 def squeeze(input, dim=None):
     """Without the dimensions (all, or those named) of size 1."""
     return make_view(input, squeeze_lens(input, dim))
@@ -241,7 +242,7 @@ def squeeze_lens(tensor: Tensor, dim) -> Lens:
     return Lens("squeeze", (kept, 2 if isinstance(dim, (tuple, list)) else 1))
 
 
-@composite
+@view_op
 def unsqueeze(input, dim):
     """With a new dimension of size 1."""
     return make_view(input, unsqueeze_lens(input, dim))
@@ -255,7 +256,7 @@ def unsqueeze_lens(tensor: Tensor, dim) -> Lens:
 # ---- other orders --------------------------------------------------------------------------------
 
 
-@composite
+@view_op
 def permute(input, *dims, **kwargs):
     """The dimensions in another order.
 
@@ -299,19 +300,19 @@ def _exchange(dim0: int, dim1: int, ndim: int) -> Lens:
     return Lens("transpose", (tuple(order),))
 
 
-@composite
+@view_op
 def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
     return make_view(input, transpose_lens(input, dim0, dim1))
 
 
-@composite
+@view_op
 def swapaxes(input, axis0, axis1):
     """Two dimensions exchanged."""
     return transpose(input, axis0, axis1)
 
 
-@composite
+@view_op
 def swapdims(input, dim0, dim1):
     """Two dimensions exchanged."""
     return transpose(input, dim0, dim1)
@@ -324,13 +325,13 @@ def t_lens(tensor: Tensor, name: str = "t") -> Lens:
     return Lens("t", (tuple(reversed(range(tensor.ndim))),))
 
 
-@composite
+@view_op
 def t(input):
     """The transpose of a matrix; vectors and 0-d tensors stay."""
     return make_view(input, t_lens(input))
 
 
-@composite
+@view_op
 def movedim(input, source, destination):
     """Dimensions moved to other places, the rest in its order."""
     if isinstance(source, (tuple, list)) != isinstance(destination, (tuple, list)):
@@ -359,7 +360,7 @@ def movedim(input, source, destination):
     return make_view(input, Lens("permute", (tuple(order),)))
 
 
-@composite
+@view_op
 def moveaxis(input, source, destination):
     """Dimensions moved to other places, the rest in its order."""
     return movedim(input, source, destination)
@@ -368,7 +369,7 @@ def moveaxis(input, source, destination):
 # ---- more of the same ----------------------------------------------------------------------------
 
 
-@composite(function=False)
+@view_op(function=False)
 def expand(self, *size, implicit=False, **kwargs):
     """Dimensions of size 1 repeated, without memory for them.
 
@@ -413,7 +414,7 @@ def expand_as(self, other):
     return expanded(self, tuple(other.shape))
 
 
-@composite
+@view_op
 def broadcast_to(input, size):
     """Expanded to a shape."""
     return expanded(input, ints_of("broadcast_to", (size,), "size"))

@@ -1,0 +1,79 @@
+"""Views as functions and methods: a call that was seen before is looked up."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ...core.types import Function
+from ..tensors.active import active
+from ..tensors.types import Size
+from ..views.seen import remember, remember_several, see_again, see_several
+from .op import PLAIN, Composite, composite
+
+INTS = {int}
+TUPLES = frozenset({tuple, Size})
+
+
+class ViewOp(Composite):
+    """A function of a tensor and of sizes or dimensions, which returns a view through one lens more.
+
+    Which lens that is must follow from the tensor's aval and the other arguments; `by_strides`: and from the tensor
+    being contiguous. (`x.view(16)`: 1.2 us, of 2.9 where the arguments are looked at.)
+    """
+
+    by_strides = False
+    see, remember = staticmethod(see_again), staticmethod(remember)
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.seen: dict = {}
+        self.method = self._method()
+
+    def __call__(self, /, *args, **kwargs):
+        if args and active.plain:
+            return self.method(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def _method(self) -> Function:
+        """The method of Tensor."""
+        call, seen, see, by_strides = self.call, self.seen, self.see, self.by_strides
+
+        def method(tensor, *rest, **kwargs):
+            if not active.plain:
+                asked = active.overrides
+                if asked is not None and asked.applies(method, (tensor, *rest), kwargs):
+                    return asked.handle(method, (tensor, *rest), kwargs)
+                return call((tensor, *rest), kwargs)
+            plain = tensor.__class__ in PLAIN
+            for x in (*rest, *kwargs.values()) if kwargs else rest:
+                if x.__class__ is not int and not (x.__class__ in TUPLES and set(map(type, x)) == INTS):
+                    plain = False
+            if not plain:
+                return call((tensor, *rest), kwargs)
+            key = (tensor._value.aval, rest, *kwargs.items()) if kwargs else (tensor._value.aval, rest)
+            known = seen.get(key)
+            made = None if known is None else see(known, tensor)
+            if made is None:
+                made = call((tensor, *rest), kwargs)
+                self.remember(seen, key, tensor, made, (), by_strides)
+            return made
+
+        return method
+
+
+class StridedViewOp(ViewOp):
+    """One that depends on strides."""
+
+    by_strides = True
+
+
+class ViewsOp(ViewOp):
+    """One that returns several views."""
+
+    see, remember = staticmethod(see_several), staticmethod(remember_several)
+
+
+view_op: Callable = functools.partial(composite, kind=ViewOp)
+strided_view_op: Callable = functools.partial(composite, kind=StridedViewOp)
+views_op: Callable = functools.partial(composite, kind=ViewsOp)

@@ -1,0 +1,185 @@
+"""Views whose call was seen before: recorded and made at once.
+
+What a view shows follows from the tensor's aval and the other arguments (and, of those that depend on strides, from
+the tensor being contiguous). So a call that was made before needs neither to look at its arguments nor to find a
+lens and the op that reads it: it appends to the recording and makes one alias and one tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core.aval import Aval
+from ...engine.recorder import record, record_one
+from ..tape.apply import op_node
+from ..tape.modes import state
+from ..tape.node import Taped, sequence
+from ..tensors.active import active
+from ..tensors.base import Tensor
+from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, share
+
+_new, _new_tuple = object.__new__, tuple.__new__
+MOST = 4096  # calls that an op keeps
+
+
+class Seen:
+    """What a call of a view was found to be: a lens, and the op that reads it. The ints of the lens may vary.
+
+    `by_strides` says that it is so of contiguous tensors only, `contiguous` whether of such a tensor the view is, too.
+    """
+
+    __slots__ = ("lenses", "ints", "others", "op", "unit", "permuting", "by_strides", "contiguous", "how")
+
+    def __init__(self, lens: Lens, a: Aval, by_strides: bool = False):
+        kind = KINDS[lens.kind]
+        self.lenses, self.ints, self.others = (lens,), lens.ints, (None,) * len(lens.ints)
+        self.op = getter((lens.static,), a)
+        self.unit, self.how = self.op.unit, None
+        self.by_strides, self.permuting = by_strides, kind.permuting
+        shape, strides, _ = kind.layout(a.shape, contiguous_strides(a.shape), 0, *lens.params, *lens.ints)
+        self.contiguous = is_dense(shape, strides, contiguous_strides(shape))
+
+    def taped(self) -> Taped | None:
+        """How to differentiate it; None if that is not as simple as with most views."""
+        if self.how is None:
+            how = self.op.taped((True, *[False] * len(self.others)))
+            self.how = False if how is None or how.forward.multiple or how.saved_outputs else how
+        return self.how or None
+
+
+def remember(seen: dict, key: tuple, tensor: Tensor, made: Tensor, ints: tuple = (), by_strides: bool = False):
+    """After a call: what it was, if the result shows the tensor through one lens more; `ints` are those of the lens
+    that the key leaves open. Not before the second time, as many calls come but once."""
+    if key not in seen:
+        if len(seen) >= MOST:
+            seen.clear()
+        seen[key] = None
+        return
+    if seen[key] is not None:
+        return
+    view, alias = made._view, tensor._view
+    if made is tensor or view.__class__ is not Alias or view.cell is not alias.cell:
+        return
+    chain, contiguous = view.chain, alias.contiguous
+    if chain and chain[:-1] == alias.chain and ints in ((), chain[-1].ints) and (contiguous or not by_strides):
+        seen[key] = Seen(chain[-1], tensor._value.aval, by_strides)
+
+
+def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
+    """The view of a tensor, while nothing is active; None where that is not so simple."""
+    alias = tensor._view
+    if alias is None:
+        if known.by_strides and tensor._strides is not None:
+            return None
+        alias, value = share(tensor), tensor._value
+        cell = alias.cell
+    else:
+        cell = alias.cell
+        if cell.shared or known.by_strides and not alias.contiguous:
+            return None
+        value = tensor._value if alias.seen == cell.version else cell.show(tensor, alias)
+    lenses = known.lenses
+    if ints:
+        kind, params, _ = lenses[0]
+        lenses = (_new_tuple(Lens, (kind, params, ints)),)
+    else:
+        ints = known.ints
+    made, enabled, edge = _new(Tensor), state.enabled, tensor._ge
+    if enabled and edge is not None:
+        how = known.how or known.taped()
+        if how is None or state.watched:
+            return None
+        made._value = record(how.forward, (value, *ints), 3) if ints else record_one(how.forward, value)
+        node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
+        node.edges, node.n_outputs, node.sequence, node.extras = (edge, *known.others), 1, next(sequence), None
+        node.op, node.taped, node.versions = known.op, how, ()
+        node.saved = [(value, *ints)[i] for i in how.saved_inputs] if how.saved_inputs else ()
+        made._ge = node, 0
+    else:
+        made._value = record(known.unit, (value, *ints), 3) if ints else record_one(known.unit, value)
+        if active.marks_inference and state.inference:
+            made._is_inference = True
+    view = made._view = _new(Alias)
+    view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
+    chain = alias.chain
+    view.chain = chain + lenses if chain else lenses
+    if not enabled:
+        view.base, view.skip = None, 0
+    elif alias.base is None:
+        view.base, view.skip = tensor, len(chain)
+    else:
+        view.base, view.skip = alias.base, alias.skip
+    view.permuted = True if known.permuting else alias.permuted
+    view.contiguous = known.contiguous if alias.contiguous else None
+    view.refuses = None if edge is None or enabled else IN_NO_GRAD
+    view.written, view.earlier = False, 0
+    return made
+
+
+# ---- several views by one call ---------------------------------------------------------------------
+
+
+class SeenSeveral:
+    """What a call of several views was found to be: the views, and on the tape (from the first such call on) the one
+    op that reads them all, how it is differentiated, and what is said of writing to each."""
+
+    __slots__ = ("parts", "ints", "op", "how", "refuses")
+
+    def __init__(self, parts: list[Seen]):
+        self.parts, self.ints = parts, [i for part in parts for i in part.ints]
+        self.op = self.how = self.refuses = None
+
+    def remember_taped(self, made: Sequence[Tensor]):
+        """After a call on the tape."""
+        if all([x._ge is not None and x._ge[0] is made[0]._ge[0] for x in made]):
+            node = made[0]._ge[0]
+            if node.op.multiple and not (node.taped.saved_outputs or node.taped.n_kept):
+                self.op, self.how, self.refuses = node.op, node.taped, [x._view.refuses for x in made]
+
+
+def remember_several(seen: dict, key: tuple, tensor: Tensor, made: tuple, _ints: tuple, by_strides: bool):
+    """remember() of a call that returns several views."""
+    if not 0 < len(made) <= ONE_NODE:
+        return
+    if key not in seen:
+        remember(seen, key, tensor, tensor)
+        return
+    known = seen[key]
+    if known is None:
+        found: dict = {}
+        for i, view in enumerate(made):
+            found[i] = None
+            remember(found, i, tensor, view, (), by_strides)
+        if None in found.values():
+            return
+        known = seen[key] = SeenSeveral(list(found.values()))
+    if tensor._ge is not None and state.enabled and known.op is None:
+        known.remember_taped(made)
+
+
+def see_several(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
+    """The views of a tensor, while nothing is active; None where that is not so simple."""
+    if tensor._ge is not None and state.enabled:
+        return _several_taped(known, tensor)
+    views = tuple([see_again(part, tensor) for part in known.parts])
+    return None if None in views else views
+
+
+def _several_taped(known: SeenSeveral, tensor: Tensor) -> tuple[Tensor, ...] | None:
+    op, how = known.op, known.how
+    if op is None or state.watched or tensor._view is not None and tensor._view.cell.shared:
+        return None
+    values = [tensor._value if tensor._view is None else tensor._read(), *known.ints]
+    outs, alias = record(how.forward, values, 3), share(tensor)
+    edges = (tensor._ge, *[None] * len(known.ints))
+    node = op_node(op, how, edges, [values[i] for i in how.saved_inputs], ())
+    base, skip = based_on(tensor, alias)
+    views = []
+    for i, (part, refuses) in enumerate(zip(known.parts, known.refuses)):
+        made = _new(Tensor)
+        made._value, made._ge = outs[i], (node, i)
+        view = made._view = Alias(alias.cell, alias.chain + part.lenses, base, skip, alias.untracked)
+        view.permuted = True if part.permuting else alias.permuted
+        view.contiguous, view.refuses = part.contiguous if alias.contiguous else None, refuses
+        views.append(made)
+    return tuple(views)
