@@ -293,7 +293,7 @@ class Compiled:
         leaves, in_tree = tree.flatten((args, kwargs))
         values, kinds = arguments(leaves, self._signature.name)
         wanted = self._signature
-        if in_tree != wanted.in_tree or tuple(kinds) != wanted.kinds:
+        if not tree.alike(in_tree, wanted.in_tree) or tuple(kinds) != wanted.kinds:
             name = wanted.name
             shown = [
                 f"{listed(k)} in {shown_tree(t)}" if in_tree != wanted.in_tree else listed(k)
