@@ -233,7 +233,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
 def _holds_arrays(obj) -> bool:
     return any(
-        isinstance(x, (Array, Value, Traced, *boxes)) or (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in obj
+        isinstance(x, (Array, Value, Traced, *boxes)) or (isinstance(x, (list, tuple)) and _holds_arrays(x))
+        for x in obj
     )
 
 
