@@ -38,6 +38,14 @@ def listed(kinds: Sequence) -> str:
     return ", ".join(k.__name__ if isinstance(k, type) else str(k) for k in kinds) or "nothing"
 
 
+class Followed(TypeError):
+    """An argument has a history that this face does not know: PyTorch's tape, or a transform of torch.func."""
+
+    def through(self, jitted: Jitted, args: tuple, kwargs: dict):
+        """The result of a jitted function as a step of that history."""
+        raise self
+
+
 class Signature:
     """What one signature of a jitted function runs: its graph and, once called, its program."""
 
@@ -135,6 +143,7 @@ class Jitted:
         self.fast: dict[Aval | tuple[Aval, Aval], tuple] = {}
         self.known: list[Callable] = []  # other calls, see known_call
         self._signatures: dict[tuple, Signature] = {}
+        self.followed: dict[tuple, object] = {}  # kept for `Followed.through`
 
     def call(self, args, kwargs):
         """Any call: trace, compile or inline what is needed."""
@@ -142,6 +151,8 @@ class Jitted:
             return self.fun(*args, **kwargs)
         try:
             return self._call(args, kwargs)
+        except Followed as error:
+            return error.through(self, args, kwargs)
         except MISTAKES as error:
             raise explained(error, lambda: as_function(f"fc.jit({self.name})", args, kwargs), fun=self.fun)
 
@@ -259,6 +270,7 @@ class Jitted:
         self.fast.clear()
         self.known.clear()
         self._signatures.clear()
+        self.followed.clear()
 
 
 class Lowered:
