@@ -6,6 +6,7 @@ from ._names import lazy as _lazy
 from ._names import publish as _publish
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .trees import register_all as _register_all
 
 globals().update({name: getattr(modules, name) for name in modules.__all__})
 
@@ -33,4 +34,5 @@ def factory_kwargs(kwargs):
 
 
 _publish()
+_register_all(modules.Module)
 _register_plain_pickles()

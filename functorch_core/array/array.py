@@ -10,6 +10,7 @@ from ..core.aval import HasAval
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
+from ..core.tree import boxes, content
 from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
 from ..engine.programs import device_of
 from ..ops.op import strong
@@ -235,6 +236,8 @@ def as_value(x):
         return from_numpy(np.array(x))
     if x.__class__ is Value or isinstance(x, Traced):
         return x
+    if x.__class__ in boxes:
+        return as_value(content(x))
     raise TypeError(f"expected an array or a number, got {type(x).__name__}: {x!r:.60}; convert lists with fc.asarray")
 
 

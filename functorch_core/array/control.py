@@ -115,7 +115,7 @@ def scan(f: Callable, init, xs=None, length: int | None = None, reverse: bool = 
         if not isinstance(out, tuple) or len(out) != 2:
             raise TypeError(PAIR.format(what="scan", name=name_of(f), found=out))
         new, new_tree = flatten_values(out[0], "scan: the carry", "f")
-        if new_tree != carry_tree:
+        if not tree.alike(new_tree, carry_tree):
             raise TypeError(
                 f"scan: `{name_of(f)}` returned a carry of structure "
                 f"{shown_tree(new_tree)}, it takes {shown_tree(carry_tree)}.\n"
@@ -364,7 +364,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val, max_steps: int 
 
     def body(*flat):
         leaves, found = flatten_values(body_fun(rebuild(treedef, flat)), "while_loop: a value", "body_fun")
-        if found != treedef:
+        if not tree.alike(found, treedef):
             raise TypeError(
                 f"while_loop: body_fun returned structure {shown_tree(found)}, "
                 f"it takes {shown_tree(treedef)}.\n    {SAME_CARRY}"
@@ -400,7 +400,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val, *, unroll: int | bool 
 
     def body(i, *flat):
         leaves, found = flatten_values(body_fun(wrap(i), rebuild(treedef, flat)), "fori_loop: a value", "body_fun")
-        if found != treedef:
+        if not tree.alike(found, treedef):
             raise TypeError(
                 f"fori_loop: body_fun returned structure {shown_tree(found)}, it takes "
                 f"{shown_tree(treedef)}.\n    {SAME_CARRY}"

@@ -12,6 +12,7 @@ from ..core import dtypes as dt
 from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import explaining
 from ..core.trace import Traced, state
+from ..core.tree import boxes, content
 from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
 from ..ops import creation as ops
 from ..ops.manipulation import astype, stack
@@ -202,8 +203,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
     """An Array of a number, nested lists, a NumPy array, an Array, or anything with a buffer.
 
     Python floats become float32, ints int64; arrays keep their dtype, unless `dtype` is given. The
-    data are always copied from NumPy arrays (copy=False is a ValueError there). TypeError for
-    anything else; ValueError for ragged lists.
+    data are always copied from NumPy arrays (copy=False is a ValueError there), and never from
+    tensors of the PyTorch face. TypeError for anything else; ValueError for ragged lists.
 
     >>> import functorch_core as fc
     >>> fc.asarray([[1, 2], [3, 4]])
@@ -211,6 +212,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
            [3, 4]], dtype=int64)
     """
     dtype = None if dtype is None else dt.canonical(dtype)
+    if obj.__class__ in boxes:
+        obj = content(obj)
     if isinstance(obj, Array):
         array = obj
     elif isinstance(obj, (list, tuple)) and _holds_arrays(obj):
@@ -230,7 +233,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None) -> Array:
 
 def _holds_arrays(obj) -> bool:
     return any(
-        isinstance(x, (Array, Value, Traced)) or (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in obj
+        isinstance(x, (Array, Value, Traced, *boxes)) or (isinstance(x, (list, tuple)) and _holds_arrays(x))
+        for x in obj
     )
 
 

@@ -266,7 +266,7 @@ def _cotangents_of(grads, in_tree: tree.PyTreeDef, name: str) -> list:
         if grad is None:
             out += [None] * child.num_leaves
         else:
-            out += [None if x is None else as_value(x) for x in child.flatten_up_to(grad)]
+            out += [None if x is None else as_value(x) for x in tree.matching(f"`{name}`: bwd", child, grad, 1)]
     return out
 
 

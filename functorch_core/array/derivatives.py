@@ -199,7 +199,7 @@ def _value_and_gradient(fun, argnums, has_aux, holomorphic, allow_int) -> Callab
 def _check_scalar(call: _Call, holomorphic: bool):
     n = call.traced.out_tree.num_leaves
     avals = call.traced.graph.out_avals[:n]
-    bare = call.traced.out_tree == tree.structure(0)
+    bare = tree.alike(call.traced.out_tree, tree.structure(0))
     if not bare or avals[0].shape != ():
         shown = avals[0] if bare else f"{n} arrays" if n != 1 else (f"{avals[0]} in {shown_tree(call.traced.out_tree)}")
         raise TypeError(NOT_SCALAR.format(name=call.name, out=shown))
@@ -275,8 +275,8 @@ INTEGER_TANGENT = """jvp of `{name}`: tangent {index} is {tangent}, the primal i
 
 def _tangent_values(call: _Call, tangents: tuple) -> list:
     leaves, treedef = tree.flatten(tangents, lambda x: x is None)
-    _, wanted = tree.flatten(call.tree.unflatten([0] * len(call.values)))
-    if treedef != wanted:
+    wanted = call.tree
+    if not tree.alike(treedef, wanted):
         raise TypeError(
             TREE_MISMATCH.format(
                 what=f"jvp of `{call.name}`",
@@ -374,7 +374,7 @@ def explaining_inner(how: str, name: str) -> Callable:
 
 def _cotangents(call: _Call, cotangent, avals) -> list:
     leaves, treedef = tree.flatten(cotangent)
-    if treedef != call.traced.out_tree:
+    if not tree.alike(treedef, call.traced.out_tree):
         raise TypeError(
             TREE_MISMATCH.format(
                 what=f"the vjp of `{call.name}`",

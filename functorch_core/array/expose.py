@@ -12,6 +12,7 @@ from ..core import dtypes as dt
 from ..core.aval import Aval
 from ..core.explain import MISTAKES, as_function, as_operator, told
 from ..core.trace import Traced, open_traces, state
+from ..core.tree import boxes, content
 from ..engine import Unit, Value, from_numpy, record
 from ..engine.recorder import record_pair
 from ..ops.op import Op, strong
@@ -50,6 +51,8 @@ def operand(x, name: str):
         return from_numpy(np.array(x))
     if isinstance(x, int):
         return int(x)
+    if cls in boxes:
+        return operand(content(x), name)
     raise TypeError(getattr(cls, "not_an_operand", NOT_AN_OPERAND).format(name=name, kind=cls.__name__, value=x))
 
 

@@ -39,6 +39,14 @@ def listed(kinds: Sequence) -> str:
     return ", ".join(k.__name__ if isinstance(k, type) else str(k) for k in kinds) or "nothing"
 
 
+class Followed(TypeError):
+    """An argument has a history that this face does not know: PyTorch's tape, or a transform of torch.func."""
+
+    def through(self, jitted: Jitted, args: tuple, kwargs: dict):
+        """The result of a jitted function as a step of that history."""
+        raise self
+
+
 class Signature:
     """What one signature of a jitted function runs: its graph and, once called, its program."""
 
@@ -143,6 +151,7 @@ class Jitted:
         self.fast: dict[Aval | tuple[Aval, Aval], tuple] = {}
         self.known: list[Callable] = []  # other calls, see known_call
         self._signatures: dict[tuple, Signature] = {}
+        self.followed: dict[tuple, object] = {}  # kept for `Followed.through`
 
     def call(self, args, kwargs):
         """Any call: trace, compile or inline what is needed."""
@@ -150,6 +159,8 @@ class Jitted:
             return self.fun(*args, **kwargs)
         try:
             return self._call(args, kwargs)
+        except Followed as error:
+            return error.through(self, args, kwargs)
         except MISTAKES as error:
             raise explained(error, lambda: as_function(f"fc.jit({self.name})", args, kwargs), fun=self.fun)
 
@@ -272,6 +283,7 @@ class Jitted:
         self.fast.clear()
         self.known.clear()
         self._signatures.clear()
+        self.followed.clear()
 
 
 class Lowered:
@@ -306,7 +318,7 @@ class Compiled:
         leaves, in_tree = tree.flatten((args, kwargs))
         values, kinds = arguments(leaves, self._signature.name)
         wanted = self._signature
-        if in_tree != wanted.in_tree or tuple(kinds) != wanted.kinds:
+        if not tree.alike(in_tree, wanted.in_tree) or tuple(kinds) != wanted.kinds:
             name = wanted.name
             shown = [
                 f"{listed(k)} in {shown_tree(t)}" if in_tree != wanted.in_tree else listed(k)

@@ -48,7 +48,8 @@ def wrapping(fun: Callable) -> Callable:
 
 def shown_tree(treedef: tree.PyTreeDef) -> str:
     """A structure in a message: (*, {'a': *}), a star for each leaf."""
-    return str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+    text = str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
+    return text.replace("CustomNode(Tensor[None], [*])", "tensor")
 
 
 def leaf_values(leaves: Sequence, where: str, name: str) -> list:

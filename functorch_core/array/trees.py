@@ -40,7 +40,7 @@ class FlatFunction:
 
     def check_tree(self, wanted: tree.PyTreeDef, advice: str):
         """TypeError unless the last result had this structure."""
-        if self.out_tree is not None and self.out_tree != wanted:
+        if self.out_tree is not None and not tree.alike(self.out_tree, wanted):
             raise TypeError(
                 RESULT_TREE.format(what=self.what, name=self.name, wanted=wanted, found=self.out_tree, advice=advice)
             )

@@ -19,6 +19,7 @@ import numpy as np
 
 from .aval import Aval, HasAval, aval_of
 from .complex32 import by_complex64
+from .dtypes import INEXACT
 from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
 from .graph import Graph, Literal, Node
 from .primitive import NOT_LINEAR, Linear, Primitive, Traits
@@ -40,10 +41,43 @@ state = _State()  # .builder: the innermost trace of this thread
 open_traces: set[Builder] = set()
 
 
+class InTrace(Exception):
+    """A traced value was to be an operand of a call that is recorded: that belongs into the trace."""
+
+
+class OfTrace:
+    """In the place of the recording that values of the engine have (see engine.value), for a traced one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Traced) -> None:
+        self.value = value
+
+    def enter(self, into: Any, value: Traced) -> NoReturn:
+        """InTrace."""
+        raise InTrace
+
+    def flush(self, why: str = "", tier: str | None = None) -> None:
+        """ConcretizationError, unless the elements are known all the same; see Traced.data."""
+        _ = self.value.data
+
+
 class Traced(HasAval):
-    """A value of a graph being built: an aval and a slot, no data."""
+    """A value of a graph being built: an aval and a slot, no data.
+
+    What the engine asks of its values it may ask of these, too: a tensor holds either.
+    """
 
     __slots__ = ("aval", "builder", "slot")
+    recording = property(OfTrace)
+
+    @property
+    def data(self) -> Any:
+        """The elements where an eager derivative knows them, of integers and booleans, which have no derivative."""
+        known = None if self.aval.dtype in INEXACT else self.builder.value_of(self)
+        if known is None:
+            raise ConcretizationError(CONCRETE_MESSAGE.format(what="reading its elements", value=self))
+        return np.asarray(known)
 
     def __init__(self, aval: Aval, builder: Builder, slot: int) -> None:
         self.aval, self.builder, self.slot = aval, builder, slot
@@ -336,6 +370,15 @@ def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: di
     return conform(out, expected)
 
 
+class Surroundings:
+    """What a function runs in while it is traced: set by the PyTorch face, where that is loaded."""
+
+    enter: Function = contextlib.nullcontext
+
+
+surroundings = Surroundings()
+
+
 # ---- tracing a function ----------------------------------------------------------------------------
 
 
@@ -348,7 +391,7 @@ def trace(
     trace: run it as run(graph, [*args, *captures]). `operands`: see Builder.
     """
     builder = Builder(name, operands)
-    with builder:
+    with builder, surroundings.enter():
         outputs = fun(*[builder.input(a) for a in in_avals])
         graph = builder.finish(outputs)
     return graph, list(builder.captures)

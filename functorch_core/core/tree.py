@@ -91,7 +91,8 @@ def flatten(tree: Any, is_leaf: Function | None = None) -> tuple[list[Any], PyTr
     >>> fc.tree.flatten({"b": 2, "a": (1, None)})[0]
     [1, 2]
     """
-    return registry.flatten(tree, is_leaf)
+    leaves, treedef = registry.flatten(tree, is_leaf)
+    return leaves, _plain(treedef, leaves, is_leaf) if _subclassed else treedef
 
 
 @_told
@@ -107,7 +108,7 @@ def leaves(tree: Any, is_leaf: Function | None = None) -> list[Any]:
 
 def structure(tree: Any, is_leaf: Function | None = None) -> PyTreeDef:
     """The structure of a tree."""
-    return registry.flatten(tree, is_leaf)[1]
+    return flatten(tree, is_leaf)[1]
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Function | None = None) -> bool:
@@ -124,15 +125,23 @@ def map(f: Function, tree: Any, *rest: Any, is_leaf: Function | None = None) -> 
     >>> fc.tree.map(lambda a, b: a + b, {"x": 1, "y": 2}, {"x": 10, "y": 20})
     {'x': 11, 'y': 22}
     """
-    first, treedef = registry.flatten(tree, is_leaf)
-    others = [_matching("tree.map", treedef, other, i) for i, other in enumerate(rest, 2)]
+    first, treedef = flatten(tree, is_leaf)
+    others = [matching("tree.map", treedef, other, i) for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*items) for items in zip(first, *others)])
 
 
-def _matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[Any]:
+def matching(what: str, treedef: PyTreeDef, tree: Any, position: int) -> list[Any]:
+    """What a tree has where a structure has leaves; ValueError if it has another structure.
+
+    A box is as good as what is in it.
+    """
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as error:
+        if boxes:
+            found, bare = _opened(tree)
+            if bare == _without_boxes(treedef):
+                return found
         raise ValueError(
             MISMATCH.format(what=what, which=f"tree {position}", wanted=treedef, found=structure(tree))
         ) from error
@@ -147,7 +156,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     rows = outer_treedef.flatten_up_to(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = structure(rows[0]) if rows else structure(())
-    columns = [_matching("tree.transpose", inner_treedef, t, i) for i, t in enumerate(rows)]
+    columns = [matching("tree.transpose", inner_treedef, t, i) for i, t in enumerate(rows)]
     return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in zip(*columns)])
 
 
@@ -160,10 +169,54 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Function | None = None)
     {'a': [1, 1], 'b': 2}
     """
     values, treedef = registry.flatten(prefix_tree, is_leaf)
-    parts = _matching("tree.broadcast", treedef, full_tree, 2)
+    parts = matching("tree.broadcast", treedef, full_tree, 2)
     return treedef.unflatten(
         [map(lambda _, value=value: value, part, is_leaf=is_leaf) for value, part in zip(values, parts)]
     )
+
+
+# ---- boxes ---------------------------------------------------------------------------------------
+# A box is a container of one leaf that users take for a leaf: a tensor of PyTorch's, around its array.
+
+boxes: set[type] = set()
+_subclassed: list[None] = []  # an entry from a flattening that met a subclass of a box to its end
+
+
+def register_box(cls: type, content: Function, box: Function, subclasses: Sequence[type] = ()) -> None:
+    """Register a box: content(x) is its leaf, box(leaf) makes one. Instances of the subclasses count as instances of
+    the class, which they come back as."""
+    boxes.update((cls, *subclasses))
+    register_node(cls, lambda x: ((content(x),), None), lambda _, children: box(children[0]))
+    for other in subclasses:
+        register_node(
+            other, lambda x: _subclassed.append(None) or ((content(x),), None), lambda _, children: box(children[0])
+        )
+
+
+def content(box: Any) -> Any:
+    """What is in a box."""
+    return registry.flatten_one_level(box)[0][0]
+
+
+def _plain(treedef: PyTreeDef, leaves: list[Any], is_leaf: Function | None) -> PyTreeDef:
+    """A structure in which subclasses of boxes may be as one with the boxes themselves."""
+    _subclassed.clear()
+    return registry.flatten(treedef.unflatten(leaves), is_leaf)[1]
+
+
+def alike(structure: PyTreeDef, other: PyTreeDef) -> bool:
+    """Whether two structures are equal, where a box is as good as what is in it."""
+    return structure == other or builtins.bool(boxes) and _without_boxes(structure) == _without_boxes(other)
+
+
+def _without_boxes(treedef: PyTreeDef) -> PyTreeDef:
+    return _opened(treedef.unflatten([_NOTHING] * treedef.num_leaves))[1]
+
+
+def _opened(tree: Any) -> tuple[list[Any], PyTreeDef]:
+    """Leaves and structure of a tree with what is in boxes in their places."""
+    leaves, treedef = registry.flatten(tree, lambda x: x.__class__ in boxes)
+    return [content(x) if x.__class__ in boxes else x for x in leaves], treedef
 
 
 # ---- leaves and their places ---------------------------------------------------------------------
@@ -204,7 +257,7 @@ def map_with_path(
     {'a': ["['a'][0]=1", "['a'][1]=2"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    others = [_matching("tree.map_with_path", treedef, t, i) for i, t in enumerate(rest, 2)]
+    others = [matching("tree.map_with_path", treedef, t, i) for i, t in enumerate(rest, 2)]
     return treedef.unflatten([f(*pair, *more) for pair, *more in zip(pairs, *others)])
 
 

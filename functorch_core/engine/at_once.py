@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from .. import xla
 from ..core.aval import Aval, aval
 from ..core.quiet import quiet
+from ..core.trace import Traced
 from ..core.types import Function
 from .modes import settings
 from .op_by_op import calls_back, freeze
@@ -160,6 +161,13 @@ def value_of(array: np.ndarray) -> Value:
 
 class Elsewhere(Exception):
     """The data of an operand are on an accelerator, or nowhere."""
+
+
+def _traced(x: Traced) -> NoReturn:
+    raise Elsewhere
+
+
+NUMBERS[Traced] = _traced
 
 
 def host_array(value: Value) -> np.ndarray | None:

@@ -28,7 +28,8 @@ import numpy as np
 from .. import primitives as p
 from .. import xla
 from ..core.aval import Aval, HasAval
-from ..core.trace import Builder, trace_closed
+from ..core.trace import Builder, Traced, trace_closed
+from ..core.trace import state as trace_state
 from ..primitives.checking import FINE
 from . import value as values
 from .recorder import Recording, hooks, record
@@ -255,7 +256,7 @@ def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
     has called before fails. Of a view, `whole` is what it is a part of. (Ask `pending` first: usually
     there is none.)"""
     chain = _open_chain()
-    if chain is None or new is old or is_absent(old) or _is_newer(whole or old, chain):
+    if chain is None or new is old or new.__class__ is Traced or is_absent(old) or _is_newer(whole or old, chain):
         return new
     return keep(record(_guard(old.aval), (chain.state, new, old)))
 
@@ -278,7 +279,7 @@ def _is_newer(old: Value, chain: Chain) -> bool:
 def record_guarded(unit: Unit, operands: Sequence[Any], olds: Sequence[int | None]) -> list[Value]:
     """record(unit, operands), of whose results number i is written over operand olds[i]."""
     chain = _open_chain()
-    if chain is None:
+    if chain is None or trace_state.builder is not None:
         return record(unit, operands, 2)
     return record(_guarding(unit, tuple(olds)), (chain.state, *operands), 2)
 

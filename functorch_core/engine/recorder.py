@@ -16,11 +16,12 @@ import numpy as np
 
 from ..core.graph import Graph
 from ..core.primitive import Primitive
-from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
+from ..core.trace import INTERNAL, InTrace, Traced, constant_p, leaked, set_engine
+from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
 from .modes import settings
 from .stats import count
-from .units import Unit, by_id, unit_of_primitive
+from .units import SCALAR_AVALS, Unit, by_id, unit_of_primitive
 from .value import InMemory, NoData, OnMesh, Unverified, Value, absent, from_numpy, now
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class Recording:
         if x.__class__ is float:
             self.floats.append(x)
             return SCALAR
+        if x.__class__ is Traced:
+            raise InTrace
         self.ints.append(x)
         return SCALAR - 1
 
@@ -285,6 +288,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
         return _from_memory(recording, unit, operands, call)
     except OnMesh:
         return _on_mesh(recording, unit, operands, call)
+    except InTrace:
+        return _in_trace(recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
@@ -320,6 +325,8 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         return _from_memory(recording, unit, (x, y))
     except OnMesh:
         return _on_mesh(recording, unit, (x, y))
+    except InTrace:
+        return _in_trace(recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
@@ -377,6 +384,21 @@ def _on_mesh(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], ca
     """The results of a call of which an operand lies on several devices."""
     _forget_numbers(recording, call)
     return hooks.on_mesh(unit, operands)
+
+
+def _in_trace(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
+    """The results of a call of which an operand is traced: they are traced, too, and the call is not recorded."""
+    _forget_numbers(recording, call)
+    builder = trace_state.builder
+    if builder is None:
+        raise leaked(next(x for x in operands if x.__class__ is Traced))
+    outs = builder.inline(unit.graph, [_traceable(x) for x in operands])
+    return outs if unit.multiple else outs[0]
+
+
+def _traceable(x: Any) -> Any:
+    """An operand as a trace takes it: a Python number as it is packed."""
+    return np.asarray(x, SCALAR_AVALS[x.__class__].dtype) if x.__class__ in SCALAR_AVALS else now(x)
 
 
 def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:

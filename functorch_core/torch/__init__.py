@@ -23,6 +23,7 @@ from .compat.torch_version import TorchVersion as _TorchVersion
 from .compat.version import __version__ as _version
 from .dispatch.install import install as _install
 from .dispatch.parameter import Parameter as _Parameter
+from .operators import faces as _faces
 from .operators import method_functions as _method_functions
 from .operators.dtype_questions import can_cast, promote_types, result_type
 from .operators.random.seeds import (

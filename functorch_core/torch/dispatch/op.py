@@ -15,6 +15,7 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 
+from ...array.array import Array
 from ...core import dtypes as dt
 from ...core.aval import Aval
 from ...core.trace import Builder
@@ -23,6 +24,7 @@ from ...engine.errors import out_of_memory
 from ...engine.recorder import record, record_one
 from ...engine.units import SCALAR_AVALS
 from ...names import pickles_name_torch
+from ...ops.op import strong
 from ...ops.signature import LITERALS, fits, freeze, is_packed, trace_body
 from ..tape.apply import GraphOp, apply, apply_taped, apply_to, node_class_of
 from ..tape.meta import refusal
@@ -409,16 +411,31 @@ def ask_stranger(op, args, kwargs):
     """After an op has failed: an argument that is no tensor but has __torch_function__ decides.
 
     Nothing announces such a class (subclasses of Tensor are seen when they are defined), and this
-    way it costs nothing until one is used. Without one, the error being handled is raised.
+    way it costs nothing until one is used. Arrays of the functional face are taken for tensors. Without
+    either, the error being handled is raised.
     """
     from . import overrides as _overrides
 
+    if _has_arrays(args) or _has_arrays(kwargs.values()):
+        return op(*map(_as_tensor, args), **{name: _as_tensor(x) for name, x in kwargs.items()})
     if active.overrides is not None or not _overrides.overriding_args(args, kwargs):
         _refuse_first(op, args)
         explain(sys.exc_info()[1])
         raise
     _overrides.activate()
     return op(*args, **kwargs)
+
+
+def _has_arrays(args) -> bool:
+    """Whether arrays of the functional face are among arguments; in lists, too."""
+    return any([x.__class__ is Array or x.__class__ in (list, tuple) and _has_arrays(x) for x in args])
+
+
+def _as_tensor(x):
+    """An argument with tensors, of the same data, for arrays of the functional face."""
+    if x.__class__ is list or x.__class__ is tuple:
+        return type(x)(map(_as_tensor, x))
+    return new_tensor(strong(x._value)) if x.__class__ is Array else x
 
 
 def _refuse_first(op, args):

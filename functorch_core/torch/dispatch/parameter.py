@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..tape.accumulate import AccumulateGrad
+from ..tape.modes import state
 from ..tensors import types as _types
 from ..tensors.base import Tensor, new_tensor
 from ..views.cells import Alias, share
@@ -63,7 +65,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError(NOT_FLOATING)
         new = _sharing(data, cls)
-        new.requires_grad = bool(requires_grad)
+        if requires_grad and state.transforms:  # where requires_grad_() is refused
+            new._ge = AccumulateGrad(new), 0
+        else:
+            new.requires_grad = bool(requires_grad)
         return new
 
     def __init__(self, data=None, requires_grad=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....core.trace import Traced
 from ....core.warn import warn_once
-from ....engine.value import NoData, to_numpy
+from ....engine.value import NoData, Value, to_numpy
 from ...levels import levels as _levels
 from ...tape.meta import NO_ITEM, NO_NUMPY, is_meta
 from ...tape.modes import state
@@ -132,6 +133,8 @@ class Elements:
     def __repr__(self, *, tensor_contents=None) -> str:
         if self._level is not None:
             return _levels.describe(self)
+        if self._read().__class__ is Traced:
+            return f"tensor({self._value})"
         node = self.grad_fn if self._ge is not None else None
         place = self.device
         return _printing.format_tensor(
@@ -148,7 +151,7 @@ class Elements:
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        if self.ndim == 0 and self._level is None and not is_meta(self):
+        if self.ndim == 0 and self._level is None and self._value.__class__ is Value and not is_meta(self):
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

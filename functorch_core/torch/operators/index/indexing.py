@@ -10,6 +10,7 @@ import numpy as np
 from .... import primitives as p
 from ....core import dtypes as dt
 from ....core.warn import warn
+from ....engine import Value
 from ....engine.recorder import computes_at_once
 from ....kernels.indexing import gathered, scattered
 from ....kernels.values import expanded
@@ -215,7 +216,7 @@ def _item(x):
     if cls is int or cls is slice or x is None or x is Ellipsis or cls is bool:
         return x
     if isinstance(x, Tensor):
-        if not x.ndim and x._level is None:
+        if not x.ndim and x._level is None and x._read().__class__ is Value:
             return _item_of_0d(x)
         if x._aval.dtype not in (dt.int64, dt.int32, *MASKS):
             raise IndexError(WRONG_DTYPE)

@@ -24,6 +24,7 @@ from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
 from ..shape.data import finish, require_grad
+from . import keys
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
 from .seeds import bits_of
@@ -41,6 +42,9 @@ def sampled(drawn, shape, *parameters: Tensor, device=None, requires_grad: bool 
             xla_device(where)  # raises before numbers are drawn
         if where.type == "meta" or any(map(is_meta, parameters)):
             made = drawn_on_meta(drawn, shape, parameters)
+            return require_grad(made) if requires_grad else made
+        made = keys.drawn(drawn, shape, parameters)
+        if made is not None:
             return require_grad(made) if requires_grad else made
         arrays = [np.array(x._array()) for x in parameters]
         return finish(np.asarray(drawn(shape, *arrays)), device, requires_grad)
@@ -300,11 +304,12 @@ def normal(
     pin_memory=False,
 ):
     """Normal numbers: of a mean and deviation each, or of a size."""
-    bits = bits_of(generator)
     if size is not None:
         d = data_dtype(dtype) or (out._aval.dtype if out is not None else _types.defaults.dtype.numpy)
         shape = size_of("normal", (size,))
-        drawn = lambda shape, serial=False: draw.normal(bits, shape, d, float(mean), float(std), serial=serial)  # noqa: E731
+        drawn = lambda shape, serial=False: draw.normal(  # noqa: E731
+            bits_of(generator), shape, d, float(mean), float(std), serial=serial
+        )
         if _is_filled(out, d):
             return _filled("normal", out, shape, lambda shape: drawn(shape, not _in_order(out)))
         made = sampled(drawn, shape, device=device, requires_grad=requires_grad)
@@ -318,21 +323,21 @@ def normal(
         if isinstance(out, Tensor) and not _in_order(out) and not out.requires_grad:
             normal_(out, 0.0, 1.0 if isinstance(std, Tensor) else std, generator=generator)
             return (out.mul_(std) if isinstance(std, Tensor) else out).add_(mean)
-        made = _normal_of_tensors(bits, mean, std)
+        made = _normal_of_tensors(generator, mean, std)
         for x in (mean, std):
             if isinstance(x, Tensor):
                 made = without_gradient(made, x if x.shape == made.shape else x.expand(made.shape))
     return write_out("normal", out, made)
 
 
-def _normal_of_tensors(bits, mean, std) -> Tensor:
+def _normal_of_tensors(generator, mean, std) -> Tensor:
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     shape = np.broadcast_shapes(*[tuple(x.shape) for x in tensors])
 
     def drawn(shape, *arrays):
         arrays = iter(arrays)
         mean_and_std = [next(arrays) if isinstance(x, Tensor) else x for x in (mean, std)]
-        return draw.normal_from_arrays(bits, *mean_and_std)
+        return draw.normal_from_arrays(bits_of(generator), *mean_and_std)
 
     if active.levels is not None:  # the batch dimensions come in front of equal shapes
         tensors = [x.expand(shape) for x in tensors]
@@ -353,7 +358,8 @@ def without_gradient(made: Tensor, source: Tensor) -> Tensor:
 def fill_drawn(op: str, tensor: Tensor, drawn, *arrays: np.ndarray) -> Tensor:
     """Overwrite with drawn(shape, *arrays), in the order of the memory: tensor.op_()."""
     check_writable(tensor, op=op)
-    if is_meta(tensor) or tensor._level is not None or (active.levels is not None and active.levels.stack.frames):
+    inside = active.levels is not None and active.levels.stack.frames
+    if is_meta(tensor) or tensor._level is not None or inside or keys.given():
         return assign(tensor, sampled(lambda shape: drawn(shape, *arrays), tuple(tensor.shape), device=tensor.device))
     shape, strides, _ = layout_of(tensor)
     array = _in_memory_order(shape, None if tensor.is_contiguous() else strides, drawn, arrays)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 
 import numpy as np
 
@@ -89,10 +90,19 @@ default_generator = Generator()
 default_generator.seed()  # another in each process; a Generator that is made starts from the same
 
 
+class _Drawing(threading.local):
+    """What draws in this thread in place of the default generator, if something does; see keys."""
+
+    bits: Mt19937Generator | None = None
+
+
+drawing = _Drawing()
+
+
 def bits_of(generator) -> Mt19937Generator:
     """What draws for a `generator=` argument; None is the default one."""
     if generator is None:
-        return default_generator.bits
+        return drawing.bits or default_generator.bits
     if not isinstance(generator, Generator):
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     return generator.bits

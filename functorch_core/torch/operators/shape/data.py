@@ -10,17 +10,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....array.array import Array
 from ....core import dtypes as dt
 from ....core.aval import aval
 from ....core.quiet import quiet
 from ....core.trace import evaluate, trace_closed
 from ....core.warn import warn, warn_once
+from ....ops.op import strong
 from ....primitives.convert import convert_p
 from ...dispatch.devices import place, resolve, xla_device
 from ...dispatch.op import composite
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
-from ...tensors.base import Tensor, from_array
+from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import converted, promote_dtypes
 from ...tensors.types import scalar_name
 from ...views.memory_order import with_strides
@@ -391,6 +393,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         new = data.detach().clone()
         new = new if dtype is None and device is None else new.to(dtype=dtype or new.dtype, device=device or new.device)
         return require_grad(new) if requires_grad else new
+    if data.__class__ is Array:
+        made = _around(data, dtype, device)
+        return require_grad(made) if requires_grad else made
     if data.__class__ is float and dtype is None:
         array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
     else:
@@ -413,12 +418,20 @@ def as_tensor(data, dtype=None, device=None):
     """The data as a tensor: a tensor itself if nothing changes, otherwise a new one."""
     if isinstance(data, Tensor):
         return data.to(device=data.device if device is None else device, dtype=data.dtype if dtype is None else dtype)
+    if data.__class__ is Array:
+        return _around(data, dtype, device)
     if data.__class__ is np.ndarray:
         found = _in_its_memory(data, dtype, device)
         if found is not None:
             return found
     data = _arraylike(data)
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
+
+
+def _around(array: Array, dtype=None, device=None) -> Tensor:
+    """A tensor of an array of the functional face, which may be traced, without a copy."""
+    made = new_tensor(strong(array._value))
+    return made if dtype is None and device is None else made.to(device=device, dtype=dtype)
 
 
 UNSAID = (
@@ -447,6 +460,8 @@ def _sharing(array: np.ndarray, warning: str | None = NOT_WRITABLE, lasting: boo
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """An object as a tensor; `copy` says whether it may, must or must not be copied. A tensor stays in
     its graph unless requires_grad=False."""
+    if obj.__class__ is Array:
+        return require_grad(_around(obj, dtype, device)) if requires_grad else _around(obj, dtype, device)
     if isinstance(obj, Tensor):
         return _as_asked(obj, dtype or obj.dtype, device, copy, requires_grad)
     found = None if copy else _shared_with(obj, dtype, device)
@@ -569,6 +584,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     """A tensor in the memory of an object with `__dlpack__`, or of a capsule."""
     if isinstance(ext_tensor, Tensor):
         found = ext_tensor.detach()
+    elif ext_tensor.__class__ is Array:  # which cannot be written to: the tensor has memory of its own when it is
+        found = _around(ext_tensor)
     elif isinstance(ext_tensor, np.ndarray):
         found = _sharing(ext_tensor, None)
     else:

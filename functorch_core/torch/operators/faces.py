@@ -1,0 +1,163 @@
+"""Tensors in the functional face: `fc.grad`, `fc.jit`, `fc.scan`, ... of functions of tensors.
+
+To the functional face a tensor is a box around an array, as a list is a container: transforms take the
+arrays out, and their results come back in tensors where the function gave tensors. Inside of a trace a
+tensor holds a traced value; the recorder, to which all ops lead, writes calls with such operands into the
+trace (`engine.recorder`). So no op knows of it.
+
+A traced function is pure: what it has not been given it does not write to, and it draws no numbers that the
+next call would see again. Tensors have no history there: `fc.grad` is what differentiates.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+from ...array.array import Array, as_value, wrap
+from ...array.jit import Followed
+from ...array.tracing import ShapeDtype
+from ...core import tree
+from ...core.aval import aval
+from ...core.trace import Traced, surroundings, trace
+from ...core.trace import state as trace_state
+from ...engine import Value, absent
+from ...ops.op import strong
+from ...xla import Buffer
+from ..dispatch.parameter import Parameter
+from ..dispatch.slots import logical_aval
+from ..levels.levels import enter
+from ..tape.apply import GraphOp, apply
+from ..tape.modes import state
+from ..tensors.base import Tensor, new_tensor
+
+ON_TAPE = """a tensor of shape {shape} that a tape or a torch.func transform follows came to a transform of
+    functorch_core. What that computes has no history, and the derivative would be lost. Let the outer one be fc's, too,
+    or put fc.jit around the inner one: a jitted function is followed as an op is. x.detach() is followed by nobody."""
+LOST = """`{name}` writes in place to an argument, a tensor of shape {shape}, and does not return it. What a traced
+    function writes to is its own: the caller's tensor stays as it is, and the new numbers would be lost.
+    wrong: x.mul_(2); return loss      right: x = x * 2 (or x.clone().mul_(2)), or return loss, x
+    Buffers of a module (running statistics): return the module, faces.update(module, returned) keeps them."""
+
+
+class _Arguments(threading.local):
+    """Of the function that is being traced: the tensors it was given, and what has been taken out of tensors."""
+
+    given: list | None = None
+    taken: set | None = None
+
+
+_arguments = _Arguments()
+
+
+class _Surroundings:
+    """A function is traced: the tape is off, and what is not its own must not be written to."""
+
+    __slots__ = ("level", "taping", "arguments")
+
+    def __enter__(self):
+        self.level = enter("grad", guards=True)
+        self.level.__enter__()
+        self.taping, state.enabled = state.enabled, False
+        self.arguments = _arguments.given, _arguments.taken
+        _arguments.given, _arguments.taken = [], set()
+
+    def __exit__(self, kind, *exc):
+        given, taken = _arguments.given, _arguments.taken
+        _arguments.given, _arguments.taken = self.arguments
+        state.enabled = self.taping
+        self.level.__exit__(kind, *exc)
+        if kind is None:
+            for tensor, version in given:
+                if tensor._version != version and _memory(tensor) not in taken:
+                    raise RuntimeError(LOST.format(name=trace_state.builder.name, shape=tuple(tensor.shape)))
+
+
+def _memory(tensor: Tensor) -> int:
+    return id(tensor if tensor._view is None else tensor._view.cell)
+
+
+def array_in(tensor: Tensor) -> Array:
+    """The array that a tensor holds, without a copy."""
+    if tensor._level is not None or tensor._ge is not None and state.enabled and _is_followed(tensor):
+        raise OnTape(ON_TAPE.format(shape=tuple(tensor.shape)))
+    if _arguments.taken is not None:
+        _arguments.taken.add(_memory(tensor))
+    value = tensor._kept()
+    array = wrap(value)
+    if value.__class__ is Value and value.recording is None and value.data.__class__ is Buffer:
+        array._data = value.data
+    return array
+
+
+def _is_followed(tensor: Tensor) -> bool:
+    """Whether a tensor on the tape is more than a leaf that backward() may reach one day."""
+    return not tensor.is_leaf or state.transforms > 0
+
+
+def tensor_around(leaf):
+    """A tensor of an array, without a copy; anything else as it is: the tree is no tree of arrays then."""
+    if leaf.__class__ is Array:
+        tensor = new_tensor(strong(leaf._value))
+        given = _arguments.given
+        if given is not None and _is_input(tensor._value):
+            given.append((tensor, tensor._version))
+        return tensor
+    if leaf.__class__ is ShapeDtype:
+        return new_tensor(absent(aval(leaf.shape, leaf.dtype)))
+    return leaf
+
+
+def _is_input(value) -> bool:
+    """Whether a value is an argument of the function that is being traced."""
+    builder = trace_state.builder
+    return value.__class__ is Traced and value.builder is builder and value.slot < len(builder.inputs)
+
+
+def own(tensor):
+    """The same numbers in a tensor of its own; what a tape follows, and what is no tensor, as it is."""
+    if not isinstance(tensor, Tensor) or tensor._level is not None or tensor._ge is not None:
+        return tensor
+    made = new_tensor(tensor._kept())
+    if _arguments.given is not None:
+        _arguments.given.append((made, made._version))
+    return made
+
+
+# ---- jitted functions as steps of a tape ---------------------------------------------------------
+
+
+class OnTape(Followed):
+    """A tensor that a tape or a level of torch.func follows came to the functional face."""
+
+    def through(self, jitted, args: tuple, kwargs: dict):
+        """The jitted function's graph applied as an op's is: on the tape, batched, with tangents."""
+        leaves, treedef = tree.flatten((args, kwargs), lambda x: isinstance(x, Tensor))
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        avals = tuple(map(logical_aval, tensors))
+        others = [x for x in leaves if not isinstance(x, Tensor)]
+        key = treedef, avals, tuple([(x.__class__, x) for x in others]) if all(map(_is_static, others)) else None
+        found = jitted.followed.get(key) if key[-1] is not None else None
+        if found is None:
+            made: dict = {}
+            graph, captures = trace(partial(_flat, jitted, treedef, leaves, made), avals, jitted.name)
+            found = GraphOp(graph, jitted.name, True), made["tree"], captures
+            if key[-1] is not None and not captures:
+                jitted.followed[key] = found
+        op, out_tree, captures = found
+        return out_tree.unflatten(apply(op, [*tensors, *map(new_tensor, captures)]))
+
+
+def _is_static(x) -> bool:
+    return x is None or isinstance(x, (bool, int, float, complex, str))
+
+
+def _flat(jitted, treedef, leaves, made: dict, *values) -> list:
+    values = iter(values)
+    args, kwargs = treedef.unflatten([new_tensor(next(values)) if isinstance(x, Tensor) else x for x in leaves])
+    outs, made["tree"] = tree.flatten(jitted.call(args, kwargs))
+    return [strong(as_value(x)) for x in outs]
+
+
+tree.register_box(Tensor, array_in, tensor_around, subclasses=(Parameter,))
+surroundings.enter = _Surroundings
