@@ -282,6 +282,8 @@ def _dot_of_weights(ctx: LowerContext, by: Primitive, array: Operand, weights: O
 
 
 def _sum_cpu(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
+    if ctx.root.meshes:  # dimensions put together would have to be gathered first
+        return _wide_lower("stablehlo.add", 0)(ctx, x, axes=axes)
     if x.aval.dtype == dt.float32 and len(axes) == 1 and axes[0] < x.aval.ndim - 1:
         (product,) = _parts(x, neg.primitive) or (x,)
         by, array, weights, there = _weights(product) or (mul.primitive, x, x, ())
@@ -292,7 +294,7 @@ def _sum_cpu(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
                 return _dot_of_weights(ctx, by, array, weights)
             ctx.root.features.add("barrier")
             x = ctx.op("stablehlo.optimization_barrier", x, out=x.aval)
-    return _wide_lower("stablehlo.add", 0)(ctx, x, axes=axes)
+    return _sum_by_rows(ctx, x, axes=axes)
 
 
 reduce_sum: Wrapper = _reduction(
@@ -305,7 +307,6 @@ reduce_sum: Wrapper = _reduction(
     traits=REDUCTION.but(conjugates=True),
     jvp=jointly_linear(lambda x, *, axes: reduce_sum(x, axes=axes)),
     transpose=_reduce_sum_transpose,
-    lower_on={"cpu": _sum_by_rows},
 )
 reduce_sum_p = reduce_sum.primitive
 
