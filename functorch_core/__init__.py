@@ -64,7 +64,8 @@ from .array.functions import *  # what ops/ declares for fc
 from .array.further import block_until_ready, closure_convert, custom_gradient, device_get, device_put
 from .array.inspection import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from .array.jit import eval_shape, jit, make_graph
-from .array.sharding import P, make_array_from_callback, make_array_from_single_device_arrays, make_mesh, shard_map
+from .array.shard_map import shard_map
+from .array.sharding import P, make_array_from_callback, make_array_from_single_device_arrays, make_mesh
 from .array.tracing import ShapeDtype
 from .array.tracing import ShapeDtype as ShapeDtypeStruct
 from .array.vmap import vmap

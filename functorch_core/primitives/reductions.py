@@ -368,6 +368,8 @@ def _extreme_lower(hlo: str, direction: str, identity: Function, platform: str) 
     def rule(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
         dtype = x.aval.dtype
         plain = platform != "cpu" or dtype not in dt.FLOATING
+        if ctx.root.meshes and not plain:
+            return _extreme_on_mesh(ctx, x, axes, hlo, identity(dtype))
         if dtype == dt.float32 and not plain and x.aval.size >= LARGE:
             return _extreme_of_many(ctx, x, axes, hlo, choose_keeping_nan(direction), identity(dtype))
         return reduce_operand(
@@ -386,6 +388,15 @@ def _extreme_of_many(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, carefu
         odd = reduce_operand(ctx, odd, tuple(range(odd.aval.ndim)), combine_by("stablehlo.or"), 0)
     slow = ctx.region((), lambda inner: reduce_operand(inner, x, axes, careful, identity))
     return ctx.op("stablehlo.if", odd, out=quick.aval, regions=[slow, ctx.region((), lambda inner: quick)])
+
+
+def _extreme_on_mesh(ctx: LowerContext, x: Operand, axes: Ints, hlo: str, identity: Any) -> Operand:
+    """Over several devices, which exchange maxima by XLA's own reductions only: beside one that says where NaNs are."""
+    quick = reduce_operand(ctx, x, axes, combine_by(hlo), identity)
+    odd = convert_operand(ctx, compare_operands(ctx, "NE", x, x), dt.int32)
+    odd = reduce_operand(ctx, odd, axes, combine_by("stablehlo.maximum"), 0)
+    odd = compare_operands(ctx, "NE", odd, ctx.full(odd.aval, 0))
+    return ctx.op("stablehlo.select", odd, ctx.full(quick.aval, np.nan), quick, out=quick.aval)
 
 
 def _narrow_reference(fun: np.ufunc) -> Function:

@@ -40,17 +40,16 @@ from .lapack import custom_call_text, flag, lapack_call, lapack_target
 from .memory import trim_memory
 from .mesh import (
     Mesh,
-    MeshProgram,
     NamedSharding,
     PartitionSpec,
     SingleDeviceSharding,
     assemble,
-    compile_for_mesh,
     current_mesh,
     put_sharded,
     sharding_of,
     shards_of,
 )
+from .mesh_program import MeshProgram, compile_for_mesh
 from .options import FAST_COMPILE, choose_options
 from .threads import threads_wanted
 

@@ -103,6 +103,17 @@ class MeshSharding(_jax.GSPMDSharding):  # type: ignore[misc]
         return set(self.handles)
 
 
+class ProcessSharding(MeshSharding):
+    """One array over devices of several processes, of which those in `mine` are here."""
+
+    is_fully_addressable = False
+    mine: tuple[Any, ...]
+
+    @property
+    def _addressable_device_assignment(self) -> Any:
+        return self.mine
+
+
 # ---- clients -------------------------------------------------------------------------------------
 
 
@@ -110,6 +121,57 @@ def make_cpu_client(*, asynchronous: bool, num_devices: int) -> Any:
     """A PJRT CPU client; starts its threads."""
     quieten()
     return xc.make_cpu_client(asynchronous=asynchronous, num_devices=num_devices)
+
+
+def runtime_service(address: str, size: int) -> Any:
+    """The service that processes meet at."""
+    quieten()
+    port = address.rpartition(":")[2]
+    return _jax.get_distributed_runtime_service(f"[::]:{port}", size, heartbeat_timeout=100, shutdown_timeout=60)
+
+
+def runtime_client(address: str, rank: int, timeout: int) -> Any:
+    """A connected client of that service; the timeout is in seconds."""
+    quieten()
+    client = _jax.get_distributed_runtime_client(
+        address,
+        rank,
+        init_timeout=timeout,
+        shutdown_timeout=60,
+        heartbeat_timeout=100,
+        # Without these a process whose peers are gone is ended by XLA, with a stack trace of C++.
+        missed_heartbeat_callback=lambda *status: None,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
+    client.connect()
+    return client
+
+
+def make_joined_cpu_client(runtime: Any, rank: int, size: int) -> Any:
+    """A CPU client with a device of each process, whose collectives go through Gloo. Waits for all processes."""
+    collectives = _jax.make_gloo_tcp_collectives(runtime, hostname="127.0.0.1")
+    return xc.make_cpu_client(
+        distributed_client=runtime, node_id=rank, num_nodes=size, collectives=collectives, num_devices=1
+    )
+
+
+def tiled(n: int) -> Any:
+    """XLA's sharding of what is divided along its first dimension."""
+    return xc.HloSharding.iota_tile([n])
+
+
+def replica_options(ids: list[int]) -> CompileOptions:
+    """Options for one program that runs as it is on several devices."""
+    options = CompileOptions()
+    options.num_replicas, options.num_partitions = len(ids), 1
+    options.device_assignment = xc.DeviceAssignment.create(np.array(ids).reshape(-1, 1))
+    return options
+
+
+def put_shards_of(aval: Aval, sharding: MeshSharding, shards: list[np.ndarray], handles: list[Any]) -> Buffer:
+    """The parts that this process has of a buffer; their memory becomes the buffer's."""
+    return batched_device_put(aval, sharding, shards, handles, True, False, ALIAS_OR_COPY_LATER, True)
 
 
 def quieten() -> None:

@@ -22,7 +22,7 @@ from .binding import (
 )
 from .device import Device, default_device, device_of_handle
 from .errors import ExecutionError, fail
-from .mesh import gathered
+from .mesh import sharding_of, shards_of
 
 _OBJECT = np.dtype(object)
 _PACKED = np.dtype(np.uint32)  # what complex32 is stored as, among others
@@ -73,6 +73,23 @@ def to_numpy(buffer: Buffer) -> np.ndarray:
         return buffer._single_device_array_to_np_array_did_copy()[0]
     except RuntimeError as error:
         _access_failed(buffer, error)
+
+
+def gathered(buffer: Buffer) -> np.ndarray:
+    """The whole of a buffer on several devices, as a NumPy array."""
+    sharding, shape = sharding_of(buffer), buffer.aval.shape
+    assert sharding is not None
+    parts = shards_of(buffer)
+    if sharding.is_fully_replicated:
+        return to_numpy(parts[0])
+    out = np.empty(shape, buffer.aval.element)
+    seen = set()
+    for index, part in zip(sharding.indices(shape), parts):
+        key = tuple([(s.start, s.stop) for s in index])
+        if key not in seen:
+            seen.add(key)
+            out[index] = to_numpy(part)
+    return out
 
 
 def block(buffer: Buffer) -> Buffer:

@@ -1,0 +1,95 @@
+"""Programs for all devices of a mesh: one module, partitioned by XLA."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import binding
+from .binding import Aval, Buffer, aval_of
+from .errors import compile_error, fail
+from .executable import count_compile
+from .mesh import Mesh, NamedSharding, PartitionSpec, buffer_sharding, hlo_sharding
+
+
+class MeshProgram:
+    """A program that runs on all devices of a mesh at once."""
+
+    def __init__(
+        self, loaded: Any, mesh: Mesh, outputs: tuple[Aval, ...], wanted: Sequence[NamedSharding | None], name: str
+    ) -> None:
+        self.mesh, self.outputs, self.name, self._loaded = mesh, outputs, name, loaded
+        found = [s or _named(mesh, h, a.ndim) for s, h, a in zip(wanted, _output_shardings(loaded, outputs), outputs)]
+        self.out_shardings: list[NamedSharding] = found
+        handlers = [binding.result_handlers((a,), buffer_sharding(s, a.ndim))[0] for a, s in zip(outputs, found)]
+        self._execute, self._handlers = loaded.execute_sharded, handlers
+
+    def __call__(self, buffers: list[Buffer]) -> list[Buffer]:
+        """Run on buffers that lie as the program was compiled for; a buffer for each result."""
+        try:
+            return self._execute(buffers).consume_with_handlers(self._handlers)
+        except RuntimeError as error:
+            fail(error)
+
+    def hlo_text(self) -> str:
+        """The optimised HLO that each device runs."""
+        return self._loaded.hlo_modules()[0].to_string()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of what one device does: 'flops', 'bytes accessed', ..."""
+        return dict(self._loaded.cost_analysis())
+
+
+def _output_shardings(loaded: Any, outputs: Sequence[Aval]) -> list[Any]:
+    found = loaded.get_output_shardings()
+    if found is None or len(found) != len(outputs):
+        return [None] * len(outputs)
+    return [binding.sharding_from_proto(s) for s in found]
+
+
+@functools.lru_cache(maxsize=4096)
+def _by_text(mesh: Mesh, text: str, ndim: int) -> NamedSharding:
+    """The division over a mesh that XLA's form says; each axis divides one dimension or none."""
+    for placed in itertools.product(range(-1, ndim), repeat=len(mesh.axis_names)):
+        for order in itertools.permutations(range(len(placed))):
+            dims: list[tuple[str, ...]] = [()] * ndim
+            for k in order:
+                if placed[k] >= 0:
+                    dims[placed[k]] += (mesh.axis_names[k],)
+            spec = PartitionSpec(*[d[0] if len(d) == 1 else d or None for d in dims])
+            found = NamedSharding(mesh, spec)
+            if str(hlo_sharding(found, ndim)) == text:
+                return found
+    raise NotImplementedError(f"XLA chose {text} for a result, which no PartitionSpec of {mesh} says")
+
+
+def _named(mesh: Mesh, hlo: Any, ndim: int) -> NamedSharding:
+    if hlo is None or hlo.is_replicated():
+        return NamedSharding(mesh, PartitionSpec())
+    return _by_text(mesh, str(hlo), ndim)
+
+
+def compile_for_mesh(
+    module: str,
+    *,
+    mesh: Mesh,
+    outputs: Sequence[Any],
+    out_shardings: Sequence[NamedSharding | None],
+    options: Mapping[str, object] | None = None,
+    name: str = "",
+) -> MeshProgram:
+    """Compile a module whose arguments and results have shardings over a mesh. Raises CompileError."""
+    first = mesh.devices.flat[0]
+    overrides = {**first.compile_overrides(), **(options or {})}
+    chosen = binding.mesh_compile_options([d._handle for d in mesh.devices.flat], overrides)
+    start = time.perf_counter()
+    try:
+        loaded = first._client.compile_and_load(module, mesh._list, chosen)
+    except RuntimeError as error:
+        raise compile_error(error, module, name) from None
+    count_compile(time.perf_counter() - start)
+    avals = tuple([aval_of(tuple(a.shape), a.dtype) for a in outputs])
+    return MeshProgram(loaded, mesh, avals, out_shardings, name)

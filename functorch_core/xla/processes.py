@@ -1,0 +1,217 @@
+"""Several processes: XLA's distributed runtime (a service with a key-value store and barriers) and programs over one
+CPU device of each process, whose collectives go through Gloo.
+
+The client for these programs is another than that of the process's own computations, so that a process may join
+after it has computed. Tensors are exchanged through host memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import binding
+from .binding import aval_of
+from .dtypes import mlir_type as tensor_of
+from .errors import ExecutionError, compile_error
+
+GONE = "process {rank} of {size} waited {seconds:g} s for {what}: {error}"
+# How arrays are combined: the operation of StableHLO.
+REDUCTIONS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+
+
+class Runtime:
+    """This process among `size` others. The one of rank 0 runs the service, at `address`."""
+
+    def __init__(self, address: str, rank: int, size: int, timeout: float) -> None:
+        self.rank, self.size, self.timeout = rank, size, timeout
+        self.service = binding.runtime_service(address, size) if rank == 0 else None
+        self.client = binding.runtime_client(address, rank, int(timeout))
+        self._lock = threading.Lock()
+        self._devices: list[Any] | None = None
+        self._xla: Any = None
+        self._barriers = 0
+
+    # ---- the key-value store
+
+    def set(self, key: str, value: bytes, replace: bool = True) -> None:
+        """Store bytes under a key."""
+        self.client.key_value_set_bytes(key, value, replace)
+
+    def get(self, key: str, timeout: float | None = None) -> bytes:
+        """The bytes of a key, waited for; ExecutionError after the timeout (seconds)."""
+        seconds = self.timeout if timeout is None else timeout
+        try:
+            return self.client.blocking_key_value_get_bytes(key, max(1, int(seconds * 1000)))
+        except binding.RuntimeFailure as error:
+            raise self._gone(f"the key {key!r}", seconds, error) from None
+
+    def try_get(self, key: str) -> bytes | None:
+        """The bytes of a key, None if it is not there."""
+        try:
+            return self.client.key_value_try_get_bytes(key)
+        except binding.RuntimeFailure:
+            return None
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to the number of a key; the sum."""
+        return self.client.key_value_increment(key, amount)
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        self.client.key_value_delete(key)
+
+    def barrier(self, name: str, ranks: Sequence[int], timeout: float | None = None) -> None:
+        """Wait until all these processes are here; ExecutionError after the timeout (seconds)."""
+        seconds = self.timeout if timeout is None else timeout
+        try:
+            self.client.wait_at_barrier(name, max(1, int(seconds * 1000)), list(ranks))
+        except binding.RuntimeFailure as error:
+            raise self._gone("the others at a barrier", seconds, error) from None
+
+    def _gone(self, what: str, seconds: float, error: Exception) -> ExecutionError:
+        text = str(error).splitlines()[0]
+        return ExecutionError(GONE.format(rank=self.rank, size=self.size, seconds=seconds, what=what, error=text))
+
+    # ---- devices
+
+    def devices(self) -> list[Any]:
+        """A CPU device of each process, by rank. The first call waits for all."""
+        with self._lock:
+            if self._devices is None:
+                self._xla = binding.make_joined_cpu_client(self.client, self.rank, self.size)
+                self._devices = sorted(self._xla.devices(), key=lambda d: d.process_index)
+            return self._devices
+
+    def close(self) -> None:
+        """Leave."""
+        self._devices = self._xla = None
+        with contextlib.suppress(binding.RuntimeFailure):  # the others may be gone
+            self.client.shutdown()
+            if self.service is not None:
+                self.service.shutdown()
+
+
+class Communicator:
+    """Programs over some of the processes, `ranks` in order, this one among them."""
+
+    def __init__(self, runtime: Runtime, ranks: Sequence[int]) -> None:
+        self.runtime, self.ranks = runtime, tuple(ranks)
+        devices = runtime.devices()
+        self._handles = [devices[r] for r in self.ranks]
+        self._mine = [devices[runtime.rank]]
+        self._list = binding.DeviceList(tuple(self._handles))
+        self._sharding = binding.ProcessSharding(self._list, binding.tiled(len(self.ranks)))
+        self._sharding.handles, self._sharding.mine = tuple(self._handles), tuple(self._mine)
+        self._programs: dict[tuple[Any, ...], Any] = {}
+
+    def run(self, what: str, x: np.ndarray, out_shape: tuple[int, ...] | None = None, **options: Any) -> np.ndarray:
+        """The result of a collective of these processes' arrays, of one shape and dtype."""
+        out_shape = x.shape if out_shape is None else out_shape
+        if not x.size and not np.prod(out_shape):
+            return np.zeros(out_shape, x.dtype)
+        key = (what, x.shape, x.dtype, out_shape, tuple(sorted(options.items())))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._compile(what, x, out_shape, options)
+        execute, handler = program
+        n = len(self.ranks)
+        put = binding.put_shards_of(aval_of((n, *x.shape), x.dtype), self._sharding, [x[None]], self._mine)
+        try:
+            (out,) = execute([put]).consume_with_handlers([handler])
+            out.block_until_ready()
+        except RuntimeError as error:
+            seconds = self.runtime.timeout
+            raise self.runtime._gone(f"{what} with {self.ranks}", seconds, error) from None
+        return np.asarray(out._arrays[0])[0]
+
+    def _compile(
+        self, what: str, x: np.ndarray, out_shape: tuple[int, ...], options: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        n = len(self.ranks)
+        kinds = {"x": (1, *x.shape), "part": x.shape, "out": out_shape, "result": (1, *out_shape), "scalar": ()}
+        text = _module(what, n, {name: tensor_of(shape, x.dtype) for name, shape in kinds.items()}, options)
+        chosen = binding.replica_options([d.id for d in self._handles])
+        try:
+            loaded = self.runtime._xla.compile_and_load(text, self._list, chosen)
+        except RuntimeError as error:
+            raise compile_error(error, text, what) from None
+        (handler,) = binding.result_handlers((aval_of((n, *out_shape), x.dtype),), self._sharding)
+        return loaded.execute_sharded, handler
+
+
+def _module(what: str, n: int, types: dict[str, str], options: dict[str, Any]) -> str:
+    """A module of one collective; each process has an array with a first dimension of size 1."""
+    attributes, region = _CALLS[what](n, types["scalar"], **options)
+    groups = f"replica_groups = dense<[{list(range(n))}]> : tensor<1x{n}xi64>"
+    attributes = ", ".join([a for a in (attributes, groups) if a])
+    return (
+        f"module @{what} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = {n} : i32}} {{\n"
+        f"func.func public @main(%x: {types['x']}) -> ({types['result']}) {{\n"
+        f"%a = stablehlo.reshape %x : ({types['x']}) -> {types['part']}\n"
+        f'%b = "stablehlo.{what}"(%a) <{{{attributes}}}> {region} : ({types["part"]}) -> {types["out"]}\n'
+        f"%r = stablehlo.reshape %b : ({types['out']}) -> {types['result']}\n"
+        f"return %r : {types['result']}\n}}\n}}\n"
+    )
+
+
+def _combine(scalar: str, kind: str) -> str:
+    return (
+        f"({{ ^bb0(%p: {scalar}, %q: {scalar}):\n%s = stablehlo.{REDUCTIONS[kind]} %p, %q : {scalar}\n"
+        f"stablehlo.return %s : {scalar}\n}})"
+    )
+
+
+# (attributes beside the groups, region) of each collective.
+_CALLS: dict[str, Callable[..., tuple[str, str]]] = {
+    "all_reduce": lambda n, scalar, kind: ("", _combine(scalar, kind)),
+    "all_gather": lambda n, scalar: ("all_gather_dim = 0 : i64", ""),
+    "reduce_scatter": lambda n, scalar, kind: ("scatter_dimension = 0 : i64", _combine(scalar, kind)),
+    "all_to_all": lambda n, scalar: (
+        f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {n} : i64",
+        "",
+    ),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _current() -> list[Runtime]:
+    return []
+
+
+def joined() -> Runtime | None:
+    """The runtime that this process has joined."""
+    return _current()[-1] if _current() else None
+
+
+def join(address: str, rank: int, size: int, timeout: float = 300.0) -> Runtime:
+    """Join the processes whose service is at host:port; waits for it. ExecutionError after the timeout."""
+    try:
+        runtime = Runtime(address, rank, size, timeout)
+    except binding.RuntimeFailure as error:
+        raise ExecutionError(
+            f"process {rank} of {size} could not join the others at {address} within {timeout:g} s: "
+            f"{str(error).splitlines()[0]}"
+        ) from None
+    _current().append(runtime)
+    return runtime
+
+
+def leave(runtime: Runtime) -> None:
+    """Leave the others."""
+    if runtime in _current():
+        _current().remove(runtime)
+    runtime.close()
