@@ -47,19 +47,25 @@ class AliasFinder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         """A spec for an alias, None for every other name."""
         name = self.target_of(fullname)
-        if name is None or not exists(name):
+        found = None if name is None else _spec_of(name)
+        if name is None or found is None:
             return None
         spec = importlib.machinery.ModuleSpec(fullname, AliasLoader(name), origin=name)
-        spec.submodule_search_locations = []
+        if found.submodule_search_locations is not None:
+            spec.submodule_search_locations = []  # a package; others can be run by `python -m`
         return spec
+
+
+def _spec_of(name: str) -> importlib.machinery.ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ModuleNotFoundError, ValueError):
+        return None
 
 
 def exists(name: str) -> bool:
     """Whether a module of that name can be imported."""
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):
-        return False
+    return _spec_of(name) is not None
 
 
 def after_loading(loader, function: Callable[[types.ModuleType], None]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..tensors.active import active
 from .accumulate import AccumulateGrad, total
@@ -25,6 +25,13 @@ def current_pass() -> Pass:
     return _running.current
 
 
+def queue_callback(callback: Callable):
+    """Call a function when the backward pass that runs has come to its end. RuntimeError if none runs."""
+    if _running.current is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _running.current.callbacks.append(callback)
+
+
 class Pass:
     """One backward pass.
 
@@ -39,12 +46,15 @@ class Pass:
         self.wanted, self.accumulate = wanted, accumulate
         self.anomaly, self.examined = state.anomaly, state.anomaly or active.observer is not None
         self.useful = self.visited = self.roots = None
+        self.callbacks: list[Callable] = []
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
         before, _running.current = _running.current, self
         try:
             self._run(roots, grads)
+            for callback in self.callbacks:
+                callback()
         finally:
             _running.current = before
 

@@ -1,13 +1,14 @@
-"""torch.distributed: a group of one process.
+"""torch.distributed: several processes, on XLA's distributed runtime.
 
-Programs written for several processes run in one: collectives leave or copy their tensors. More
-than one process raises NotImplementedError.
+`python -m functorch_core.torch.distributed.run --nproc-per-node=2 script.py` starts them, as torchrun does. What is
+not there raises at its use.
 """
 
 from __future__ import annotations
 
 from ... import _missing
 from .collectives import (
+    P2POp,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -17,6 +18,7 @@ from .collectives import (
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
     gather,
@@ -25,12 +27,14 @@ from .collectives import (
     isend,
     monitored_barrier,
     recv,
+    recv_object_list,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
     scatter_object_list,
     send,
+    send_object_list,
 )
 from .group import (
     Backend,
@@ -62,11 +66,13 @@ from .group import (
     new_subgroups,
     reduce_op,
 )
+from .stores import DistStoreError, FileStore, HashStore, PrefixStore, Store, TCPStore
 
 DistError = type("DistError", (RuntimeError,), {"__module__": "torch.distributed"})
 DistBackendError = type("DistBackendError", (DistError,), {"__module__": "torch.distributed"})
 DistNetworkError = type("DistNetworkError", (DistError,), {"__module__": "torch.distributed"})
-DistStoreError = type("DistStoreError", (DistError,), {"__module__": "torch.distributed"})
 _all_gather_base, _reduce_scatter_base = all_gather_into_tensor, reduce_scatter_tensor
 
-__getattr__ = _missing.getter(__name__, ("collectives", "constants", "distributed_c10d", "group"))
+__getattr__ = _missing.getter(
+    __name__, ("collectives", "constants", "distributed_c10d", "group", "mail", "run", "stores")
+)

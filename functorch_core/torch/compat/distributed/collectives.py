@@ -1,141 +1,501 @@
-"""Collectives in a group of one process: what comes in goes out."""
+"""Collectives: what the processes of a group tell each other, in place of their tensors, as in PyTorch.
+
+Each is computed when it is called, with `async_op` as well: the Work that it returns then is done.
+"""
 
 from __future__ import annotations
 
-from ...tape.modes import no_grad
-from .group import ReduceOp, Work, default
+import math
+import pickle
+from collections.abc import Sequence
 
-NO_PEER = "Invalid {what} rank: there is one process, and it cannot send to itself"
+import numpy as np
+
+from ....core import dtypes as dt
+from ....engine import to_numpy
+from ...tape.modes import no_grad
+from ...tensors.base import Tensor, from_array
+from .group import ProcessGroup, ReduceOp, Work, _rank_not_in_group, default, get_group_rank, mailbox, runtime
+from .stores import seconds_of
+
+KINDS = {ReduceOp.SUM: "sum", ReduceOp.AVG: "sum", ReduceOp.PRODUCT: "prod", ReduceOp.MIN: "min", ReduceOp.MAX: "max"}
+BITWISE = {ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or, ReduceOp.BXOR: np.bitwise_xor}
+ONE_SIZE = "{name}: rank {rank} has {found} where the others have {wanted}; all tensors must have one size and dtype"
+NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of the current process."
+LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
+LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
+
+
+# ---- tensors and arrays --------------------------------------------------------------------------
+
+
+def _array(tensor: Tensor, name: str) -> np.ndarray:
+    """What is in a tensor, contiguous."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name}: Invalid type: {type(tensor).__name__}; expected a tensor")
+    return np.ascontiguousarray(to_numpy(tensor.detach()._read())).reshape(tuple(tensor.shape))
+
+
+def _put(tensor: Tensor, array: np.ndarray):
+    with no_grad():
+        tensor.copy_(from_array(np.array(array)).reshape(tensor.shape))
+
+
+def _raw(array: np.ndarray) -> np.ndarray:
+    """The same bits as integers, flat, which XLA moves whatever they mean."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _group(group) -> ProcessGroup | None:
+    """The group that is meant; None for a process outside of it."""
+    world = default()
+    if group is None:
+        return world
+    return None if _rank_not_in_group(group) else group
 
 
 def _done(value, async_op: bool) -> Work | None:
-    """Checks that there is a group; a Work if asked for one."""
-    default()
     return Work(value) if async_op else None
 
 
-def _copy(target, source):
-    with no_grad():
-        target.copy_(source)
+def _reduced(g: ProcessGroup, x: np.ndarray, op) -> np.ndarray:
+    """What op makes of the arrays of all processes."""
+    kind = ReduceOp(op.op) if not isinstance(op, type(ReduceOp.SUM)) else op
+    kind = getattr(kind, "op", kind)
+    if kind not in KINDS and kind not in BITWISE:
+        raise NotImplementedError(f"all_reduce: {kind} is not implemented")
+    if kind in BITWISE and x.dtype.kind not in "iub":
+        raise RuntimeError(f"Cannot use {kind} with {x.dtype}: it combines the bits of integers")
+    if g.size() == 1:
+        return x
+    if kind in BITWISE:
+        return BITWISE[kind].reduce(_gathered(g, x), axis=0)
+    if x.dtype == np.bool_:
+        as_bytes = {"sum": "max", "prod": "min"}.get(KINDS[kind], KINDS[kind])
+        return g.run("all_reduce", x.view(np.uint8), kind=as_bytes).view(np.bool_)
+    narrow = x.dtype in dt.FLOAT8 or x.dtype == dt.bfloat16
+    total = g.run("all_reduce", x.astype(np.float32) if narrow else x, kind=KINDS[kind])
+    if kind is ReduceOp.AVG:
+        total = total / np.asarray(g.size(), total.dtype)
+    return total.astype(x.dtype)
+
+
+def _gathered(g: ProcessGroup, x: np.ndarray) -> np.ndarray:
+    """The arrays of all processes, of one size: [size of the group, *x.shape]."""
+    if g.size() == 1:
+        return x[None]
+    raw = _raw(x)
+    rows = g.run("all_gather", raw, (g.size() * raw.size,))
+    return rows.view(x.dtype).reshape(g.size(), *x.shape)
+
+
+def _from(g: ProcessGroup, x: np.ndarray, root: int) -> np.ndarray:
+    """The array of the process of that rank in the group, exactly: the sum of its bits and zeros."""
+    if g.size() == 1:
+        return x
+    raw = _raw(x) if g.rank() == root else np.zeros(x.size * x.dtype.itemsize, np.uint8)
+    return g.run("all_reduce", raw, kind="sum").view(x.dtype).reshape(x.shape)
+
+
+def _root(g: ProcessGroup, given: int | None, in_group: int | None, what: str) -> int:
+    """The rank in the group of the process that is meant."""
+    if given is not None and in_group is not None:
+        raise ValueError(f"Can't specify both group_{what} and {what}")
+    if in_group is not None:
+        return in_group
+    if given is None:
+        return 0
+    return given if g is default() else get_group_rank(g, given)
+
+
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """The sum over one process: the tensor as it is."""
+    """In each process the tensor becomes the sum (or what `op` says) of those of all."""
+    g = _group(group)
+    if g is not None:
+        _put(tensor, _reduced(g, _array(tensor, "all_reduce"), op))
     return _done([tensor], async_op)
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """The tensors as they are."""
+    """all_reduce of each tensor."""
+    for tensor in tensors:
+        all_reduce(tensor, op, group)
     return _done(tensors, async_op)
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """The tensor as it is."""
+    """all_reduce, of which only the process `dst` keeps the result."""
+    g = _group(group)
+    if g is not None:
+        total = _reduced(g, _array(tensor, "reduce"), op)
+        if g.rank() == _root(g, dst, group_dst, "dst"):
+            _put(tensor, total)
     return _done([tensor], async_op)
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    """Process k gets the sum of the k-th tensors of all lists."""
+    g = _group(group)
+    if g is not None:
+        _check_list("reduce_scatter", "input_list", input_list, g)
+        stacked = np.stack([_array(t, "reduce_scatter") for t in input_list])
+        _put(output, _scattered(g, stacked, op))
+    return _done([output], async_op)
+
+
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """Process k gets the k-th part, along the first dimension, of the sum of all inputs."""
+    g = _group(group)
+    if g is not None:
+        x = _array(input, "reduce_scatter_tensor")
+        if x.size != g.size() * math.prod(output.shape):
+            raise ValueError("input tensor must be the same size as output size times world size")
+        _put(output, _scattered(g, x.reshape(g.size(), -1), op))
+    return _done([output], async_op)
+
+
+def _scattered(g: ProcessGroup, rows: np.ndarray, op) -> np.ndarray:
+    """This process's row of what op makes of all."""
+    plain = rows.dtype.kind in "fiuc" and op in (ReduceOp.SUM, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT)
+    if g.size() > 1 and plain and rows.dtype not in (np.float16,):
+        return g.run("reduce_scatter", rows.reshape(-1), (rows.size // g.size(),), kind=KINDS[op])
+    return _reduced(g, rows, op)[g.rank()]
+
+
+# ---- copies --------------------------------------------------------------------------------------
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """The tensor as it is."""
+    """In each process the tensor becomes that of the process `src`."""
+    g = _group(group)
+    if g is not None and g.size() > 1:
+        _put(tensor, _from(g, _array(tensor, "broadcast"), _root(g, src, group_src, "src")))
     return _done([tensor], async_op)
 
 
-def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """The objects as they are."""
-    default()
+def _check_list(name: str, what: str, tensors: Sequence, g: ProcessGroup):
+    if len(tensors) != g.size():
+        raise ValueError(LISTED.format(name=name, what=what, found=len(tensors), wanted=g.size()))
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """Copy the tensor to the only place of the list."""
-    default()
-    _copy(tensor_list[0], tensor)
+    """The tensors of all processes, by rank, into the tensors of the list."""
+    g = _group(group)
+    if g is not None:
+        _check_list("all_gather", "tensor_list", tensor_list, g)
+        sizes = {math.prod(t.shape) for t in tensor_list}
+        if len(sizes) == 1:
+            rows = _gathered(g, _array(tensor, "all_gather"))
+        else:  # of several sizes: as long as the longest
+            rows = _uneven(g, _array(tensor, "all_gather"), [math.prod(t.shape) for t in tensor_list])
+        for place, row in zip(tensor_list, rows):
+            _put(place, row)
     return _done(tensor_list, async_op)
 
 
+def _uneven(g: ProcessGroup, x: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    padded = np.zeros(max(sizes), x.dtype)
+    padded[: x.size] = x.reshape(-1)
+    return [row[:n] for row, n in zip(_gathered(g, padded), sizes)]
+
+
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    """Copy each tensor to the only place of its list."""
+    """all_gather of each tensor."""
     for places, tensor in zip(output_tensor_lists, input_tensor_list, strict=True):
-        all_gather(places, tensor)
+        all_gather(places, tensor, group)
     return _done(output_tensor_lists, async_op)
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Copy the input to the output."""
-    default()
-    _copy(output_tensor, input_tensor.reshape(output_tensor.shape))
+    """The tensors of all processes, by rank, one after the other in one tensor."""
+    g = _group(group)
+    if g is not None:
+        x = _array(input_tensor, "all_gather_into_tensor")
+        if math.prod(output_tensor.shape) != g.size() * x.size:
+            raise ValueError("output tensor size must be equal to world_size times input tensor size")
+        _put(output_tensor, _gathered(g, x))
     return _done([output_tensor], async_op)
 
 
-def all_gather_object(object_list, obj, group=None):
-    """Put the object into the only place of the list."""
-    default()
-    object_list[0] = obj
-
-
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Copy the tensor to the only place of the list."""
-    return all_gather(gather_list, tensor, group, async_op)
-
-
-def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    """Put the object into the only place of the list."""
-    all_gather_object(object_gather_list, obj, group)
+    """all_gather, of which only the process `dst` keeps the result."""
+    g = _group(group)
+    if g is not None:
+        mine = g.rank() == _root(g, dst, group_dst, "dst")
+        if mine and gather_list is None:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        if not mine and gather_list:
+            raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+        rows = _gathered(g, _array(tensor, "gather"))
+        for place, row in zip(gather_list if mine else (), rows):
+            _put(place, row)
+    return _done(gather_list, async_op)
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Copy the only tensor of the list."""
-    default()
-    _copy(tensor, scatter_list[0])
+    """Process k gets the k-th tensor of the list of the process `src`."""
+    g = _group(group)
+    if g is not None:
+        root = _root(g, src, group_src, "src")
+        x = _array(tensor, "scatter")
+        rows = np.zeros((g.size(), *x.shape), x.dtype)
+        if g.rank() == root:
+            if not scatter_list:
+                raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+            _check_list("scatter", "scatter_list", scatter_list, g)
+            rows = np.stack([_array(t, "scatter") for t in scatter_list])
+        elif scatter_list:
+            raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+        _put(tensor, _exchanged(g, rows)[root])
     return _done([tensor], async_op)
+
+
+def _exchanged(g: ProcessGroup, rows: np.ndarray) -> np.ndarray:
+    """Row k of process r becomes row r of process k."""
+    if g.size() == 1:
+        return rows
+    raw = _raw(rows)
+    return g.run("all_to_all", raw).view(rows.dtype).reshape(rows.shape)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    """Tensor k of the inputs goes to process k, whose output for this rank it becomes."""
+    g = _group(group)
+    if g is not None:
+        _check_list("all_to_all", "input_tensor_list", input_tensor_list, g)
+        _check_list("all_to_all", "output_tensor_list", output_tensor_list, g)
+        arrays = [_array(t, "all_to_all") for t in input_tensor_list]
+        _distribute(g, arrays, output_tensor_list)
+    return _done(output_tensor_list, async_op)
+
+
+def _distribute(g: ProcessGroup, arrays: Sequence[np.ndarray], places: Sequence[Tensor]):
+    """Array k to process k; what the others send into `places`. They may be of different sizes."""
+    mine = max([a.size for a in arrays] + [math.prod(t.shape) for t in places])
+    longest = int(_reduced(g, np.asarray([mine]), ReduceOp.MAX)[0])
+    rows = np.zeros((g.size(), longest), arrays[0].dtype)
+    for row, a in zip(rows, arrays):
+        row[: a.size] = a.reshape(-1)
+    for place, row in zip(places, _exchanged(g, rows)):
+        _put(place, row[: math.prod(place.shape)])
+
+
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
+    """Part k of the input, along the first dimension, goes to process k; the parts are equal, or of these sizes."""
+    g = _group(group)
+    if g is not None:
+        x = _array(input, "all_to_all_single")
+        if not output_split_sizes and not input_split_sizes:
+            if x.shape[0] % g.size():
+                raise RuntimeError("Split sizes doesn't match total dim 0 size")
+            _put(output, _exchanged(g, x.reshape(g.size(), -1)))
+        else:
+            ins = list(input_split_sizes or [x.shape[0] // g.size()] * g.size())
+            outs = list(output_split_sizes or [output.shape[0] // g.size()] * g.size())
+            if sum(ins) != x.shape[0] or sum(outs) != output.shape[0]:
+                raise RuntimeError("Split sizes doesn't match total dim 0 size")
+            places = [output.new_empty((n, *output.shape[1:])) for n in outs]
+            _distribute(g, np.split(x, np.cumsum(ins)[:-1]), places)
+            _put(output, np.concatenate([_array(p, "all_to_all_single") for p in places]))
+    return _done([output], async_op)
+
+
+# ---- waiting -------------------------------------------------------------------------------------
+
+
+def barrier(group=None, async_op=False, device_ids=None):
+    """Wait until all processes of the group are here; RuntimeError after its timeout."""
+    g = _group(group)
+    if g is not None:
+        _wait(g, g.timeout)
+    return _done(None, async_op)
+
+
+def _wait(g: ProcessGroup, seconds: float):
+    if g.size() > 1:
+        g.n_barriers += 1
+        try:
+            runtime().barrier(f"{g.group_name}/{g.ranks}/{g.n_barriers}", g.ranks, seconds)
+        except RuntimeError as error:
+            raise RuntimeError(str(error)) from None
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    """barrier; RuntimeError naming the ranks that did not come within the timeout."""
+    g = _group(group)
+    if g is None or g.size() == 1:
+        return
+    g.n_barriers += 1
+    seconds, shared, name = seconds_of(timeout or g.timeout), runtime(), f"{g.group_name}/monitored/{g.n_barriers}"
+    shared.set(f"{name}/{g.global_rank}", b"1")
+    missing = []
+    for rank in g.ranks:
+        try:
+            shared.get(f"{name}/{rank}", seconds if not missing or wait_all_ranks else 0.01)
+        except RuntimeError:
+            missing.append(rank)
+            if not wait_all_ranks:
+                break
+    if missing:
+        raise RuntimeError(
+            f"[Rank {g.rank()}]: Ranks {', '.join(map(str, missing))} failed to pass monitoredBarrier in "
+            f"{int(seconds * 1000)} ms"
+        )
+
+
+# ---- objects -------------------------------------------------------------------------------------
+
+
+def _bytes_of_all(g: ProcessGroup, data: bytes) -> list[bytes]:
+    lengths = _gathered(g, np.asarray([len(data)]))[:, 0]
+    rows = _uneven(g, np.frombuffer(data, np.uint8), [int(n) for n in lengths])
+    return [row.tobytes() for row in rows]
+
+
+def all_gather_object(object_list, obj, group=None):
+    """The objects of all processes, pickled, into the list."""
+    g = _group(group)
+    if g is not None:
+        found = _bytes_of_all(g, pickle.dumps(obj))
+        object_list[: len(found)] = map(pickle.loads, found)
+
+
+def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
+    """all_gather_object, of which only the process `dst` keeps the result."""
+    g = _group(group)
+    if g is not None:
+        found = _bytes_of_all(g, pickle.dumps(obj))
+        if g.rank() == _root(g, dst, group_dst, "dst"):
+            object_gather_list[: len(found)] = map(pickle.loads, found)
+
+
+def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
+    """In each process the list becomes that of the process `src`."""
+    g = _group(group)
+    if g is not None:
+        root = _root(g, src, group_src, "src")
+        found = _bytes_of_all(g, pickle.dumps(object_list if g.rank() == root else None))
+        object_list[:] = pickle.loads(found[root])
 
 
 def scatter_object_list(
     scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None
 ):
-    """Copy the only object of the list."""
-    default()
-    scatter_object_output_list[0] = scatter_object_input_list[0]
+    """Process k gets the k-th object of the list of the process `src`."""
+    g = _group(group)
+    if g is not None:
+        root = _root(g, src, group_src, "src")
+        found = _bytes_of_all(g, pickle.dumps(scatter_object_input_list if g.rank() == root else None))
+        scatter_object_output_list[0] = pickle.loads(found[root])[g.rank()]
 
 
-def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Copy the only tensor of the list."""
-    return scatter(output, input_list, async_op=async_op)
+# ---- messages ------------------------------------------------------------------------------------
 
 
-def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Copy the input to the output."""
-    return all_gather_into_tensor(output, input, group, async_op)
+def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+    """Send a tensor to a process; a Work to wait for."""
+    g = _group(group)
+    if g is None:
+        return None
+    to = g.ranks[_root(g, dst, group_dst, "dst")]
+    if to == g.global_rank:
+        raise ValueError(NOBODY.format(what="destination"))
+    sent = mailbox().send(to, json_tag(g, tag), _array(tensor, "send"))
+    return Work([tensor], lambda timeout: sent.wait())
 
 
-def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Copy the only input to the only output."""
-    return scatter(output_tensor_list[0], input_tensor_list, async_op=async_op)
+def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+    """Receive a tensor from a process (None: any); a Work, after whose wait() it is there."""
+    g = _group(group)
+    if g is None:
+        return None
+    source = None if src is None and group_src is None else g.ranks[_root(g, src, group_src, "src")]
+    if source == g.global_rank:
+        raise ValueError(NOBODY.format(what="source"))
+    mailbox()
+    return Work([tensor], lambda timeout: _received(g, tensor, source, tag))
 
 
-def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
-    """Copy the input to the output."""
-    return all_gather_into_tensor(output, input, group, async_op)
+def _received(g: ProcessGroup, tensor: Tensor, source: int | None, tag: int) -> int:
+    try:
+        found, dtype, shape, data = mailbox().receive(source, json_tag(g, tag), g.timeout)
+    except TimeoutError:
+        shown = "any" if source is None else source
+        raise RuntimeError(LATE.format(name="recv", rank=shown, seconds=g.timeout)) from None
+    wanted = to_numpy(tensor.detach()._read())
+    if wanted.nbytes != len(data):
+        given = f"{dtype}{list(shape)}"
+        raise RuntimeError(
+            ONE_SIZE.format(name="recv", rank=found, found=given, wanted=f"{wanted.dtype}{list(wanted.shape)}")
+        )
+    _put(tensor, np.frombuffer(data, wanted.dtype))
+    return found
 
 
-def barrier(group=None, async_op=False, device_ids=None):
-    """Nothing to wait for."""
-    return _done(None, async_op)
-
-
-def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """Nothing to wait for."""
-    default()
+def json_tag(g: ProcessGroup, tag: int):
+    """A message's tag as it arrives."""
+    return f"{g.group_name}:{tag}"
 
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """ValueError: there is nobody to send to."""
-    default()
-    raise ValueError(NO_PEER.format(what="destination"))
+    """Send a tensor to a process."""
+    work = isend(tensor, dst, group, tag, group_dst)
+    if work is not None:
+        work.wait()
 
 
-def recv(tensor, src=None, group=None, tag=0, group_src=None):
-    """ValueError: there is nobody to receive from."""
-    default()
-    raise ValueError(NO_PEER.format(what="source"))
+def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
+    """Receive a tensor from a process (None: any); the rank that sent it."""
+    g = _group(group)
+    if g is None:
+        return -1
+    source = None if src is None and group_src is None else g.ranks[_root(g, src, group_src, "src")]
+    if source == g.global_rank:
+        raise ValueError(NOBODY.format(what="source"))
+    return _received(g, tensor, source, tag)
 
 
-isend, irecv = send, recv
+class P2POp:
+    """A send or receive for batch_isend_irecv."""
+
+    __module__ = "torch.distributed"
+
+    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+        if op not in (isend, irecv):
+            raise ValueError(
+                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
+                "``torch.distributed.irecv``."
+            )
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Begin several sends and receives; a Work for each."""
+    works = [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
+    return [w for w in works if w is not None]
+
+
+def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
+    """Send a list of objects, pickled, to a process."""
+    send(from_array(np.asarray([len(data := pickle.dumps(object_list))])), dst, group, group_dst=group_dst)
+    send(from_array(np.frombuffer(data, np.uint8).copy()), dst, group, group_dst=group_dst)
+
+
+def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
+    """Receive a list of objects from a process; the rank that sent it."""
+    length = from_array(np.zeros(1, np.int64))
+    rank = recv(length, src, group, group_src=group_src)
+    data = from_array(np.zeros(int(length), np.uint8))
+    recv(data, rank, group)
+    object_list[:] = pickle.loads(_array(data, "recv_object_list").tobytes())
+    return rank

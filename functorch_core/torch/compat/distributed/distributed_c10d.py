@@ -2,6 +2,7 @@
 
 from ... import _missing
 from .collectives import (
+    P2POp,
     all_gather,
     all_gather_into_tensor,
     all_gather_object,
@@ -9,9 +10,12 @@ from .collectives import (
     all_to_all,
     all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     broadcast_object_list,
     gather,
+    irecv,
+    isend,
     recv,
     reduce,
     reduce_scatter,
@@ -45,6 +49,7 @@ from .group import (
     new_group,
 )
 from .group import default as _get_default_group
+from .stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 _pg_map: dict = {}  # no group is known by a backend's number
 

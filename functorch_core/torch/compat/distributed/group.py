@@ -1,21 +1,32 @@
-"""Process groups: the default one and others, of this one process."""
+"""Process groups: the default one, of all processes, and others of some of them.
+
+Collectives of several processes are programs of XLA's runtime, whose data go through Gloo (xla/processes.py). A group
+of one process needs none of that.
+"""
 
 from __future__ import annotations
 
 import enum
 import os
+import socket
+from collections.abc import Sequence
 
+import numpy as np
+
+from ....xla import ExecutionError, processes
 from ..futures import Future
+from .mail import Mailbox
+from .stores import DEFAULT_TIMEOUT, FileStore, PrefixStore, Store, TCPStore, seconds_of
 
 NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
-ONE_PROCESS = (
-    "torch.distributed.init_process_group: world_size={size} is not implemented; "
-    "programs run in one process here (world_size=1)"
+NOT_IN_ENVIRONMENT = (
+    "Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, but not set"
 )
+NO_GPU = "init_process_group: backend 'nccl' needs GPUs, and there are none; on CPUs take backend='gloo'"
 
 
 class Backend(str):
-    """The name of a backend."""
+    """The name of a backend: 'gloo', 'nccl' or 'xla', all of which are XLA's runtime here."""
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
     default_device_backend_map = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
@@ -25,7 +36,7 @@ class Backend(str):
 
 
 class RedOpType(enum.Enum):
-    """How reductions combine; of one process, all of them are the identity."""
+    """How reductions combine."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
@@ -57,20 +68,27 @@ reduce_op = ReduceOp
 
 
 class Work:
-    """A collective that was asked for: it is done."""
+    """Something that was asked for: done, or, of a message, waited for by wait()."""
 
-    def __init__(self, value=None):
-        self.value = value
+    def __init__(self, value=None, finish=None):
+        self.value, self._finish = value, finish
 
     def is_completed(self) -> bool:
-        """True."""
-        return True
+        """Whether it is done."""
+        return self._finish is None
 
     is_success = is_completed
 
     def wait(self, timeout=None) -> bool:
-        """True, at once."""
+        """Wait until it is done; True."""
+        if self._finish is not None:
+            finish, self._finish = self._finish, None
+            finish(timeout)
         return True
+
+    def synchronize(self):
+        """Wait until it is done."""
+        self.wait()
 
     def exception(self):
         """None."""
@@ -82,35 +100,79 @@ class Work:
     def get_future(self):
         """A future of the result."""
         future = Future()
+        self.wait()
         future.set_result(self.value)
         return future
 
 
 class ProcessGroup:
-    """This process as a group."""
+    """Some of the processes, by their ranks in the default group."""
 
-    def __init__(self, backend: str = "gloo"):
-        self.backend = Backend(backend or "gloo")
+    def __init__(self, backend: str = "gloo", ranks: Sequence[int] = (0,), rank: int = 0, name: str = "", timeout=None):
+        self.backend, self.ranks, self.global_rank = Backend(backend or "gloo"), list(ranks), rank
+        self.group_name, self.timeout = name, seconds_of(timeout)
+        self._communicator: processes.Communicator | None = None
+        self.n_barriers = self.n_objects = 0
 
     def rank(self) -> int:
-        """0."""
-        return 0
+        """The place of this process in the group."""
+        return self.ranks.index(self.global_rank)
 
     def size(self) -> int:
-        """1."""
-        return 1
+        """How many processes are in it."""
+        return len(self.ranks)
 
     def name(self) -> str:
         """The name of the backend."""
         return self.backend
 
+    def run(self, what: str, x: np.ndarray, out_shape: tuple[int, ...] | None = None, **options) -> np.ndarray:
+        """A collective of the processes' arrays, see Communicator.run; RuntimeError if others are gone."""
+        if self._communicator is None:
+            self._communicator = processes.Communicator(runtime(), self.ranks)
+        try:
+            return self._communicator.run(what, x, out_shape, **options)
+        except ExecutionError as error:
+            raise RuntimeError(str(error)) from None
+
+    def __repr__(self):
+        return f"ProcessGroup(ranks={self.ranks}, backend={str(self.backend)!r})"
+
 
 class _GroupMember:
     WORLD: ProcessGroup | None = None
-    NON_GROUP_MEMBER = object()
+    NON_GROUP_MEMBER = -100  # what new_group gives to processes that are not in it
 
 
 GroupMember = group = _GroupMember
+
+
+class _World:
+    """What init_process_group has set up."""
+
+    runtime: processes.Runtime | None = None
+    mailbox: Mailbox | None = None
+    store: Store | None = None
+    n_groups = 0
+
+
+_world = _World()
+
+
+def runtime() -> processes.Runtime:
+    """The runtime that the processes share."""
+    assert _world.runtime is not None
+    return _world.runtime
+
+
+def mailbox() -> Mailbox:
+    """Where messages from other processes arrive."""
+    if _world.mailbox is None:
+        shared = runtime()
+        _world.mailbox = Mailbox(
+            shared.rank, lambda rank, at: shared.set(f"mail/{rank}", at), lambda rank: shared.get(f"mail/{rank}")
+        )
+    return _world.mailbox
 
 
 def default() -> ProcessGroup:
@@ -131,20 +193,87 @@ def init_process_group(
     pg_options=None,
     device_id=None,
 ):
-    """Start the group of this process; world_size is 1, given or in the environment."""
+    """Join the other processes of a program: `world_size` of them, this one being number `rank`.
+
+    init_method: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, as torchrun sets them; the default),
+    "tcp://host:port" or "file://path"; or a `store` that all have. backend: "gloo", "nccl" (needs GPUs) or None.
+    RuntimeError if the others do not come within the timeout.
+
+    >>> torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+    >>> torch.distributed.get_world_size()
+    1
+    >>> torch.distributed.destroy_process_group()
+    """
     if GroupMember.WORLD is not None:
         raise ValueError("trying to initialize the default process group twice!")
-    size = int(os.environ.get("WORLD_SIZE", 1)) if world_size in (-1, None) else world_size
-    if size != 1:
-        raise NotImplementedError(ONE_PROCESS.format(size=size))
-    GroupMember.WORLD = ProcessGroup(backend)
+    world_size, rank = (-1 if n is None else n for n in (world_size, rank))
+    if store is None and (init_method or "env://").startswith("env://"):
+        world_size, rank = _from_environment("WORLD_SIZE", world_size, 1), _from_environment("RANK", rank, 0)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"init_process_group: rank={rank} is not one of world_size={world_size}")
+    if world_size > 1 and str(backend or "").lower() == "nccl" and not is_nccl_available():
+        raise RuntimeError(NO_GPU)
+    seconds = seconds_of(timeout or DEFAULT_TIMEOUT)
+    if world_size > 1:
+        address = _address(init_method or "env://", store, rank, seconds)
+        try:
+            _world.runtime = processes.join(address, rank, world_size, seconds)
+            _world.runtime.devices()
+        except ExecutionError as error:
+            raise RuntimeError(str(error)) from None
+    _world.store = store
+    GroupMember.WORLD = ProcessGroup(backend, range(world_size), rank, "default", seconds)
+
+
+def _from_environment(name: str, given: int, alone: int) -> int:
+    if given >= 0:
+        return given
+    if name not in os.environ and "MASTER_ADDR" in os.environ and "RANK" in os.environ:
+        raise ValueError(NOT_IN_ENVIRONMENT.format(name=name))
+    return int(os.environ.get(name, alone))
+
+
+def _address(init_method: str, store: Store | None, rank: int, seconds: float) -> str:
+    """host:port of the runtime's service, which is the process of rank 0's."""
+    scheme, _, rest = init_method.partition("://")
+    if store is None and scheme == "env":
+        for name in ("MASTER_ADDR", "MASTER_PORT"):
+            if name not in os.environ:
+                raise ValueError(NOT_IN_ENVIRONMENT.format(name=name))
+        return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    if store is None and scheme == "tcp":
+        return rest.partition("?")[0]
+    if store is None and scheme == "file":
+        store = FileStore(rest.partition("?")[0])
+    if store is None:
+        raise ValueError(f"init_process_group: init_method={init_method!r}; there are env://, tcp:// and file://")
+    if rank == 0:
+        store.set("functorch/address", f"{_own_address(store)}:{free_port()}")
+    store.wait(["functorch/address"], seconds)
+    return store.get("functorch/address").decode()
+
+
+def _own_address(store: Store) -> str:
+    inner = store.underlying_store if isinstance(store, PrefixStore) else store
+    return inner.host if isinstance(inner, TCPStore) else "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return s.getsockname()[1]
 
 
 def destroy_process_group(group=None):
-    """End a group."""
+    """End a group; of the default one, leave the other processes."""
     world = default()
-    if group is None or group is world:
-        GroupMember.WORLD = None
+    if group is not None and group is not world:
+        return
+    GroupMember.WORLD, _world.mailbox, _world.store = None, None, None
+    if _world.runtime is not None:
+        left, _world.runtime = _world.runtime, None
+        processes.leave(left)
 
 
 def new_group(
@@ -155,30 +284,41 @@ def new_group(
     use_local_synchronization=False,
     group_desc=None,
     device_id=None,
-) -> ProcessGroup:
-    """Another group of this process."""
+):
+    """A group of some processes, by rank. All processes call it; those outside get GroupMember.NON_GROUP_MEMBER."""
     world = default()
-    if ranks is not None and list(ranks) not in ([0], []):
+    chosen = list(range(world.size())) if ranks is None or not len(ranks) else sorted(map(int, ranks))
+    if any(not 0 <= r < world.size() for r in chosen):
         raise ValueError("the new group's rank should be within the world_size set by init_process_group")
-    return ProcessGroup(backend or world.backend)
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"new_group: a rank is there twice in {chosen}")
+    _world.n_groups += 1
+    if world.global_rank not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    name = group_desc or f"group{_world.n_groups}"
+    return ProcessGroup(backend or world.backend, chosen, world.global_rank, name, timeout or world.timeout)
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """(a group, all groups)."""
-    made = new_group(backend=backend)
-    return made, [made]
+    """(the group of this process, all groups): groups of `group_size` neighbours each."""
+    world = default()
+    size = world.size() if group_size is None else group_size
+    if world.size() % size:
+        raise ValueError("The world size must be divisible by group_size")
+    made = [new_group(range(k, k + size), timeout, backend) for k in range(0, world.size(), size)]
+    return next(g for g in made if isinstance(g, ProcessGroup)), made
 
 
 def _rank_not_in_group(group) -> bool:
     """Whether this process is outside of a group."""
-    return group is GroupMember.NON_GROUP_MEMBER
+    return group == GroupMember.NON_GROUP_MEMBER
 
 
 # ---- questions -----------------------------------------------------------------------------------
 
 
 def is_available() -> bool:
-    """True: groups of one process are there."""
+    """True."""
     return True
 
 
@@ -188,13 +328,13 @@ def is_initialized() -> bool:
 
 
 def get_rank(group=None) -> int:
-    """0; ValueError before init_process_group."""
-    return default().rank()
+    """The place of this process in a group, -1 outside of it; ValueError before init_process_group."""
+    return -1 if _rank_not_in_group(group) else (group or default()).rank()
 
 
 def get_world_size(group=None) -> int:
-    """1; ValueError before init_process_group."""
-    return default().size()
+    """How many processes are in a group, -1 outside of it; ValueError before init_process_group."""
+    return -1 if _rank_not_in_group(group) else (group or default()).size()
 
 
 def get_backend(group=None) -> str:
@@ -216,26 +356,30 @@ def get_node_local_rank(fallback_rank=None) -> int:
 
 def get_global_rank(group, group_rank: int) -> int:
     """The rank in the default group of a rank in a group."""
-    return group_rank
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group.ranks[group_rank]
 
 
 def get_group_rank(group, global_rank: int) -> int:
     """The rank in a group of a rank in the default group."""
-    return global_rank
+    if global_rank not in group.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group.ranks.index(global_rank)
 
 
 def get_process_group_ranks(group) -> list[int]:
-    """[0]."""
-    return [0]
+    """The ranks in the default group of the processes of a group."""
+    return list((group or default()).ranks)
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be named: 'gloo' and 'nccl' can, for one process."""
-    return backend.lower() in ("gloo", "nccl")
+    """Whether a backend can be named."""
+    return backend.lower() in ("gloo", "nccl", "xla")
 
 
 def is_gloo_available() -> bool:
-    """True, for one process."""
+    """True."""
     return True
 
 

@@ -1,0 +1,205 @@
+"""torch.distributed.run: start the processes of a program on this machine, watch them, start them again.
+
+    python -m functorch_core.torch.distributed.run --nproc-per-node=2 script.py --its --arguments
+
+Each process runs the script under this library, with RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and the other variables
+that PyTorch's torchrun sets. When one fails the others are ended; with --max-restarts all are started again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+from .group import free_port
+
+GRACE = 5.0  # seconds between asking a process to end and ending it
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments, PyTorch's names."""
+    made = argparse.ArgumentParser(
+        "torchrun", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+    def option(name: str, *others: str, **kwargs):
+        made.add_argument(f"--{name}", f"--{name.replace('-', '_')}", *others, **kwargs)
+
+    option("nproc-per-node", default="1", help="processes on this machine: a number, auto, cpu, gpu")
+    option("nnodes", default="1", help="machines, or MIN:MAX, of which MIN is taken")
+    option("node-rank", type=int, default=0, help="the number of this machine")
+    option("master-addr", default="127.0.0.1", help="where the process of rank 0 runs")
+    option("master-port", type=int, default=29500, help="its port")
+    option("max-restarts", type=int, default=0, help="how often all are started again after a failure")
+    option("monitor-interval", type=float, default=0.1, help="seconds between looks at the processes")
+    option("log-dir", default=None, help="a folder for the output of the processes")
+    option("redirects", "-r", default="0", help="1: standard output, 2: errors, 3: both go to the log folder only")
+    option("tee", "-t", default="0", help="1, 2, 3: the same, and are shown")
+    option("rdzv-backend", default="static", help="static or c10d")
+    option("rdzv-endpoint", default="", help="host:port of the process of rank 0, in place of --master-addr and -port")
+    option("rdzv-id", default="none", help="the name of the job")
+    option("rdzv-conf", default="", help="accepted")
+    option("start-method", default="spawn", choices=("spawn", "fork", "forkserver"), help="accepted")
+    option("role", default="default", help="the name of the processes")
+    made.add_argument("--standalone", action="store_true", help="one machine, any free port")
+    made.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
+    made.add_argument("--no-python", "--no_python", action="store_true", help="the script is a program, no Python")
+    made.add_argument("training_script", help="the script")
+    made.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
+    return made
+
+
+def processes_per_node(given: str) -> int:
+    """How many processes --nproc-per-node says."""
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    if given == "cpu":
+        return os.cpu_count() or 1
+    if given in ("gpu", "auto"):
+        from ..devices.cuda import device_count
+
+        n = device_count()
+        if n or given == "auto":
+            return n or os.cpu_count() or 1
+        raise ValueError("--nproc-per-node=gpu: there is no GPU")
+    raise ValueError(f"Unsupported nproc_per_node value: {given}")
+
+
+class Launch:
+    """What is to be run: a command, and the environment of each process."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.local, self.nodes = processes_per_node(args.nproc_per_node), int(str(args.nnodes).partition(":")[0])
+        host, _, port = args.rdzv_endpoint.partition(":")
+        self.host = host or args.master_addr
+        self.port = int(port) if port else args.master_port
+        self.chooses_port = args.standalone or (self.nodes == 1 and self.port == 29500) or self.port == 0
+        self.id = uuid.uuid4().hex if args.rdzv_id == "none" else args.rdzv_id
+
+    def command(self) -> list[str]:
+        """What each process runs."""
+        args = self.args
+        rest = [args.training_script, *args.training_script_args]
+        if args.no_python:
+            return rest
+        return [sys.executable, "-u", "-m", "functorch_core", *(["-m"] if args.module else []), *rest]
+
+    def environment(self, local: int, port: int, restarts: int) -> dict[str, str]:
+        """The variables of a process."""
+        size, rank = self.local * self.nodes, self.args.node_rank * self.local + local
+        known = {
+            "LOCAL_RANK": local,
+            "RANK": rank,
+            "GROUP_RANK": self.args.node_rank,
+            "ROLE_RANK": rank,
+            "ROLE_NAME": self.args.role,
+            "LOCAL_WORLD_SIZE": self.local,
+            "WORLD_SIZE": size,
+            "GROUP_WORLD_SIZE": self.nodes,
+            "ROLE_WORLD_SIZE": size,
+            "MASTER_ADDR": self.host,
+            "MASTER_PORT": port,
+            "TORCHELASTIC_RESTART_COUNT": restarts,
+            "TORCHELASTIC_MAX_RESTARTS": self.args.max_restarts,
+            "TORCHELASTIC_RUN_ID": self.id,
+        }
+        if self.local > 1:
+            known["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+        return {**os.environ, **{name: str(value) for name, value in known.items()}}
+
+
+class Processes:
+    """The processes of one attempt."""
+
+    def __init__(self, launch: Launch, restarts: int):
+        self.launch, self.files = launch, contextlib.ExitStack()
+        port = free_port() if launch.chooses_port else launch.port
+        self.running = [self._start(k, port, restarts) for k in range(launch.local)]
+
+    def _start(self, local: int, port: int, restarts: int) -> subprocess.Popen:
+        args, streams = self.launch.args, {}
+        if args.log_dir is not None:
+            folder = Path(args.log_dir, self.launch.id, f"attempt_{restarts}", str(local))
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, number in (("stdout", "1"), ("stderr", "2")):
+                if {args.redirects, args.tee} & {number, "3"}:
+                    streams[name] = self._file(folder / f"{name}.log", name, args.tee in (number, "3"))
+        environment = self.launch.environment(local, port, restarts)
+        return subprocess.Popen(self.launch.command(), env=environment, **streams)
+
+    def _file(self, path: Path, name: str, shown: bool):
+        if not shown:
+            return self.files.enter_context(open(path, "wb"))
+        tee = subprocess.Popen(["tee", str(path)], stdin=subprocess.PIPE, stdout=getattr(sys, name).fileno())
+        self.files.callback(tee.wait)
+        self.files.callback(tee.stdin.close)
+        return tee.stdin
+
+    def wait(self, interval: float) -> tuple[int, int] | None:
+        """Wait until all have ended well, None, or until one fails: (its number, its exit status)."""
+        while True:
+            statuses = [p.poll() for p in self.running]
+            failed = next(((k, s) for k, s in enumerate(statuses) if s), None)
+            if failed is not None or all(s == 0 for s in statuses):
+                return failed
+            time.sleep(interval)
+
+    def end(self):
+        """End those that still run; none is left behind."""
+        for p in self.running:
+            if p.poll() is None:
+                p.terminate()
+        end = time.monotonic() + GRACE
+        for p in self.running:
+            try:
+                p.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                p.kill()
+                p.wait()
+        self.files.close()
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start the processes, and again as often as they may fail; the exit status."""
+    launch, restarts = Launch(args), 0
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        while True:
+            started = Processes(launch, restarts)
+            try:
+                failed = started.wait(args.monitor_interval)
+            finally:
+                started.end()
+            if failed is None:
+                return 0
+            local, status = failed
+            how = f"exitcode: {status}" if status > 0 else f"signal: {signal.Signals(-status).name}"
+            rank = args.node_rank * launch.local + local
+            print(f"torchrun: process {local} (rank {rank}) failed ({how}); the others were ended", file=sys.stderr)
+            if restarts == args.max_restarts:
+                return status if status > 0 else 128 - status
+            restarts += 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def main(args=None):
+    """What `torchrun` runs."""
+    try:
+        status = run(parser().parse_args(args))
+    except KeyboardInterrupt:
+        status = 130
+    if status:
+        raise SystemExit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""torch.distributed with real processes, started as torchrun starts them, and in one process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from functorch_core import torch
+
+PROGRAMS = Path(__file__).parent / "several_processes"
+ROOT = Path(__file__).parents[2]
+dist = torch.distributed
+
+
+def launch(program: str, *args: str, n: int = 2, options=(), limit: float = 240) -> subprocess.CompletedProcess:
+    """Run a program in n processes."""
+    command = [sys.executable, "-m", "functorch_core.torch.distributed.run", f"--nproc-per-node={n}", *options]
+    command += [str(PROGRAMS / program), *map(str, args)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FUNCTORCH_CPU_DEVICES": "1"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, cwd=ROOT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [2, 4])
+def test_collectives(n):
+    done = launch("collectives.py", n=n)
+    assert done.returncode == 0, done.stderr
+    assert all(f"rank {r} of {n}: all as wanted" in done.stdout for r in range(n)), done.stdout
+
+
+def losses(done: subprocess.CompletedProcess) -> list[float]:
+    assert done.returncode == 0, done.stderr
+    return [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("loss ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [(), ("unused",)])
+def test_data_parallel_training_is_that_of_one_process(args):
+    one, two = (losses(launch("training.py", *args, n=n)) for n in (1, 2))
+    assert len(one) == 50 and one[-1] < one[0]
+    assert two == pytest.approx(one, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_failed_process_ends_the_others_and_all_start_again(tmp_path):
+    done = launch("fails.py", "killed", tmp_path, options=["--max-restarts=1"])
+    assert done.returncode == 0, done.stderr
+    assert "signal: SIGKILL" in done.stderr
+    assert "rank 0 from step 2" in done.stdout and "rank 1 from step 2" in done.stdout
+    pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
+    assert len(pids) == 4 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.slow
+def test_an_error_is_shown_and_ends_the_program(tmp_path):
+    done = launch("fails.py", "raises", tmp_path)
+    assert done.returncode == 1 and "ValueError: on purpose" in done.stderr and "exitcode: 1" in done.stderr
+
+
+@pytest.mark.slow
+def test_interrupting_leaves_no_process(tmp_path):
+    command = [sys.executable, "-m", "functorch_core.torch.distributed.run", "--nproc-per-node=2"]
+    command += [str(PROGRAMS / "fails.py"), "sleeps", str(tmp_path)]
+    started = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL, cwd=ROOT
+    )
+    end = time.monotonic() + 120
+    while len(list(tmp_path.glob("pid-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    started.send_signal(signal.SIGTERM)
+    started.wait(60)
+    pids = [int(path.read_text()) for path in tmp_path.glob("pid-*")]
+    assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_output_goes_to_files(tmp_path):
+    command = [sys.executable, "-m", "functorch_core.torch.distributed.run", "--nproc_per_node", "2", "--no-python"]
+    command += ["--log-dir", str(tmp_path), "-r", "3", "--rdzv-id", "job", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"]
+    assert subprocess.run(command, capture_output=True, timeout=120, cwd=ROOT).returncode == 0
+    found = sorted(path.read_text() for path in tmp_path.rglob("stdout.log"))
+    assert found == ["rank 0 of 2\n", "rank 1 of 2\n"]
+
+
+# ---- one process ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def alone():
+    dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("alone")
+def test_collectives_of_one_process():
+    x = torch.arange(3.0)
+    dist.all_reduce(x)
+    assert x.tolist() == [0, 1, 2]
+    places = [torch.zeros(3)]
+    dist.all_gather(places, x)
+    assert places[0].tolist() == [0, 1, 2]
+    dist.scatter(x, [torch.ones(3)])
+    assert x.tolist() == [1, 1, 1]
+    objects = [None]
+    dist.all_gather_object(objects, "me")
+    assert objects == ["me"] and dist.new_group([0]).size() == 1
+    dist.barrier()
+    with pytest.raises(ValueError, match="destination rank should not be the same"):
+        dist.send(x, 0)
+    with pytest.raises(ValueError, match="has 2 tensors"):
+        dist.all_gather([x, x], x)
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group("gloo")
+
+
+def test_wrong_ranks_and_methods():
+    with pytest.raises(ValueError, match="is not one of world_size"):
+        dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=2, world_size=2)
+    with pytest.raises(ValueError, match="there are env://"):
+        dist.init_process_group("gloo", init_method="carrier://pigeon", rank=0, world_size=2)
+    with pytest.raises(ValueError, match="has not been initialized"):
+        dist.get_rank()
+
+
+@pytest.mark.parametrize("kind", ["hash", "file", "tcp", "prefix"])
+def test_stores(kind, tmp_path):
+    made = {
+        "hash": dist.HashStore,
+        "file": lambda: dist.FileStore(str(tmp_path / "store"), 1),
+        "tcp": lambda: dist.TCPStore("127.0.0.1", 0, is_master=True),
+        "prefix": lambda: dist.PrefixStore("p", dist.HashStore()),
+    }[kind]()
+    made.set("a", "1")
+    assert made.get("a") == b"1" and made.add("a", 4) == 5 and made.get("a") == b"5"
+    assert made.check(["a"]) and not made.check(["b"])
+    made.append("t", b"\x00\xff")
+    made.append("t", "x")
+    assert made.get("t") == b"\x00\xffx"
+    assert made.compare_set("a", "9", "1") == b"5" and made.compare_set("a", "5", "1") == b"1"
+    assert made.compare_set("new", "", "1") == b"1"
+    made.multi_set(["c", "d"], ["3", "4"])
+    assert made.multi_get(["c", "d"]) == [b"3", b"4"] and made.num_keys() == 5
+    assert made.delete_key("c") and not made.delete_key("c")
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 50ms, keys: gone"):
+        made.wait(["gone"], 0.05)
+
+
+def test_a_store_for_several_clients():
+    server = dist.TCPStore("127.0.0.1", 0, is_master=True)
+    client = dist.TCPStore("127.0.0.1", server.port)
+    client.set("a", b"x")
+    assert server.get("a") == b"x" and [client.add("n", 1) for _ in range(3)] == [1, 2, 3]
+    with pytest.raises(dist.DistStoreError, match="failed to connect"):
+        dist.TCPStore("127.0.0.1", 1, timeout=0.1)
