@@ -167,3 +167,44 @@ ROWS = np.stack(
 @pytest.mark.parametrize("dtype", ("float32", "float64", "bfloat16"))
 def test_rows_with_odd_numbers(name, repeated, dtype):
     agree(lambda t, x: getattr(t, name)(x, 1), np.tile(ROWS, (repeated, 1)), dtype=dtype, second=False)
+
+
+# ---- distances -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    (((30, 4), (28, 4)), ((26, 3), (1, 3)), ((2, 1, 30, 4), (3, 27, 4)), ((30, 4), (0, 4)), ((30, 0), (30, 0))),
+)
+def test_distances_by_products(left, right):
+    def program(library, x, y):
+        return library.cdist(x, y)
+
+    agree(program, numbers(*left), numbers(*right, seed=1), second=False)
+    agree(program, numbers(*left), numbers(*right, seed=1), dtype="float32", second=False)
+
+
+def test_distances_to_oneself_and_to_odd_numbers():
+    x = np.repeat(numbers(15, 3), 2, axis=0)
+    x[7] = np.nan
+    found = ours.cdist(ours.tensor(x), ours.tensor(x)).numpy()
+    wanted = torch.cdist(torch.tensor(x), torch.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, atol=3e-8)
+
+
+@pytest.mark.parametrize("mode", ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"))
+def test_distances_in_either_way(mode):
+    agree(lambda t, x, y: t.cdist(x, y, compute_mode=mode), numbers(5, 3), numbers(30, 3, seed=1), second=False)
+
+
+def test_second_derivatives_of_distances():
+    """PyTorch has none of cdist: those of the formula."""
+    x, y = numbers(30, 3), numbers(4, 3, seed=1)
+
+    def of(library, distances):
+        a = library.tensor(x, requires_grad=True)
+        (g,) = library.autograd.grad(distances(a, library.tensor(y)).sum(), a, create_graph=True)
+        return library.autograd.grad((g * g * g).sum(), a)[0].numpy()
+
+    wanted = of(torch, lambda a, b: ((a[:, None] - b) ** 2).sum(2).sqrt())
+    np.testing.assert_allclose(of(ours, ours.cdist), wanted, rtol=1e-8, atol=1e-10)
