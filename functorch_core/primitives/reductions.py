@@ -26,7 +26,8 @@ from .convert import convert
 from .declare import Wrapper, check_dtype, jointly_linear, no_tangent, wrapper
 from .structure import broadcast_in_dim, full, reshape, transpose, zeros
 
-REDUCTION = Traits(family="reduction", compile=8_000, expensive=True)
+REDUCTION = Traits(family="reduction", expensive=True)
+EXTREME = REDUCTION.but(compile=60_000)  # with its way around NaN
 
 # ---- what reductions share -----------------------------------------------------------------------
 
@@ -305,10 +306,10 @@ def choose_keeping_nan(direction: str) -> Function:
     return body
 
 
-def _extreme_lower(hlo: str, direction: str, identity: Function, platform: str) -> Function:
+def _extreme_lower(hlo: str, direction: str, identity: Function) -> Function:
     def rule(ctx: LowerContext, x: Operand, *, axes: Ints) -> Operand:
         dtype = x.aval.dtype
-        plain = platform != "cpu" or dtype not in dt.FLOATING
+        plain = ctx.platform != "cpu" or dtype not in dt.FLOATING
         if dtype == dt.float32 and not plain and x.aval.size >= LARGE:
             return _extreme_of_many(ctx, x, axes, hlo, choose_keeping_nan(direction), identity(dtype))
         return reduce_operand(
@@ -365,13 +366,12 @@ def _extreme_reduction(name: str, fun: np.ufunc, hlo: str, direction: str, ident
     apply: Wrapper = _reduction(
         name,
         _narrow_reference(fun),
-        _extreme_lower(hlo, direction, identity, ""),
+        _extreme_lower(hlo, direction, identity),
         dtypes=dt.ORDERED,
         what="real or bool",
         nonempty=True,
-        traits=REDUCTION.but(moves=slice(0, 1)),
+        traits=EXTREME.but(moves=slice(0, 1)),
         jvp=lambda primals, tangents, *, axes: _extreme_jvp(primals, tangents, axes=axes, apply=apply),
-        lower_on={"cpu": _extreme_lower(hlo, direction, identity, "cpu")},
     )
     return apply
 
@@ -455,8 +455,7 @@ def _index_rules(name: str, direction: str, fun: Any, hlo: str, identity: Functi
         # int8 counts to 127: indices are counted in a dtype that holds them all
         counted = dt.int32 if a.shape[axis] < 2**31 else dt.int64
         index = a.with_dtype(counted)
-        body = choose_keeping_nan(direction) if a.dtype in dt.FLOATING else combine_by(hlo)
-        best = reduce_operand(ctx, x, (axis,), body, identity(a.dtype))
+        best = _extreme_lower(hlo, direction, identity)(ctx, x, axes=(axis,))
         best = ctx.op(
             "stablehlo.broadcast_in_dim",
             best,
@@ -489,8 +488,12 @@ def _index_rules(name: str, direction: str, fun: Any, hlo: str, identity: Functi
 
 
 argmax_p = Primitive(
-    "argmax", traits=REDUCTION, **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax)
+    "argmax",
+    traits=EXTREME.but(compile=120_000),
+    **_index_rules("argmax", "GT", np.argmax, "stablehlo.maximum", lowest, argmax),
 )
 argmin_p = Primitive(
-    "argmin", traits=REDUCTION, **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin)
+    "argmin",
+    traits=EXTREME.but(compile=120_000),
+    **_index_rules("argmin", "LT", np.argmin, "stablehlo.minimum", highest, argmin),
 )

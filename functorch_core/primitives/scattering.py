@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,13 @@ from .reductions import reshape_operand
 from .structure import full, iota, reshape, transpose, zeros
 from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
 
-SCATTER = Traits(family="scatter", numpy=4, compile=20_000, expensive=True, updates=True)
+
+def _written(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """The updates, and a copy of what they are written into."""
+    return operands[2].size + operands[0].size / 10
+
+
+SCATTER = Traits(family="scatter", numpy=4, work=_written, compile=40_000, expensive=True, updates=True)
 
 # ---- scatter -------------------------------------------------------------------------------------
 # One primitive for each way to combine; they share every rule but the derivative.
