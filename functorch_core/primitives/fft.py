@@ -79,6 +79,7 @@ def _fft_lower(ctx: LowerContext, x: Operand, *, kind: str, lengths: Ints) -> Op
     out = _fft_shape(x.aval, kind=kind, lengths=lengths)
     if x.aval.size == 0:
         return ctx.full(out, 0)
+    ctx.root.features.add("fft")
     return ctx.op(
         "stablehlo.fft",
         x,
