@@ -26,6 +26,25 @@ FOLDED = 4096  # elements; larger constants are computed each time rather than k
 WRITTEN_OUT = 64  # steps; of a longer graph a loop takes them
 
 
+LARGE, STRIP = 1 << 16, 16  # elements
+
+
+def contiguous(array: np.ndarray) -> np.ndarray:
+    """The array in row-major order, a copy only if it is not.
+
+    A large one whose rows lie across is copied by strips of columns, which use what they fetch of each cache line:
+    1024 x 1024 transposed 0.56 ms for 3.5 (12 on a busy machine), 16 x 64 x 32 x 32 made channels last 0.57 for 1.7.
+    """
+    if array.flags.c_contiguous:
+        return array
+    if array.size < LARGE or array.ndim < 2 or array.strides[-1] in (0, array.itemsize):
+        return np.ascontiguousarray(array)
+    out = np.empty(array.shape, array.dtype)
+    for i in range(0, array.shape[-1], STRIP):
+        out[..., i : i + STRIP] = array[..., i : i + STRIP]
+    return out
+
+
 def specialised(at: Function) -> Function:
     """Decorator of a reference rule: `at(*avals, **params)` is a faster function, or None."""
 

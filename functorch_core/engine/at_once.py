@@ -15,6 +15,7 @@ import numpy as np
 from .. import xla
 from ..core.aval import Aval, aval
 from ..core.quiet import quiet
+from ..core.reference import contiguous
 from ..core.trace import Traced
 from ..core.types import Function
 from .modes import settings
@@ -89,7 +90,7 @@ def run(unit: Unit, arrays: Sequence[Any], function: Function | None = None) -> 
         return list(map(computed, unit.out_avals, outs))
     value, array = Value(), outs[0]  # as `computed` does: this is the hot path
     value.aval, value.recording = unit.out_aval, None
-    value.data = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    value.data = array if array.flags.c_contiguous else contiguous(array)
     return value
 
 

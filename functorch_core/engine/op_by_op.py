@@ -14,7 +14,7 @@ import numpy as np
 from .. import xla
 from ..core.graph import Graph, subgraphs
 from ..core.quiet import quiet
-from ..core.reference import Reference
+from ..core.reference import Reference, contiguous
 from ..core.types import Function
 from ..xla.device import Device
 from . import nans
@@ -143,7 +143,7 @@ def _keep(live: list[tuple[int, int]], env: list[Any], values: list[Value]) -> N
 
 def freeze(array: np.ndarray) -> np.ndarray:
     """A contiguous array; reference rules may return broadcast views of their inputs."""
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else contiguous(array)
 
 
 # ---- schedules -----------------------------------------------------------------------------------

@@ -505,5 +505,11 @@ def _pow_by_exponent(t: Value, out: Value, x: Value, y: Value) -> Value:
 
 
 pow = binary(
-    "pow", _pow_lower, _pow_reference, dtypes=dt.NUMERIC, what="numeric", derivatives=(_pow_by_base, _pow_by_exponent)
+    "pow",
+    _pow_lower,
+    _pow_reference,
+    dtypes=dt.NUMERIC,
+    what="numeric",
+    derivatives=(_pow_by_base, _pow_by_exponent),
+    traits=ELEMENTWISE.but(numpy=8),
 )

@@ -27,7 +27,7 @@ from .slicing import reverse as flip
 from .structure import constant, full, iota, reshape, transpose, zeros
 from .transcendental import exp
 
-CUMULATIVE = Traits(family="cumulative", numpy=4, compile=40_000, expensive=True)
+CUMULATIVE = Traits(family="cumulative", numpy=4, compile=80_000, expensive=True)
 
 # ---- what they share -----------------------------------------------------------------------------
 
@@ -356,6 +356,6 @@ cumlogsumexp = _cumulative(
     lowest,
     dtypes=dt.FLOATING,
     what="floating",
-    traits=CUMULATIVE.but(numpy=30),
+    traits=CUMULATIVE.but(numpy=60, compile=150_000),
     jvp=_cumlogsumexp_jvp,
 )

@@ -293,7 +293,7 @@ def _products(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping
 
 dot_general_p = Primitive(
     "dot_general",
-    traits=Traits(family="dot", numpy=1 / 43, work=_products, compile=15_000, expensive=True, conjugates=True),
+    traits=Traits(family="dot", numpy=1 / 43, work=_products, expensive=True, conjugates=True),
     shape=_dot_shape,
     reference=_dot_reference,
     lower=_dot_lower,

@@ -79,6 +79,7 @@ def _fft_lower(ctx: LowerContext, x: Operand, *, kind: str, lengths: Ints) -> Op
     out = _fft_shape(x.aval, kind=kind, lengths=lengths)
     if x.aval.size == 0:
         return ctx.full(out, 0)
+    ctx.root.features.add("fft")
     return ctx.op(
         "stablehlo.fft",
         x,
@@ -118,7 +119,7 @@ def _irfft_transpose(ct: Value, x: Aval, lengths: Ints) -> Value:
 
 fft_p = Primitive(
     "fft",
-    traits=Traits(family="fft", compile=30_000, expensive=True),
+    traits=Traits(family="fft", numpy=3, expensive=True),
     shape=_fft_shape,
     reference=_fft_reference,
     lower=_fft_lower,

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import dtypes as dt
 from ..core.aval import Aval, aval, aval_of
 from ..core.lowering import LowerContext, Operand
-from ..core.primitive import NOT_LINEAR, Linear, Primitive
+from ..core.primitive import NOT_LINEAR, Linear, Primitive, Traits
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Jvp, Jvps, Tangents, Value
 from .arithmetic import abs, add, mul, neg, sign, sub
@@ -161,7 +161,7 @@ def _permutation_cuda(ctx: LowerContext, pivots: Operand, *, size: int) -> Opera
 
 pivots_to_permutation_p = Primitive(
     "pivots_to_permutation",
-    traits=LINALG,
+    traits=Traits(family="linalg", numpy=40, expensive=True),
     shape=_permutation_shape,
     reference=_permutation_reference,
     lower=unless_empty(_permutation_shape, _permutation_lower),
@@ -240,7 +240,7 @@ def _lu_jvp(primals: Sequence[Value], tangents: Tangents) -> Jvps:
 
 lu_p = Primitive(
     "lu",
-    traits=LINALG,
+    traits=LINALG.but(numpy=0.13),
     multiple=True,
     shape=_lu_shape,
     reference=stacked(_lu_shape, _lu_one),

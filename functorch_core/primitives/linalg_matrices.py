@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,16 @@ from .slicing import pad
 from .structure import broadcast_in_dim, full, iota, transpose, zeros
 
 DTYPES = frozenset({dt.float32, dt.float64, dt.complex64, dt.complex128})
-LINALG = Traits(family="linalg", numpy=40, expensive=True)
+
+
+def _per_row(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """Each element once for each row of its matrix, and for 50 more: what a small matrix costs LAPACK."""
+    matrices = operands[0]
+    return matrices.size * (max(matrices.shape[-2:], default=1) + 50.0)
+
+
+# Factors measured with `python -m tests.benchmarks.costs`, 2026-11-22, on matrices of 60 to 500.
+LINALG = Traits(family="linalg", numpy=0.1, work=_per_row, expensive=True)
 
 # ---- checks --------------------------------------------------------------------------------------
 

@@ -177,7 +177,7 @@ def _in_windows(operands: Sequence[Aval], results: Sequence[Aval], params: Mappi
 
 
 # Per element of a window: 6 ns for max on an idle machine, 15 on a busy one.
-WINDOW = Traits(family="window", numpy=8, work=_in_windows, compile=15_000, expensive=True)
+WINDOW = Traits(family="window", numpy=8, work=_in_windows, compile=30_000, expensive=True)
 
 # ---- reduce_window_sum, reduce_window_max, reduce_window_min -------------------------------------
 
@@ -761,8 +761,8 @@ def _scatter_transpose(ct: Value, x: Value, places: Value, *, shape: Ints, windo
     return window_gather(ct, places, window=window), None
 
 
-# NumPy takes 15 ns for each place, and what it makes is filled with zeros first.
-PLACES = WINDOW.but(numpy=1, work=lambda operands, results, params: results[0].size + 10 * operands[1].size)
+# NumPy takes 3 ns for each place, and what it makes is filled with zeros first.
+PLACES = WINDOW.but(numpy=1, work=lambda operands, results, params: results[0].size / 10 + 2 * operands[1].size)
 window_gather_p = Primitive(
     "window_gather",
     traits=PLACES,
@@ -775,7 +775,7 @@ window_gather_p = Primitive(
 )
 window_scatter_p = Primitive(
     "window_scatter",
-    traits=PLACES,
+    traits=PLACES.but(compile=70_000),
     shape=_scatter_shape,
     reference=_scatter_reference,
     lower=_scatter_lower,

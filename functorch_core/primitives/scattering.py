@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,24 @@ from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Linear, Primitive, Reason, Traits
 from ..core.trace import bind
 from ..core.types import Batched, Cotangents, Dims, Function, Ints, Jvp, Tangents, Value
+from .arithmetic import add, div, mul
 from .batching import Axis, all_at_front
+from .bitwise import and_
+from .comparison import eq, ge, lt, select
+from .convert import convert
 from .declare import check_dtype, jointly_linear
 from .indexing import check_along, gather, index_vectors, other_dims, take
+from .reductions import reshape_operand
 from .structure import full, iota, reshape, transpose, zeros
 from .windows import Windows, check_mode, clipped, ints, inverse, rows_of, shift, wide_indices
 
-SCATTER = Traits(family="scatter", numpy=4, compile=20_000, expensive=True, updates=True)
+
+def _written(operands: Sequence[Aval], results: Sequence[Aval], params: Mapping[str, Any]) -> float:
+    """The updates, and a copy of what they are written into."""
+    return operands[2].size + operands[0].size / 10
+
+
+SCATTER = Traits(family="scatter", numpy=4, work=_written, compile=40_000, expensive=True, updates=True)
 
 # ---- scatter -------------------------------------------------------------------------------------
 # One primitive for each way to combine; they share every rule but the derivative.
@@ -141,6 +153,12 @@ def _scatter_lower(body: Function) -> Function:
         indices = wide_indices(ctx, indices)
         if mode == "clip":
             indices = clipped(ctx, indices, w)
+        shape = operand.aval.shape
+        if ctx.platform == "cpu" and _is_along(w, indices.aval):
+            (indices,) = ctx.call(_flat_indices, indices, shape=shape, axis=w.index_map[0], check=mode == "drop")
+            size = operand.aval.size
+            operand, updates = (reshape_operand(ctx, x, (x.aval.size,)) for x in (operand, updates))
+            w = Windows((size,), (1,), (0,), (0,), (), (), ())
         numbers = (
             f"update_window_dims = {ints(w.window_dims)}, "
             f"inserted_window_dims = {ints(w.dropped)}, "
@@ -150,7 +168,7 @@ def _scatter_lower(body: Function) -> Function:
             f"index_vector_dim = {indices.aval.ndim - 1}"
         )
         scalar = operand.aval.with_shape(())
-        return ctx.op(
+        out = ctx.op(
             "stablehlo.scatter",
             operand,
             indices,
@@ -159,8 +177,33 @@ def _scatter_lower(body: Function) -> Function:
             attrs=f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, unique_indices = {str(unique).lower()}",
             regions=[ctx.region((scalar, scalar), body)],
         )
+        return out if out.aval.shape == shape else reshape_operand(ctx, out, shape)
 
     return rule
+
+
+def _is_along(w: Windows, indices: Aval) -> bool:
+    """Whether single elements go to places along one dimension: which XLA is quicker at in a vector.
+
+    Into 8 x 16 x 1024 four times as many: 1.36 ms, and 0.31 by flat indices (without emitters 2.4 and 0.74).
+    """
+    others = other_dims(len(w.shape), w.index_map[0]) if len(w.index_map) == 1 else ()
+    return bool(others) and w.operand_batch == w.indices_batch == others and indices.ndim == len(w.shape) + 1
+
+
+def _flat_indices(indices: Value, *, shape: Ints, axis: int, check: bool) -> Value:
+    """The places in a flat array of `shape` of indices along one of its dimensions; beyond its end if they are out of
+    bounds, which is looked for with `check`."""
+    size, places = math.prod(shape), aval_of(indices).shape[:-1]
+    i = reshape(indices, shape=places)
+    dtype = dt.int32 if size < 2**31 - 1 else dt.int64
+    flat = full(places, 0, dtype)
+    for d in range(len(shape)):
+        at = convert(i, dtype=dtype) if d == axis else iota(shape=places, dtype=dtype, dimension=d)
+        flat = add(flat, mul(at, math.prod(shape[d + 1 :])))
+    if check:
+        flat = select(and_(ge(i, 0), lt(i, shape[axis])), flat, full(places, size, dtype))
+    return reshape(flat, shape=(math.prod(places), 1))
 
 
 def _scatter_batch(combine: str) -> Function:
@@ -240,8 +283,6 @@ def _last_ids(operand: Aval, indices: Value, ids: Value, **params: Any) -> Value
 def _scatter_set_transpose(
     ct: Value, operand: Value, indices: Value, updates: Value, *, unique: bool, **params: Any
 ) -> Cotangents:
-    from . import eq, select
-
     update_aval = aval_of(updates) if not isinstance(updates, Linear) else updates.aval
     ct_operand = ct_updates = None
     if isinstance(operand, Linear):
@@ -267,8 +308,6 @@ def _scatter_set_cuda(
 
 def _scatter_last(operand: Value, indices: Value, updates: Value, **params: Any) -> Value:
     """scatter 'set' as a maximum of ids, a gather by them, and a selection."""
-    from . import lt, select
-
     a, window_dims = aval_of(updates), params["update_window_dims"]
     if not a.size:
         return operand
@@ -290,8 +329,6 @@ def _scatter_add_transpose(ct: Value, operand: Value, indices: Value, updates: V
 
 
 def _scatter_mul_jvp(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
-    from . import mul
-
     operand, indices, updates = primals
     t_operand, _, t_updates = tangents
     out, tangent = scatter(*primals, combine="mul", **params), None
@@ -319,8 +356,6 @@ def _scatter_extremum_jvp(combine: str) -> Function:
     """The tangent of each maximum (minimum) is the mean of those of the elements that attain it."""
 
     def rule(primals: Sequence[Value], tangents: Tangents, **params: Any) -> Jvp:
-        from . import div, eq, select
-
         operand, indices, updates = primals
         out = scatter(*primals, combine=combine, **params)
         here = eq(operand, out)

@@ -14,7 +14,7 @@ from ..core.graph import Literal
 from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.primitive import NOT_LINEAR, Primitive, Traits
-from ..core.reference import specialised
+from ..core.reference import LARGE, contiguous, specialised
 from ..core.trace import bind, constant_p
 from ..core.types import Cotangents, Function, Ints, Jvps, Tangents, Value
 from .batching import Axis, move_batch_axis
@@ -127,6 +127,23 @@ def _reshape_shape(x: Aval, *, shape: Ints) -> Aval:
     return out
 
 
+def _reshape_at(x: Aval, *, shape: Ints) -> Function:
+    plain = operator.methodcaller("reshape", shape)
+    if x.size < LARGE:
+        return plain
+
+    def of_large(array: np.ndarray) -> np.ndarray:
+        """What has to be copied is copied by strips."""
+        if array.flags.c_contiguous:
+            return array.reshape(shape)
+        try:
+            return array.reshape(shape, copy=False)
+        except (ValueError, TypeError):  # the latter from NumPy before 2.1
+            return contiguous(array).reshape(shape)
+
+    return of_large
+
+
 def _reshape_batch(axis: Axis, args: list[Value], batch_dims: list[int], *, shape: Ints) -> tuple[Value, int]:
     x = move_batch_axis(axis, args[0], batch_dims[0], 0)
     return reshape(x, shape=(axis.size, *shape)), 0
@@ -136,9 +153,7 @@ reshape_p = Primitive(
     "reshape",
     traits=VIEW,
     shape=_reshape_shape,
-    reference=specialised(lambda x, *, shape: operator.methodcaller("reshape", shape))(
-        lambda x, *, shape: np.reshape(x, shape)
-    ),
+    reference=specialised(_reshape_at)(lambda x, *, shape: np.reshape(x, shape)),
     lower=lambda ctx, x, *, shape: ctx.op("stablehlo.reshape", x, out=aval(shape, x.aval.dtype)),
     jvp=jointly_linear(reshape),
     transpose=lambda ct, x, *, shape: (reshape(ct, shape=x.aval.shape),),

@@ -167,3 +167,87 @@ ROWS = np.stack(
 @pytest.mark.parametrize("dtype", ("float32", "float64", "bfloat16"))
 def test_rows_with_odd_numbers(name, repeated, dtype):
     agree(lambda t, x: getattr(t, name)(x, 1), np.tile(ROWS, (repeated, 1)), dtype=dtype, second=False)
+
+
+# ---- distances -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    (((30, 4), (28, 4)), ((26, 3), (1, 3)), ((2, 1, 30, 4), (3, 27, 4)), ((30, 4), (0, 4)), ((30, 0), (30, 0))),
+)
+def test_distances_by_products(left, right):
+    def program(library, x, y):
+        return library.cdist(x, y)
+
+    agree(program, numbers(*left), numbers(*right, seed=1), second=False)
+    agree(program, numbers(*left), numbers(*right, seed=1), dtype="float32", second=False)
+
+
+def test_distances_to_oneself_and_to_odd_numbers():
+    x = np.repeat(numbers(15, 3), 2, axis=0)
+    x[7] = np.nan
+    found = ours.cdist(ours.tensor(x), ours.tensor(x)).numpy()
+    wanted = torch.cdist(torch.tensor(x), torch.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, atol=3e-8)
+
+
+@pytest.mark.parametrize("mode", ("use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"))
+def test_distances_in_either_way(mode):
+    agree(lambda t, x, y: t.cdist(x, y, compute_mode=mode), numbers(5, 3), numbers(30, 3, seed=1), second=False)
+
+
+def test_second_derivatives_of_distances():
+    """PyTorch has none of cdist: those of the formula."""
+    x, y = numbers(30, 3), numbers(4, 3, seed=1)
+
+    def of(library, distances):
+        a = library.tensor(x, requires_grad=True)
+        (g,) = library.autograd.grad(distances(a, library.tensor(y)).sum(), a, create_graph=True)
+        return library.autograd.grad((g * g * g).sum(), a)[0].numpy()
+
+    wanted = of(torch, lambda a, b: ((a[:, None] - b) ** 2).sum(2).sqrt())
+    np.testing.assert_allclose(of(ours, ours.cdist), wanted, rtol=1e-8, atol=1e-10)
+
+
+# ---- sampling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("padding", ("zeros", "border", "reflection"))
+@pytest.mark.parametrize("mode", ("bilinear", "nearest", "bicubic"))
+def test_grid_sample(mode, padding):
+    image, places = numbers(2, 3, 5, 4), 0.8 * numbers(2, 6, 2, 2, seed=1)
+
+    def program(t, x, g):
+        return t.nn.functional.grid_sample(x, g, mode=mode, padding_mode=padding, align_corners=False)
+
+    agree(program, image, places, second=False)
+    image[0, 0, 2, 2], places[1, 2, 1, 0] = np.inf, np.nan
+    if padding == "zeros" and mode != "bicubic":
+        agree(program, image, places, second=False)
+
+
+@pytest.mark.parametrize("shape, places", (((2, 3, 2, 4, 3), (2, 2, 3, 2, 3)), ((0, 3, 2, 4, 3), (0, 2, 3, 2, 3))))
+def test_grid_sample_of_volumes(shape, places):
+    def program(t, x, g):
+        return t.nn.functional.grid_sample(x, g, align_corners=True)
+
+    agree(program, numbers(*shape), 0.8 * numbers(*places, seed=1), second=False)
+
+
+def test_second_derivatives_of_grid_sample():
+    """PyTorch has none: those of differences."""
+    x, g = numbers(1, 2, 4, 4), 0.6 * numbers(1, 3, 3, 2, seed=1)
+
+    def slope(grid):
+        a = ours.tensor(x, requires_grad=True)
+        out = ours.nn.functional.grid_sample(a, grid, align_corners=False)
+        return ours.autograd.grad((out**3).sum(), a, create_graph=True)[0].square().sum()
+
+    at = ours.tensor(g, requires_grad=True)
+    (found,) = ours.autograd.grad(slope(at), at)
+    for i in range(0, g.size, 5):
+        step = np.zeros(g.size)
+        step[i] = 1e-6
+        up, down = (slope(ours.tensor(g + s * step.reshape(g.shape))).item() for s in (1, -1))
+        np.testing.assert_allclose(found.numpy().flat[i], (up - down) / 2e-6, rtol=1e-5, atol=1e-5)

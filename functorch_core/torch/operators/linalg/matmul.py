@@ -793,7 +793,19 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode="use_mm_for_euclid_dist_if
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
+    if p == 2 and _by_product(compute_mode, max(a.shape[-2], b.shape[-2])):
+        lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        dtype = result_dtype([x1, x2])
+        x1, x2 = (expanded(cast(x, dtype), (*lead, *aval_of(x).shape[-2:])) for x in (x1, x2))
+        return kernels.euclidean_distances(x1, x2)
     return _pair_distances(x1, x2, p)
+
+
+def _by_product(mode: str, rows: int) -> bool:
+    """Whether PyTorch takes a product of matrices, which loses digits where rows are close to each other."""
+    if mode == "use_mm_for_euclid_dist_if_necessary":
+        return rows > 25
+    return mode == "use_mm_for_euclid_dist"
 
 
 def _pair_distances(x, y, power):

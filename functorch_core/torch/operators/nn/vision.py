@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
 from ....core.warn import warn
+from ....kernels.values import iota_along
 from ...dispatch.op import composite, torch_op
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
@@ -398,43 +400,50 @@ def _position(at, size: int, padding: str, align: bool):
     return at
 
 
-def _corner(input, indices, zeros: bool):
-    """input (N, C, *size) at integer positions (N, *out) a dimension: (N, C, *out)."""
-    size = aval_of(input).shape[2:]
-    n, c = aval_of(input).shape[:2]
-    flat, inside = None, None
+def _corner(rows, shape, indices, zeros: bool):
+    """What an image batch (N, C, *size), as rows of channels, has at integer positions (N, *out) a dimension, as
+    (N, prod(out), C); 0 outside of it if `zeros`."""
+    n, c, *size = shape
+    wide_enough = dt.int32 if math.prod(shape) < 2**31 else dt.int64
+    flat, inside = iota_along(aval_of(indices[0]).shape, 0, wide_enough), None
     for index, m in zip(indices, size):
-        whole = p.convert(index, dtype=dt.int64)
+        whole = p.convert(index, dtype=wide_enough)
         fits = p.and_(p.ge(index, 0.0), p.le(index, float(m - 1)))
         whole = p.clamp(full_like(whole, 0), whole, full_like(whole, m - 1))
         inside = fits if inside is None else p.and_(inside, fits)
-        flat = whole if flat is None else p.add(p.mul(flat, m), whole)
-    out = aval_of(flat).shape
-    flat = p.reshape(flat, shape=(n, 1, math.prod(out[1:])))
-    flat = p.broadcast_in_dim(flat, shape=(n, c, math.prod(out[1:])), dims=(0, 1, 2))
-    image = p.reshape(input, shape=(n, c, math.prod(size)))
-    values = p.take_along_axis(image, flat, axis=2, mode="promise_in_bounds")
-    values = p.reshape(values, shape=(n, c, *out[1:]))
+        flat = p.add(p.mul(flat, m), whole)
+    count = aval_of(flat).size // n
+    values = p.take(rows, p.reshape(flat, shape=(n * count,)), axis=0, mode="promise_in_bounds")
+    values = p.reshape(values, shape=(n, count, c))
     if not zeros:
         return values
-    spread = p.broadcast_in_dim(inside, shape=aval_of(values).shape, dims=(0, *range(2, len(out) + 1)))
-    return p.select(spread, values, p.zeros(aval_of(values)))
+    kept = p.broadcast_in_dim(p.reshape(inside, shape=(n, count)), shape=(n, count, c), dims=(0, 1))
+    return p.select(kept, values, p.zeros(aval_of(values)))
 
 
 def _weighted_sum(input, taps, zeros: bool):
-    """The sum over all combinations of (index, weight) a dimension of weight * input."""
-    total = None
-    shape = None
+    """The sum over all combinations of (index, weight) a dimension of weight * input.
+
+    Channels last inside: rows are gathered and, for the gradient, added to rows. 8 x 16 x 32 x 32 at as many
+    positions, forward and gradients: 0.6 ms, 3.0 element by element. (One gather of all combinations and a sum over
+    them 2.3: that sum is 2 ms.)
+    """
+    n, c, *size = shape = aval_of(input).shape
+    out = aval_of(taps[0][0][0]).shape[1:]
+    if not n or not c or 0 in out:
+        nothing = p.zeros(aval_of(input).with_shape((n, c, *out)))
+        return tied(tied(nothing, input), taps[0][0][1])
+    area, count = math.prod(size), math.prod(out)
+    rows = p.transpose(p.reshape(input, shape=(n, c, area)), permutation=(0, 2, 1))
+    (rows,) = p.optimization_barrier(p.reshape(rows, shape=(n * area, c)))
+    found = None
     for chosen in itertools.product(*taps):
-        value = _corner(input, [index for index, _ in chosen], zeros)
-        shape = aval_of(value).shape
-        weight = chosen[0][1]
-        for _, factor in chosen[1:]:
-            weight = p.mul(weight, factor)
-        weight = p.broadcast_in_dim(weight, shape=shape, dims=(0, *range(2, len(shape))))
+        value = _corner(rows, shape, [index for index, _ in chosen], zeros)
+        weight = functools.reduce(p.mul, [factor for _, factor in chosen])
+        weight = p.broadcast_in_dim(p.reshape(weight, shape=(n, count)), shape=(n, count, c), dims=(0, 1))
         term = p.mul(value, weight)
-        total = term if total is None else p.add(total, term)
-    return total
+        found = term if found is None else p.add(found, term)
+    return p.reshape(p.transpose(found, permutation=(0, 2, 1)), shape=(n, c, *out))
 
 
 def _cubic_weights(t):
