@@ -33,7 +33,10 @@ NO_DIM = (
     "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
     "The default value of dim will change to agree with that of linalg.cross in a future release."
 )
-NO_OPERANDS = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+NO_OPERANDS = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+    "list"
+)
 BOTH_ALIKE = "both inputs should have same dtype"
 EXPECTED_SCALAR = "expected scalar type {x} but found {y}"
 VECTOR_ALIKE = "addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"

@@ -68,3 +68,46 @@ def test_product_of_bytes():
 @pytest.mark.filterwarnings("ignore")
 def test_refusals(call):
     assert_same_error(call, reference)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.linalg.lstsq(t.ones(3), t.ones(3)),
+        lambda t: t.linalg.lstsq(t.ones(3, 2), t.tensor(1.0)),
+        lambda t: t.linalg.norm(t.ones(10), "fro"),
+        lambda t: t.linalg.norm(t.ones(2, 2), "nuc", dim=0),
+        lambda t: t.linalg.matrix_norm(t.ones(2, 2), 1j),
+        lambda t: t.linalg.pinv(t.ones(3)),
+        lambda t: t.linalg.lu_solve(t.eye(2), t.tensor([0, 1], dtype=t.int32), t.ones(2, 1)),
+        lambda t: t.linalg.lu_solve(t.eye(2), t.tensor([1, 5], dtype=t.int32), t.ones(2, 1)),
+        lambda t: t.lu_solve(t.ones(2, 1), t.eye(2), t.tensor([0, 1], dtype=t.int32)),
+    ],
+)
+def test_shapes_and_pivots(call):
+    assert_same_error(call, reference)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_older_forms():
+    a = RNG.standard_normal((2, 3, 4))
+    for call in (
+        lambda t, x: t.linalg.matrix_rank(x[..., :3] @ x[..., :3].mT, 0.1, True),
+        lambda t, x: t.nuclear_norm(x),
+        lambda t, x: t.nuclear_norm(x, dim=(0, 2), keepdim=True),
+        lambda t, x: t.frobenius_norm(x, dim=(0, 2)),
+        lambda t, x: t.linalg.lu_solve(*t.linalg.lu_factor(x[..., :3]), x),
+    ):
+        assert_same(*[call(t, t.tensor(a)) for t in (torch, reference)], 1e5)
+    for t in (torch, reference):
+        assert t._C._infer_size(t.Size((2, 1, 3)), t.Size((4, 1))) == (2, 4, 3)
+
+
+@pytest.mark.parametrize("rcond", [1.0, 2.0, 0.5, -1])
+def test_gelsd_takes_wide_limits_for_none(rcond):
+    """LAPACK's gelsd takes rcond >= 1 for the precision of the dtype; gelss does not."""
+    a, b = np.diag([3.0, 3.0, 2.0, 1.0])[:, :3], np.ones((4, 1))
+    for driver in ("gelsd", "gelss"):
+        found = [t.linalg.lstsq(t.tensor(a), t.tensor(b), rcond=rcond, driver=driver) for t in (torch, reference)]
+        assert_same(found[0].solution, found[1].solution, 1e6)
+        assert found[0].rank.item() == found[1].rank.item()
