@@ -398,7 +398,7 @@ def _checked_size(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     size = tuple(size)
     if len(size) != n + values.ndim - 1:
         raise RuntimeError(DIMS.format(len(size), n, values.ndim - 1))
-    if nnz and indices._array().min() < 0:
+    if nnz and n and indices._array().min() < 0:
         d = int(indices._array().min(1).argmin())
         raise RuntimeError(f"found negative index {int(indices._array()[d].min())} for dim {d}")
     for d in range(n):
