@@ -62,3 +62,21 @@ def test_products_of_no_columns():
 )
 def test_refusals(call):
     assert_same_error(call, reference)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.cat([t.ones(2, 3).to_sparse(), t.ones(2, 4).to_sparse()], 0),
+        lambda t: t.cat([t.ones(2, 3).to_sparse(), t.ones(2, 3).to_sparse(1)], 0),
+        lambda t: t.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,), is_coalesced=True, check_invariants=True),
+    ],
+)
+def test_what_does_not_fit(call):
+    """Joined, tensors of other sizes gave a tensor with indices outside of it."""
+    assert_same_error(call, reference)
+
+
+def test_scalars_and_new():
+    same(lambda t: sparse(t) * t.tensor(2.0, dtype=t.float64).to_sparse())
+    assert sparse(torch).new().shape == sparse(reference).new().shape

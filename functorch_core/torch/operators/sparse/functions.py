@@ -24,6 +24,7 @@ from ..dtype_questions import promote_types, result_type
 from .tensor import (
     UNSUPPORTED,
     SparseTensor,
+    check_joined,
     coalesce,
     empty_sparse,
     row_numbers,
@@ -191,6 +192,12 @@ def zeros_like(x, *, dtype=None, layout=None, device=None, memory_format=None, *
     return empty_sparse(x.shape, x.sparse_dim(), values)
 
 
+@sparse_op()
+def new(x, *size):
+    """A sparse tensor without values, of no elements if no size is given."""
+    return new_zeros(x, *(size or (0,)))
+
+
 @sparse_op("new_zeros", "new_empty")
 def new_zeros(x, *size, dtype=None, device=None, **kwargs):
     """A sparse tensor without values."""
@@ -267,6 +274,8 @@ def mul(x, other):
     """Elementwise product with a number, a dense tensor or a sparse one: sparse."""
     if not _is_sparse(x):
         x, other = other, x
+    if _is_sparse(other) and not other.ndim:
+        other = other.to_dense()
     factor = _scalar(other)
     if factor is not None:
         return with_values(x, x._what * factor)
@@ -523,6 +532,7 @@ def cat(tensors, dim=0):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found")
     first = tensors[0]
     n, dim = first.sparse_dim(), wrap_dim(dim, first.ndim)
+    check_joined(tensors, dim)
     size = list(first.shape)
     size[dim] = builtins.sum(x.shape[dim] for x in tensors)
     if dim >= n:
