@@ -3,7 +3,7 @@
 from . import control
 from .fft import fourier, spectrogram, windows
 from .index import gathering, indexing, masking
-from .linalg import distances, lobpcg, matmul
+from .linalg import distances, lobpcg, matmul, quantized, removed
 from .linalg import factor as linalg_factor
 from .linalg import norms as linalg_norms
 from .linalg import products as linalg_products

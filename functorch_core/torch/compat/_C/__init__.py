@@ -11,6 +11,7 @@ from ...dispatch.overrides import (
 )
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
+from ...operators.shape.joining import common_shape
 from ...operators.shape.storage import TypedStorage as StorageBase
 from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
 from ...tensors.base import Tensor as TensorBase
@@ -35,6 +36,14 @@ class _VariableFunctionsClass(metaclass=_Functions):
 
 _VariableFunctions = _VariableFunctionsClass
 __getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
+
+
+def _infer_size(a: Size, b: Size) -> Size:
+    """The size that tensors of two sizes are broadcast to."""
+    for size in (a, b):
+        if not isinstance(size, Size):
+            raise RuntimeError(f"expected a torch.Size as argument {1 if size is a else 2}")
+    return Size(common_shape((a, b)))
 
 
 def _log_api_usage_once(event: str):

@@ -10,6 +10,7 @@ from ....transforms.custom import JvpRule, custom_jvp
 from ....transforms.jvp import jvp
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.traits import EXACT, Out, castable, takes_out
+from ...tape.meta import is_readable
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from .. import return_types as named
@@ -488,6 +489,8 @@ def _eig(input: Tensor):
 @overridable
 def eig(A, *, out=None):
     """Complex eigenvalues and eigenvectors of any square matrices."""
+    if is_readable(A) and A.ndim and not np.isfinite(A._array()).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     return write_out("linalg_eig", out, _eig(A))
 
 

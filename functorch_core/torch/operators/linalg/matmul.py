@@ -33,9 +33,14 @@ NO_DIM = (
     "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
     "The default value of dim will change to agree with that of linalg.cross in a future release."
 )
+NO_OPERANDS = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+    "list"
+)
 BOTH_ALIKE = "both inputs should have same dtype"
 EXPECTED_SCALAR = "expected scalar type {x} but found {y}"
 VECTOR_ALIKE = "addmv input tensors must have the same dtype, but got {y}, {x}, and {y}"
+BATCHES = "Input dtypes must be the same, got: input {x}, batch1: {y}, batch2: {y}"
 SELF_AND_MAT2 = "self and mat2 must have the same dtype, but got {x} and {y}"
 MAT1_AND_MAT2 = "mat1 and mat2 must have the same dtype, but got {x} and {y}"
 DIFFER = {"bmm": EXPECTED_SCALAR, "addbmm": EXPECTED_SCALAR, "addmv_impl_cpu": VECTOR_ALIKE, "inner": BOTH_ALIKE}
@@ -396,6 +401,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     input, products = promote(expanded_to(input, aval_of(products).shape), products)
     if aval_of(products).dtype not in dt.INEXACT:
         _need_integers(beta, alpha)
+    if aval_of(products).dtype != dt.bool_:
+        _need_numbers(beta, alpha)
     if aval_of(products).dtype == dt.bool_:
         return _addr_of_bools(input, products, beta, alpha)
     return _weighted(input, products, beta, alpha)
@@ -405,6 +412,12 @@ def _need_integers(beta, alpha):
     for name, number in (("beta", beta), ("alpha", alpha)):
         if getattr(number, "kind", type(number)) is float:
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
+def _need_numbers(beta, alpha):
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        if isinstance(number, bool):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
 
 
 def _addr_of_bools(input, products, beta, alpha):
@@ -422,7 +435,9 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     """
     need_ndim("batch1 must be a 3D tensor", (batch1, 3))
     need_ndim("batch2 must be a 3D tensor", (batch2, 3))
-    return _weighted(input, batch_product(batch1, batch2), beta, alpha)
+    made = batch_product(batch1, batch2)
+    require_same_dtype(input, made, BATCHES)
+    return _weighted(input, made, beta, alpha)
 
 
 @torch_op(
@@ -525,12 +540,8 @@ def einsum(*args):
     >>> torch.einsum("ij,j->i", torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or "
-            "at "
-            "least one operand and its subscripts list"
-        )
+    if len(args) < 2 or not args[1] and isinstance(args[1], (list, tuple)):
+        raise ValueError(NO_OPERANDS)
     equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (args[0], list(args[1:]))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = list(operands[0])
@@ -648,6 +659,8 @@ def chain_matmul(*matrices, out=None):
     torch.Size([2, 4])
     """
     warn_once(OLD_CHAIN)
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     result = _chain(list(matrices)) if len(matrices) > 1 else matrices[0]
     return write_out("chain_matmul", out, result)
 

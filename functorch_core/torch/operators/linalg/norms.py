@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ....core.warn import warn_once
 from ....kernels.matrices import filled, singular_values
 from ....kernels.matrices import matrix_norm as matrix_norm_of
-from ...dispatch.op import torch_op, write_out
+from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.traits import EXACT, Out, castable, takes_out
 from ...tensors import types as _types
 from ...tensors.active import overridable
@@ -131,6 +132,8 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     tensor(5.)
     """
     _check_norm_dtype("linalg.matrix_norm", A, dtype)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     ord = ord if isinstance(ord, str) else float(ord)
     return _matrix_norm(A, ord, tuple(dim), keepdim, dtype, out=out)
 
@@ -153,10 +156,29 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
             )
     matrix = ord is not None and (len(dim) == 2 if dim is not None else input.ndim == 2)
     if isinstance(ord, str) and not matrix:
-        raise RuntimeError(f"linalg.norm: Order {ord} not supported for vectors")
+        if dim is None:
+            raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim[0]}")
     if matrix:
         return matrix_norm(input, ord, dim or (-2, -1), keepdim, dtype=dtype, out=out)
     return vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+
+
+OLD_NORM = "torch.{name} is deprecated: call torch.linalg.matrix_norm(A, ord={ord!r})"
+
+
+@composite(method=False)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """linalg.matrix_norm(input, "nuc") under its old name."""
+    warn_once(OLD_NORM.format(name="nuclear_norm", ord="nuc"))
+    return matrix_norm(input, "nuc", dim, keepdim, out=out)
+
+
+@composite(method=False)
+def frobenius_norm(input, dim=(), keepdim=False, *, out=None):
+    """linalg.vector_norm(input) under its old name; over all dimensions if none is given."""
+    warn_once(OLD_NORM.format(name="frobenius_norm", ord="fro"))
+    return vector_norm(input, 2, tuple(dim) if isinstance(dim, (tuple, list)) and dim else None, keepdim, out=out)
 
 
 # ---- condition numbers ---------------------------------------------------------------------------

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 from ....core.warn import warn_once
+from ....engine.bounds import extent_of
 from ....kernels import matrices as kernels
 from ....kernels.matrices import filled, singular_values
 from ....kernels.values import aval_of, dt, full_like, like, p, stop_gradient, tied, total, wide
 from ....primitives import linalg_matrices as m
+from ...dispatch.bounds import at_bottom
+from ...dispatch.bounds import check as check_indices
 from ...dispatch.op import composite, torch_op, write_out
 from ...dispatch.slots import Operand, Tensors
 from ...dispatch.traits import EXACT, SCALAR_TYPE, Out, castable, takes_out
-from ...tape.meta import is_readable
+from ...tape.meta import is_meta, is_readable
 from ...tensors.active import overridable
 from ...tensors.base import Tensor
 from .. import return_types as named
@@ -176,15 +179,36 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left, adjoint, *, out=None)
     return m.adjoint(out)
 
 
+WRONG_PIVOTS = "Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?"
+
+
+def _wrong_pivot(row) -> RuntimeError:
+    bound = "greater or equal to 1" if int(row) < 0 else "smaller or equal to LU.size(-2)"
+    return RuntimeError(WRONG_PIVOTS.format(bound=bound))
+
+
+def _check_pivots(LU, pivots):
+    """RuntimeError, now or when something is read, for rows to exchange that are not there."""
+    if LU.ndim < 2 or not pivots.numel() or pivots.is_floating_point() or is_meta(pivots):
+        return
+    known = extent_of(at_bottom(pivots))
+    if known is None:
+        check_indices(pivots - 1, LU.shape[-2], 0, "lu_solve", message="{index}", error=_wrong_pivot)
+    elif known[0] < 1 or known[1] > LU.shape[-2]:
+        raise _wrong_pivot(known[0] - 1)
+
+
 @overridable
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """X with A X = B, from lu_factor's results."""
+    _check_pivots(LU, pivots)
     return _lu_solve(LU, pivots, B, left, adjoint, out=out)
 
 
 @composite(name="lu_solve", autocast={"cpu": "full"})
 def torch_lu_solve(input, LU_data, LU_pivots, *, out=None):
     """linalg.lu_solve with the right side first."""
+    _check_pivots(LU_data, LU_pivots)
     return _lu_solve(LU_data, LU_pivots, input, True, False, out=out)
 
 
@@ -256,8 +280,16 @@ def tolerances(a, atol, rtol):
     return spread(0.0 if atol is None else atol), spread(rtol)
 
 
+NO_MATRICES = (
+    "linalg.pinv({found}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+)
+
+
 @torch_op(name="linalg_pinv", method=False, function=False, out=Out(lower=castable("linalg.pinv")))
 def _pinv_op(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=None):
+    if aval_of(input).ndim < 2:
+        found = f"{name_of(input)}{{{list(aval_of(input).shape)}}}"
+        raise RuntimeError(NO_MATRICES.format(found=found))
     a = matrices(input, "linalg.pinv", square=hermitian)
     shape = aval_of(a).shape
     if not aval_of(a).size:
@@ -343,6 +375,13 @@ def logdet(input: Tensor):
 # ---- least squares -------------------------------------------------------------------------------
 
 
+def _cut_of(rcond: float, driver: str, eps: float) -> float:
+    """The part of the greatest singular value up to which LAPACK's driver takes others for 0."""
+    if driver == "gelsd" and (rcond == 0 or rcond >= 1):
+        return eps
+    return eps if rcond < 0 else rcond
+
+
 @torch_op(
     name="linalg_lstsq",
     method=False,
@@ -352,6 +391,10 @@ def logdet(input: Tensor):
     autocast={"cpu": "full"},
 )
 def _lstsq(input: Tensor, B: Tensor, rcond, driver):
+    if aval_of(input).ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if aval_of(B).ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     a = matrices(input, "torch.linalg.lstsq")
     require_inexact("torch.linalg.lstsq", B)
     if not 0 <= aval_of(a).ndim - aval_of(B).ndim <= 1:
@@ -367,7 +410,7 @@ def _lstsq(input: Tensor, B: Tensor, rcond, driver):
     shape, real = aval_of(a).shape, dt.real_of(aval_of(a).dtype)
     rows, columns = shape[-2:]
     eps = float(dt.finfo(real).eps)
-    cut = eps * max(rows, columns) if rcond is None else (eps if rcond < 0 else rcond)
+    cut = eps * max(rows, columns) if rcond is None else _cut_of(rcond, driver, eps)
     if not aval_of(a).size:
         x = p.add(
             filled(a, (*shape[:-2], columns, aval_of(b).shape[-1]), 0),
@@ -430,7 +473,7 @@ def _matrix_rank(input: Tensor, atol: Operand, rtol: Operand, hermitian, *, out=
 
 
 @overridable
-def matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian=False, out=None):
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values exceed max(atol, rtol * the largest)."""
     if tol is not None:
         atol, rtol = tol, 0.0

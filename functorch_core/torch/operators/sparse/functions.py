@@ -24,6 +24,7 @@ from ..dtype_questions import promote_types, result_type
 from .tensor import (
     UNSUPPORTED,
     SparseTensor,
+    check_joined,
     coalesce,
     empty_sparse,
     row_numbers,
@@ -39,15 +40,22 @@ ON_SUMS: set[Callable] = set()  # functions whose in-place form wants a coalesce
 def dispatch(func, args, kwargs):
     """A call of a torch function with a sparse tensor among its arguments."""
     name = func.__name__
-    if kwargs.get("out") is not None:
-        raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name} with out="))
+    out = kwargs.get("out")
     found = TABLE.get(name) or TABLE.get(getattr(func, "name", name))
     if found is not None:
-        return found(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        result = found(*args, **{k: v for k, v in kwargs.items() if k != "out"})
+        return result if out is None else _written(name, out, result)
     found = TABLE.get(name[:-1]) if name.endswith("_") else None
     if found is None:
         raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name}"))
     return _inplace(found, *args, **kwargs)
+
+
+def _written(name: str, out, result):
+    """What out= names with the contents of a result of the same layout, in its own dtype."""
+    if not (_is_sparse(out) and _is_sparse(result)):
+        raise NotImplementedError(UNSUPPORTED.format(what=f"torch.{name} with a dense operand and out="))
+    return out.become(with_values(result, fitted(result._what.to(out.dtype), result._what)))
 
 
 def _inplace(function, self, *args, **kwargs):
@@ -150,11 +158,21 @@ def _by_values(name: str, zeros_stay: bool):
 for _name in (
     "abs asin asinh atan atanh ceil erf erfinv expm1 floor isinf isnan isneginf isposinf "
     "log1p round sgn sign signbit sin sinh sqrt tan tanh trunc relu square deg2rad "
-    "rad2deg bool"
+    "rad2deg bool frac nan_to_num"
 ).split():
     _by_values(_name, True)
-for _name in ("neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu cuda conj").split():
+for _name in (
+    "neg clone float double half bfloat16 int long short char byte cfloat cdouble cpu cuda conj conj_physical"
+).split():
     _by_values(_name, False)
+
+
+@sparse_op()
+def positive(x):
+    """Itself."""
+    if x.dtype is _types.by_name["bool"]:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return x
 
 
 @sparse_op()
@@ -164,12 +182,20 @@ def zero_(x):
 
 
 @sparse_op("zeros_like", "empty_like")
-def zeros_like(x, *, dtype=None, layout=None, device=None, **kwargs):
+def zeros_like(x, *, dtype=None, layout=None, device=None, memory_format=None, **kwargs):
     """No values; or dense zeros, if that layout is asked for."""
+    if memory_format not in (None, _types.preserve_format) and layout is not _types.strided:
+        raise RuntimeError("memory format option is only supported by strided tensors")
     values = x._what.detach().to(dtype=dtype, device=device)
     if layout is _types.strided:
         return values.new_zeros(x.shape)
     return empty_sparse(x.shape, x.sparse_dim(), values)
+
+
+@sparse_op()
+def new(x, *size):
+    """A sparse tensor without values, of no elements if no size is given."""
+    return new_zeros(x, *(size or (0,)))
 
 
 @sparse_op("new_zeros", "new_empty")
@@ -195,6 +221,10 @@ def copy_(x, other, non_blocking=False):
 # ---- sums ----------------------------------------------------------------------------------------
 
 SPARSE_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+DENSE_SIZES = (
+    "add: expected 'self' and 'other' to have same size, but self has size {a} while other has size {b} (FYI: "
+    "dense-sparse addition does not currently support broadcasting)"
+)
 SIZES = "{name}: expected sizes of 'self' and 'other' to match, but {a} != {b}"
 
 
@@ -204,7 +234,8 @@ def add(x, other, *, alpha=1):
     if not _is_sparse(other):
         raise RuntimeError(SPARSE_DENSE)
     if x.shape != other.shape:
-        raise RuntimeError(SIZES.format(name="add", a=list(x.shape), b=list(other.shape)))
+        text = SIZES if _is_sparse(x) else DENSE_SIZES
+        raise RuntimeError(text.format(name="add", a=list(x.shape), b=list(other.shape)))
     values = other._what if alpha == 1 else other._what * alpha
     if not _is_sparse(x):
         dtype = result_type(x, values)
@@ -243,6 +274,8 @@ def mul(x, other):
     """Elementwise product with a number, a dense tensor or a sparse one: sparse."""
     if not _is_sparse(x):
         x, other = other, x
+    if _is_sparse(other) and not other.ndim:
+        other = other.to_dense()
     factor = _scalar(other)
     if factor is not None:
         return with_values(x, x._what * factor)
@@ -257,15 +290,24 @@ def mul(x, other):
     return SparseTensor(x._where.index_select(1, mine), values, x.shape, True)
 
 
+def _divisor(other, what: str):
+    if _is_sparse(other) or _scalar(other) is None:
+        found = f"shape {list(other.shape)} for divisor" if other.ndim else "a sparse divisor"
+        raise RuntimeError(f"Sparse {what} requires a scalar or zero-dim dense tensor divisor (got {found})")
+    return other
+
+
+@sparse_op()
+def floor_divide(x, other):
+    """The values divided by a number, rounded down."""
+    x = coalesce(x)
+    return with_values(x, registry["floor_divide"](x._what, _divisor(other, "floor division")))
+
+
 @sparse_op("div", "divide", "true_divide")
 def div(x, other, *, rounding_mode=None):
     """The values divided by a number."""
-    factor = _scalar(other)
-    if factor is None:
-        raise RuntimeError(
-            "Sparse division requires a scalar or zero-dim dense tensor divisor "
-            f"(got shape {list(other.shape)} for divisor)"
-        )
+    factor = _divisor(other, "division")
     x = x if rounding_mode is None else coalesce(x)
     return with_values(x, registry["div"](x._what, factor, rounding_mode=rounding_mode))
 
@@ -335,7 +377,7 @@ def bmm(a, b):
     flat = SparseTensor(
         registry["stack"]([batch * height + i, batch * width + k]), a._what, (n * height, n * width), False
     )
-    return _sparse_dense(flat, b.reshape(n * width, -1)).reshape(n, height, b.shape[2])
+    return _sparse_dense(flat, b.reshape(n * width, b.shape[2])).reshape(n, height, b.shape[2])
 
 
 @sparse_op()
@@ -467,7 +509,8 @@ def permute(x, *dims):
         return x
     values = x._what.permute(0, *[d - n + 1 for d in dims[n:]]) if x.dense_dim() else x._what
     indices = x._where.index_select(0, from_array(np.array(dims[:n], np.int64)))
-    return SparseTensor(indices, values, [x.shape[d] for d in dims], x._coalesced and dims[:n] == list(range(n)))
+    in_order = not x._nnz() or x._coalesced and dims[:n] == list(range(n))
+    return SparseTensor(indices, values, [x.shape[d] for d in dims], in_order)
 
 
 @sparse_op()
@@ -489,6 +532,7 @@ def cat(tensors, dim=0):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found")
     first = tensors[0]
     n, dim = first.sparse_dim(), wrap_dim(dim, first.ndim)
+    check_joined(tensors, dim)
     size = list(first.shape)
     size[dim] = builtins.sum(x.shape[dim] for x in tensors)
     if dim >= n:

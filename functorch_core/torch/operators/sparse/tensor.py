@@ -383,8 +383,10 @@ def sparse_coo_tensor(
     size = _checked_size(indices, values, size)
     if requires_grad:
         values = values.detach().requires_grad_()
-    coalesced = bool(is_coalesced) or indices.shape[1] == 0
-    return SparseTensor(indices, values, size, coalesced)
+    made = SparseTensor(indices, values, size, bool(is_coalesced) or indices.shape[1] == 0)
+    if check_invariants and is_coalesced and (np.diff(row_numbers(made)) <= 0).any():
+        raise RuntimeError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
+    return made
 
 
 def _checked_size(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
@@ -398,7 +400,7 @@ def _checked_size(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     size = tuple(size)
     if len(size) != n + values.ndim - 1:
         raise RuntimeError(DIMS.format(len(size), n, values.ndim - 1))
-    if nnz and indices._array().min() < 0:
+    if nnz and n and indices._array().min() < 0:
         d = int(indices._array().min(1).argmin())
         raise RuntimeError(f"found negative index {int(indices._array()[d].min())} for dim {d}")
     for d in range(n):
@@ -419,6 +421,23 @@ def empty_sparse(size, n_sparse: int, like: Tensor) -> SparseTensor:
     size = tuple(size)
     indices = from_array(np.zeros((n_sparse, 0), np.int64))
     return SparseTensor(indices, like.detach().new_zeros((0, *size[n_sparse:])), size, True)
+
+
+def check_joined(tensors, dim: int):
+    """RuntimeError for tensors that differ in more than the size of one dimension."""
+    first = tensors[0]
+    wanted = first.sparse_dim(), first.dense_dim()
+    for i, x in enumerate(tensors):
+        if (x.sparse_dim(), x.dense_dim()) != wanted:
+            raise RuntimeError(
+                f"All tensors must have the same sparse_dim and dense_dim: {wanted[0]}, {wanted[1]}, "
+                f"but tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}."
+            )
+        if any(a != b for d, (a, b) in enumerate(zip(x.shape, first.shape)) if d != dim):
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first.shape)} (except in the concatenating dimension), "
+                f"but found shape: {list(x.shape)} at position {i}."
+            )
 
 
 # ---- rows: the sparse dimensions as one ----------------------------------------------------------

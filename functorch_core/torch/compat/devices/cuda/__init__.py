@@ -42,6 +42,11 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return _accelerator.is_available()
 
 
+def is_tf32_supported() -> bool:
+    """Whether there is a GPU that multiplies in TF32: since compute capability 8."""
+    return _accelerator.is_available() and _accelerator.get_device_capability()[0] >= 8
+
+
 def is_current_stream_capturing() -> bool:
     """Whether a CUDA graph is being captured: never."""
     return False
