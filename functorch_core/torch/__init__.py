@@ -114,7 +114,7 @@ _FROM = {
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype""",
     "serialization": "load save",
     "operators.sparse.tensor": "sparse_coo_tensor",
-    "compiler": "compile",
+    "compiler": "_disable_dynamo compile",
     "cuda": "OutOfMemoryError",
     "compat.devices.accelerators": "Event Stream",
     "amp.grad_scaler": "GradScaler",

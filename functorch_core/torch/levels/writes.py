@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..tensors.base import Tensor
+from ..tensors.base import Tensor, new_tensor
 from ..views import cells as _views
 from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
 from . import captured as _captured
@@ -108,6 +108,28 @@ def assign(tensor: Tensor, new: Tensor) -> Tensor:
         )
     _count(tensor, alias)
     return tensor
+
+
+def become(tensor: Tensor, lens: Lens):
+    """Let a wrapper see its content through a further lens: x.squeeze_(). What it was goes on as a stand-in, of
+    which it is a view."""
+    refresh(tensor)
+    alias = tensor._view
+    if alias is None:
+        old = new_tensor(tensor._value, tensor._ge)
+        old._level = tensor._level
+        shown = make_view(old, lens)
+    elif alias.base is not None:
+        shown = look(tensor, (lens,))
+        shown._view = Alias(alias.cell, alias.chain + (lens,), alias.base)
+        shown._view.seen = alias.cell.version
+    else:
+        raise NotImplementedError(
+            "in-place changes of shape of a tensor that has views are not implemented inside vmap and jvp; "
+            "use the form that returns a new tensor"
+        )
+    tensor._level, tensor._value, tensor._ge, tensor._view = shown._level, shown._value, shown._ge, shown._view
+    tensor._own_version += 1
 
 
 def _count(tensor: Tensor, alias: Alias | None):

@@ -37,6 +37,20 @@ _VariableFunctions = _VariableFunctionsClass
 __getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
 
 
+_KEYS = """Undefined Dense FPGA Vulkan Metal Quantized CustomRNGKeyId MkldnnCPU Sparse SparseCsr NestedTensor
+    BackendSelect Python Fake FuncTorchDynamicLayerBackMode Functionalize Named Conjugate Negative ZeroTensor
+    ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor Tracer AutocastCPU AutocastCUDA Batched
+    VmapMode FuncTorchGradWrapper FuncTorchVmapMode FuncTorchBatched FuncTorchDynamicLayerFrontMode
+    PythonTLSSnapshot PreDispatch PythonDispatcher EndOfFunctionalityKeys CPU CUDA XLA Lazy IPU XPU HPU VE MPS MTIA
+    Meta PrivateUse1 PrivateUse2 PrivateUse3 QuantizedCPU QuantizedCUDA SparseCPU SparseCUDA SparseCsrCPU
+    SparseCsrCUDA NestedTensorCPU NestedTensorCUDA AutogradCPU AutogradCUDA AutogradXLA AutogradLazy AutogradMeta
+    AutogradXPU AutogradMPS AutogradHPU AutogradPrivateUse1 Autograd CompositeImplicitAutograd
+    FuncTorchBatchedDecomposition CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd
+    CompositeExplicitAutogradNonFunctional"""
+
+DispatchKey = _enum.IntEnum("DispatchKey", _KEYS.split(), module="torch._C", start=0)  # names: nothing is dispatched
+
+
 def _log_api_usage_once(event: str):
     """No effect: nothing is counted."""
 

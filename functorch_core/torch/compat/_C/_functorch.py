@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import enum as _enum
+
 from ..._missing import getter as _getter
 from ...levels.levels import Batched, Dual, Taped, stack
 
 __getattr__ = _getter(__name__)
+
+
+class TransformType(_enum.IntEnum):
+    """The kinds of func transforms."""
+
+    Torch, Vmap, Grad, Jvp, Functionalize = range(5)
 
 
 def _level(tensor, *kinds: type):

@@ -59,6 +59,9 @@ def disable(fn=None, recursive=True, *, reason=None):
     return fn if fn is not None else lambda fn: fn
 
 
+_disable_dynamo = disable
+
+
 def allow_in_graph(fn):
     """The function itself."""
     return fn

@@ -2,7 +2,10 @@
 
 import contextlib as _contextlib
 
+from ..._missing import getter as _getter
 from ...dispatch.overrides import NO_DISPATCH as _NO_DISPATCH
+
+__getattr__ = _getter(__name__)
 
 
 class TorchDispatchMode:
