@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from ..tensors.base import Tensor, new_tensor
@@ -71,13 +72,16 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
     keep = [i for i in range(len(whole[0])) if i != batch]
     example = tuple([whole[0][i] for i in keep]), tuple([whole[1][i] for i in keep]), whole[2]
     if chain:
-        assumed = example[0], contiguous_strides(example[0]), 0
-        if example != assumed and any(lens.kind in ABSOLUTE for lens in chain):
-            return None
         for lens in chain:
             if lens.kind == "view" and _views.view_strides(*example[:2], lens.params[0]) is None:
                 return None
-            example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
+            if lens.kind in ABSOLUTE:
+                found = _strided_there(lens, example)
+                if found is None:
+                    return None
+                example = found
+            else:
+                example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
     step = 0 if batch is None else whole[1][batch]
     sizes, strides, offset = example
     strides = (*strides[:dim], step, *strides[dim:])
@@ -87,6 +91,31 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
 
 
 ABSOLUTE = frozenset({"as_strided"})  # lenses that name places of memory, not of what they look at
+
+
+def _strided_there(lens: Lens, layout: tuple) -> tuple | None:
+    """The layout of what as_strided has taken of a tensor, where that tensor lies in another layout than it was
+    written for: each step as so many along each dimension. None where a step would run over the end of one."""
+    shape, strides, offset, sizes, steps, start = lens.params
+    if sizes != layout[0]:
+        return None
+    first, ways = _along(offset - start, sizes, steps), [_along(s, sizes, steps) for s in strides]
+    if first is None or None in ways:
+        return None
+    for d, size in enumerate(sizes):
+        if first[d] + sum((n - 1) * way[d] for n, way in zip(shape, ways)) >= max(size, 1):
+            return None
+    moved = [sum(map(operator.mul, way, layout[1])) for way in (first, *ways)]
+    return shape, tuple(moved[1:]), layout[2] + moved[0]
+
+
+def _along(places: int, sizes: tuple, steps: tuple) -> tuple | None:
+    """How many elements along each dimension so many places of memory are."""
+    found = [0] * len(sizes)
+    for d in sorted(range(len(sizes)), key=lambda d: -steps[d]):
+        if sizes[d] > 1 and steps[d] > 0:
+            found[d], places = divmod(places, steps[d])
+    return None if places else tuple(found)
 
 
 # ---- writing -------------------------------------------------------------------------------------

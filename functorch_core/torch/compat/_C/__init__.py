@@ -1,6 +1,7 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
 import enum as _enum
+import importlib as _importlib
 
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
@@ -164,3 +165,17 @@ def _jit_override_can_fuse_on_cpu(enabled: bool):
 
 _jit_override_can_fuse_on_gpu = _jit_set_texpr_fuser_enabled = _jit_override_can_fuse_on_cpu
 _jit_set_nvfuser_enabled = _jit_override_can_fuse_on_cpu
+
+
+def _functorch_module():
+    return _importlib.import_module(f"{__name__}._functorch")
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """What _debug_only_display_vmap_fallback_warnings has set."""
+    return _functorch_module()._Fallback.warns
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool):
+    """Kept: vmap has no fallback to warn of."""
+    _functorch_module()._set_vmap_fallback_warning_enabled(enabled)
