@@ -10,6 +10,7 @@ from ..views import cells as _views
 from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
 from . import captured as _captured
 from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wrap
+from .tracking import zeros_like
 
 INPLACE = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
@@ -139,6 +140,11 @@ def assign(tensor: Tensor, new: Tensor) -> Tensor:
     return tensor
 
 
+def with_zero_tangent(made: Tensor, source: Tensor) -> Tensor:
+    """What does not depend on the values of a dual tensor, as one of its level."""
+    return wrap(Dual(source._level.depth, made, zeros_like(made)))
+
+
 def become(tensor: Tensor, lens: Lens):
     """Let a wrapper see its content through a further lens: x.squeeze_(). What it was goes on as a stand-in, of
     which it is a view."""
@@ -188,7 +194,8 @@ def _replace(tensor: Tensor, new: Tensor):
     if isinstance(level, Dual) and _depth(new) <= level.depth:
         theirs = at_depth(new, level.depth)
         _views.assign(level.primal, new if theirs is None else theirs.primal, captured=True)
-        new = level.primal if theirs is None else wrap(Dual(level.depth, level.primal, theirs.tangent))
+        tangent = zeros_like(level.tangent) if theirs is None else theirs.tangent
+        new = wrap(Dual(level.depth, level.primal, tangent))
     tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
 
 
