@@ -45,6 +45,9 @@ def read_exactly(file: BinaryIO, size: int) -> np.ndarray:
     """
     out = np.empty(size, np.uint8)
     filled = 0
+    if hasattr(file, "readinto"):  # no copy
+        while filled < size and (count := file.readinto(memoryview(out)[filled : filled + CHUNK])):
+            filled += count
     while filled < size:
         piece = file.read(min(CHUNK, size - filled))
         if not piece:
