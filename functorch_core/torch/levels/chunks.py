@@ -9,7 +9,10 @@ from ..tensors.types import named
 def run_in_chunks(call, size: int, dims, flat, spec, kwargs):
     """Compute `call.chunk_size` examples at a time and join the results."""
     parts, found = [], None
+    state = named("get_rng_state")() if call.randomness == "same" else None
     for start in range(0, size, call.chunk_size):
+        if state is not None and start:
+            named("set_rng_state")(state)
         n = min(call.chunk_size, size - start)
         piece = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
         found = call.compute(n, dims, piece, spec, kwargs)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ..tape.backward import root_grads
-from ..tape.modes import grad_mode, state
+from ..tape.modes import forward_mode, grad_mode, state
 from ..tensors.base import Tensor
 from ..tensors.pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 from .levels import Dual, at_depth, enter, is_wrapper, wrap
@@ -17,6 +17,7 @@ NOT_A_SCALAR = (
     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor "
     "with {} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
 )
+JVP = "jvp(f, primals, tangents)"
 AUX = "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True"
 VJP_AUX = "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True"
 JVP_AUX = "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux is True"
@@ -54,7 +55,7 @@ def grad_and_value(func: Callable, argnums=0, has_aux: bool = False) -> Callable
                 grads = tracker.pull([output], seeds, False, outside)
             value = tracker.released(output, outside)
             if has_aux:
-                value = value, tree_map(lambda x: tracker.released(x, outside), aux)
+                value = value, _map_tensors(lambda x: tracker.released(x, outside), aux)
             tracker.close()
         return tree_unflatten(grads, spec), value
 
@@ -92,6 +93,8 @@ def _track_arguments(frame, args: tuple, argnums, outer: bool):
 
 def pick(args: tuple, argnums):
     """(the arguments at argnums, their non-negative numbers)."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = [_argnum(args, i) for i in (argnums if isinstance(argnums, tuple) else (argnums,))]
     if not numbers:
         raise RuntimeError("argnums must be non-empty")
@@ -104,7 +107,7 @@ def pick(args: tuple, argnums):
 
 def _argnum(args: tuple, i) -> int:
     if not isinstance(i, int):
-        raise RuntimeError(f"argnum must be int or Tuple[int, ...], got: {type(i)}")
+        raise RuntimeError(f"argnum must be int, got: {type(i)}")
     if not -len(args) <= i < len(args):
         raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
     return i % len(args)
@@ -126,6 +129,17 @@ def _split_aux(output, has_aux: bool, message: str):
     return output
 
 
+def _map_tensors(fun: Callable, aux):
+    """The auxiliary output, mapped; RuntimeError for anything in it that is no tensor."""
+
+    def leaf(x):
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
+        return fun(x)
+
+    return tree_map(leaf, aux)
+
+
 def _check_scalar(output):
     if not isinstance(output, Tensor):
         raise RuntimeError(NOT_A_TENSOR.format(type(output)))
@@ -136,8 +150,8 @@ def _check_scalar(output):
 def _flat_tensors(output, api: str):
     """The tensors of an output and its structure; RuntimeError for anything else in it."""
     flat, spec = tree_flatten(output)
-    if not flat:
-        raise RuntimeError(EMPTY_OUTPUT.format(api=api, out=output))
+    if not flat or output is None:
+        raise RuntimeError(EMPTY_OUTPUT.format(api=api, out=flat))
     for y in flat:
         if not isinstance(y, Tensor):
             raise RuntimeError(ONLY_TENSORS.format(api=api, type=type(y)))
@@ -165,7 +179,7 @@ def vjp_by(func: Callable, primals: tuple, argnums=None, has_aux: bool = False):
         outputs, out_spec = _flat_tensors(output, "vjp(f, *primals)")
         outside = tracker.sees_outside(outputs)
         released = tree_unflatten([tracker.released(y, outside) for y in outputs], out_spec)
-        aux = tree_map(lambda x: tracker.released(x, outside), aux) if has_aux else None
+        aux = _map_tensors(lambda x: tracker.released(x, outside), aux) if has_aux else None
         tracker.close()
 
     def vjp_fn(cotangents, retain_graph=True, create_graph=None):
@@ -188,11 +202,11 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     >>> torch.func.jvp(torch.sin, (torch.zeros(2),), (torch.ones(2),))
     (tensor([0., 0.]), tensor([1., 1.]))
     """
-    api = "jvp(f, primals, tangents)"
+    api = JVP
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{api}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
-    flat, spec = _flat_inputs(primals, f"{api}: primals")
-    dots, dot_spec = _flat_inputs(tangents, f"{api}: tangents")
+    flat, spec = _flat_inputs(primals, "primals")
+    dots, dot_spec = tree_flatten(tangents)
     if spec != dot_spec:
         raise RuntimeError(
             f"{api}: Expected primals and tangents to have the same python "
@@ -200,7 +214,8 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             f"also must be. Got primals with structure {spec} and tangents with "
             f"structure {dot_spec}"
         )
-    with enter("jvp", guards=True) as frame:
+    _flat_inputs(tangents, "tangents")
+    with enter("jvp", guards=True) as frame, forward_mode(True):
         duals = [_dual(frame.depth, p, t) for p, t in zip(flat, dots)]
         output, aux = _split_aux(func(*tree_unflatten(duals, spec)), has_aux, JVP_AUX)
         outputs, out_spec = _flat_tensors(output, api)
@@ -211,7 +226,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             )
         values = [y if lv is None else lv.primal for y, lv in zip(outputs, levels)]
         slopes = [zeros_like(y) if lv is None else lv.tangent for y, lv in zip(outputs, levels)]
-        aux = tree_map(lambda x: _primal(x, frame.depth), aux)
+        aux = _map_tensors(lambda x: _primal(x, frame.depth), aux) if has_aux else None
     found = tree_unflatten(values, out_spec), tree_unflatten(slopes, out_spec)
     return (*found, aux) if has_aux else found
 
@@ -219,10 +234,10 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 def _flat_inputs(tree, what: str):
     flat, spec = tree_flatten(tree)
     if not flat:
-        raise RuntimeError(f"{what}: expected a non-empty structure of tensors")
+        raise RuntimeError(f"{JVP}: Expected {what} to contain at least one Tensor.")
     for x in flat:
         if not isinstance(x, Tensor):
-            raise RuntimeError(f"{what}: expected only tensors, got unsupported type {type(x)}")
+            raise RuntimeError(f"{JVP}: Expected {what} to only contain Tensors, got {type(x)}")
     return flat, spec
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from ..tape.modes import state
+from ..tape.modes import forward_mode, state
 from .levels import Dual, at_depth, enter, wrap
 
 NO_LEVEL = "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -120,17 +120,12 @@ def describe(level) -> str:
     return f"{text[:-1]}, tangent={level.tangent!r})"
 
 
-class _set_fwd_grad_enabled:
-    """Context: whether tangents are computed."""
+_set_fwd_grad_enabled = forward_mode
 
-    def __init__(self, mode: bool):
-        self.saved, state.forward = state.forward, bool(mode)
 
-    def __enter__(self):
-        pass
-
-    def __exit__(self, *exc):
-        state.forward = self.saved
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are computed."""
+    return state.forward
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

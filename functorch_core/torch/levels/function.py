@@ -399,11 +399,12 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             args = _with_defaults(cls.forward, args, kwargs)
         elif kwargs:
             raise TypeError("apply() takes no keyword arguments")
-        if any([getattr(x, "_level", None) is not None for x in args]):
-            from .function_levels import apply_at_levels, are_in_transforms
+        if state.transforms or any([getattr(x, "_level", None) is not None for x in args]):
+            from .function_levels import apply_at_levels, are_in_transforms, require_setup
 
             if are_in_transforms(args):
                 return apply_at_levels(cls, args)
+            require_setup(cls)
         return run(cls, args)[0]
 
 

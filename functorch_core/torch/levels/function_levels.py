@@ -50,8 +50,9 @@ def _has_setup(cls: type) -> bool:
     return cls.setup_context is not Function.setup_context
 
 
-def _require_setup(cls: type):
-    if not _has_setup(cls):
+def require_setup(cls: type):
+    """RuntimeError inside a func transform if the Function has no setup_context of its own."""
+    if not _has_setup(cls) and not all(is_dual_level(frame.depth) for frame in stack.frames):
         raise RuntimeError(NO_SETUP)
 
 
@@ -63,7 +64,7 @@ def _map(fun, output):
 
 
 def _taped(cls: type, args, inner, level):
-    _require_setup(cls)
+    require_setup(cls)
     output = cls.apply(*inner)
     ctx = cls._backward_cls(())
     ctx._depth = level.depth
@@ -137,7 +138,7 @@ def _tangent(ctx, x, primal, depth: int):
 
 
 def _batched(cls: type, args, inner, level):
-    _require_setup(cls)
+    require_setup(cls)
     own_vmap = cls.vmap is not Function.vmap
     if own_vmap and cls.generate_vmap_rule:
         raise RuntimeError(TWO_VMAPS.format(name=cls.__name__))

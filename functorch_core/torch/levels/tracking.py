@@ -45,7 +45,7 @@ class Tracker:
 
     def sees_outside(self, outputs: Sequence[Tensor]) -> bool:
         """Whether outputs on the ordinary tape have a history beyond the inputs."""
-        if self.own_tape or not self.outer:
+        if self.own_tape:
             return False
         mine = {node for node, _ in self.edges}
         if any(node.edges[0] is not None for node in mine):
@@ -65,7 +65,7 @@ class Tracker:
         if self.own_tape:
             y = peel(y, self.depth)
             return y if self.outer else untaped(y)
-        if y._level is not None or outside or y._edge() is None:
+        if y._level is not None or outside and self.outer or y._edge() is None:
             return y
         return new_tensor(y._kept())
 

@@ -129,7 +129,7 @@ class Vmap:
         dims = [self._dim(x, d) for x, d in zip(flat, dims)]
         sizes = [x.shape[d] for x, d in zip(flat, dims) if d is not None]
         if not sizes:
-            raise ValueError(NO_INPUTS.format(name=self.name))
+            raise ValueError("vmap: Expected at least one Tensor to vmap over")
         if any(n != sizes[0] for n in sizes):
             raise ValueError(SIZES.format(sizes))
         return sizes[0], dims, flat, spec
@@ -168,6 +168,8 @@ class Vmap:
             raise ValueError(
                 OUT_DIMS_STRUCTURE.format(name=self.name, dims=self.out_dims, mine=tree_flatten(dims)[1], theirs=spec)
             )
+        if not all(d is None or isinstance(d, int) for d in flat):
+            raise ValueError(OUT_DIMS_TYPE.format(name=self.name, dims=self.out_dims))
         return flat
 
     def unwrap(self, x, dim, depth: int, size: int, inputs: Sequence = ()):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
-from ..tensors.base import Tensor
+from ..tensors.base import Tensor, new_tensor
 from ..views import cells as _views
 from ..views.cells import KINDS, Alias, Cell, Lens, contiguous_strides, layout_of, look, put
 from . import captured as _captured
 from .levels import Batched, Dual, at_depth, batched_at, has_level, refresh, wrap
+from .tracking import zeros_like
 
 INPLACE = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a "
@@ -71,13 +73,16 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
     keep = [i for i in range(len(whole[0])) if i != batch]
     example = tuple([whole[0][i] for i in keep]), tuple([whole[1][i] for i in keep]), whole[2]
     if chain:
-        assumed = example[0], contiguous_strides(example[0]), 0
-        if example != assumed and any(lens.kind in ABSOLUTE for lens in chain):
-            return None
         for lens in chain:
             if lens.kind == "view" and _views.view_strides(*example[:2], lens.params[0]) is None:
                 return None
-            example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
+            if lens.kind in ABSOLUTE:
+                found = _strided_there(lens, example)
+                if found is None:
+                    return None
+                example = found
+            else:
+                example = KINDS[lens.kind].layout(*example, *lens.params, *lens.ints)
     step = 0 if batch is None else whole[1][batch]
     sizes, strides, offset = example
     strides = (*strides[:dim], step, *strides[dim:])
@@ -87,6 +92,31 @@ def _lens_of(source: Tensor, chain: Sequence[Lens], batch: int | None, dim: int,
 
 
 ABSOLUTE = frozenset({"as_strided"})  # lenses that name places of memory, not of what they look at
+
+
+def _strided_there(lens: Lens, layout: tuple) -> tuple | None:
+    """The layout of what as_strided has taken of a tensor, where that tensor lies in another layout than it was
+    written for: each step as so many along each dimension. None where a step would run over the end of one."""
+    shape, strides, offset, sizes, steps, start = lens.params
+    if sizes != layout[0]:
+        return None
+    first, ways = _along(offset - start, sizes, steps), [_along(s, sizes, steps) for s in strides]
+    if first is None or None in ways:
+        return None
+    for d, size in enumerate(sizes):
+        if first[d] + sum((n - 1) * way[d] for n, way in zip(shape, ways)) >= max(size, 1):
+            return None
+    moved = [sum(map(operator.mul, way, layout[1])) for way in (first, *ways)]
+    return shape, tuple(moved[1:]), layout[2] + moved[0]
+
+
+def _along(places: int, sizes: tuple, steps: tuple) -> tuple | None:
+    """How many elements along each dimension so many places of memory are."""
+    found = [0] * len(sizes)
+    for d in sorted(range(len(sizes)), key=lambda d: -steps[d]):
+        if sizes[d] > 1 and steps[d] > 0:
+            found[d], places = divmod(places, steps[d])
+    return None if places else tuple(found)
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -108,6 +138,33 @@ def assign(tensor: Tensor, new: Tensor) -> Tensor:
         )
     _count(tensor, alias)
     return tensor
+
+
+def with_zero_tangent(made: Tensor, source: Tensor) -> Tensor:
+    """What does not depend on the values of a dual tensor, as one of its level."""
+    return wrap(Dual(source._level.depth, made, zeros_like(made)))
+
+
+def become(tensor: Tensor, lens: Lens):
+    """Let a wrapper see its content through a further lens: x.squeeze_(). What it was goes on as a stand-in, of
+    which it is a view."""
+    refresh(tensor)
+    alias = tensor._view
+    if alias is None:
+        old = new_tensor(tensor._value, tensor._ge)
+        old._level = tensor._level
+        shown = make_view(old, lens)
+    elif alias.base is not None:
+        shown = look(tensor, (lens,))
+        shown._view = Alias(alias.cell, alias.chain + (lens,), alias.base)
+        shown._view.seen = alias.cell.version
+    else:
+        raise NotImplementedError(
+            "in-place changes of shape of a tensor that has views are not implemented inside vmap and jvp; "
+            "use the form that returns a new tensor"
+        )
+    tensor._level, tensor._value, tensor._ge, tensor._view = shown._level, shown._value, shown._ge, shown._view
+    tensor._own_version += 1
 
 
 def _count(tensor: Tensor, alias: Alias | None):
@@ -137,7 +194,8 @@ def _replace(tensor: Tensor, new: Tensor):
     if isinstance(level, Dual) and _depth(new) <= level.depth:
         theirs = at_depth(new, level.depth)
         _views.assign(level.primal, new if theirs is None else theirs.primal, captured=True)
-        new = level.primal if theirs is None else wrap(Dual(level.depth, level.primal, theirs.tangent))
+        tangent = zeros_like(level.tangent) if theirs is None else theirs.tangent
+        new = wrap(Dual(level.depth, level.primal, tangent))
     tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
 
 

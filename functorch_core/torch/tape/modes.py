@@ -241,3 +241,16 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on."""
     return state.inference
+
+
+class forward_mode:
+    """Context: whether tangents are computed. As PyTorch's _set_fwd_grad_enabled it is so from the construction on."""
+
+    def __init__(self, mode: bool):
+        self.saved, state.forward = state.forward, bool(mode)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        state.forward = self.saved

@@ -1,6 +1,7 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
 import enum as _enum
+import importlib as _importlib
 
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
@@ -44,6 +45,20 @@ def _infer_size(a: Size, b: Size) -> Size:
         if not isinstance(size, Size):
             raise RuntimeError(f"expected a torch.Size as argument {1 if size is a else 2}")
     return Size(common_shape((a, b)))
+
+
+_KEYS = """Undefined Dense FPGA Vulkan Metal Quantized CustomRNGKeyId MkldnnCPU Sparse SparseCsr NestedTensor
+    BackendSelect Python Fake FuncTorchDynamicLayerBackMode Functionalize Named Conjugate Negative ZeroTensor
+    ADInplaceOrView AutogradOther AutogradFunctionality AutogradNestedTensor Tracer AutocastCPU AutocastCUDA Batched
+    VmapMode FuncTorchGradWrapper FuncTorchVmapMode FuncTorchBatched FuncTorchDynamicLayerFrontMode
+    PythonTLSSnapshot PreDispatch PythonDispatcher EndOfFunctionalityKeys CPU CUDA XLA Lazy IPU XPU HPU VE MPS MTIA
+    Meta PrivateUse1 PrivateUse2 PrivateUse3 QuantizedCPU QuantizedCUDA SparseCPU SparseCUDA SparseCsrCPU
+    SparseCsrCUDA NestedTensorCPU NestedTensorCUDA AutogradCPU AutogradCUDA AutogradXLA AutogradLazy AutogradMeta
+    AutogradXPU AutogradMPS AutogradHPU AutogradPrivateUse1 Autograd CompositeImplicitAutograd
+    FuncTorchBatchedDecomposition CompositeImplicitAutogradNestedTensor CompositeExplicitAutograd
+    CompositeExplicitAutogradNonFunctional"""
+
+DispatchKey = _enum.IntEnum("DispatchKey", _KEYS.split(), module="torch._C", start=0)  # names: nothing is dispatched
 
 
 def _log_api_usage_once(event: str):
@@ -159,3 +174,17 @@ def _jit_override_can_fuse_on_cpu(enabled: bool):
 
 _jit_override_can_fuse_on_gpu = _jit_set_texpr_fuser_enabled = _jit_override_can_fuse_on_cpu
 _jit_set_nvfuser_enabled = _jit_override_can_fuse_on_cpu
+
+
+def _functorch_module():
+    return _importlib.import_module(f"{__name__}._functorch")
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """What _debug_only_display_vmap_fallback_warnings has set."""
+    return _functorch_module()._Fallback.warns
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool):
+    """Kept: vmap has no fallback to warn of."""
+    _functorch_module()._set_vmap_fallback_warning_enabled(enabled)

@@ -59,7 +59,7 @@ class Binomial(ProbsOrLogits, Distribution):
         """log(n over k) + k logits - n log(1 + exp(logits))."""
         n, logits = self.total_count, self.logits
         combinations = torch.lgamma(n + 1) - torch.lgamma(value + 1) - torch.lgamma(n - value + 1)
-        positive = logits.clamp(min=0)
+        positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2  # its derivative at 0 is a half
         softplus = positive + torch.log1p(torch.exp(-logits.abs()))
         return combinations + value * logits - n * softplus
 

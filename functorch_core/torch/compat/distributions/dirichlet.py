@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from .... import torch
 from ....nn.functional import one_hot
+from ... import _missing
 from ...tensors.base import Tensor
 from . import constraints
 from .distribution import checked
 from .exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
+__getattr__ = _missing.getter(__name__)
 
 
 class Dirichlet(ExponentialFamily):

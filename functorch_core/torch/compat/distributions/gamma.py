@@ -43,10 +43,11 @@ class Gamma(ExponentialFamily):
         drawn = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         return kept_positive(drawn)
 
-    @checked
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, value: Tensor | float) -> Tensor:
         """c log(rate) + (c - 1) log(x) - rate x - log Gamma(c)."""
         value = torch.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
+        if self._validate_args:
+            self._validate_sample(value)
         c = self.concentration
         return torch.xlogy(c, self.rate) + torch.xlogy(c - 1, value) - self.rate * value - torch.lgamma(c)
 

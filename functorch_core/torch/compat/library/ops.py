@@ -8,6 +8,7 @@ arguments.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 
 from ..._missing import MESSAGE, MissingAttribute
 from ...dispatch.op import TorchOp
@@ -106,9 +107,44 @@ class OpOverloadPacket:
 
 
 class HigherOrderOperator:
-    """For isinstance: operators that take functions are none of torch.ops here."""
+    """An operator with an implementation for each dispatch key, given by `py_impl`.
+
+    Computed by its implementation for autograd on the CPU, or else by the first of the others that compute.
+    Transforms and autograd differentiate and batch what that is made of: rules for them, as for tracing, are
+    taken and not asked. The implementation for autograd must therefore be made of torch functions.
+    """
 
     __module__ = "torch._ops"
+    KERNELS = ("CompositeImplicitAutograd", "AutogradCPU", "Autograd", "CompositeExplicitAutograd", "CPU")
+
+    def __init__(self, name: str, *, cacheable: bool = False):
+        self._name = self.__name__ = self.__qualname__ = name
+        self.py_kernels: dict = {}
+
+    def py_impl(self, key) -> Callable:
+        """A decorator: the implementation for a dispatch key, a kind of transform or a mode."""
+
+        def decorator(fun: Callable) -> Callable:
+            self.py_kernels[getattr(key, "name", key)] = fun
+            return fun
+
+        return decorator
+
+    def name(self) -> str:
+        """The operator's name."""
+        return self._name
+
+    def __str__(self) -> str:
+        return self._name
+
+    def fallthrough(self, key):
+        """No effect: there is no next key."""
+
+    def __call__(self, /, *args, **kwargs):
+        for key in self.KERNELS:
+            if key in self.py_kernels:
+                return self.py_kernels[key](*args, **kwargs)
+        raise NotImplementedError(f"HigherOrderOperator '{self._name}' has no implementation for the CPU")
 
 
 class _OpNamespace(types.ModuleType):

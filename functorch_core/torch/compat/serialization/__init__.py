@@ -21,6 +21,7 @@ from ...dispatch.parameter import Buffer, Parameter
 from ...tensors import types as _types
 from ...tensors.base import Tensor
 from . import formats as engine
+from .api import ZIP_MAGIC
 from .archive import ArchiveReader
 from .packages import _package_registry, default_restore_location, location_tag, register_package
 from .rebuilders import _rebuild_sparse_tensor
@@ -52,6 +53,16 @@ DEFAULT_PROTOCOL = 2
 # For annotations.
 FILE_LIKE = str | os.PathLike | IO[bytes]
 MAP_LOCATION = Callable | _types.device | str | dict[str, str] | None
+
+
+def _is_zipfile(f) -> bool:
+    """Whether a file, at its current position, is an archive of torch.save (by its first bytes)."""
+    position = f.tell()
+    found = f.read(len(ZIP_MAGIC))
+    f.seek(position)
+    return found == ZIP_MAGIC
+
+
 ONLY_PICKLE = (
     "torch.save: pickle_module={name} is not implemented: tensors are written by this "
     "library's own pickler. Leave pickle_module out"

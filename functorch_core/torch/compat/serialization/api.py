@@ -28,7 +28,7 @@ WEIGHTS_ONLY_FAILED = (
     "then run any code that the file contains."
 )
 NOT_SEEKABLE = (
-    "torch.load needs a path or a binary file with read, readline, seek and tell, got {kind}. "
+    "'{kind}' object has no attribute '{name}'. You can only torch.load from a file that is seekable. "
     "Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
 )
 MMAP_NEEDS_ZIP = (
@@ -96,6 +96,8 @@ def save(
     if legacy:
         with _open_output(file) as output:
             write_legacy(output, data, storages, protocol=pickle_protocol)
+            if hasattr(output, "flush"):  # who reads by the file's name finds everything
+                output.flush()
         return
     with _open_output(file) as output, ArchiveWriter(output, _archive_name(file)) as archive:
         archive.write("data.pkl", data)
@@ -227,10 +229,11 @@ def _open_input(file: object) -> Iterator[BinaryIO]:
     if _is_path(file):
         with open(file, "rb") as opened:
             yield opened
-    elif all(hasattr(file, name) for name in ("read", "readline", "seek", "tell")):
-        yield file
     else:
-        raise AttributeError(NOT_SEEKABLE.format(kind=type(file).__name__))
+        for name in ("seek", "tell", "read", "readline"):
+            if not hasattr(file, name):
+                raise AttributeError(NOT_SEEKABLE.format(kind=type(file).__name__, name=name))
+        yield file
 
 
 def _check_options(file: object, weights_only: bool, pickle_module: object, mmap: bool) -> None:

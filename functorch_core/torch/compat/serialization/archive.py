@@ -45,6 +45,9 @@ def read_exactly(file: BinaryIO, size: int) -> np.ndarray:
     """
     out = np.empty(size, np.uint8)
     filled = 0
+    if hasattr(file, "readinto"):  # no copy
+        while filled < size and (count := file.readinto(memoryview(out)[filled : filled + CHUNK])):
+            filled += count
     while filled < size:
         piece = file.read(min(CHUNK, size - filled))
         if not piece:
@@ -156,6 +159,17 @@ def damaged(reason: object) -> RuntimeError:
     return RuntimeError(f"PytorchStreamReader failed reading zip archive: {reason}")
 
 
+class _Seekable:
+    """A file-like object that can be seeked and does not say so."""
+
+    def __init__(self, file: BinaryIO):
+        self.read, self.seek, self.tell = file.read, file.seek, file.tell
+
+    def seekable(self) -> bool:
+        """True: it has been."""
+        return True
+
+
 class ArchiveReader:
     """Reads records by name below the archive's one folder; every size and sum is checked."""
 
@@ -164,7 +178,7 @@ class ArchiveReader:
         file.seek(0)
         self._total_size = bytes_until_end(file)
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(file if hasattr(file, "seekable") else _Seekable(file))
             self._records = self._index(self._zip.infolist())
         except DAMAGE as error:
             raise damaged(error) from error

@@ -59,7 +59,7 @@ class StorageTable:
         is_untyped = spec.dtype is None or spec.dtype in YOUNG_DTYPES
         dtype = "torch.uint8" if is_untyped else spec.dtype
         first = self._dtypes.setdefault(key, dtype)
-        if first != dtype:
+        if first != dtype and (key not in self.arrays or self.arrays[key].size):  # nothing is of any dtype
             raise RuntimeError(SHARED_AS_TWO_DTYPES.format(first=first, second=dtype))
         if key not in self.arrays:
             self.arrays[key] = self._checked(spec)

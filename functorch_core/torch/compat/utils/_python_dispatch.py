@@ -2,8 +2,10 @@
 
 import contextlib as _contextlib
 
-from ... import _missing
+from ..._missing import getter as _getter
 from ...dispatch.overrides import NO_DISPATCH as _NO_DISPATCH
+
+__getattr__ = _getter(__name__)
 
 
 class TorchDispatchMode:
@@ -33,6 +35,3 @@ def _disable_current_modes():
 def _get_current_dispatch_mode():
     """None: no mode is on."""
     return None
-
-
-__getattr__ = _missing.getter(__name__)

@@ -12,6 +12,7 @@ from ...levels.vmap import vmap
 from ...tensors.base import Tensor
 from ...tensors.pytree import tree_flatten, tree_unflatten
 from ..shape.data import finish_later
+from ..shape.joining import stack
 
 
 def standard_basis(tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -52,20 +53,36 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
+        inputs, in_spec = tree_flatten(pick(args, argnums)[0])
         found = vjp_by(lambda *xs: func(*xs, **kwargs), args, argnums, has_aux)
         output, vjp_fn = found[:2]
         outputs, out_spec = tree_flatten(output)
+        _require_real("jacrev", inputs, outputs)
         basis = standard_basis(outputs)
 
         def pull(*cts):
             return tuple(tree_flatten(vjp_fn(tree_unflatten(cts, out_spec)))[0])
 
-        rows = vmap(pull, chunk_size=chunk_size)(*basis)
-        in_spec = tree_flatten(pick(args, argnums)[0])[1]
+        rows = _one_by_one(pull, basis) if chunk_size == 1 else vmap(pull, chunk_size=chunk_size)(*basis)
         result = tree_unflatten([tree_unflatten(blocks, in_spec) for blocks in _split_rows(rows, outputs)], out_spec)
         return (result, found[2]) if has_aux else result
 
     return wrapped
+
+
+def _require_real(api: str, inputs: Sequence, outputs: Sequence):
+    """RuntimeError for complex inputs or outputs."""
+    for what, tensors in (("inputs", inputs), ("outputs", outputs)):
+        for i, x in enumerate(tensors):
+            if isinstance(x, Tensor) and x.is_complex():
+                raise RuntimeError(
+                    f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+                )
+
+
+def _one_by_one(pull: Callable, basis: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The gradients by each cotangent in turn: functions that vmap cannot batch have them, too."""
+    return tuple(stack(list(found)) for found in zip(*(pull(*cts) for cts in zip(*basis))))
 
 
 def _split_rows(rows: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[list[Tensor]]:
@@ -93,6 +110,7 @@ def jacfwd(
     def wrapped(*args, **kwargs):
         chosen, numbers = pick(args, argnums)
         inputs, in_spec = tree_flatten(chosen)
+        _require_real("jacfwd", inputs, ())
         basis = standard_basis(inputs)
 
         def f(*xs):
@@ -100,6 +118,7 @@ def jacfwd(
 
         def push(*dots):
             found = jvp(f, tuple(inputs), dots, has_aux=has_aux)
+            _require_real("jacfwd", (), tree_flatten(found[0])[0])
             return found[1:] if has_aux else found[1]
 
         columns = vmap(push, chunk_size=chunk_size, randomness=randomness)(*basis)

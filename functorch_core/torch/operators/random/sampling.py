@@ -13,6 +13,8 @@ from ...dispatch.devices import resolve, xla_device
 from ...dispatch.inplace import NO_HISTORY
 from ...dispatch.op import composite, write_out
 from ...dispatch.traits import Out
+from ...levels.levels import Dual
+from ...levels.writes import with_zero_tangent
 from ...tape.meta import drawn_on_meta, is_meta, meta_tensor
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -345,9 +347,13 @@ def _normal_of_tensors(generator, mean, std) -> Tensor:
 
 
 def without_gradient(made: Tensor, source: Tensor) -> Tensor:
-    """What was drawn from a tensor: on its tape, with zero gradients."""
+    """What was drawn from a tensor: on its tape, with zero gradients; of a dual tensor with zero tangents."""
     old = _old(source)
-    if old is None or not (made.is_floating_point() or made.is_complex()):
+    if not (made.is_floating_point() or made.is_complex()):
+        return made
+    if isinstance(source._level, Dual) and made._level is None:
+        return with_zero_tangent(made, source)
+    if old is None:
         return made
     return _copy_onto.compute([old, made, tuple(made.shape), made._aval.dtype])
 

@@ -12,7 +12,7 @@ from ....primitives.cumulative import extreme_index
 from ....transforms.associative import associative_scan
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor
-from ...dispatch.traits import Out
+from ...dispatch.traits import EXACT, Out
 from ...tape.meta import is_meta
 from ...tape.node_names import if_tensor
 from ...tensors.base import Tensor, wrap_dim
@@ -35,9 +35,14 @@ def _along(x, dim, apply):
     return p.reshape(apply(p.reshape(x, shape=(1,)), 0), shape=())
 
 
+SUMMED = dt.ALL - {dt.bool_}
+
+
 @torch_op(
     inplace=True,
-    out=Out(kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
+    out=Out(
+        EXACT, kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True
+    ),
     autocast={"cuda": "full"},
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
@@ -51,7 +56,9 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 @torch_op(
     inplace=True,
-    out=Out(kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True),
+    out=Out(
+        EXACT, kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True
+    ),
     autocast={"cuda": "full"},
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):

@@ -9,6 +9,7 @@ import operator
 from .... import primitives as p
 from ...dispatch.op import composite, torch_op
 from ...dispatch.view_op import strided_view_op, view_op
+from ...levels.writes import become as become_inside
 from ...tensors import types as _types
 from ...tensors.base import Tensor, wrap_dim
 from ...tensors.types import scalar_name
@@ -548,10 +549,9 @@ def become(tensor: Tensor, lens: Lens, name: str) -> Tensor:
     """Let the tensor see its memory through a further lens: squeeze_, t_ and their kin (`name`)."""
     check_writable(tensor, op=name.removesuffix("_"))
     if tensor._level is not None:
-        raise NotImplementedError(
-            "in-place changes of shape are not implemented inside vmap and jvp; use the form that returns a new tensor"
-        )
-    rebase(tensor, lens, look(tensor, (lens,)))
+        become_inside(tensor, lens)
+    else:
+        rebase(tensor, lens, look(tensor, (lens,)))
     return tensor
 
 
