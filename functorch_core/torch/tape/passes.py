@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import threading
 from collections.abc import Sequence
 
@@ -24,6 +25,9 @@ def current_pass() -> Pass:
     return _running.current
 
 
+_ids = itertools.count()
+
+
 class Pass:
     """One backward pass.
 
@@ -38,12 +42,16 @@ class Pass:
         self.wanted, self.accumulate = wanted, accumulate
         self.anomaly = state.anomaly
         self.useful = self.visited = self.roots = None
+        self.callbacks: list = []
+        self.id = next(_ids)
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
         before, _running.current = _running.current, self
         try:
             self._run(roots, grads)
+            for callback in self.callbacks:  # they may add further ones
+                callback()
         finally:
             _running.current = before
 
@@ -114,6 +122,8 @@ class Pass:
                 found = True
         if isinstance(node, AccumulateGrad) and not node.edges:
             return found and self.accumulate
+        if found and self.accumulate and node.extras is not None and (node.extras.pre_hooks or node.extras.hooks):
+            return True  # hooks run at a node to which backward(inputs=...) accumulates
         return any(e is not None and e[0] in self.useful for e in node.edges)
 
     def _examined(self, node: Node, grads: list):
@@ -125,6 +135,18 @@ class Pass:
             explain(node)
             raise
         return outs
+
+
+def queue_callback(callback):
+    """Call callback() when the pass that runs is done."""
+    if _running.current is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _running.current.callbacks.append(callback)
+
+
+def current_id() -> int:
+    """The number of the pass that runs, -1 where none does."""
+    return -1 if _running.current is None else _running.current.id
 
 
 def _pre_hooks(extras, grads: list) -> list:

@@ -1,6 +1,7 @@
 """torch._C: the few names of PyTorch's C++ module that Python programs use."""
 
 import enum as _enum
+import weakref as _weakref
 
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
@@ -12,7 +13,14 @@ from ...dispatch.overrides import (
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.storage import TypedStorage as StorageBase
-from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
+from ...tape.modes import (
+    _set_grad_enabled,
+    _set_multithreading_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    state,
+)
+from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
 from ..devices.accelerator import current_accelerator
@@ -34,7 +42,9 @@ class _VariableFunctionsClass(metaclass=_Functions):
 
 
 _VariableFunctions = _VariableFunctionsClass
-__getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
+__getattr__ = _getter(
+    __name__, ("_autograd", "_distributed_c10d", "_fft", "_functions", "_functorch", "_linalg", "_nn", "_special")
+)
 
 
 def _log_api_usage_once(event: str):
@@ -69,6 +79,22 @@ def _set_torch_function_state(state: _TorchFunctionState):
     """Set what overrides torch functions."""
     override_state.everything = state is not _TorchFunctionState.ALL_DISABLED
     override_state.subclasses = state is _TorchFunctionState.ENABLED
+
+
+class _WeakTensorRef:
+    """A reference that does not keep a tensor."""
+
+    def __init__(self, tensor):
+        self._tensor = _weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._tensor() is None
+
+
+def _set_fwd_grad_enabled(enabled: bool):
+    """Set whether forward mode computes tangents."""
+    state.forward = bool(enabled)
 
 
 def _len_torch_function_stack() -> int:
