@@ -130,10 +130,7 @@ def test_strict_products():
         v = t.ones(4)
         twice = (t.ones(4), t.ones(4))
         square, linear = (lambda a: (a * a).sum()), (lambda a: 3 * a.sum())
-        calls = [
-            (f.vjp, lambda a: a.clone(), x, twice),
-            (f.jvp, lambda a: a.clone(), x, twice),
-        ]
+        calls = [(f.vjp, lambda a: a.clone(), x, twice), (f.jvp, lambda a: a.clone(), x, twice)]
         errors = [failing(g, *args) for g, *args in calls]
         for g in (f.vjp, f.jvp):
             errors += [failing(g, lambda a: a.clone(), x, v, strict=True, create_graph=True)]

@@ -25,6 +25,7 @@ class Active:
         "lay_out",
         "like_parameter",
         "vmap",
+        "marks_uninitialized",
     )
 
     def __init__(self):
@@ -49,6 +50,8 @@ class Active:
         self.like_parameter = None
         # levels/vmap.py, always: the vmap of a batched backward pass, where None passes.
         self.vmap = None
+        # compat/settings.py, while deterministic algorithms are on: empty tensors hold NaN, or the largest integer.
+        self.marks_uninitialized = False
 
 
 active = Active()

@@ -23,6 +23,7 @@ from ...tape.modes import (
 from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
+from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
 from ..jit._state import is_tracing
 
@@ -90,6 +91,10 @@ class _WeakTensorRef:
     def expired(self) -> bool:
         """Whether the tensor is gone."""
         return self._tensor() is None
+
+
+_get_deterministic_fill_uninitialized_memory = _settings.get_fill_uninitialized_memory
+_set_deterministic_fill_uninitialized_memory = _settings.set_fill_uninitialized_memory
 
 
 def _set_fwd_grad_enabled(enabled: bool):

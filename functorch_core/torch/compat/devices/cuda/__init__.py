@@ -42,6 +42,11 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return _accelerator.is_available()
 
 
+def is_tf32_supported() -> bool:
+    """Whether there is a GPU: XLA uses its reduced precision where set_float32_matmul_precision allows."""
+    return _accelerator.is_available()
+
+
 def is_current_stream_capturing() -> bool:
     """Whether a CUDA graph is being captured: never."""
     return False
