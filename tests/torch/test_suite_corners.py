@@ -91,3 +91,45 @@ def test_former_jacobians():
         return [list(row) for row in numerical], old, found, same, len([*check["_iter_tensors"](([a], (b, 1)))])
 
     agree(program, rtol=1e-4)
+
+
+def test_errors_of_nn_functional():
+    def program(t):
+        f = t.nn.functional
+        image, grid = t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2)
+        x = t.ones(1, 1, 16, 16)
+        calls = [
+            lambda: f.grid_sample(image[0], grid, align_corners=False),
+            lambda: f.grid_sample(image, t.ones(1, 1, 1, 1, 3), align_corners=False),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(3), t.ones(2)),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(2, 3), t.ones(())),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(2, 3), t.ones(1, 2)),
+            lambda: t.nn.Fold((4, 5), (2, 2), dilation=8)(t.ones(1, 12, 12)),
+            lambda: t.nn.FractionalMaxPool2d([2, 1], output_ratio=[0.5, 0.5, 0.6])(x),
+            lambda: f.interpolate(x, scale_factor=1e20, mode="bilinear"),
+        ]
+        sizes = failing(f.interpolate, x, size=(4.0, 4.0))
+        kinds = [failing(call)[0] for call in calls]
+        return kinds, [failing(call)[1].partition(", but")[0] for call in calls[2:]], sizes
+
+    agree(program)
+
+
+def test_grids_of_one_position_warn():
+    def program(t):
+        with pytest.warns(UserWarning) as seen:
+            t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 2, 1), align_corners=True)
+        return [str(w.message) for w in seen]
+
+    agree(program)
+
+
+def test_fused_steps_need_floating_parameters_with_data():
+    def program(t):
+        layer = t.nn.Linear(2, 2, device="meta")
+        optimizer = t.optim.Adam(layer.parameters(), fused=True)
+        for p in layer.parameters():
+            p.grad = t.rand_like(p)
+        return failing(optimizer.step)[1].partition("[")[0]
+
+    agree(program)

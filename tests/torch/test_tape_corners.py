@@ -162,3 +162,17 @@ def test_tangents_of_dual_numbers():
         with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
             fw.make_dual(ours.ones(2), dual)
         assert fw._current_level == 0
+
+
+def test_views_keep_their_history_when_their_data_is_written():
+    def program(t):
+        x = t.arange(6.0).reshape(2, 3).requires_grad_()
+        view = x.t()
+        out = view.sum() * 2
+        view.data.add_(1)
+        view.data.mul_(2)
+        (kept,) = t.autograd.grad(out, view)
+        inner = t.randn(4, 3, dtype=t.float64, requires_grad=True).transpose(0, 1)
+        return kept, x.detach(), t.autograd.gradcheck(lambda v: t.nn.functional.pdist(v, 1.5), (inner,))
+
+    agree(program)
