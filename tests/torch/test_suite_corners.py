@@ -133,3 +133,38 @@ def test_fused_steps_need_floating_parameters_with_data():
         return failing(optimizer.step)[1].partition("[")[0]
 
     agree(program)
+
+
+def test_tensors_in_lists_are_numbers():
+    def program(t):
+        made = [
+            t.tensor([t.tensor([1]), t.tensor([2])]),
+            t.tensor([t.tensor([[1.5]]), 3]),
+            t.tensor([(t.tensor([1]), t.tensor(2))]),
+        ]
+        given = [[t.ones(2, dtype=t.int64)], [t.ones(2)], [0, "a"], ["a", 1], [[1, 2], [3, "a"]]]
+        return made, [failing(t.tensor, x) for x in given]
+
+    agree(program)
+
+
+def test_sizes_beyond_64_bits():
+    def program(t):
+        calls = [
+            lambda: t.arange(1.175494351e-38, 3.402823466e38),
+            lambda: t.arange(0, 2**62),
+            lambda: t.zeros(2**62),
+            lambda: t.empty([2, 4, 2**29, 2**29], dtype=t.float64),
+        ]
+        return [failing(call) for call in calls]
+
+    agree(program)
+
+
+def test_nothing_is_joined_along_any_dimension():
+    def program(t):
+        out = t.ones(2)
+        t.zeros(2, out=out, requires_grad=True)
+        return t.cat([t.ones(0), t.ones(0)], dim=1), out.requires_grad
+
+    agree(program)

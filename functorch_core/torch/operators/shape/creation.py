@@ -95,8 +95,17 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
     if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1):
         made = _constant.compute([shape, fill, dtype])
     else:
+        check_size(shape, dtype.itemsize)
         made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
     return require_grad(made) if requires_grad else made
+
+
+def check_size(shape: tuple[int, ...], itemsize: int):
+    """RuntimeError for a shape whose bytes or strides no 64 bits count."""
+    if math.prod(shape) * itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if math.prod([max(n, 1) for n in shape[1:]]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def fill_value(fill, dtype: np.dtype):
@@ -157,7 +166,8 @@ def _filler(name: str, fill: int | None, doc: str):
         if out is not None:
             d = out._aval.dtype if dtype is None else data_dtype(dtype)
             check_out_dtype(out, d)
-            return write_out(name, out, filled(shape, unspecified(d) if fill is None else fill, d))
+            written = write_out(name, out, filled(shape, unspecified(d) if fill is None else fill, d))
+            return written.requires_grad_() if requires_grad else written
         d = data_dtype(dtype) or _types.defaults.dtype.numpy
         check_rank_of(memory_format, len(shape))
         made = filled(shape, unspecified(d) if fill is None else fill, d, device, requires_grad)
@@ -442,6 +452,9 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
         start, step = int(start), int(step)
     else:
         length = _range_length(start, end, step)
+        if length >= 2**63:
+            raise RuntimeError("invalid size, possible overflow?")
+    check_size((length,), d.itemsize)
     if out is not None:
         if out.numel() not in (0, length):
             warn(MISCOUNTED.format(shape=list(out.shape), n=out.numel(), length=length))

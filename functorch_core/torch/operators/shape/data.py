@@ -78,10 +78,10 @@ def is_sequence(x) -> bool:
     """Whether torch.tensor looks inside."""
     if isinstance(x, (list, tuple, range, bytearray)):
         return True
-    if isinstance(x, (np.ndarray, Tensor)):
+    if isinstance(x, np.ndarray):
         return x.ndim > 0
     return (
-        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic))
+        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic, Tensor))
         and hasattr(x, "__len__")
         and hasattr(x, "__getitem__")
     )
@@ -238,8 +238,15 @@ def _check_leaves(leaves: list, shape: tuple[int, ...]):
     for x in leaves:
         if x.__class__ in ROWS:
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
-    if shape and any(isinstance(x, (str, bytes)) for x in leaves):
+        if isinstance(x, Tensor) and x.numel() != 1:
+            if x.is_floating_point() or x.is_complex():
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+    if shape and isinstance(leaves[0], (str, bytes)):
         raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
+    for x in leaves if shape else ():
+        if isinstance(x, (str, bytes)):
+            raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
 
 
 def _number(x, inferred: np.dtype):
