@@ -98,7 +98,7 @@ ROOMS = {
         classes=library.classes ops=library.ops
         _VF=private.VF _functorch=private.functorch _inductor=private.inductor _logging=private.logging
         _prims_common=private.prims_common _refs=private.refs _utils_internal=private.utils_internal
-        _vendor=private.vendor
+        _vendor=private.vendor _vmap_internals=private.vmap_internals
         accelerator=devices.accelerator backends=devices.backends cpu=devices.cpu cuda=devices.cuda
         cpu.amp=devices.cpu_amp mps=devices.mps mtia=devices.mtia xpu=devices.xpu
         autograd.functional=autograd.functional

@@ -29,6 +29,16 @@ def check_betas(betas):
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
+def check_fused_params(params):
+    """RuntimeError for parameters that PyTorch's fused steps do not take."""
+    for p in params:
+        if p.is_meta or not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                f"['cuda', 'cpu'] but {p.dtype} and {p.device.type}"
+            )
+
+
 def check_fused(fused, foreach, differentiable):
     """RuntimeError for implementations that exclude each other."""
     if fused and differentiable:

@@ -20,6 +20,8 @@ def newton_direction(grad: Tensor, changes: list, moves: list, inverses: list, s
     The history, oldest first: `changes` of the gradient, `moves` of the parameters, `inverses` of
     their inner products. `scale` times the identity is the Hessian's inverse before the first.
     """
+    if not changes:  # no step had enough curvature to be remembered
+        return grad.neg() * scale, grad.new_zeros(0)
     # Padded with zeros, which add nothing, to a power of two: the op is traced for eight lengths
     # of the history instead of a hundred.
     padding = (1 << (len(changes) - 1).bit_length()) - len(changes) if changes else 0

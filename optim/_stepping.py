@@ -17,6 +17,7 @@ from ..torch.tensors import types as _types
 from ..torch.tensors.base import Tensor, new_tensor
 from ..torch.views.cells import assign
 from ._algorithm import Algorithm
+from ._checks import check_fused_params
 from .optimizer import Optimizer, all_params, loss_of, without_tape
 
 # State that is a number for each parameter.
@@ -81,6 +82,8 @@ class AlgorithmOptimizer(Optimizer):
                 params.append(p)
         if not params:
             return
+        if group.get("fused"):
+            check_fused_params(params)
         grads = [p._grad for p in params]
         states = [self._state_of(p, group) for p in params]
         slots = [{k: x for k, x in s.items() if k != "step" and isinstance(x, Tensor)} for s in states]

@@ -574,3 +574,24 @@ def test_a_differentiable_step_of_averaged_descent():
         return [w.grad, p]
 
     agree(program)
+
+
+def test_lbfgs_without_curvature():
+    """Where no step is worth remembering, the direction is the gradient's."""
+
+    def run(t):
+        p = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        optimizer = t.optim.LBFGS([p], lr=0.1, max_iter=4)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (3 * p).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(2):
+            optimizer.step(closure)
+        return p.detach().numpy()
+
+    reference = pytest.importorskip("torch")
+    np.testing.assert_allclose(run(torch), run(reference), rtol=1e-6)

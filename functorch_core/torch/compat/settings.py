@@ -14,6 +14,7 @@ from ..dispatch.op import composite
 from ..operators.shape.data import CudaLegacyType, legacy_type_named
 from ..operators.shape.storage import Storage
 from ..tensors import types as _types
+from ..tensors.active import active
 from ..tensors.base import Tensor
 
 __all__ = """are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_default_tensor_type
@@ -29,6 +30,7 @@ class _Settings:
     threads: int | None = None
     interop_threads: int | None = None
     deterministic = 0  # 0 off, 1 warn, 2 error
+    fills_uninitialized = True
     matmul_precision = "highest"
 
 
@@ -74,7 +76,7 @@ def set_num_interop_threads(n: int):
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
     """Accepted: XLA's programs for the CPU are deterministic."""
-    settings.deterministic = (1 if warn_only else 2) if mode else 0
+    set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -101,6 +103,18 @@ def set_deterministic_debug_mode(debug_mode):
             f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn`, `error`, but got {debug_mode}"
         )
     settings.deterministic = found
+    active.marks_uninitialized = found > 0 and settings.fills_uninitialized
+
+
+def get_fill_uninitialized_memory() -> bool:
+    """Whether empty tensors are filled while deterministic algorithms are on."""
+    return settings.fills_uninitialized
+
+
+def set_fill_uninitialized_memory(mode: bool):
+    """Set whether they are: floating ones with NaN, integers with the largest, bools with True."""
+    settings.fills_uninitialized = bool(mode)
+    set_deterministic_debug_mode(settings.deterministic)
 
 
 def get_float32_matmul_precision() -> str:

@@ -17,6 +17,7 @@ SIZES = (
 TWICE = (
     "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
 )
+OF_DUAL = "Setting a forward grad that itself has a forward gradient at the same level 0 is not supported."
 
 _entered: list = []  # the one level that may be active, as its context
 _depths: set[int] = set()
@@ -99,7 +100,7 @@ def make_dual(tensor, tangent, *, level: int | None = None):
     if tensor.shape != tangent.shape:
         raise RuntimeError(SIZES.format(primal=list(tensor.shape), tangent=list(tangent.shape)))
     if at_depth(tangent, depth) is not None:
-        raise RuntimeError("Expected tangent not to be a dual tensor")
+        raise RuntimeError(OF_DUAL)
     return wrap(Dual(depth, tensor, tangent))
 
 
@@ -121,6 +122,12 @@ def describe(level) -> str:
 
 
 _set_fwd_grad_enabled = forward_mode
+
+
+def __getattr__(name: str):
+    if name == "_current_level":  # that of PyTorch, where only level 0 exists
+        return len(_entered) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _is_fwd_grad_enabled() -> bool:

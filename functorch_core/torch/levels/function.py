@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.aval import aval
 from ...core.warn import warn
 from .. import _missing
 from ..tape.anomaly_mode import remember
@@ -143,6 +144,11 @@ class BackwardCFunction(Node, FunctionCtx):
                 )
         self._saved = [None if x is None else Saved(self, x, inputs, outputs) for x in to_save]
         self.to_save = ()
+
+    def output_aval(self, index: int):
+        """The aval of an output."""
+        like = self._outputs[index] if index < len(self._outputs) else None
+        return like and aval(tuple(like.shape), like.dtype.numpy)
 
     def release(self):
         """Free the saved tensors."""

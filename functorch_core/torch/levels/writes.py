@@ -40,7 +40,7 @@ def _seen_through(lens: Lens, tensor: Tensor, out: Tensor) -> Tensor:
 def _cell_of(tensor: Tensor) -> Cell:
     """A cell that only counts versions: the value is the wrapper's."""
     cell = Cell.__new__(Cell)
-    cell.value, cell.version, cell.unseen = None, tensor._own_version, 0
+    cell.value, cell.version, cell.unseen, cell.quiet = None, tensor._own_version, 0, None
     cell.shape, cell.born = tensor._aval.shape, _captured.birth(tensor)
     cell.strides = contiguous_strides(cell.shape)
     return cell

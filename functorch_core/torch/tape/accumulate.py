@@ -57,6 +57,11 @@ class AccumulateGrad(Node):
         """PyTorch's name of the node."""
         return "torch::autograd::AccumulateGrad"
 
+    def output_aval(self, index: int):
+        """The leaf's aval."""
+        leaf = self.leaf()
+        return None if leaf is None else leaf._aval
+
     @property
     def variable(self):
         """The leaf; None if it is gone."""
@@ -69,7 +74,8 @@ class AccumulateGrad(Node):
             accumulate_into(leaf, grad, create_graph)
             if self.post_hooks:
                 for hook in list(self.post_hooks.values()):
-                    hook(leaf)
+                    if hook(leaf) is not None:
+                        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         return ()
 
 

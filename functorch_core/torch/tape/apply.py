@@ -143,6 +143,10 @@ class OpNode(Node):
         self.sequence, self.extras = next(sequence), None
         self.op, self.taped, self.saved, self.versions = op, taped, saved, versions
 
+    def output_aval(self, index: int):
+        """The aval of a result."""
+        return None if self.op is None else self.op.graph.out_avals[index]
+
     def apply(self, grads: Sequence, create_graph: bool) -> Sequence:
         """The gradients of the inputs, None where there is no edge."""
         saved, taped = self.saved, self.taped
@@ -324,8 +328,13 @@ class OpNode(Node):
 
     def release(self):
         """Free the saved values."""
-        if self.saved or self.op.saves_number:
+        saved = self.saved
+        if self.op.saves_number or saved and (saved[0].__class__ is Value or self._saves_tensors()):
             self.saved, self.versions = None, ()
+
+    def _saves_tensors(self) -> bool:
+        """Whether more than numbers are saved: a graph that saves none can be passed again."""
+        return any([v.__class__ is Value or v.__class__ is Packed for v in self.saved])
 
 
 def _kept(k: int, node: OpNode):

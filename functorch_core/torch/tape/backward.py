@@ -26,6 +26,12 @@ IN_TRANSFORM = (
     "transforms."
 )
 SHAPES = "Mismatch in shape: grad_output[{i}] has a shape of {found} and output[{i}] has a shape of {wanted}."
+BATCHED = (
+    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+    "sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+    "detected: grad_output[{i}] has a shape of {found} and output[{i}] has a shape of {wanted}. If you only want some "
+    "tensors in `grad_output` to be considered batched, consider using vmap."
+)
 KINDS = (
     "For complex Tensors, both grad_output and output are required to have the same dtype. "
     "Mismatch in dtype: grad_output[{i}] has a dtype of {found} and output[{i}] has a dtype "
@@ -72,8 +78,9 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         with grad_mode(create_graph):
             p.run(roots, root_grads(tensors, grad_tensors))
             for edge, x in (wanted or {}).items():
-                if p.captured.get(edge) is not None and not isinstance(edge[0], AccumulateGrad):
-                    x._retain(p.captured[edge], create_graph)
+                found = p.captured.get(edge)
+                if found is not None and hasattr(x, "_retain") and not isinstance(edge[0], AccumulateGrad):
+                    x._retain(found, create_graph)
     except MISTAKES as error:
         explain(error)
         raise
@@ -110,6 +117,7 @@ def grad(
         outputs, inputs = as_tuple(outputs), as_tuple(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        allow_unused = allow_unused or materialize_grads
         if is_grads_batched:
             found = _batched_grad(outputs, inputs, grad_outputs, create_graph)
         else:
@@ -122,7 +130,7 @@ def grad(
                 x._gradient_of(g) if g is not None and hasattr(x, "_gradient_of") else g for g, x in zip(found, inputs)
             ]
         if materialize_grads:
-            return tuple(x.new_zeros(x.shape) if g is None else g for g, x in zip(found, inputs))
+            return tuple([_zeros_at(x, create_graph) if g is None else g for g, x in zip(found, inputs)])
         if not allow_unused:
             for i, g in enumerate(found):
                 if g is None:
@@ -131,6 +139,13 @@ def grad(
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def _zeros_at(x, create_graph: bool):
+    """The gradient that an unused input has when zeros stand for it."""
+    if not isinstance(x, Tensor):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    return x.new_zeros(x.shape, requires_grad=create_graph and x._level is None)
 
 
 def _pulled(outputs, roots, inputs, edges, cts, retain: bool, create_graph: bool) -> list:
@@ -149,6 +164,10 @@ def pull_edges(roots, edges, cts, retain: bool, create_graph: bool) -> list:
 
 
 def _batched_grad(outputs, inputs, grad_outputs, create_graph) -> list:
+    for i, (y, g) in enumerate(zip(outputs, as_tuple(grad_outputs))):
+        if isinstance(y, Tensor) and isinstance(g, Tensor) and g.shape[1:] != y.shape:
+            raise RuntimeError(BATCHED.format(i=i, shape=g.shape, found=g.shape[1:], wanted=y.shape))
+
     def one(*cotangents):
         return grad(outputs, inputs, cotangents, True, create_graph, True, True)
 
@@ -182,10 +201,8 @@ def ones_like(tensor: Tensor) -> Tensor:
 
 
 def _root_grad(i: int, y, g):
-    if not isinstance(y, Tensor):  # a GradientEdge
-        if g is None:
-            raise RuntimeError("grad_outputs must be given for a GradientEdge")
-        return g
+    if not isinstance(y, Tensor):
+        return _grad_of_edge(i, y, g)
     if g is None:
         if y.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -201,6 +218,16 @@ def _root_grad(i: int, y, g):
     if g.is_meta != y.is_meta:
         raise RuntimeError(f"invalid gradient at index {i} - expected device {y.device} but got {g.device}")
     return g if g.dtype is y.dtype else g.to(y.dtype)
+
+
+def _grad_of_edge(i: int, edge, g):
+    """The cotangent of a GradientEdge; a node that does not know its output's shape takes what comes."""
+    aval = edge[0].output_aval(edge[1])
+    if g is None and aval is None:
+        raise RuntimeError("grad_outputs must be given for a GradientEdge")
+    if aval is None:
+        return g
+    return _root_grad(i, from_array(np.broadcast_to(np.zeros((), aval.dtype), aval.shape)), g)
 
 
 def edge_of(x):

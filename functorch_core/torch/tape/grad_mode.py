@@ -15,10 +15,15 @@ class _unsafe_preserve_version_counter:
 
     def __exit__(self, *exc):
         for x, version in zip(self.tensors, self.versions):
-            if x._view is None:
-                x._own_version = version
-            else:
-                x._view.cell.unseen += x._version - version
+            set_version(x, version)
+
+
+def set_version(tensor, version: int):
+    """Let a tensor's `_version` be another."""
+    if tensor._view is None:
+        tensor._own_version = version
+    else:
+        tensor._view.cell.unseen += tensor._version - version
 
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]

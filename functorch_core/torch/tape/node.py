@@ -21,7 +21,7 @@ from ...engine import Unit
 from ...primitives import conj, zeros
 from ...transforms.jvp import copy_node
 from ...transforms.transpose import vjp
-from ..tensors.types import of_numpy
+from ..tensors.types import Size, of_numpy
 from .conjugation import Conjugated
 from .modes import state
 
@@ -241,12 +241,24 @@ class Node:
 
     def padded(self, grads: tuple) -> list:
         """Gradients for all outputs: None for those at the end that are not given."""
+        if not 0 < len(grads) <= self.n_outputs:
+            raise TypeError(f"expected {self.n_outputs} arguments, got {len(grads)} instead")
         return [*grads, *[None] * (self.n_outputs - len(grads))]
 
     @property
     def next_functions(self) -> tuple:
         """((node, index), ...) of the inputs; (None, 0) where none is needed."""
         return tuple((None, 0) if e is None else e for e in self.edges)
+
+    def output_aval(self, index: int):
+        """The aval of an output; None where the node does not know it."""
+        return None
+
+    @property
+    def _input_metadata(self) -> list:
+        """Shape, dtype and device of the gradients that arrive, under PyTorch's name."""
+        avals = [self.output_aval(i) for i in range(self.n_outputs)]
+        return [None if a is None else InputMetadata(a) for a in avals]
 
     def extra(self) -> Extras:
         """Hooks and notes, to be added to."""
@@ -288,6 +300,16 @@ class Node:
     @property
     def _sequence_nr(self) -> int:
         return self.sequence
+
+
+class InputMetadata:
+    """What PyTorch's nodes tell of a gradient that arrives."""
+
+    __module__ = "torch._C._autograd"
+    is_nested_tensor = is_cpp_nested_tensor = False
+
+    def __init__(self, aval):
+        self.shape, self.dtype = Size(aval.shape), of_numpy(aval.dtype)
 
 
 class Packed:

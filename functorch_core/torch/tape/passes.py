@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -25,11 +26,7 @@ def current_pass() -> Pass:
     return _running.current
 
 
-def queue_callback(callback: Callable):
-    """Call a function when the backward pass that runs has come to its end. RuntimeError if none runs."""
-    if _running.current is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    _running.current.callbacks.append(callback)
+_ids = itertools.count()
 
 
 class Pass:
@@ -47,13 +44,14 @@ class Pass:
         self.anomaly, self.examined = state.anomaly, state.anomaly or active.observer is not None
         self.useful = self.visited = self.roots = None
         self.callbacks: list[Callable] = []
+        self.id = next(_ids)
 
     def run(self, roots: Sequence[tuple], grads: Sequence):
         """Propagate grads from the root edges."""
         before, _running.current = _running.current, self
         try:
             self._run(roots, grads)
-            for callback in self.callbacks:
+            for callback in self.callbacks:  # they may add further ones
                 callback()
         finally:
             _running.current = before
@@ -125,6 +123,8 @@ class Pass:
                 found = True
         if isinstance(node, AccumulateGrad) and not node.edges:
             return found and self.accumulate
+        if found and self.accumulate and node.extras is not None and (node.extras.pre_hooks or node.extras.hooks):
+            return True  # hooks run at a node to which backward(inputs=...) accumulates
         return any(e is not None and e[0] in self.useful for e in node.edges)
 
     def _examined(self, node: Node, grads: list):
@@ -142,6 +142,18 @@ class Pass:
                 explain(node)
             raise
         return outs
+
+
+def queue_callback(callback):
+    """Call callback() when the pass that runs is done."""
+    if _running.current is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _running.current.callbacks.append(callback)
+
+
+def current_id() -> int:
+    """The number of the pass that runs, -1 where none does."""
+    return -1 if _running.current is None else _running.current.id
 
 
 def _pre_hooks(extras, grads: list) -> list:

@@ -58,7 +58,9 @@ class SavedTensor:
 
     __module__ = "torch._C._autograd"
 
-    def __init__(self, node, get: Callable, put: Callable):
+    def __init__(self, node=None, get: Callable | None = None, put: Callable | None = None):
+        if node is None:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
         self._node, self._get, self._put = node, get, put
 
     def register_hooks(self, pack_hook, unpack_hook):

@@ -29,6 +29,7 @@ class Active:
         "observer",
         "vmap",
         "plain",
+        "marks_uninitialized",
     )
     plain: bool  # whether nothing is on that changes what a call means: a hot path asks this alone
 
@@ -63,6 +64,8 @@ class Active:
         self.observer = None
         # levels/vmap.py, always: the vmap of a batched backward pass, where None passes.
         self.vmap = None
+        # compat/settings.py, while deterministic algorithms are on: empty tensors hold NaN, or the largest integer.
+        self.marks_uninitialized = False
 
 
 active = Active()

@@ -126,7 +126,7 @@ class _Unstored(dtype):
     def is_signed(self) -> bool:
         """Whether numbers below zero are represented; RuntimeError where that makes no sense."""
         if self._signed is None:
-            raise RuntimeError(f"torch.{self.name} has no sign")
+            raise RuntimeError(f"torch.{self.name}.is_signed is not supported for quantized dtypes")
         return self._signed
 
     def to_real(self) -> dtype:
@@ -263,10 +263,12 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index if index is None else index
         elif isinstance(type, int):
+            if type < 0:
+                raise RuntimeError("Device index must not be negative")
             type, index = "cuda", type
         elif ":" in type:
             type, _, number = type.partition(":")
-            if not number.isdigit():
+            if not number.isdecimal() or not number.isascii():
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in self.KINDS:

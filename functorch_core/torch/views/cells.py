@@ -106,16 +106,17 @@ def view_kind(name: str, *, get: Callable, layout: Callable, put: Callable | Non
 class Cell:
     """A storage: its value in the shape of its base, its version, and its layout.
 
-    `unseen` of the versions came from writes through x.data, which autograd does not know of. `memory`
-    is where it has an address, if it has one (see `shared`).
+    `unseen` of the versions came from writes through x.data, which autograd does not know of; the last of these led
+    from version quiet[0] to quiet[1] without others in between. `memory` is where it has an address, if it has one
+    (see `shared`).
     """
 
-    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "memory", "born", "__weakref__")
+    __slots__ = ("value", "version", "unseen", "shape", "strides", "strided", "memory", "born", "quiet", "__weakref__")
     shared = False  # whether others may write to its memory: a `shared.SharedCell`
 
     def __init__(self, value: Value, version: int, strides, born: int | None = None):
         self.born = active.births if born is None else born
-        self.value, self.version, self.unseen = value, version, 0
+        self.value, self.version, self.unseen, self.quiet = value, version, 0, None
         self.shape = value.aval.shape
         self.strides, self.strided = strides or contiguous_strides(self.shape), strides is not None
 
@@ -123,14 +124,27 @@ class Cell:
         """Derive the value of a tensor anew, and its history."""
         if alias.base is not None:
             fresh = look_recorded(root_of(alias.base), alias.chain[alias.skip :])
-            tensor._value, tensor._ge = fresh._value, fresh._ge
-            rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
+            tensor._value = fresh._value
+            if tensor._ge is None or not self._only_quietly(alias.seen):
+                tensor._ge = fresh._ge
+                rename(tensor, "AsStridedBackward0")  # as PyTorch derives it
         elif alias.chain:
             tensor._value = look(new_tensor(self.value), alias.chain)._value
         else:
             tensor._value = self.value
         alias.seen = self.version
         return tensor._value
+
+    def _only_quietly(self, seen: int) -> bool:
+        """Whether nothing but writes that autograd does not know of came since a version: history stays."""
+        quiet = self.quiet
+        return quiet is not None and not self.shared and quiet[1] == self.version and quiet[0] <= seen
+
+    def write_quietly(self):
+        """Note that the next version comes from a write through x.data."""
+        before, version = self.quiet, self.version
+        self.quiet = (before[0] if before is not None and before[1] == version else version, version + 1)
+        self.unseen += 1
 
     def write(self, alias: Alias, value: Value):
         """Put a value where an alias looks."""
@@ -557,7 +571,8 @@ def _take_edge(tensor: Tensor, new: Tensor):
 
 def _write_through(tensor: Tensor, alias: Alias, new: Tensor, value: Value):
     cell, base = alias.cell, alias.base
-    cell.unseen += alias.untracked
+    if alias.untracked:
+        cell.write_quietly()
     if not alias.chain:
         cell.value = value
         cell.version += 1

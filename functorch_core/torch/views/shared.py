@@ -235,7 +235,7 @@ def _cell_in(source: np.ndarray, a: Aval, strides, lasting: bool, file: File | N
     """A cell in memory, of strides in elements (None: contiguous)."""
     cell = SharedCell.__new__(SharedCell)
     cell.shape, cell.strides = a.shape, strides or contiguous_strides(a.shape)
-    cell.unseen, cell.born, cell.strided = 0, active.births, strides is not None
+    cell.quiet, cell.unseen, cell.born, cell.strided = None, 0, active.births, strides is not None
     cell.version = Unsure()
     cell.memory = Memory(source, a, strides and bytes_of(strides, a), lasting, file)
     return cell

@@ -2,6 +2,7 @@
 
 import enum as _enum
 import importlib as _importlib
+import weakref as _weakref
 
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
@@ -14,9 +15,17 @@ from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
 from ...operators.shape.joining import common_shape
 from ...operators.shape.storage import TypedStorage as StorageBase
-from ...tape.modes import _set_grad_enabled, _set_multithreading_enabled, state
+from ...tape.modes import (
+    _set_grad_enabled,
+    _set_multithreading_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    state,
+)
+from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
+from .. import settings as _settings
 from ..devices.accelerator import current_accelerator
 from ..jit._state import is_tracing
 
@@ -36,7 +45,9 @@ class _VariableFunctionsClass(metaclass=_Functions):
 
 
 _VariableFunctions = _VariableFunctionsClass
-__getattr__ = _getter(__name__, ("_distributed_c10d", "_fft", "_functorch", "_linalg", "_nn", "_special"))
+__getattr__ = _getter(
+    __name__, ("_autograd", "_distributed_c10d", "_fft", "_functions", "_functorch", "_linalg", "_nn", "_special")
+)
 
 
 def _infer_size(a: Size, b: Size) -> Size:
@@ -93,6 +104,26 @@ def _set_torch_function_state(state: _TorchFunctionState):
     """Set what overrides torch functions."""
     override_state.everything = state is not _TorchFunctionState.ALL_DISABLED
     override_state.subclasses = state is _TorchFunctionState.ENABLED
+
+
+class _WeakTensorRef:
+    """A reference that does not keep a tensor."""
+
+    def __init__(self, tensor):
+        self._tensor = _weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._tensor() is None
+
+
+_get_deterministic_fill_uninitialized_memory = _settings.get_fill_uninitialized_memory
+_set_deterministic_fill_uninitialized_memory = _settings.set_fill_uninitialized_memory
+
+
+def _set_fwd_grad_enabled(enabled: bool):
+    """Set whether forward mode computes tangents."""
+    state.forward = bool(enabled)
 
 
 def _len_torch_function_stack() -> int:

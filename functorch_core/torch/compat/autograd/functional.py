@@ -10,7 +10,26 @@ from ...tape.backward import grad
 from ...tape.modes import enable_grad, is_grad_enabled, set_grad_enabled
 from ...tensors.base import Tensor
 
-INDEPENDENT = "{what} of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+INDEPENDENT = "{what} of the user-provided function is independent of input {i}. This is not allowed in strict mode"
+WITH_GRAPH = " when create_graph=True."
+CONSTANT_GRADIENT = (
+    "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not "
+    "allowed in strict mode."
+)
+CONSTANT_JACOBIAN = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
+    "example)."
+)
+INDEPENDENT_TANGENT = (
+    "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
+    "backward trick to compute forward mode gradients. This is not allowed in strict mode."
+)
+NOT_VECTORIZED = (
+    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either "
+    "set `strict=False` or `vectorize=False`."
+)
 NO_GRADIENT = (
     "Output {i} of the user-provided function does not require gradients. The outputs "
     "must be computed in a differentiable manner from the input when running in strict "
@@ -60,6 +79,8 @@ def _directions(v, likes: Sequence, is_tuple: bool, what: str, name: str) -> tup
             raise RuntimeError(f"The vector v can only be None if the {single} a single Tensor with a single element.")
         return (ones_like(likes[0]),)
     found = _as_tuple(v, "v", name)[1]
+    if len(found) != len(likes) and not is_tuple:
+        raise RuntimeError("The given v should contain a single Tensor.")
     if len(found) != len(likes):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(likes)} but got {len(found)}.")
     for i, (x, y) in enumerate(zip(found, likes)):
@@ -76,16 +97,27 @@ def _call(func: Callable, inputs: Sequence, name: str):
     return _as_tuple(func(*inputs), "outputs of the user-provided function", name)
 
 
-def _filled(grads: Sequence, likes: Sequence, strict: bool, what: str) -> tuple:
-    """Gradients with zeros where there are none; RuntimeError in strict mode."""
+def _filled(grads: Sequence, likes: Sequence, missing: str | None = None, constant: str | None = None) -> tuple:
+    """Gradients with zeros where there are none; in strict mode RuntimeError (`missing`) for those, and
+    (`constant`) for those without history."""
     out = []
     for i, (g, x) in enumerate(zip(grads, likes)):
         if g is None:
-            if strict:
-                raise RuntimeError(INDEPENDENT.format(what=what, i=i))
+            if missing is not None:
+                raise RuntimeError(missing.format(what="The output", i=i))
             g = x.detach() * 0
+        elif constant is not None and not g.requires_grad:
+            raise RuntimeError(constant.format(i=i))
         out.append(g)
     return tuple(out)
+
+
+def _strictly(strict: bool, create_graph: bool, what: str, missing: str | None = None) -> tuple:
+    """The errors of `_filled` in strict mode: for gradients that are not there, and for constant ones."""
+    if not strict:
+        return None, None
+    constant = INDEPENDENT.replace("{what}", what) + WITH_GRAPH
+    return (INDEPENDENT + "." if missing is None else missing), (constant if create_graph else None)
 
 
 def _require_history(outputs: Sequence, strict: bool):
@@ -109,6 +141,11 @@ def _grads(outputs: Sequence, inputs: Sequence, cts=None, create_graph: bool = F
     )
 
 
+def _construct_standard_basis_for(tensors: Sequence, tensor_numels: Sequence) -> tuple:
+    """The unit vectors of all elements of all tensors, as matrices; the name by which tests ask for them."""
+    return tuple([basis.reshape(len(basis), -1) for basis in standard_basis(tensors)])
+
+
 # ---- products ------------------------------------------------------------------------------------
 
 
@@ -126,7 +163,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         v = _directions(v, outputs, out_tuple, "output", "vjp")
     with _mode(create_graph):
         found = _grads(outputs, inputs, v, create_graph)
-        found = _filled(found, inputs, strict, "The output")
+        found = _filled(found, inputs, *_strictly(strict, create_graph, "The jacobian"))
     return (_result(outputs, out_tuple, create_graph), _result(found, was_tuple, create_graph))
 
 
@@ -147,9 +184,10 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         out_tuple, outputs = _call(func, inputs, "jvp")
         _require_history(outputs, strict)
         dummies = tuple([zeros_like(y).detach().requires_grad_() for y in outputs])
-        pulled = _filled(_grads(outputs, inputs, dummies, True), inputs, strict, "The output")
+        checks = (INDEPENDENT + ".", CONSTANT_GRADIENT) if strict else ()
+        pulled = _filled(_grads(outputs, inputs, dummies, True), inputs, *checks)
         found = _grads(pulled, dummies, v, create_graph)
-        found = _filled(found, outputs, strict, "The output")
+        found = _filled(found, outputs, *_strictly(strict, create_graph, "The jacobian", INDEPENDENT_TANGENT))
     return (_result(outputs, out_tuple, create_graph), _result(found, out_tuple, create_graph))
 
 
@@ -171,10 +209,16 @@ def _hessian_product(func, inputs, v, create_graph: bool, strict: bool, name: st
         out_tuple, outputs = _call(func, inputs, name)
         _require_history(outputs, strict)
         _check_scalar_output(out_tuple, outputs, name)
-        jac = _filled(_grads(outputs, inputs, None, True), inputs, strict, "The output")
-        _require_history(jac, strict)
-        found = _filled(_grads(jac, inputs, v, create_graph), inputs, strict, "The Jacobian")
+        jac = _filled(_grads(outputs, inputs, None, True), inputs, *_of_jacobian(strict))
+        missing = INDEPENDENT.replace("{what}", "The jacobian") + "."
+        checks = _strictly(strict, create_graph, "The hessian", missing)
+        found = _filled(_grads(jac, inputs, v, create_graph), inputs, *checks)
     return (_result(outputs, out_tuple, create_graph), _result(found, was_tuple, create_graph))
+
+
+def _of_jacobian(strict: bool) -> tuple:
+    """The errors of `_filled` for a Jacobian that will be differentiated."""
+    return (INDEPENDENT + ".", CONSTANT_JACOBIAN) if strict else ()
 
 
 def _check_scalar_output(is_tuple: bool, outputs: Sequence, name: str):
@@ -215,16 +259,18 @@ def jacobian(
         inputs = _leaves(inputs, create_graph)
         out_tuple, outputs = _call(func, inputs, "jacobian")
         _require_history(outputs, strict)
-        rows = [_rows(y, inputs, create_graph, strict, vectorize) for y in outputs]
+        rows = [_rows(k, y, inputs, create_graph, strict, vectorize) for k, y in enumerate(outputs)]
     rows = [_result(r, was_tuple, create_graph) for r in rows]
     return tuple(rows) if out_tuple else rows[0]
 
 
-def _rows(y, inputs: Sequence, create_graph: bool, strict: bool, vectorize: bool) -> list:
-    """The blocks of one output: for each input (*output shape, *input shape)."""
+def _rows(k: int, y, inputs: Sequence, create_graph: bool, strict: bool, vectorize: bool) -> list:
+    """The blocks of output k: for each input (*output shape, *input shape)."""
     if not y.requires_grad:
         return [x.new_zeros((*y.shape, *x.shape)) for x in inputs]
     (basis,) = standard_basis([y])
+    if vectorize and strict:
+        raise RuntimeError(NOT_VECTORIZED)
     if vectorize:
         found = grad(
             y, inputs, basis, retain_graph=True, create_graph=create_graph, allow_unused=True, is_grads_batched=True
@@ -232,7 +278,11 @@ def _rows(y, inputs: Sequence, create_graph: bool, strict: bool, vectorize: bool
     else:
         found = _stacked_rows(y, inputs, basis, create_graph)
     if strict:
-        _filled(found, inputs, True, "Output 0")
+        _filled(
+            found,
+            inputs,
+            *_strictly(True, create_graph, "The jacobian", INDEPENDENT.replace("{what}", f"Output {k}") + "."),
+        )
     return [
         x.new_zeros((*y.shape, *x.shape)) if g is None else g.reshape((*y.shape, *x.shape))
         for g, x in zip(found, inputs)
@@ -294,7 +344,7 @@ def hessian(
         found = _grads([outputs[0].reshape(())], xs, None, True)
         if strict:
             _require_history(outputs, True)
-        return _filled(found, xs, strict, "The output")
+        return _filled(found, xs, *(CONSTANT_JACOBIAN, CONSTANT_JACOBIAN) if strict else ())
 
     if outer_jacobian_strategy == "forward-mode":
 

@@ -18,6 +18,7 @@ from ...tape.grad_mode import (
     set_multithreading_enabled,
 )
 from ...tape.modes import is_grad_enabled
+from ...tape.saved import SavedTensor
 from .variable import Variable
 
 _LAZY = ("functional", "profiler", "profiler_legacy", "profiler_util", "variable")

@@ -18,6 +18,7 @@ from ..random.sampling import rand, randn_like
 from ..random.seeds import Generator
 from ..shape.joining import stack
 from . import numerical_jacobians as jacobians
+from .former_jacobians import _get_numerical_jacobian, _iter_tensors, get_analytical_jacobian, get_numerical_jacobian  # noqa: F401  torch.autograd.gradcheck's
 from .gradcheck_messages import (
     BATCHED,
     FAST,

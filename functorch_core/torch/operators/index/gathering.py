@@ -434,6 +434,8 @@ def index_fill(input, dim, index, value):
                 f"tensor with {value.ndim} dimension(s)."
             )
     else:
+        if isinstance(value, complex) and not input.is_complex():
+            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
         value = fill_number(value, input._aval.dtype)
     _bounds.check(index, _shape(input)[d], d, "index_fill", negative=True)
     return _index_write.compute([input, index, value, 1, d, "set"])

@@ -188,7 +188,7 @@ def interpolate(
     if sizes is None:
         if recompute_scale_factor is None:
             recompute_scale_factor = False
-        sizes = tuple(math.floor(float(n) * f) for n, f in zip(spatial, factors))
+        sizes = tuple([_whole(float(n) * f) for n, f in zip(spatial, factors)])
         if recompute_scale_factor:
             factors = (None,) * len(spatial)
     elif recompute_scale_factor:
@@ -211,6 +211,13 @@ def _check_align(mode: str, align_corners):
                 "linear "
                 "| bilinear | bicubic | trilinear"
             )
+
+
+def _whole(size: float) -> int:
+    """The whole part of a size; RuntimeError where 64 bits do not hold it."""
+    if not abs(size) < 2**63:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return math.floor(size)
 
 
 def _target(spatial, size, scale_factor):
@@ -236,6 +243,11 @@ def _target(spatial, size, scale_factor):
     else:
         given = (given,) * n
     if size is not None:
+        if any(isinstance(m, float) or isinstance(m, Tensor) and m.is_floating_point() for m in given):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+                f"with types {[type(m) for m in given]}"
+            )
         return tuple(int(m) for m in given), (None,) * n
     return None, tuple(float(f) for f in given)
 

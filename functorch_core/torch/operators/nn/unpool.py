@@ -166,6 +166,10 @@ def _fractional_pool(input, n, kernel_size, output_size, output_ratio, return_in
     kernel = ntuple(kernel_size, n)
     if output_size is None:
         ratio = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
+        if len(ratio) != n:
+            raise ValueError(
+                f"fractional_max_pool{n}d requires output_ratio to either be a single Int or tuple of Ints."
+            )
         if not all(0 < r < 1 for r in ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
         output_size = tuple(int(m * r) for m, r in zip(input.shape[-n:], ratio))

@@ -316,6 +316,12 @@ def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=
             "size "
             f"and non-zero dimensions for input, but got: {list(a.shape)}"
         )
+    if min(b.grid) < 1:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={b.kernel}, dilation={b.dilation}, padding={b.padding}, "
+            f"stride={b.stride}, calculated shape of the array of sliding blocks as {b.grid}, which is too small "
+            "(non-positive)"
+        )
     columns = a.shape[-2]
     if columns % math.prod(b.kernel):
         raise RuntimeError(
@@ -491,7 +497,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
             "input "
             f"has {_lower(input)} and grid has {_lower(grid)}"
         )
-    if a.ndim not in (4, 5) or a.ndim != g.ndim:
+    if a.ndim in (4, 5) and a.ndim != g.ndim or a.ndim not in (3, 4, 5):
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of "
             f"dimensions, but got input with sizes {list(a.shape)} and grid with "
@@ -514,6 +520,11 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
         raise RuntimeError(
             f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(a.shape)}"
         )
+    if a.ndim != g.ndim:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of "
+            f"dimensions, but got input with sizes {list(a.shape)} and grid with sizes {list(g.shape)}"
+        )
     mode, padding = MODES[interpolation_mode], PADDINGS[padding_mode]
     if mode == "bicubic" and a.ndim == 5:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
@@ -533,6 +544,10 @@ def _lower(x) -> str:
     return {"Float": "float", "Double": "double"}.get(name_of(x), name_of(x))
 
 
+UNIT_SIZE = (
+    "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not "
+    "an intended use case of affine_grid. See the documentation of affine_grid for details."
+)
 ALIGN = (
     "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
     "1.3.0. "
@@ -609,4 +624,6 @@ def affine_grid(theta, size, align_corners=None):
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and 1 in size[2:]:
+        warn(UNIT_SIZE)
     return affine_grid_generator(theta, size, align_corners)

@@ -26,6 +26,7 @@ from .. import random as draw
 from ..shape.copies import _copy_onto, _old, fitted_to
 from ..shape.creation import NEGATIVE, check_out_dtype, data_dtype, like_strides, size_given, size_of
 from ..shape.data import finish, require_grad
+from ..shape.joining import common_shape
 from . import keys
 from . import seeds as random
 from .sampling_gradients import dirichlet_of, gamma_of
@@ -334,7 +335,7 @@ def normal(
 
 def _normal_of_tensors(generator, mean, std) -> Tensor:
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    shape = np.broadcast_shapes(*[tuple(x.shape) for x in tensors])
+    shape = common_shape([tuple(x.shape) for x in tensors])
 
     def drawn(shape, *arrays):
         arrays = iter(arrays)

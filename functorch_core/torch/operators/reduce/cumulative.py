@@ -125,6 +125,12 @@ def _diff_node(a):
     return "Sub0(Slice0(input), Slice0(input))"
 
 
+UNLIKE_INPUT = (
+    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+    "dimension; input.size({i}) = {wanted}, but got tensor.size({i}) = {given}"
+)
+
+
 @torch_op(node=_diff_node, out=Out(whole=True))
 def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeTensor = None, *, out=None):
     """The n-th differences of neighbours along dim.
@@ -143,6 +149,9 @@ def diff(input: Tensor, n=1, dim=-1, prepend: MaybeTensor = None, append: MaybeT
     for v in parts:
         if v.aval.ndim != input.aval.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for i, (given, wanted) in enumerate(zip(v.aval.shape, input.aval.shape)):
+            if given != wanted and i != axis:
+                raise RuntimeError(UNLIKE_INPUT.format(i=i, wanted=wanted, given=given))
     return differences(_concatenated(parts, axis), n, axis)
 
 

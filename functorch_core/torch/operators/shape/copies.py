@@ -36,7 +36,7 @@ from ...views.cells import (
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of
+from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of, unspecified
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
@@ -359,7 +359,11 @@ def apply_(self, callable):
     if is_meta(self):
         return self
     array = self._array()
-    new = np.array([callable(x) for x in array.reshape(-1).tolist()], array.dtype)
+    found = [callable(x) for x in array.reshape(-1).tolist()]
+    for value in found:
+        if not is_number(value) and not isinstance(value, Tensor):
+            raise TypeError(f"must be real number, not {type(value).__name__}")
+    new = np.array(found, array.dtype)
     return assign(self, from_array(new.reshape(array.shape)), op="apply")
 
 
@@ -368,9 +372,9 @@ def map_(self, tensor, callable):
     """Replace each element by what a Python function makes of it and another tensor's."""
     if is_meta(self):
         return self
-    both = np.broadcast_arrays(self._array(), tensor._array())
-    new = [callable(x, y) for x, y in zip(*(b.reshape(-1).tolist() for b in both))]
-    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)), op="map")
+    if tensor.dtype is not self.dtype:
+        raise TypeError(f"map_: expected {self.type()} for 'other' (got {tensor.type()})")
+    return _mapped(self, (tensor,), callable, "map_")
 
 
 @composite(function=False)
@@ -378,9 +382,20 @@ def map2_(self, x, y, callable):
     """Replace each element by what a Python function makes of it and two other tensors'."""
     if is_meta(self):
         return self
-    arrays = np.broadcast_arrays(self._array(), x._array(), y._array())
-    new = [callable(*each) for each in zip(*(a.reshape(-1).tolist() for a in arrays))]
-    return assign(self, from_array(np.array(new, self._aval.dtype).reshape(self._aval.shape)), op="map2")
+    for name, other in (("x", x), ("y", y)):
+        if other.dtype is not self.dtype:
+            raise TypeError(f"map2_: expected {self.type()} for argument '{name}' (got {other.type()})")
+    return _mapped(self, (x, y), callable, "map2_")
+
+
+def _mapped(tensor, others, callable, name: str):
+    """The tensor with what a Python function makes of its elements and those of others, which broadcast to it."""
+    if any(x.requires_grad for x in (tensor, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    arrays = [tensor._array(), *[x.expand(tensor.shape)._array() for x in others]]
+    new = [callable(*each) for each in zip(*[a.reshape(-1).tolist() for a in arrays])]
+    made = np.array(new, tensor._aval.dtype).reshape(tensor._aval.shape)
+    return assign(tensor, from_array(made), op=name[:-1])
 
 
 @composite(function=False)
@@ -488,7 +503,7 @@ def _regrow(tensor: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) ->
 
 
 def _grown(tensor: Tensor, shape: tuple[int, ...]) -> np.ndarray:
-    flat = np.zeros(math.prod(shape), tensor._aval.dtype)
+    flat = np.full(math.prod(shape), unspecified(tensor._aval.dtype), tensor._aval.dtype)
     if tensor.numel():
         old = _storage(tensor)._tensor(tensor._aval.dtype)._array()[layout_of(tensor)[2] :]
         flat[: old.size] = old

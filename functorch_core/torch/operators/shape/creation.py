@@ -22,7 +22,7 @@ from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import array_of, cast_array, data_dtype, finish_later, legacy, overflow_of, require_grad, tensor
+from .data import array_of, cast_array, data_dtype, finish_later, legacy, overflow_of, require_grad, tensor, unspecified
 
 # Above this many elements a factory makes a host array at once: a recorded one would be compiled
 # on its own where the recording is cold, and as an argument it costs a program nothing.
@@ -104,8 +104,17 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
     if where.type == "cpu" and math.prod(shape) <= RECORD_LIMIT and fill in (0, 1):
         made = _constant.compute([shape, fill, dtype])
     else:
+        check_size(shape, dtype.itemsize)
         made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
     return require_grad(made) if requires_grad else made
+
+
+def check_size(shape: tuple[int, ...], itemsize: int):
+    """RuntimeError for a shape whose bytes or strides no 64 bits count."""
+    if math.prod(shape) * itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if math.prod([max(n, 1) for n in shape[1:]]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
 
 
 def fill_value(fill, dtype: np.dtype):
@@ -141,7 +150,15 @@ def size_given(name: str, size: tuple, names, kwargs: dict) -> tuple[int, ...]:
     return shape
 
 
-def _filler(name: str, fill: int, doc: str):
+def check_rank_of(memory_format, rank: int):
+    """RuntimeError for a memory format of images where there are none."""
+    wanted = {_types.channels_last: 4, _types.channels_last_3d: 5}.get(memory_format, rank)
+    if rank != wanted:
+        which = "channels_last" if wanted == 4 else "channels_last_3d"
+        raise RuntimeError(f"required rank {wanted} tensor to use {which} format")
+
+
+def _filler(name: str, fill: int | None, doc: str):
     def factory(
         *size,
         out=None,
@@ -158,9 +175,11 @@ def _filler(name: str, fill: int, doc: str):
         if out is not None:
             d = out._aval.dtype if dtype is None else data_dtype(dtype)
             check_out_dtype(out, d)
-            return write_out(name, out, filled(shape, fill, d))
+            written = write_out(name, out, filled(shape, unspecified(d) if fill is None else fill, d))
+            return written.requires_grad_() if requires_grad else written
         d = data_dtype(dtype) or _types.defaults.dtype.numpy
-        made = filled(shape, fill, d, device, requires_grad)
+        check_rank_of(memory_format, len(shape))
+        made = filled(shape, unspecified(d) if fill is None else fill, d, device, requires_grad)
         if memory_format in (_types.channels_last, _types.channels_last_3d):
             with_strides(made, channels_last_strides(shape))
         return made
@@ -197,7 +216,7 @@ zeros = _filler(
     """,
 )
 ones = _filler("ones", 1, "Ones of a size.")
-empty = _filler("empty", 0, "Unspecified values (zeros) of a size.")
+empty = _filler("empty", None, "Unspecified values (zeros) of a size.")
 
 
 @composite(method=False, out=Out(single=True, silent=True, overlapping=True))
@@ -240,7 +259,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     if len(shape) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: got {len(stride)} strides and {len(shape)} sizes")
     span = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else 0
-    made = filled((span,), 0, data_dtype(dtype) or _types.defaults.dtype.numpy, device)
+    d = data_dtype(dtype) or _types.defaults.dtype.numpy
+    made = filled((span,), unspecified(d), d, device)
     made = made.as_strided(shape, stride) if shape else made.reshape(())
     return require_grad(made.detach()) if requires_grad else made
 
@@ -287,7 +307,8 @@ def _filled_like(input, fill, dtype, device, requires_grad, memory_format) -> Te
     if hasattr(input, "_check_operand"):
         input._check_operand("*_like")
     d = data_dtype(dtype) or input._aval.dtype
-    made = filled(tuple(input.shape), fill, d, input.device if device is None else device)
+    value = unspecified(d) if fill is None else fill
+    made = filled(tuple(input.shape), value, d, input.device if device is None else device)
     made = with_strides(made, like_strides(input, memory_format))
     return batched_as(input, require_grad(made) if requires_grad else made)
 
@@ -317,7 +338,7 @@ def _like(name: str, fill):
     return composite(factory, name=name, method=False, sparse=name == "zeros_like")
 
 
-zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
+zeros_like, ones_like, empty_like = (_like(f"{n}_like", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", None)))
 
 
 @composite(method=False)
@@ -336,25 +357,18 @@ def full_like(
     return _filled_like(input, fill_value, dtype, device, requires_grad, memory_format)
 
 
-def _new_filler(name: str, fill: int):
+def _new_filler(name: str, fill: int | None):
     def method(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kwargs):
         shape = size_given(name, size, kwargs.pop("names", None), kwargs)
-        return batched_as(
-            self,
-            filled(
-                shape,
-                fill,
-                data_dtype(dtype) or self._aval.dtype,
-                self.device if device is None else device,
-                requires_grad,
-            ),
-        )
+        d, device = data_dtype(dtype) or self._aval.dtype, self.device if device is None else device
+        value = unspecified(d) if fill is None else fill
+        return batched_as(self, filled(shape, value, d, device, requires_grad))
 
     method.__doc__ = f"{name[4:].capitalize()} of a size, in this tensor's dtype and device."
     return composite(method, name=name, function=False, sparse=not fill)
 
 
-new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", 0)))
+new_zeros, new_ones, new_empty = (_new_filler(f"new_{n}", f) for n, f in (("zeros", 0), ("ones", 1), ("empty", None)))
 
 
 @composite(function=False)
@@ -389,8 +403,9 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 
 @composite(function=False)
-def new(self, *args, device=None):
+def new(self, *args, device=None, size=None):
     """The old constructor: data or sizes, in this tensor's dtype."""
+    args = args if size is None else (_types.Size(size),)
     return legacy(self._aval.dtype, args, self.device if device is None else device)
 
 
@@ -446,6 +461,9 @@ def arange(*args, out=None, dtype=None, layout=None, device=None, requires_grad=
         start, step = int(start), int(step)
     else:
         length = _range_length(start, end, step)
+        if length >= 2**63:
+            raise RuntimeError("invalid size, possible overflow?")
+    check_size((length,), d.itemsize)
     if out is not None:
         return write_range("arange", out, _count(start, step, length, d))
     where = resolve(device)

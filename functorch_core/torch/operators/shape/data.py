@@ -22,6 +22,7 @@ from ...dispatch.devices import place, resolve, xla_device
 from ...dispatch.op import composite
 from ...tape.meta import NO_COPY, is_meta, meta_tensor
 from ...tensors import types as _types
+from ...tensors.active import active
 from ...tensors.base import Tensor, from_array, new_tensor
 from ...tensors.promotion import converted, promote_dtypes
 from ...tensors.types import scalar_name
@@ -79,10 +80,10 @@ def is_sequence(x) -> bool:
     """Whether torch.tensor looks inside."""
     if isinstance(x, (list, tuple, range, bytearray)):
         return True
-    if isinstance(x, (np.ndarray, Tensor)):
+    if isinstance(x, np.ndarray):
         return x.ndim > 0
     return (
-        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic))
+        not isinstance(x, (str, bytes, dict, *PYTHON, np.generic, Tensor))
         and hasattr(x, "__len__")
         and hasattr(x, "__getitem__")
     )
@@ -239,8 +240,15 @@ def _check_leaves(leaves: list, shape: tuple[int, ...]):
     for x in leaves:
         if x.__class__ in ROWS:
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
-    if shape and any(isinstance(x, (str, bytes)) for x in leaves):
+        if isinstance(x, Tensor) and x.numel() != 1:
+            if x.is_floating_point() or x.is_complex():
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+    if shape and isinstance(leaves[0], (str, bytes)):
         raise ValueError(f"too many dimensions '{type(leaves[0]).__name__}'")
+    for x in leaves if shape else ():
+        if isinstance(x, (str, bytes)):
+            raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
 
 
 def _number(x, inferred: np.dtype):
@@ -638,6 +646,15 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 # ---- the old constructors ------------------------------------------------------------------------
 
 
+def unspecified(dtype: np.dtype):
+    """What stands in memory that nobody has written to: zero, or what shows that it was read."""
+    if not active.marks_uninitialized:
+        return 0
+    if dtype == dt.bool_:
+        return True
+    return math.nan if dtype in dt.INEXACT else int(np.iinfo(dtype).max)
+
+
 def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
     """torch.FloatTensor(...): data, or sizes of an uninitialised tensor; on the CPU, whatever the
     default device is."""
@@ -645,14 +662,14 @@ def legacy(dtype: np.dtype, args: tuple, device=None) -> Tensor:
     if not args:
         return finish(np.zeros(0, dtype), device)
     first = args[0]
-    if isinstance(first, Tensor) and len(args) == 1 and first.ndim:
+    if isinstance(first, Tensor) and len(args) == 1 and (first.ndim or first.dtype.is_floating_point):
         if first.dtype.numpy != dtype:
             raise TypeError(f"expected {_types.of_numpy(dtype)} (got {first.dtype})")
         return first.detach()
     if isinstance(first, _types.Size):
-        return finish(np.zeros(tuple(first), dtype), device)
+        return finish(np.full(tuple(first), unspecified(dtype), dtype), device)
     if isinstance(first, (int, np.integer, Tensor)) and not isinstance(first, bool):
-        return finish(np.zeros([int(n) for n in args], dtype), device)
+        return finish(np.full([int(n) for n in args], unspecified(dtype), dtype), device)
     if isinstance(first, Storage):
         return first._tensor(dtype)
     if not is_sequence(first):

@@ -66,7 +66,7 @@ def cat(tensors: Tensors, dim=0, *, out=None):
     # Tensors of shape (0,) may stand among tensors of any number of dimensions.
     used = [x for x in tensors if x.aval.shape != (0,)] or tensors
     first = used[0].aval
-    d = wrap_dim(dim, first.ndim)
+    d = 0 if first.shape == (0,) else wrap_dim(dim, first.ndim)  # nothing but nothing: any dimension will do
     for i, x in enumerate(tensors):
         if x in used:
             _check_joinable(first, x.aval, d, i)

@@ -37,11 +37,6 @@ class _CudaDeviceProperties:
     """For annotations; get_device_properties returns a named tuple."""
 
 
-def is_tf32_supported() -> bool:
-    """False: XLA decides how products are computed."""
-    return False
-
-
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Whether there is a GPU: XLA computes bfloat16 on all of them."""
     return _accelerator.is_available()

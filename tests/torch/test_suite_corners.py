@@ -1,0 +1,170 @@
+"""Corners that PyTorch's own test_torch.py goes into, against PyTorch."""
+
+import pytest
+
+from functorch_core import torch as ours
+from tests.nn.both import agree, failing
+
+
+def test_errors_of_python_functions_on_elements():
+    def program(t):
+        one, four = t.ones(1), t.ones(4)
+        calls = [
+            (one.map_, four, lambda x, y: x),
+            (one.map_, t.ones(1, dtype=t.int), lambda x, y: x),
+            (t.ones(1, requires_grad=True).map_, one, lambda x, y: x),
+            (one.map2_, four, four, lambda x, y, z: x),
+            (one.map2_, t.ones(1, requires_grad=True), one, lambda x, y, z: x),
+            (one.map2_, t.ones(1, dtype=t.int), one, lambda x, y, z: x),
+        ]
+        names = [failing(four.apply_, lambda x: "a")[0]]
+        return four.map_(one, lambda x, y: x + y), [failing(f, *args) for f, *args in calls], names
+
+    agree(program)
+
+
+def test_errors_of_shapes_and_kinds():
+    def program(t):
+        x = t.ones(2, 3)
+        calls = [
+            lambda: t.ones(3).index_fill_(0, t.tensor([0]), 1 + 1j),
+            lambda: t.diff(x, prepend=t.ones(1, 2)),
+            lambda: t.diff(x, dim=0, append=t.ones(1, 2)),
+            lambda: t.normal(t.ones(120), t.ones(2, 3, 4, 5)),
+            lambda: t.empty(3, 3, memory_format=t.channels_last),
+            lambda: t.empty(3, 3, 3, memory_format=t.channels_last_3d),
+        ]
+        return [failing(call) for call in calls], failing(t.device, -1)[0], t.ones(3).new(size=(2, 0))
+
+    agree(program)
+
+
+@pytest.fixture
+def deterministic():
+    """Deterministic algorithms in both libraries."""
+    libraries = ours, pytest.importorskip("torch")
+    for t in libraries:
+        t.use_deterministic_algorithms(True)
+    yield
+    for t in libraries:
+        t.utils.deterministic.fill_uninitialized_memory = True
+        t.use_deterministic_algorithms(False)
+
+
+DTYPES = ["float32", "bfloat16", "complex64", "int8", "uint8", "int64", "bool", "uint16", "uint64", "float16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_uninitialized_memory_shows(deterministic, dtype):
+    def program(t):
+        d = getattr(t, dtype)
+        one = t.ones(1, dtype=d)
+        made = [
+            t.empty(2, dtype=d),
+            t.empty_like(t.ones(2, 2, dtype=d)),
+            one.new_empty(2),
+            one.new_empty_strided((2,), (2,)),
+        ]
+        made += [t.empty_strided((2,), (2,), dtype=d), t.ones(1, dtype=d).resize_(3), t.Tensor(2)]
+        return [repr(x) for x in made]
+
+    agree(program)
+
+
+def test_uninitialized_memory_is_left_alone(deterministic):
+    for t in (ours, pytest.importorskip("torch")):
+        t.utils.deterministic.fill_uninitialized_memory = False
+        assert t.utils.deterministic.fill_uninitialized_memory is False
+        assert not t.empty(2).isnan().any() or t is not ours
+        t.utils.deterministic.fill_uninitialized_memory = True
+        assert t.empty(2).isnan().all()
+
+
+def test_former_jacobians():
+    def program(t):
+        check = t.autograd.gradcheck.__globals__
+        a, b = (t.rand(2, dtype=t.float64, requires_grad=True) for _ in range(2))
+        numerical = check["_get_numerical_jacobian"](lambda x, y: (2 * x + y, x * y), (a, b), eps=1e-6)
+        with pytest.warns(FutureWarning):
+            old = check["get_numerical_jacobian"](lambda xs: xs[0] * 2, (a,))
+            found, same, *_ = check["get_analytical_jacobian"]((a, b), 2 * a + b)
+        return [list(row) for row in numerical], old, found, same, len([*check["_iter_tensors"](([a], (b, 1)))])
+
+    agree(program, rtol=1e-4)
+
+
+def test_errors_of_nn_functional():
+    def program(t):
+        f = t.nn.functional
+        image, grid = t.ones(1, 1, 2, 2), t.ones(1, 1, 1, 2)
+        x = t.ones(1, 1, 16, 16)
+        calls = [
+            lambda: f.grid_sample(image[0], grid, align_corners=False),
+            lambda: f.grid_sample(image, t.ones(1, 1, 1, 1, 3), align_corners=False),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(3), t.ones(2)),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(2, 3), t.ones(())),
+            lambda: f.cosine_embedding_loss(t.ones(2, 3), t.ones(2, 3), t.ones(1, 2)),
+            lambda: t.nn.Fold((4, 5), (2, 2), dilation=8)(t.ones(1, 12, 12)),
+            lambda: t.nn.FractionalMaxPool2d([2, 1], output_ratio=[0.5, 0.5, 0.6])(x),
+            lambda: f.interpolate(x, scale_factor=1e20, mode="bilinear"),
+        ]
+        sizes = failing(f.interpolate, x, size=(4.0, 4.0))
+        kinds = [failing(call)[0] for call in calls]
+        return kinds, [failing(call)[1].partition(", but")[0] for call in calls[2:]], sizes
+
+    agree(program)
+
+
+def test_grids_of_one_position_warn():
+    def program(t):
+        with pytest.warns(UserWarning) as seen:
+            t.nn.functional.affine_grid(t.ones(1, 2, 3), (1, 1, 2, 1), align_corners=True)
+        return [str(w.message) for w in seen]
+
+    agree(program)
+
+
+def test_fused_steps_need_floating_parameters_with_data():
+    def program(t):
+        layer = t.nn.Linear(2, 2, device="meta")
+        optimizer = t.optim.Adam(layer.parameters(), fused=True)
+        for p in layer.parameters():
+            p.grad = t.rand_like(p)
+        return failing(optimizer.step)[1].partition("[")[0]
+
+    agree(program)
+
+
+def test_tensors_in_lists_are_numbers():
+    def program(t):
+        made = [
+            t.tensor([t.tensor([1]), t.tensor([2])]),
+            t.tensor([t.tensor([[1.5]]), 3]),
+            t.tensor([(t.tensor([1]), t.tensor(2))]),
+        ]
+        given = [[t.ones(2, dtype=t.int64)], [t.ones(2)], [0, "a"], ["a", 1], [[1, 2], [3, "a"]]]
+        return made, [failing(t.tensor, x) for x in given]
+
+    agree(program)
+
+
+def test_sizes_beyond_64_bits():
+    def program(t):
+        calls = [
+            lambda: t.arange(1.175494351e-38, 3.402823466e38),
+            lambda: t.arange(0, 2**62),
+            lambda: t.zeros(2**62),
+            lambda: t.empty([2, 4, 2**29, 2**29], dtype=t.float64),
+        ]
+        return [failing(call) for call in calls]
+
+    agree(program)
+
+
+def test_nothing_is_joined_along_any_dimension():
+    def program(t):
+        out = t.ones(2)
+        t.zeros(2, out=out, requires_grad=True)
+        return t.cat([t.ones(0), t.ones(0)], dim=1), out.requires_grad
+
+    agree(program)

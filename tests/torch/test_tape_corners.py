@@ -1,0 +1,178 @@
+"""Corners of the tape that PyTorch's own test_autograd.py goes into, against PyTorch."""
+
+import pytest
+
+from functorch_core import torch as ours
+from tests.nn.both import agree, failing
+
+
+def test_edges_as_inputs_and_outputs():
+    def program(t):
+        edge = t.autograd.graph.get_gradient_edge
+        x, y = t.arange(2.0, requires_grad=True).clone(), t.ones(2, requires_grad=True).clone()
+        out = x.clone()
+        t.autograd.backward(out.sum(), inputs=(edge(x), edge(y)))
+        z = t.tensor([1.0, 2.0], requires_grad=True)
+        s = z.sin().sum()
+        (scalar,) = t.autograd.grad(edge(s), (z,))
+        errors = [
+            failing(t.autograd.grad, edge(z.sin()), (z,)),
+            failing(t.autograd.grad, edge(z.sin().sum()), (z,), grad_outputs=t.ones(4)),
+            failing(t.autograd.grad, out.sum(), (x, edge(y)), allow_unused=True, materialize_grads=True),
+        ]
+        return scalar, errors
+
+    agree(program)
+
+
+def test_batched_cotangents_of_another_shape():
+    def program(t):
+        x = t.randn(2, 2, requires_grad=True)
+        kind, text = failing(t.autograd.grad, x.clone(), (x,), (t.ones(2, 2),), is_grads_batched=True)
+        return kind, text.partition(":")[0]
+
+    agree(program)
+
+
+def test_graphs_that_save_nothing_are_passed_twice():
+    def program(t):
+        x = t.arange(3.0, requires_grad=True)
+        parts = x.unbind()
+        for y in parts:
+            y.backward()
+        product = x * x
+        product.sum().backward()
+        return x.grad, failing(product.sum().backward)[0]
+
+    agree(program)
+
+
+def test_callbacks_after_the_pass():
+    def program(t):
+        seen = []
+        queue = t.autograd.Variable._execution_engine.queue_callback
+
+        def last():
+            seen.append(("last", x.grad is not None))
+
+        def first(grad):
+            seen.append("hook")
+            queue(lambda: (seen.append("callback"), queue(last)))
+
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+        y.register_hook(first)
+        y.sum().backward()
+        return seen, failing(queue, last)[0]
+
+    agree(program)
+
+
+def test_hooks_at_nodes_that_are_accumulated_to():
+    def program(t):
+        seen = []
+        a = t.tensor(1.0, requires_grad=True)
+        b = a.clone()
+        b.grad_fn.register_prehook(lambda gs: seen.append(2))
+        b.register_hook(lambda g: seen.append(1))
+        b.sum().backward(inputs=(b,))
+        c = t.ones(2, requires_grad=True)
+        c.register_post_accumulate_grad_hook(lambda x: x.grad)
+        return seen, b.grad, failing(c.sum().backward)
+
+    agree(program)
+
+
+def test_private_names_of_the_tape():
+    def program(t):
+        x, y = t.ones(1, requires_grad=True), t.ones(1, requires_grad=True)
+        functions, seen = t._C._functions, []
+        boom = functions.DelayedError("Boom!", 1)(x)
+        x.register_hook(seen.append)
+        functions.UndefinedGrad()(x * 2).sum().backward()
+        meta = (x * t.ones(3, 1)).grad_fn._input_metadata[0]
+        ref = t._C._WeakTensorRef(y)
+        kept = ref.expired()
+        del y
+        return [
+            failing(boom.backward),
+            isinstance((x * 2).grad_fn.next_functions[0][0], functions.AccumulateGrad),
+            [g is None for g in seen],
+            list(meta.shape),
+            kept,
+            ref.expired(),
+            failing(t.autograd.SavedTensor),
+            failing((x * 2).grad_fn),
+            t._C._current_graph_task_id(),
+            t._C._autograd._saved_tensors_hooks_is_enabled(),
+            t.autograd.forward_ad._current_level,
+            t.autograd.forward_ad._is_fwd_grad_enabled(),
+        ]
+
+    agree(program)
+
+
+def test_versions_can_be_set():
+    def program(t):
+        x, base = t.ones(3), t.ones(2, 2)
+        x.add_(1)
+        view = base[0]
+        view.add_(1)
+        t._C._autograd._unsafe_set_version_counter([x, view], [7, 9])
+        return x._version, view._version, base._version
+
+    agree(program)
+
+
+def test_strict_products():
+    def program(t):
+        f, x = t.autograd.functional, t.rand(4, requires_grad=True)
+        v = t.ones(4)
+        twice = (t.ones(4), t.ones(4))
+        square, linear = (lambda a: (a * a).sum()), (lambda a: 3 * a.sum())
+        calls = [(f.vjp, lambda a: a.clone(), x, twice), (f.jvp, lambda a: a.clone(), x, twice)]
+        errors = [failing(g, *args) for g, *args in calls]
+        for g in (f.vjp, f.jvp):
+            errors += [failing(g, lambda a: a.clone(), x, v, strict=True, create_graph=True)]
+            errors += [failing(g, lambda a: a.long().float().requires_grad_().clone(), x, v, strict=True)]
+        errors += [failing(f.jacobian, lambda a: a.clone(), x, strict=True, create_graph=True)]
+        errors += [failing(f.jacobian, lambda a: a.clone(), x, strict=True, vectorize=True)]
+        errors += [failing(f.hessian, linear, x, strict=True)]
+        for g in (f.vhp, f.hvp):
+            errors += [failing(g, linear, x, v, strict=True)]
+        bases = f._construct_standard_basis_for((t.ones(2), t.ones(())), (2, 1))
+        return errors, bases, f.vhp(square, x.detach(), v, strict=True)[1]
+
+    agree(program)
+
+
+def test_vmap_by_its_former_name():
+    def program(t):
+        with pytest.warns(FutureWarning):
+            old = t._vmap_internals.vmap(t.dot)(t.ones(2, 3), t.ones(2, 3))
+        return old, t._vmap_internals._vmap(t.sum)(t.ones(2, 3))
+
+    agree(program)
+
+
+def test_tangents_of_dual_numbers():
+    fw = ours.autograd.forward_ad
+    with fw.dual_level():
+        dual = fw.make_dual(ours.ones(2), ours.ones(2))
+        with pytest.raises(RuntimeError, match="has a forward gradient at the same level"):
+            fw.make_dual(ours.ones(2), dual)
+        assert fw._current_level == 0
+
+
+def test_views_keep_their_history_when_their_data_is_written():
+    def program(t):
+        x = t.arange(6.0).reshape(2, 3).requires_grad_()
+        view = x.t()
+        out = view.sum() * 2
+        view.data.add_(1)
+        view.data.mul_(2)
+        (kept,) = t.autograd.grad(out, view)
+        inner = t.randn(4, 3, dtype=t.float64, requires_grad=True).transpose(0, 1)
+        return kept, x.detach(), t.autograd.gradcheck(lambda v: t.nn.functional.pdist(v, 1.5), (inner,))
+
+    agree(program)
