@@ -467,16 +467,16 @@ def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[b
 
 def _made(op: GraphOp, out):
     """Results without history."""
+    if op.multiple:
+        return [_without_history(value) for value in out]
+    return _without_history(out)
+
+
+def _without_history(value: Value) -> Tensor:
+    tensor = new_tensor(value)
     if active.marks_inference and state.inference:
-        return _inference_tensors(out, op.multiple)
-    return [new_tensor(v) for v in out] if op.multiple else new_tensor(out)
-
-
-def _inference_tensors(out, multiple: bool):
-    tensors = [new_tensor(v) for v in (out if multiple else [out])]
-    for x in tensors:
-        x._is_inference = True
-    return tensors if multiple else tensors[0]
+        tensor._is_inference = True
+    return tensor
 
 
 def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
