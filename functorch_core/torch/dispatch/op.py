@@ -211,7 +211,7 @@ class TorchOp:
                 mask.append(x._ge is not None)
                 key.append(value.aval)
             elif slot is None:
-                if not (cls in SIMPLE or cls is float and x == x or cls is tuple and set(map(type, x)) == INTS):
+                if not (cls in SIMPLE or cls is float and x == x or cls is tuple and set(map(type, x)) <= INTS):
                     return None
                 key.append(cls)
                 key.append(x)

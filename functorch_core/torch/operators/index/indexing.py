@@ -619,7 +619,7 @@ def _number_in(value: Number, shape, dtype):
 def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
     """The value in a shape and dtype."""
     if not isinstance(value, Tensor):
-        return _number_in.compute([value, shape, dtype])
+        return _number_in.call((value, shape, dtype), {})
     theirs = tuple(value.shape)
     while theirs and theirs[0] == 1 and len(theirs) > len(shape):
         theirs = theirs[1:]
