@@ -22,6 +22,7 @@ from ..core.aval import Aval, aval
 from ..core.lowering import LowerContext, Operand
 from ..core.lowering import dims as dims_attr
 from ..core.types import Function, Ints
+from .scipy_functions import scipy_function
 
 Numeric: TypeAlias = Any  # a Term, a Dual or NumPy's: what has the operators of numbers
 
@@ -137,12 +138,7 @@ def unary_function(hlo: str, reference: Any, derivative: Any = None) -> Function
 
 
 def _scipy(name: str) -> Function:
-    def reference(x: np.ndarray) -> np.ndarray:
-        from scipy import special
-
-        return getattr(special, name)(x)
-
-    return reference
+    return lambda x: scipy_function(name)(x)
 
 
 exp = unary_function("stablehlo.exponential", np.exp, lambda out, x: out)

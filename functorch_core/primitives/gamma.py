@@ -27,6 +27,7 @@ from .declare import (
     wrapper,
 )
 from .formula import Numeric
+from .scipy_functions import scipy_function
 from .special import FLOATS, SPECIAL, at_least_float32, in_float64, scipy_reference, wide_reference
 from .structure import full
 from .transcendental import exp, log, log1p
@@ -117,17 +118,14 @@ def _polygamma(n: Numeric, x: Numeric) -> Numeric:
 
 
 def _zeta_reference(s: np.ndarray, q: np.ndarray) -> np.ndarray:
-    from scipy import special
-
-    return special.zeta(s, np.where(q < _LOWEST_Q, np.nan, q))
+    return scipy_function("zeta")(s, np.where(q < _LOWEST_Q, np.nan, q))
 
 
 def _polygamma_reference(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    from scipy import special
-
+    gamma, psi = scipy_function("gamma"), scipy_function("psi")
     whole = np.where((n >= 0) & (np.floor(n) == n), n, np.nan)
-    higher = (-1.0) ** (whole + 1) * special.gamma(whole + 1) * _zeta_reference(whole + 1, x)
-    return np.where(whole == 0, special.psi(x), higher)
+    higher = (-1.0) ** (whole + 1) * gamma(whole + 1) * _zeta_reference(whole + 1, x)
+    return np.where(whole == 0, psi(x), higher)
 
 
 _ORDER = Reason("the order of zeta and polygamma is a parameter; differentiate by the last operand")
@@ -148,9 +146,7 @@ def _digamma(x: Numeric) -> Numeric:
 
 
 def _lgamma_reference(x: np.ndarray) -> np.ndarray:
-    from scipy import special
-
-    return np.where(np.isinf(x), np.inf, special.gammaln(x))  # scipy: -inf at -inf
+    return np.where(np.isinf(x), np.inf, scipy_function("gammaln")(x))  # scipy: -inf at -inf
 
 
 lgamma = unary(
@@ -485,9 +481,7 @@ def _betainc_grad_a(a: Numeric, b: Numeric, x: Numeric) -> Numeric:
 
 
 def _betainc_reference(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
-    from scipy import special
-
-    return np.where(_beta_proper(a, b), special.betainc(a, b, x), np.nan)
+    return np.where(_beta_proper(a, b), scipy_function("betainc")(a, b, x), np.nan)
 
 
 def _beta_density(out: Value, a: Value, b: Value, x: Value) -> Value:

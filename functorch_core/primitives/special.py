@@ -13,6 +13,7 @@ from . import special_tables as tables
 from .arithmetic import div, mul, neg, sub
 from .declare import ELEMENTWISE, Wrapper, unary
 from .formula import Numeric
+from .scipy_functions import scipy_function
 from .transcendental import exp
 
 SPECIAL = ELEMENTWISE.but(family="special", numpy=30, expensive=True)
@@ -45,9 +46,7 @@ def scipy_reference(name: str) -> Function:
     """scipy.special's function of this name, imported when first used."""
 
     def fun(*arrays: np.ndarray) -> np.ndarray:
-        from scipy import special
-
-        return np.asarray(getattr(special, name)(*arrays))
+        return np.asarray(scipy_function(name)(*arrays))
 
     return wide_reference(fun)
 

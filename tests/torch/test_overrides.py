@@ -277,3 +277,20 @@ def test_all_attributes_ask(name):
         return seen
 
     assert asked(torch) == asked(pytest.importorskip("torch"))
+
+
+def test_nobody_is_asked_before_there_is_somebody():
+    """Neither an optimizer nor distributions let every call look for overriding arguments; a sparse tensor does."""
+    program = (
+        "from functorch_core import torch\n"
+        "from functorch_core.torch.tensors.active import active\n"
+        "from functorch_core.torch import distributions\n"
+        "layer = torch.nn.Linear(2, 2)\n"
+        "torch.optim.Adam(layer.parameters())\n"
+        "distributions.Categorical(logits=layer(torch.ones(2))).sample().item()\n"
+        "assert active.overrides is None and active.plain\n"
+        "x = torch.sparse_coo_tensor([[0]], [1.0], (2,))\n"
+        "assert active.overrides is not None and not active.plain\n"
+        "assert (x + x).to_dense().tolist() == [2.0, 0.0] and torch.add(torch.ones(2), x).tolist() == [2.0, 1.0]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

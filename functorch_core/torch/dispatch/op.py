@@ -39,7 +39,7 @@ from .former import in_order_of_today
 from .inplace import check_memory, check_outs, write
 from .out_dtypes import ANY, decided
 from .parameter import Parameter
-from .slots import NUMBER, OPERAND, SEVERAL, NoOperand, slot_of
+from .slots import MAYBE, NUMBER, OPERAND, SEVERAL, NoOperand, slot_of
 from .traits import Out, Traits, outs
 
 _EMPTY = inspect.Parameter.empty
@@ -144,11 +144,13 @@ class TorchOp:
                 sight = self._at_sight(args, kwargs)
                 op = None if sight is None else self.seen.get(sight[0])
                 if op is not None:
-                    _, operands, values, mask = sight
-                    if values is None:
+                    _, operands, values, mask, permuted = sight
+                    if active.levels is not None:
                         made = apply(op, operands)
-                    elif True in mask or op.multiple or active.marks_inference:
+                    elif True in mask or op.multiple or permuted or active.marks_inference:
                         made = apply_to(op, operands, values, mask)
+                        if permuted:
+                            active.lay_out(op, operands, made)
                     elif active.births:
                         return new_tensor(record(op.unit, values, 3))
                     else:
@@ -187,13 +189,13 @@ class TorchOp:
         """Whether each element of the result of these arguments depends on the same one of the operands."""
         return is_pointwise(self._trace(self.bind(args, kwargs)))
 
-    def _at_sight(self, args, kwargs) -> tuple[tuple, list, list | None, list] | None:
-        """Of the arguments: a key, the operands among them, the values of these if they are plain and in order, and
-        which are on the tape. None unless all are tensors, numbers or simple static arguments, and those that are
-        given by name static. (1.5 us less than to bind and apply.)"""
+    def _at_sight(self, args, kwargs) -> tuple[tuple, list, list, list, bool] | None:
+        """Of the arguments: a key, the operands among them, the values of these, which are on the tape, and whether
+        some may lie in memory in another order. None unless all are tensors, numbers or simple static arguments, and
+        those that are given by name static. (1.5 us less than to bind and apply.)"""
         if len(args) > self.n_positional:
             return None
-        operands, values, mask, plain = [], [], [], active.levels is None
+        operands, values, mask, permuted = [], [], [], False
         key: list = [_types.defaults.dtype]
         for slot, x in zip(self.slots, args):
             cls = x.__class__
@@ -205,13 +207,13 @@ class TorchOp:
                     if view.seen != view.cell.version:
                         value = view.cell.show(x, view)
                     if view.permuted is not False and view.is_permuted():
-                        plain = False
+                        permuted = True
                 operands.append(x)
                 values.append(value)
                 mask.append(x._ge is not None)
                 key.append(value.aval)
             elif slot is None:
-                if cls not in SIMPLE and not (cls is tuple and set(map(type, x)) == INTS):
+                if not (cls in SIMPLE or cls is float and x == x or cls is tuple and set(map(type, x)) <= INTS):
                     return None
                 key.append(cls)
                 key.append(x)
@@ -223,6 +225,8 @@ class TorchOp:
                     operands.append(x)
                     values.append(x)
                     mask.append(False)
+            elif x is None and slot is MAYBE:
+                key.append(None)
             elif slot is SEVERAL and (cls is list or cls is tuple):
                 found = _plain_values(x)
                 if found is None:
@@ -239,7 +243,7 @@ class TorchOp:
             if i < len(args) or self.slots[i] is not None or x.__class__ not in SIMPLE:
                 return None
             key += (name, x.__class__, x)
-        return tuple(key), operands, values if plain else None, mask
+        return tuple(key), operands, values, mask, permuted
 
     # ---- from arguments to an op at a signature
 

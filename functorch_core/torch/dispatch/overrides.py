@@ -89,10 +89,9 @@ class Overridden:
             cls.__torch_dispatch__ = None
         elif dispatch is not None and vars(cls).get("__torch_function__") is _disabled_torch_function_impl:
             del cls.__torch_function__  # what is inherited refuses
-        if overrides_of(cls) is not None:
+        if overrides_of(cls) is not None and not _is_ours(cls):  # ours activate when there is one
             activate()
-            if not _is_ours(cls):
-                _let_attributes_ask(cls)
+            _let_attributes_ask(cls)
 
 
 def _convert(result, cls: type):

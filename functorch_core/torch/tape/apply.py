@@ -476,16 +476,16 @@ def apply_to(op: GraphOp, operands: Sequence, values: Sequence, mask: Sequence[b
 
 def _made(op: GraphOp, out):
     """Results without history."""
+    if op.multiple:
+        return [_without_history(value) for value in out]
+    return _without_history(out)
+
+
+def _without_history(value: Value) -> Tensor:
+    tensor = new_tensor(value)
     if active.marks_inference and state.inference:
-        return _inference_tensors(out, op.multiple)
-    return [new_tensor(v) for v in out] if op.multiple else new_tensor(out)
-
-
-def _inference_tensors(out, multiple: bool):
-    tensors = [new_tensor(v) for v in (out if multiple else [out])]
-    for x in tensors:
-        x._is_inference = True
-    return tensors if multiple else tensors[0]
+        tensor._is_inference = True
+    return tensor
 
 
 def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
@@ -498,7 +498,8 @@ def apply_taped(op: GraphOp, how: Taped, operands: Sequence, values: list):
         x = operands[i]
         if isinstance(x, Tensor):
             versions.append((x, x._own_version if x._view is None else x._version))
-    edges = [x._ge if m else None for x, m in zip(operands, how.mask)] if len(operands) > 1 else (operands[0]._ge,)
+    single = len(operands) == 1
+    edges = (operands[0]._ge,) if single else [x._ge if m else None for x, m in zip(operands, how.mask)]
     node = op_node(op, how, edges, saved, versions)
     if how.forward.multiple:
         made = _several_taped(op, how, node, outs)
@@ -542,7 +543,9 @@ def apply_pair(op: GraphOp, how: Taped, a: Tensor, b: Tensor, x: Value, y: Value
         tensor, value = (a, x) if i == 0 else (b, y)
         saved.append(value)
         versions.append((tensor, tensor._own_version if tensor._view is None else tensor._version))
-    node = op_node(op, how, (a._ge if in_a else None, b._ge if in_b else None), saved, versions)
+    node = _new(op.node_class)  # op_node, written out: 0.1 us less
+    node.edges, node.n_outputs, node.extras = (a._ge if in_a else None, b._ge if in_b else None), 1, None
+    node.sequence, node.op, node.taped, node.saved, node.versions = next(sequence), op, how, saved, versions
     tensor = _new(Tensor)
     tensor._value = record_pair(how.forward, x, y)
     tensor._ge = node, 0

@@ -36,10 +36,11 @@ class Active:
     def __setattr__(self, name: str, value):
         object.__setattr__(self, name, value)
         if name in MEANINGS:
-            is_plain = not any([getattr(self, field, None) for field in MEANINGS])
-            object.__setattr__(self, "plain", is_plain)
+            object.__setattr__(self, "plain", not any(map(self.__getattribute__, MEANINGS)))
 
     def __init__(self):
+        for field in MEANINGS:
+            object.__setattr__(self, field, None)
         # dispatch/overrides.py, while a class, mode or proxy with __torch_function__ exists: ops ask
         # `overrides.applies(op, args, kwargs)` and then return `overrides.handle(...)`.
         self.overrides = None

@@ -555,12 +555,11 @@ def setitem(self, index, value):
     try:
         if index is False:
             return
-        if index.__class__ is int:
-            lens, tensors, whole = _row_lens(current_aval(self).shape, index), (), False
-        else:
-            parsed = parse(current_aval(self).shape, index)
-            lens, tensors = parsed.lens, parsed.tensors
-            whole = parsed.trivial(current_aval(self).shape)
+        shape, tensors, whole = current_aval(self).shape, (), False
+        lens = _lens_at(shape, index)
+        if lens is None:
+            parsed = parse(shape, index)
+            lens, tensors, whole = parsed.lens, parsed.tensors, parsed.trivial(shape)
         new = _value(self, value)
         if state.enabled and self._level is None and self._ge is not None and self.is_leaf:
             raise RuntimeError(LEAF_INPLACE if tensors else LEAF_VIEW_INPLACE)
@@ -621,7 +620,7 @@ def _number_in(value: Number, shape, dtype):
 def _filled(value, shape: tuple, dtype: np.dtype) -> Tensor:
     """The value in a shape and dtype."""
     if not isinstance(value, Tensor):
-        return _number_in.compute([value, shape, dtype])
+        return _number_in.call((value, shape, dtype), {})
     theirs = tuple(value.shape)
     while theirs and theirs[0] == 1 and len(theirs) > len(shape):
         theirs = theirs[1:]

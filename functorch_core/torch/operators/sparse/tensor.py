@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ....core.aval import Aval, aval
+from ...dispatch.overrides import activate
 from ...tape.modes import state as modes
 from ...tape.node_names import rename
 from ...tensors import printing as _printing
@@ -60,6 +61,7 @@ class SparseTensor(Tensor):
     _value = property(_refusing("this operation"))
 
     def __new__(cls, *args):
+        activate()
         return object.__new__(cls)
 
     def __init__(self, indices: Tensor, values: Tensor, size, coalesced: bool):
