@@ -212,28 +212,34 @@ class _Writer:
 def host_leaf(cls: type, kind: Aval | type, device, cached: bool) -> Callable:
     """A function that puts a leaf of a class on the device; TypeError for another class or aval."""
     aval = SCALAR_AVALS.get(kind, kind)
+    to_device = xla.putter(aval.shape, aval.dtype, device)
     if cls is np.ndarray:
-        return functools.partial(_put_array, aval, device)
+        return _array(aval, to_device)
     if cached and (cls is int or cls is float):
-        return _number(cls, aval, device)
+        return _number(cls, aval, to_device)
 
     def put(x):
         if x.__class__ is not cls:
             raise TypeError
-        return xla.put(np.asarray(x, aval.dtype), device)
+        return to_device(np.asarray(x, aval.dtype))
 
     return put
 
 
-def _put_array(aval: Aval, device, x):
-    if x.__class__ is not np.ndarray or x.dtype != aval.dtype or x.shape != aval.shape:
-        raise TypeError
-    return xla.put(x, device)
+def _array(aval: Aval, to_device: Callable) -> Callable:
+    shape, dtype, array = aval.shape, aval.dtype, np.ndarray
+
+    def put(x):
+        if x.__class__ is not array or x.dtype != dtype or x.shape != shape:
+            raise TypeError
+        return to_device(x)
+
+    return put
 
 
-def _number(cls: type, aval: Aval, device) -> Callable:
-    """Putting a number takes 4.5 us, and a step size is often the one of the last call."""
-    last = 0, None
+def _number(cls: type, aval: Aval, to_device: Callable) -> Callable:
+    """Putting a number takes 2.9 us, and a step size is often the one of the last call."""
+    last, dtype = (0, None), aval.dtype
 
     def put(x):
         nonlocal last
@@ -242,7 +248,7 @@ def _number(cls: type, aval: Aval, device) -> Callable:
             return buffer
         if x.__class__ is not cls or cls is int and not fits(x):
             raise TypeError
-        buffer = xla.put(np.asarray(x, aval.dtype), device)
+        buffer = to_device(np.asarray(x, dtype))
         last = x, buffer
         return buffer
 

@@ -163,7 +163,7 @@ def standard_normal(key, shape, dtype):
     """Standard normal floats, by the inverse of the cdf; narrow dtypes in float32."""
     wide = dt.wide(dtype)
     low = float(np.nextafter(np.asarray(-1, wide), np.asarray(0, wide)))
-    drawn = p.mul(p.erf_inv(between(key, shape, wide, low, 1.0)), math.sqrt(2))
+    drawn = p.mul(p.erf_inv_of_drawn(between(key, shape, wide, low, 1.0)), math.sqrt(2))
     return p.convert(drawn, dtype=dtype)
 
 

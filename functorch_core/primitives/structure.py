@@ -311,6 +311,17 @@ def _barrier_lower(ctx: LowerContext, *xs: Operand) -> list[Operand]:
     return ctx.op("stablehlo.optimization_barrier", *xs, out=[x.aval for x in xs]) if xs else []
 
 
+MIN_HELD = 512  # elements; fewer are computed again as quickly as they are kept
+
+
+def held(ctx: LowerContext, x: Operand) -> Operand:
+    """In a lowering for CPU: x behind a barrier, so that no loop that reads it computes it; small ones as they are."""
+    if x.aval.size < MIN_HELD:
+        return x
+    ctx.root.features.add("barrier")
+    return ctx.op("stablehlo.optimization_barrier", x, out=x.aval)
+
+
 def _barrier_of_present(values: Sequence[Value | None]) -> list[Value | None]:
     """A barrier of the values that are not None; None stays."""
     present = [v for v in values if v is not None]

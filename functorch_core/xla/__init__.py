@@ -18,6 +18,7 @@ from .buffers import (
     from_dlpack,
     is_deleted,
     put,
+    putter,
     to_dlpack,
     to_numpy,
 )

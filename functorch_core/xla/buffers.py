@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NoReturn
 
@@ -53,6 +55,14 @@ def put(x: Any, device: Device | None = None, *, owned: bool = False) -> Buffer:
         ALIAS_OR_COPY_LATER if owned else COPY_NOW,
         True,  # enable_x64
     )
+
+
+def putter(shape: tuple[int, ...], dtype: np.dtype, device: Device) -> Callable[[Any], Buffer]:
+    """`put` for arrays that are known to have this shape and this dtype of NumPy's: 0.4 us less of Python."""
+    aval, sharding, targets, transfer = aval_of(shape, dtype), device._sharding, device._targets, batched_device_put
+    if aval.dtype is not aval.element:
+        return functools.partial(put, device=device)
+    return lambda array: transfer(aval, sharding, [array], targets, True, False, COPY_NOW, True)
 
 
 def to_numpy(buffer: Buffer) -> np.ndarray:

@@ -19,6 +19,7 @@ UNARY = {
     "erf": ((-4, 4), torch.special.erf),
     "erfc": ((-4, 6), torch.special.erfc),
     "erf_inv": ((-0.99, 0.99), torch.special.erfinv),
+    "erf_inv_of_drawn": ((-0.99, 0.99), torch.special.erfinv),
     "erfcx": ((-3, 9), torch.special.erfcx),
     "ndtri": ((0.01, 0.99), torch.special.ndtri),
     "log_ndtr": ((-9, 4), torch.special.log_ndtr),

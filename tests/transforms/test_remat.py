@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import functorch_core as fc
 import functorch_core.primitives as p
 from functorch_core import xla
 from functorch_core.core.graph import cse
@@ -182,3 +183,15 @@ def test_policies_compare_by_what_they_do():
     assert save_only_these_names("a", "b") == save_only_these_names("b", "a")
     with pytest.raises(TypeError, match="checkpoint_policies: everything"):
         graph_of(lambda w, x: remat(block, [w, x], policy="dots"), [W, X])
+
+
+def test_in_a_small_compiled_loop():
+    """XLA:CPU compiles loops over few bytes as one function, in which a barrier ended the process."""
+
+    def looped(x):
+        step = fc.checkpoint(lambda c: fc.sin(c) * 2)
+        return fc.scan(lambda c, _: (step(c), None), x, None, length=5)[0]
+
+    slope, h = float(fc.jit(fc.grad(looped))(fc.asarray(1.0, dtype=fc.float64))), 1e-5
+    high, low = (float(looped(fc.asarray(1.0 + d, dtype=fc.float64))) for d in (h, -h))
+    assert abs(slope - (high - low) / (2 * h)) < 1e-7
