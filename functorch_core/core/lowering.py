@@ -52,8 +52,8 @@ def tensor_type(aval: Aval) -> str:
 class LowerContext:
     """Collects the lines of one function body. Child contexts write the bodies of regions."""
 
-    def __init__(self, platform: str, parent: LowerContext | None = None) -> None:
-        self.platform = platform
+    def __init__(self, platform: str, parent: LowerContext | None = None, inline: float = INLINE_CONSTANT) -> None:
+        self.platform, self.inline = platform, inline  # larger constants become parameters
         self.root: LowerContext = parent.root if parent else self
         self.lines: list[str] = []
         if parent is None:
@@ -109,8 +109,8 @@ class LowerContext:
 
     def constant(self, value: Literal) -> Operand:
         """A concrete array: inline if small or uniform, otherwise a parameter of the program."""
-        if value.aval.size > INLINE_CONSTANT:
-            root = self.root
+        root = self.root
+        if value.aval.size > root.inline:
             if value not in root.hoisted:
                 root.hoisted[value] = Operand(f"%const{len(root.hoisted)}", value.aval)
             return root.hoisted[value]
@@ -243,12 +243,14 @@ class Lowered:
         self.outputs = graph.out_avals
 
 
-def lower(graph: Graph, platform: str = "cpu", aliases: Mapping[int, int] | None = None) -> Lowered:
-    """The StableHLO module of a graph. Large constants are appended to its parameters.
+def lower(
+    graph: Graph, platform: str = "cpu", aliases: Mapping[int, int] | None = None, inline: float = INLINE_CONSTANT
+) -> Lowered:
+    """The StableHLO module of a graph. Constants of more elements than `inline` are appended to its parameters.
 
     `aliases` maps inputs to the outputs that are written in their place.
     """
-    ctx = LowerContext(platform)
+    ctx = LowerContext(platform, inline=inline)
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
     outs = ctx.graph(graph, args)
     aliases = aliases or {}
