@@ -37,7 +37,9 @@ NOT_A_FILE = "export.deserialize takes what Exported.serialize gave; these bytes
 CALLS_BACK = "export: `{name}` calls Python ({primitive}), which no other process has\n    Leave the callback out."
 OTHER_ARGUMENTS = "the exported `{name}` takes {wanted}; it was called with {found}"
 NO_VJP = "the exported `{name}` was saved without derivatives: exported.serialize(vjp_order=1) keeps them"
-WRONG_PLATFORM = "the exported `{name}` is of {platforms}, the default device is {platform}\n    export(f, platforms=...)"
+WRONG_PLATFORM = (
+    "the exported `{name}` is of {platforms}, the default device is {platform}\n    export(f, platforms=...)"
+)
 
 
 class Exported:

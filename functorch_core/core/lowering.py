@@ -145,7 +145,7 @@ class LowerContext:
         env.update(zip(node.outputs, out if primitive.multiple else (out,), strict=True))
         self.location = saved
 
-    def locate(self, name: str, source: tuple[str, int, str] | None) -> str:
+    def locate(self, name: str, source: tuple[Any, ...] | None) -> str:
         """A reference to the location of an op and its user's line."""
         key = (name, source)
         found = self.root.locations.get(key)
@@ -275,13 +275,14 @@ def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name) or "graph"
 
 
-def _location_lines(locations: dict[tuple[str, tuple[str, int, str] | None], str]) -> Iterator[str]:
+def _location_lines(locations: dict[tuple[str, tuple[Any, ...] | None], str]) -> Iterator[str]:
     for i, (name, source) in enumerate(locations):
         if source is None:
             yield f'#loc{i} = loc("{name}")'
         else:
             file = source[0].replace("\\", "/").replace('"', "'")
-            yield f'#loc{i} = loc("{name}"("{file}":{source[1]}:0))'
+            place = "/".join([*source[3:], name])  # of fc.named_scope
+            yield f'#loc{i} = loc("{place}"("{file}":{source[1]}:0))'
 
 
 def dims(values: Sequence[int]) -> str:

@@ -168,7 +168,8 @@ def check_error(error: Error):
             raise found
         return
     for number, (site, args) in enumerate(zip(error._sites, error._args), 1):
-        checks.check((wrap(as_value(error._code)) != number)._value, [as_value(a) for a in args], site)
+        unlike = as_value(wrap(as_value(error._code)) != number)
+        checks.check(unlike, [as_value(a) for a in args], site)
 
 
 __all__ = [
