@@ -219,6 +219,5 @@ def _adopt(buffer: Buffer, aval: Aval, device: Device) -> Buffer:
 
 def live_buffers(platform: str | None = None) -> list[Buffer]:
     """All buffers in the memory of a platform's devices."""
-    return [
-        b for b in _device.devices(platform)[0]._client.live_arrays() if isinstance(b, Buffer) and not b.is_deleted()
-    ]
+    found = _device.devices(platform)[0]._client.live_arrays()
+    return [b for b in found if type(b) is Buffer and not b.is_deleted()]
