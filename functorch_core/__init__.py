@@ -109,9 +109,10 @@ _LAZY = frozenset(
 )
 _ENVIRONMENT = frozenset(
     """Device check_tracer_leaks checking_leaks clear_caches config copy_to_host_async default_backend default_device
-    default_matmul_precision device_count devices disable_jit ds effects_barrier enable_x64 ensure_compile_time_eval
-    float0 fwd_and_bwd live_arrays local_device_count local_devices log_compiles make_jaxpr named_call named_scope
-    print_environment_info process_count process_index typeof""".split()
+    default_matmul_precision default_prng_impl device_count devices disable_jit ds effects_barrier
+    enable_custom_prng enable_x64 ensure_compile_time_eval explain_cache_misses float0 fwd_and_bwd live_arrays
+    local_device_count local_devices log_compiles make_jaxpr named_call named_scope numpy_dtype_promotion
+    numpy_rank_promotion print_environment_info process_count process_index threefry_partitionable typeof""".split()
 )
 _INSTEAD = {
     "pmap shard_map make_mesh NamedSharding P set_mesh smap reshard": "Programs run on one device; map with fc.vmap.",

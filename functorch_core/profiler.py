@@ -122,11 +122,16 @@ def save_device_memory_profile(filename, backend: str | None = None):
 
 
 @explaining
-def start_server(port: int):
-    """Let other processes (TensorBoard) ask this one for profiles, at a port."""
+def start_server(port: int, requires_backend: bool = True):
+    """Let other processes (TensorBoard) ask this one for profiles, at a port.
+
+    requires_backend: start the default device first, as JAX's.
+    """
     global _server
     if _server is not None:
         raise ValueError("a server for profiles is running; there is one at a time: stop_server()")
+    if requires_backend:
+        xla.default_device()
     _server = profiling.start_server(port)
     return _server
 

@@ -28,6 +28,18 @@ float0 = np.dtype([("float0", np.void, 0)])  # JAX's dtype of tangents of intege
 
 ALWAYS = "{name}: 64 bits are always on\n    Ask for a narrower dtype where you want one: x.astype(fc.float32)."
 
+# What cannot be set: the value that it has, here always.
+FIXED = {
+    "jax_enable_x64": True,
+    "jax_threefry_partitionable": True,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_enable_custom_prng": True,
+}
+FIXED_MESSAGE = (
+    "{name} is {value!r}, always; got {found!r}\n    See docs/coming_from_jax.md for what is another way here."
+)
+
 # ---- devices -------------------------------------------------------------------------------------
 
 
@@ -370,6 +382,44 @@ def checking_leaks(on: bool = True):
 check_tracer_leaks = checking_leaks
 
 
+@contextlib.contextmanager
+def default_prng_impl(new_val: str):
+    """Context: the generator of keys that are made inside, "threefry2x32", "rbg" or "unsafe_rbg".
+
+    >>> import functorch_core as fc
+    >>> with fc.default_prng_impl("rbg"):
+    ...     fc.random.key(0).dtype
+    key<rbg>
+    """
+    saved, keys.default = keys.default, check_impl(new_val, "default_prng_impl")
+    try:
+        yield
+    finally:
+        keys.default = saved
+
+
+explain_cache_misses = log_compiles
+
+
+def _fixed(name: str) -> Callable:
+    """A context for a setting that has one value, which is accepted."""
+
+    @contextlib.contextmanager
+    def context(new_val=FIXED["jax_" + name]):
+        if new_val != FIXED["jax_" + name]:
+            raise NotImplementedError(FIXED_MESSAGE.format(name=name, value=FIXED["jax_" + name], found=new_val))
+        yield
+
+    context.__name__ = context.__qualname__ = name
+    context.__doc__ = f"""Context: {name} is {FIXED["jax_" + name]!r}, as always. NotImplementedError for another value.
+
+    >>> import functorch_core as fc
+    >>> with fc.{name}({FIXED["jax_" + name]!r}):
+    ...     x = fc.zeros(2)
+    """
+    return context
+
+
 def clear_caches():
     """Forget the programs of all functions that fc.jit made; they are traced anew.
 
@@ -432,18 +482,6 @@ class Residuals:
 
 
 tree.register_node(Residuals, lambda r: ((r.arrays,), r.backward), lambda how, children: Residuals(children[0], how))
-
-# What cannot be set: the value that it has, here always, and the others that JAX knows.
-FIXED = {
-    "jax_enable_x64": True,
-    "jax_threefry_partitionable": True,
-    "jax_numpy_dtype_promotion": "standard",
-    "jax_numpy_rank_promotion": "allow",
-    "jax_enable_custom_prng": True,
-}
-FIXED_MESSAGE = (
-    "{name} is {value!r}, always; got {found!r}\n    See docs/coming_from_jax.md for what is another way here."
-)
 
 
 class Config:
@@ -524,11 +562,14 @@ class Config:
 
 
 config = Config()
+enable_custom_prng, numpy_dtype_promotion = _fixed("enable_custom_prng"), _fixed("numpy_dtype_promotion")
+numpy_rank_promotion, threefry_partitionable = _fixed("numpy_rank_promotion"), _fixed("threefry_partitionable")
 
 __all__ = [
     "Config", "Device", "check_tracer_leaks", "checking_leaks", "clear_caches", "config", "copy_to_host_async",
-    "default_backend", "default_device", "default_matmul_precision", "device_count", "devices", "disable_jit", "ds",
-    "effects_barrier", "enable_x64", "ensure_compile_time_eval", "float0", "fwd_and_bwd", "live_arrays",
-    "local_device_count", "local_devices", "log_compiles", "make_jaxpr", "named_call", "named_scope",
-    "print_environment_info", "process_count", "process_index", "typeof",
+    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl", "device_count", "devices",
+    "disable_jit", "ds", "effects_barrier", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
+    "explain_cache_misses", "float0", "fwd_and_bwd", "live_arrays", "local_device_count", "local_devices",
+    "log_compiles", "make_jaxpr", "named_call", "named_scope", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "print_environment_info", "process_count", "process_index", "threefry_partitionable", "typeof",
 ]  # fmt: skip

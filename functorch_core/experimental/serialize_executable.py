@@ -14,6 +14,7 @@ from .. import xla
 from ..array.array import array_of
 from ..array.jit import Compiled
 from ..array.saving import kind_data, kind_of_data, packed, unpacked
+from ..array.tracing import ONE_DEVICE, refuse
 from ..core.explain import explaining
 from ..core.lowering import lower
 from ..core.tree import PyTreeDef
@@ -80,7 +81,9 @@ class _Loaded:
 
 
 @explaining
-def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTreeDef, backend=None) -> Compiled:
+def deserialize_and_load(
+    serialized: bytes, in_tree: PyTreeDef, out_tree: PyTreeDef, backend=None, execution_devices=None
+) -> Compiled:
     """The compiled function of what serialize gave. ValueError for other bytes, CompileError for another machine's.
 
     >>> import functorch_core as fc
@@ -89,6 +92,7 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
     >>> serialize_executable.deserialize_and_load(*serialize_executable.serialize(f))(0.)
     Array(0., dtype=float32)
     """
+    refuse("deserialize_and_load", ONE_DEVICE, backend=backend, execution_devices=execution_devices)
     try:
         header, (blob, text, arrays) = unpacked(serialized)
     except ValueError:
