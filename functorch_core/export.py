@@ -241,6 +241,7 @@ def default_export_platform() -> str:
 def deserialize(blob: bytes) -> Exported:
     """The function that Exported.serialize gave as bytes. ValueError for other bytes.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import export
     >>> export.deserialize(export.export(fc.jit(lambda x: x + 1))(1.).serialize()).call(2.)
     Array(3., dtype=float32)
@@ -283,7 +284,8 @@ def register_pytree_node_serialization(
     ...     def tree_unflatten(cls, aux, children): return cls(*children)
     >>> export.register_pytree_node_serialization(
     ...     Pair, serialized_name="Pair", serialize_auxdata=lambda aux: b"", deserialize_auxdata=lambda data: None
-    ... )
+    ... ) is Pair
+    True
     """
     make = from_children or (lambda aux, children: _unflattened(nodetype, aux, children))
     saving.registered[serialized_name] = nodetype, serialize_auxdata, deserialize_auxdata, make

@@ -364,7 +364,7 @@ def _check_precision(value):
 
 @contextlib.contextmanager
 def checking_leaks(on: bool = True):
-    """Context: an error as soon as a function has been traced, if it put a traced value elsewhere (a global, a list).
+    """Context: an error at the end of a trace of which a value is still held (by a global, a list).
 
     Without it the error comes where that value is used.
 
@@ -443,7 +443,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 @explaining
 def fwd_and_bwd(fun: Callable, argnums, has_aux: bool = False, jitted: bool = True) -> tuple[Callable, Callable]:
-    """(fwd, bwd): fwd(*args) -> (result, residuals), bwd(residuals, cotangent) -> the cotangents of `argnums`.
+    """(fwd, bwd): fwd(*args) -> (result, residuals), bwd(residuals, cotangent) -> cotangents of `argnums`.
 
     As vjp, but bwd is compiled once for all calls of fwd. has_aux: fwd returns (result, residuals, aux).
 

@@ -49,7 +49,7 @@ def debug_nans(on: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def debug_infs(on: bool = True) -> Iterator[None]:
-    """Context: FloatingPointError, naming operation and line, as soon as a result has an infinity; as debug_nans.
+    """Context: FloatingPointError, naming operation and line, as soon as a result has an infinity.
 
     >>> import functorch_core as fc
     >>> with fc.debug_infs():
