@@ -94,7 +94,7 @@ from .core.dtypes import (
     uint64,
 )
 from .core.dtypes import bool_ as bool
-from .engine import debug_nans
+from .engine import debug_infs, debug_nans
 from .tracebacks import install as _hide_internal_frames
 from .transforms import linear_map as _  # declares its primitive, as those below do theirs
 from .xla import NamedSharding
@@ -107,23 +107,23 @@ _hide_internal_frames()
 
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
-_LAZY = frozenset("dlpack dtypes errors experimental faces flatten_util jnn lax numpy scipy sharding".split())
+_LAZY = frozenset(
+    """custom_batching dlpack dtypes errors experimental export faces flatten_util jnn lax numpy profiler scipy
+    sharding""".split()
+)
 _ENVIRONMENT = frozenset(
-    """Device config copy_to_host_async default_backend default_device device_count devices disable_jit ds
-    effects_barrier enable_x64 ensure_compile_time_eval float0 local_device_count local_devices log_compiles make_jaxpr
-    named_call named_scope print_environment_info process_count process_index typeof""".split()
+    """Device check_tracer_leaks checking_leaks clear_caches config copy_to_host_async default_backend default_device
+    default_matmul_precision default_prng_impl device_count devices disable_jit ds effects_barrier
+    enable_custom_prng enable_x64 ensure_compile_time_eval explain_cache_misses float0 fwd_and_bwd live_arrays
+    local_device_count local_devices log_compiles make_jaxpr named_call named_scope numpy_dtype_promotion
+    numpy_rank_promotion print_environment_info process_count process_index threefry_partitionable typeof""".split()
 )
 _INSTEAD = {
     "pmap smap": "fc.shard_map(f, mesh=mesh, in_specs=fc.P('x'), out_specs=fc.P('x')) maps over devices.",
     "set_mesh reshard": "with mesh: gives PartitionSpecs their mesh; fc.device_put(x, sharding) moves an array.",
-    "check_tracer_leaks checking_leaks": "A traced value that is used after its trace is an error at once, always.",
-    "debug_infs": "fc.debug_nans finds what becomes of them: inf - inf.",
-    "default_matmul_precision": "Products are computed in the dtype of their operands.",
-    "clear_caches": "A jitted function has .clear_cache().",
     "Ref new_ref freeze": "Arrays are immutable: carry the value through the loop.",
     "key": "Keys are fc.random.key(seed).",
     "nn": "jax.nn's functions are in functorch_core.jnn; functorch_core.nn is PyTorch's.",
-    "live_arrays": "fc.engine.stats() counts what the engine does.",
 }
 
 

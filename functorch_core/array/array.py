@@ -11,7 +11,8 @@ from ..core.errors import CONCRETE_MESSAGE, ConcretizationError
 from ..core.explain import MISTAKES, as_function, as_method, explained
 from ..core.trace import Traced, concrete
 from ..core.tree import boxes, content
-from ..engine import Value, from_buffer, from_numpy, has_data, to_buffer, to_numpy
+from ..engine import Value, flush, from_buffer, from_numpy, has_data, to_buffer, to_numpy
+from ..engine.modes import settings
 from ..engine.programs import device_of
 from ..ops.op import strong
 from ..ops.signature import Weak
@@ -102,6 +103,17 @@ class Array(HasAval):
         data = concrete_value(self, "block_until_ready()")
         xla.block(to_buffer(data))
         return self
+
+    def is_deleted(self) -> bool:
+        """Whether its memory is gone: donated, or deleted."""
+        data = getattr(self._value, "data", None)
+        return isinstance(data, xla.Buffer) and data.is_deleted()
+
+    def delete(self):
+        """Free its memory; it cannot be used afterwards."""
+        settings.donates = True
+        flush("memory is given away")
+        to_buffer(concrete_value(self, "delete()")).delete()
 
     def __bool__(self):
         return bool(self._scalar("bool", "bool (an `if`, `while`, `and`)", branching=True))

@@ -358,11 +358,15 @@ def vjp(fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = 
 
     @explaining_inner("fc.vjp({name}, ...)[1]", call.name)
     def vjp_fun(cotangent):
+        return backward(residuals, cotangent)
+
+    def backward(residuals, cotangent):
         cts = _cotangents(call, cotangent, avals[:n_out])
         cts += [zeros(a) for a in avals[n_out:]]
         grads = iter(run(v.backward, [*residuals, *(c for c, m in zip(cts, v.out_mask) if m)]))
         return call.tree.unflatten([wrap(next(grads)) if m else None for m in mask])
 
+    vjp_fun.residuals, vjp_fun.backward = residuals, backward
     value, aux = call.split_outputs(outs[:n])
     return (value, vjp_fun, aux) if has_aux else (value, vjp_fun)
 

@@ -11,18 +11,34 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import engine, xla
+from ..core import tree
 from ..core.explain import explaining
 from ..core.trace import state
 from ..engine.modes import settings
+from ..ops.keys import check_impl
 from ..xla.device import Device
-from .array import Array
+from . import keys, leaks
+from .array import Array, as_value, wrap
+from .derivatives import vjp
 from .inspection import result_type
-from .jit import Jitted, eval_shape, make_graph
+from .jit import Jitted, eval_shape, functions, jit, make_graph
 from .tracing import ShapeDtype, refuse
 
 float0 = np.dtype([("float0", np.void, 0)])  # JAX's dtype of tangents of integers; here they are float32
 
 ALWAYS = "{name}: 64 bits are always on\n    Ask for a narrower dtype where you want one: x.astype(fc.float32)."
+
+# What cannot be set: the value that it has, here always.
+FIXED = {
+    "jax_enable_x64": True,
+    "jax_threefry_partitionable": True,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_enable_custom_prng": True,
+}
+FIXED_MESSAGE = (
+    "{name} is {value!r}, always; got {found!r}\n    See docs/coming_from_jax.md for what is another way here."
+)
 
 # ---- devices -------------------------------------------------------------------------------------
 
@@ -206,21 +222,28 @@ def make_jaxpr(fun: Callable, static_argnums=(), axis_env=None, return_shape: bo
 
 @contextlib.contextmanager
 def named_scope(name: str):
-    """Context (and decorator): operations inside belong together.
+    """Context (and decorator): the names of compiled operations inside begin with this one, "layer/sin".
 
-    Messages and graphs show the user's lines, which tell more, and no scopes.
+    They are in the HLO and in what profilers show.
 
     >>> import functorch_core as fc
-    >>> with fc.named_scope("layer"):
-    ...     y = fc.sin(1.)
+    >>> def f(x):
+    ...     with fc.named_scope("layer"):
+    ...         return fc.sin(x)
+    >>> "layer/sin" in fc.jit(f).lower(1.).as_text()
+    True
     """
     if not isinstance(name, str):
         raise TypeError(f"named_scope takes a name, got {type(name).__name__}: fc.named_scope('layer')")
-    yield
+    saved, state.scope = state.scope, f"{state.scope}/{name}" if state.scope else name.replace('"', "'")
+    try:
+        yield
+    finally:
+        state.scope = saved
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """fun, whose name in graphs and messages is another one.
+    """fun, whose name in graphs and messages is another one; its operations are in a scope of that name.
 
     >>> import functorch_core as fc
     >>> fc.named_call(lambda x: x + 1, name="step").__name__
@@ -229,7 +252,8 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 
     @functools.wraps(fun)
     def call(*args, **kwargs):
-        return fun(*args, **kwargs)
+        with named_scope(call.__name__):
+            return fun(*args, **kwargs)
 
     call.__name__ = name or getattr(fun, "__name__", "call")
     return call
@@ -318,10 +342,154 @@ def ensure_compile_time_eval():
         state.builder = saved
 
 
+PRECISIONS = (None, "default", "high", "highest", "bfloat16", "tensorfloat32", "float32", "fastest")
+
+
+@contextlib.contextmanager
+def default_matmul_precision(new_val=None):
+    """Context: at least this precision for products, which have that of their operands' dtype in any case.
+
+    >>> import functorch_core as fc
+    >>> with fc.default_matmul_precision("float32"):
+    ...     y = fc.ones((2, 2)) @ fc.ones((2, 2))
+    """
+    _check_precision(new_val)
+    yield
+
+
+def _check_precision(value):
+    if value not in PRECISIONS:
+        raise ValueError(f"default_matmul_precision is one of {', '.join(map(repr, PRECISIONS))}, got {value!r}")
+
+
+@contextlib.contextmanager
+def checking_leaks(on: bool = True):
+    """Context: an error at the end of a trace of which a value is still held (by a global, a list).
+
+    Without it the error comes where that value is used.
+
+    >>> import functorch_core as fc
+    >>> with fc.checking_leaks():
+    ...     y = fc.jit(lambda x: x + 1)(1.)
+    """
+    saved, leaks.checked = leaks.checked, bool(on)
+    try:
+        yield
+    finally:
+        leaks.checked = saved
+
+
+check_tracer_leaks = checking_leaks
+
+
+@contextlib.contextmanager
+def default_prng_impl(new_val: str):
+    """Context: the generator of keys that are made inside, "threefry2x32", "rbg" or "unsafe_rbg".
+
+    >>> import functorch_core as fc
+    >>> with fc.default_prng_impl("rbg"):
+    ...     fc.random.key(0).dtype
+    key<rbg>
+    """
+    saved, keys.default = keys.default, check_impl(new_val, "default_prng_impl")
+    try:
+        yield
+    finally:
+        keys.default = saved
+
+
+explain_cache_misses = log_compiles
+
+
+def _fixed(name: str) -> Callable:
+    """A context for a setting that has one value, which is accepted."""
+
+    @contextlib.contextmanager
+    def context(new_val=FIXED["jax_" + name]):
+        if new_val != FIXED["jax_" + name]:
+            raise NotImplementedError(FIXED_MESSAGE.format(name=name, value=FIXED["jax_" + name], found=new_val))
+        yield
+
+    context.__name__ = context.__qualname__ = name
+    context.__doc__ = f"""Context: {name} is {FIXED["jax_" + name]!r}, as always. NotImplementedError for another value.
+
+    >>> import functorch_core as fc
+    >>> with fc.{name}({FIXED["jax_" + name]!r}):
+    ...     x = fc.zeros(2)
+    """
+    return context
+
+
+def clear_caches():
+    """Forget the programs of all functions that fc.jit made; they are traced anew.
+
+    >>> import functorch_core as fc
+    >>> fc.clear_caches()
+    """
+    for jitted in list(functions):
+        jitted.clear_cache()
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """All arrays in the memory of a platform's devices.
+
+    >>> import functorch_core as fc
+    >>> x = fc.zeros(3).block_until_ready()
+    >>> any(y.shape == (3,) for y in fc.live_arrays())
+    True
+    """
+    return [wrap(engine.from_buffer(b)) for b in xla.live_buffers(_platform(platform))]
+
+
+@explaining
+def fwd_and_bwd(fun: Callable, argnums, has_aux: bool = False, jitted: bool = True) -> tuple[Callable, Callable]:
+    """(fwd, bwd): fwd(*args) -> (result, residuals), bwd(residuals, cotangent) -> cotangents of `argnums`.
+
+    As vjp, but bwd is compiled once for all calls of fwd. has_aux: fwd returns (result, residuals, aux).
+
+    >>> import functorch_core as fc
+    >>> fwd, bwd = fc.fwd_and_bwd(lambda x, y: x * y, argnums=0)
+    >>> value, residuals = fwd(2., 3.)
+    >>> bwd(residuals, fc.asarray(1.))
+    Array(3., dtype=float32)
+    """
+    single = isinstance(argnums, int)
+    nums = (argnums,) if single else tuple(argnums)
+
+    def forward(*args):
+        def of_some(*some):
+            full = list(args)
+            for i, x in zip(nums, some):
+                full[i] = x
+            return fun(*full)
+
+        of_some.__name__ = getattr(fun, "__name__", "fun")
+        value, vjp_fun, *aux = vjp(of_some, *[args[i] for i in nums], has_aux=has_aux)
+        return (value, Residuals([wrap(r) for r in vjp_fun.residuals], vjp_fun.backward), *aux)
+
+    def backward(residuals, cotangent):
+        found = residuals.backward([as_value(r) for r in residuals.arrays], cotangent)
+        return found[0] if single else found
+
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)
+
+
+class Residuals:
+    """What a forward pass keeps: a pytree of arrays, and how to go back from them."""
+
+    def __init__(self, arrays, backward: Callable):
+        self.arrays, self.backward = arrays, backward
+
+
+tree.register_node(Residuals, lambda r: ((r.arrays,), r.backward), lambda how, children: Residuals(children[0], how))
+
+
 class Config:
     """fc.config: settings by JAX's names; `update(name, value)` sets one for good.
 
-    jax_enable_x64 (always True), jax_disable_jit, jax_debug_nans, jax_log_compiles.
+    Switches: jax_disable_jit, jax_debug_nans, jax_debug_infs, jax_log_compiles, jax_check_tracer_leaks; values:
+    jax_default_prng_impl, jax_default_matmul_precision, jax_default_device. jax_enable_x64 is True, and others
+    (FIXED) have one value, too.
 
     >>> import functorch_core as fc
     >>> fc.config.update("jax_enable_x64", True)
@@ -329,37 +497,58 @@ class Config:
     False
     """
 
-    NAMES = ("jax_enable_x64", "jax_disable_jit", "jax_debug_nans", "jax_log_compiles")
-    CONTEXTS = {"jax_disable_jit": disable_jit, "jax_debug_nans": engine.debug_nans, "jax_log_compiles": log_compiles}
+    CONTEXTS = {
+        "jax_disable_jit": disable_jit,
+        "jax_debug_nans": engine.debug_nans,
+        "jax_debug_infs": engine.debug_infs,
+        "jax_log_compiles": log_compiles,
+        "jax_check_tracer_leaks": checking_leaks,
+    }
+    NAMES = (*CONTEXTS, *FIXED, "jax_default_prng_impl", "jax_default_matmul_precision", "jax_default_device")
 
     def __init__(self):
         self._open: dict[str, contextlib.ExitStack] = {}
+        self._precision = self._device = None
 
     def __getattr__(self, name: str):
-        if name not in self.NAMES:
-            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
         return self.read(name)
 
-    def read(self, name: str) -> bool:
+    def read(self, name: str):
         """The value of a setting."""
-        values = {
-            "jax_enable_x64": lambda: True,
+        self._check(name)
+        if name in FIXED:
+            return FIXED[name]
+        return {
             "jax_disable_jit": lambda: Jitted.disabled,
-            "jax_debug_nans": lambda: settings.debug_nans,
+            "jax_debug_nans": lambda: "nan" in settings.watched,
+            "jax_debug_infs": lambda: "inf" in settings.watched,
             "jax_log_compiles": lambda: settings.log,
-        }
-        if name not in values:
-            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
-        return values[name]()
+            "jax_check_tracer_leaks": lambda: leaks.checked,
+            "jax_default_prng_impl": lambda: keys.default,
+            "jax_default_matmul_precision": lambda: self._precision,
+            "jax_default_device": lambda: self._device,
+        }[name]()
 
-    def update(self, name: str, value: bool):
+    def update(self, name: str, value):
         """Set a setting."""
-        if name not in self.NAMES:
-            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
-        if name == "jax_enable_x64":
-            if not value:
-                raise NotImplementedError(ALWAYS.format(name="jax_enable_x64=False"))
-            return
+        self._check(name)
+        if name in FIXED:
+            if value != FIXED[name]:
+                if name == "jax_enable_x64":
+                    raise NotImplementedError(ALWAYS.format(name="jax_enable_x64=False"))
+                raise NotImplementedError(FIXED_MESSAGE.format(name=name, value=FIXED[name], found=value))
+        elif name in self.CONTEXTS:
+            self._switch(name, value)
+        elif name == "jax_default_prng_impl":
+            keys.default = check_impl(value, "config")
+        elif name == "jax_default_device":
+            self._device = value
+            xla.set_default_device(value or xla.devices()[0])
+        else:
+            _check_precision(value)
+            self._precision = value
+
+    def _switch(self, name: str, value):
         before = self._open.pop(name, None)
         if before is not None:
             before.close()
@@ -367,12 +556,20 @@ class Config:
             stack = self._open[name] = contextlib.ExitStack()
             stack.enter_context(self.CONTEXTS[name](True))
 
+    def _check(self, name: str):
+        if name not in self.NAMES:
+            raise AttributeError(f"config has no {name!r}; it has {', '.join(self.NAMES)}")
+
 
 config = Config()
+enable_custom_prng, numpy_dtype_promotion = _fixed("enable_custom_prng"), _fixed("numpy_dtype_promotion")
+numpy_rank_promotion, threefry_partitionable = _fixed("numpy_rank_promotion"), _fixed("threefry_partitionable")
 
 __all__ = [
-    "Config", "Device", "config", "copy_to_host_async", "default_backend", "default_device", "device_count", "devices",
-    "disable_jit", "ds", "effects_barrier", "enable_x64", "ensure_compile_time_eval", "float0", "local_device_count",
-    "local_devices", "log_compiles", "make_jaxpr", "named_call", "named_scope", "print_environment_info",
-    "process_count", "process_index", "typeof",
+    "Config", "Device", "check_tracer_leaks", "checking_leaks", "clear_caches", "config", "copy_to_host_async",
+    "default_backend", "default_device", "default_matmul_precision", "default_prng_impl", "device_count", "devices",
+    "disable_jit", "ds", "effects_barrier", "enable_custom_prng", "enable_x64", "ensure_compile_time_eval",
+    "explain_cache_misses", "float0", "fwd_and_bwd", "live_arrays", "local_device_count", "local_devices",
+    "log_compiles", "make_jaxpr", "named_call", "named_scope", "numpy_dtype_promotion", "numpy_rank_promotion",
+    "print_environment_info", "process_count", "process_index", "threefry_partitionable", "typeof",
 ]  # fmt: skip

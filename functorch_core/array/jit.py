@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,10 +16,11 @@ from ..core.explain import MISTAKES, as_function, explained, explaining, result_
 from ..core.graph import Graph, cse, dce
 from ..core.lowering import lower
 from ..core.trace import evaluate, open_traces, outside_traces, run, state
-from ..engine import Value, from_buffer, from_numpy, to_buffer, to_numpy
+from ..engine import Value, flush, from_buffer, from_numpy, to_buffer, to_numpy
 from ..engine.compiling import compile_graph
 from ..engine.modes import settings
 from ..engine.nans import check as check_nans
+from ..engine.units import SCALAR_AVALS
 from .array import Array, _new, array_of, wrap
 from .calls import MAX_KNOWN, MISSED, failed, known_call
 from .sharding import OnMesh
@@ -128,6 +131,9 @@ def _device_of(values):
     return xla.default_device()
 
 
+functions: weakref.WeakSet[Jitted] = weakref.WeakSet()  # all that fc.jit made
+
+
 class Jitted:
     """What is behind a function made by fc.jit: its signatures, and how a new one is made."""
 
@@ -147,6 +153,7 @@ class Jitted:
         self.donate, self.donate_names = donate, donate_names
         self.donates = bool(donate or donate_names)
         self.on_mesh = on_mesh or OnMesh(None, None)
+        settings.donates |= self.donates
         # avals of one or two Arrays -> (execute, its result handlers, aval of the only result)
         self.fast: dict[Aval | tuple[Aval, Aval], tuple] = {}
         self.known: list[Callable] = []  # other calls, see known_call
@@ -278,6 +285,14 @@ class Jitted:
         except MISTAKES as error:
             raise explained(error, lambda: as_function(f"fc.jit({self.name}).lower", args, kwargs))
 
+    def trace(self, *args, **kwargs) -> TracedStage:
+        """Trace for these arguments; see lower."""
+        return TracedStage(self.lower(*args, **kwargs)._signature)
+
+    def eval_shape(self, *args, **kwargs):
+        """The shapes and dtypes of the result; see lower."""
+        return self.lower(*args, **kwargs).out_info
+
     def clear_cache(self):
         """Forget every signature and its program."""
         self.fast.clear()
@@ -286,20 +301,85 @@ class Jitted:
         self.followed.clear()
 
 
-class Lowered:
-    """A traced and lowered function: look at it, or compile it."""
+class Stage:
+    """What jit's stages tell of the function: its trees, and the shapes of arguments and results."""
 
     def __init__(self, signature: Signature):
         self._signature = signature
+
+    @property
+    def fun_name(self) -> str:
+        """The function's name."""
+        return self._signature.name
+
+    @property
+    def in_tree(self) -> tree.PyTreeDef:
+        """The structure of (arguments, keyword arguments)."""
+        return self._signature.in_tree
+
+    @property
+    def out_tree(self) -> tree.PyTreeDef:
+        """The structure of the result."""
+        return self._signature.out_tree
+
+    @property
+    def in_avals(self):
+        """Shape and dtype of each argument, in their structure."""
+        avals = [SCALAR_AVALS.get(k, k) for k in self._signature.kinds]
+        return self.in_tree.unflatten([ShapeDtype(a.shape, a.dtype) for a in avals])
+
+    args_info = in_avals
+
+    @property
+    def out_info(self):
+        """Shape and dtype of each result, in their structure."""
+        return self.out_tree.unflatten([ShapeDtype(a.shape, a.dtype) for a in self._signature.out_avals])
+
+    out_avals = out_info
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """The flat positions of donated arguments."""
+        return self._signature.donate
+
+
+class TracedStage(Stage):
+    """A traced function: its graph, and what comes next."""
+
+    @property
+    def jaxpr(self) -> Graph:
+        """The graph."""
+        return self._signature.graph
+
+    def lower(self) -> Lowered:
+        """The lowered function."""
+        return Lowered(self._signature)
+
+
+class Lowered(Stage):
+    """A traced and lowered function: look at it, or compile it."""
 
     @property
     def graph(self) -> Graph:
         """The traced graph."""
         return self._signature.graph
 
-    def as_text(self) -> str:
-        """The StableHLO module."""
-        return lower(self.graph, xla.default_device().platform).text
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = True) -> str:
+        """The StableHLO module, or its HLO (dialect "hlo"), with the user's lines or without them."""
+        text = lower(self.graph, xla.default_device().platform).text
+        if dialect == "hlo":
+            return self.compile().as_text()
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(f"as_text: dialect is 'stablehlo' or 'hlo', got {dialect!r}")
+        return text if debug_info else re.sub(r"( loc\(#loc\d+\)|^#loc\d+ = .*\n)", "", text, flags=re.MULTILINE)
+
+    def compiler_ir(self, dialect: str | None = None) -> str:
+        """The text that as_text gives."""
+        return self.as_text(dialect)
+
+    def cost_analysis(self) -> dict:
+        """XLA's estimate of flops and bytes accessed."""
+        return self.compile().cost_analysis()
 
     def compile(self) -> Compiled:
         """The compiled program."""
@@ -308,11 +388,8 @@ class Lowered:
         return Compiled(self._signature)
 
 
-class Compiled:
+class Compiled(Stage):
     """A compiled function of one signature."""
-
-    def __init__(self, signature: Signature):
-        self._signature = signature
 
     def __call__(self, *args, **kwargs):
         leaves, in_tree = tree.flatten((args, kwargs))
@@ -336,6 +413,10 @@ class Compiled:
     def memory_analysis(self) -> dict:
         """Bytes of arguments, outputs and temporaries."""
         return self._signature.program.executable.memory_analysis()
+
+    def runtime_executable(self):
+        """The program."""
+        return self._signature.program.executable
 
     def as_text(self) -> str:
         """The optimised HLO."""
@@ -431,8 +512,24 @@ def _function_of(fun: Callable, jitted: Jitted) -> Callable:
         array.aval = aval
         return array
 
+    if jitted.donates:
+        call = _after_readers(call)
     call.lower, call.clear_cache, call._jitted = jitted.lower, jitted.clear_cache, jitted
+    call.trace, call.eval_shape = jitted.trace, jitted.eval_shape
+    functions.add(jitted)
     return call
+
+
+def _after_readers(call: Callable) -> Callable:
+    """A function that donates: what is recorded may read that memory, so it is computed first."""
+
+    @functools.wraps(call)
+    def donating(*args, **kwargs):
+        if state.builder is None:
+            flush("memory is given away")
+        return call(*args, **kwargs)
+
+    return donating
 
 
 @explaining

@@ -19,6 +19,7 @@ from ..core.trace import trace
 from ..engine import from_numpy
 from ..engine.units import SCALAR_AVALS
 from ..ops.signature import Weak, fits
+from . import leaks
 from .array import Array, as_value, wrap
 
 NOT_AN_ARRAY = """{where} of `{name}` is {value!r:.80} ({kind}), which is not an array.
@@ -155,7 +156,8 @@ def trace_function(
         return leaf_values(leaves, "the result", name)
 
     avals = [SCALAR_AVALS.get(k, k) for k in kinds]
-    graph, captures = trace(flat, avals, name, operands)
+    how = (leaks.watching, trace) if leaks.checked else (trace,)
+    graph, captures = how[0](*how[1:], flat, avals, name, operands)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)
 

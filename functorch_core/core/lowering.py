@@ -57,8 +57,8 @@ def tensor_type(aval: Aval) -> str:
 class LowerContext:
     """Collects the lines of one function body. Child contexts write the bodies of regions."""
 
-    def __init__(self, platform: str, parent: LowerContext | None = None) -> None:
-        self.platform = platform
+    def __init__(self, platform: str, parent: LowerContext | None = None, inline: float = INLINE_CONSTANT) -> None:
+        self.platform, self.inline = platform, inline  # larger constants become parameters
         self.root: LowerContext = parent.root if parent else self
         self.lines: list[str] = []
         if parent is None:
@@ -125,8 +125,8 @@ class LowerContext:
 
     def constant(self, value: Literal) -> Operand:
         """A concrete array: inline if small or uniform, otherwise a parameter of the program."""
-        if value.aval.size > INLINE_CONSTANT:
-            root = self.root
+        root = self.root
+        if value.aval.size > root.inline:
             if value not in root.hoisted:
                 root.hoisted[value] = Operand(f"%const{len(root.hoisted)}", value.aval)
             return root.hoisted[value]
@@ -164,7 +164,7 @@ class LowerContext:
         env.update(zip(node.outputs, out if primitive.multiple else (out,), strict=True))
         self.location = saved
 
-    def locate(self, name: str, source: tuple[str, int, str] | None) -> str:
+    def locate(self, name: str, source: tuple[Any, ...] | None) -> str:
         """A reference to the location of an op and its user's line."""
         key = (name, source)
         found = self.root.locations.get(key)
@@ -266,16 +266,17 @@ def lower(
     graph: Graph,
     platform: str = "cpu",
     aliases: Mapping[int, int] | None = None,
+    inline: float = INLINE_CONSTANT,
     mesh: xla.Mesh | None = None,
     in_shardings: Sequence[xla.NamedSharding | None] = (),
     out_shardings: Sequence[xla.NamedSharding | None] = (),
 ) -> Lowered:
-    """The StableHLO module of a graph. Large constants are appended to its parameters.
+    """The StableHLO module of a graph. Constants of more elements than `inline` are appended to its parameters.
 
     `aliases` maps inputs to the outputs that are written in their place. With a mesh it is a program for all its
     devices, with these shardings of its inputs and outputs (None: the partitioner's choice).
     """
-    ctx = LowerContext(platform)
+    ctx = LowerContext(platform, inline=inline)
     if mesh is not None:
         ctx.meshes[mesh] = "mesh"
     args = [Operand(f"%arg{i}", a) for i, a in enumerate(graph.in_avals)]
@@ -332,13 +333,14 @@ def _identifier(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name) or "graph"
 
 
-def _location_lines(locations: dict[tuple[str, tuple[str, int, str] | None], str]) -> Iterator[str]:
+def _location_lines(locations: dict[tuple[str, tuple[Any, ...] | None], str]) -> Iterator[str]:
     for i, (name, source) in enumerate(locations):
         if source is None:
             yield f'#loc{i} = loc("{name}")'
         else:
             file = source[0].replace("\\", "/").replace('"', "'")
-            yield f'#loc{i} = loc("{name}"("{file}":{source[1]}:0))'
+            place = "/".join([*source[3:], name])  # of fc.named_scope
+            yield f'#loc{i} = loc("{place}"("{file}":{source[1]}:0))'
 
 
 def dims(values: Sequence[int]) -> str:

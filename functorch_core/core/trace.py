@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 class _State(threading.local):
     builder: Builder | None = None
+    scope = ""
 
 
-state = _State()  # .builder: the innermost trace of this thread
+state = _State()  # .builder: the innermost trace of this thread; .scope: the named scope, "layer/attention"
 
 
 # Those of all threads: where there are none, `state` need not be asked (which costs 35 ns).
@@ -180,6 +181,8 @@ class Builder:
         avals = self.avals
         out = primitive.shape(*[avals[s] for s in inputs], **params)
         source = self.source or user_source()
+        if state.scope:
+            source = (*(source or ("", 0, "")), state.scope)
         if primitive.multiple:
             slots = self.append(primitive, inputs, params, out, source)
             return [Traced(a, self, s) for a, s in zip(out, slots)]

@@ -6,6 +6,7 @@ Names and signatures are those of jax.tree, and of jax.tree_util for what it alo
 from __future__ import annotations
 
 import builtins
+import copyreg
 import dataclasses
 import functools
 from collections.abc import Iterable, Sequence
@@ -507,3 +508,14 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures."""
     return treedef_of_tuple(treedefs)
+
+
+# ---- pickles -------------------------------------------------------------------------------------
+
+
+def _reduced(treedef: PyTreeDef) -> tuple[Any, ...]:
+    """A structure as that of an example, whose containers are pickled by their classes."""
+    return structure, (treedef.unflatten([0] * treedef.num_leaves),)
+
+
+copyreg.pickle(PyTreeDef, _reduced)

@@ -7,7 +7,7 @@ from .bounds import extent_of
 from .deferred import guarded, keep, pending, record_guarded, undo_later
 from .errors import DeferredError, RecompileError
 from .modes import TIERS, fail_on_recompile, forced_tier, get_tier, set_log, set_tier
-from .nans import debug_nans
+from .nans import debug_infs, debug_nans
 from .recorder import Recording, flush, record, run_graph
 from .stats import reset_stats, stats
 from .units import Unit, unit_of_graph, unit_of_primitive

@@ -24,7 +24,9 @@ class _Settings:
     direct = True  # programs may be run as they are: no tier is forced, and this is no forked child
     log = bool(os.environ.get("FUNCTORCH_LOG"))
     fail_on_recompile = 0
-    debug_nans = False
+    debug_nans = False  # results are looked at, for what `watched` says
+    watched: frozenset[str] = frozenset()  # of "nan", "inf"
+    donates = False  # some memory may have been given away: a function donates, or delete() was called
 
 
 settings = _Settings()

@@ -24,12 +24,13 @@ from .modes import set_tier, settings
 from .recorder import flush
 from .sources import line_of
 
-MADE = """NaN: `{op}` of {operands} computed {count} NaN{place}.
-    It is the first operation of `{name}` with a NaN in its result; {cause}.
+MADE = """{what}: `{op}` of {operands} computed {count} {what}{place}.
+    It is the first operation of `{name}` with a {what} in its result; {cause}.
     Mask its operands with fc.where before it, not its result behind it: the derivative of what was
     masked is NaN all the same."""
-ONLY_COMPILED = """NaN: `{name}` computed a NaN when compiled, and none by NumPy's reference.
+ONLY_COMPILED = """{what}: `{name}` computed a {what} when compiled, and none by NumPy's reference.
     The values are near a limit of their dtype; fc.float64 or a rescaling will tell."""
+FOUND = {"nan": np.isnan, "inf": np.isinf}
 
 
 @contextlib.contextmanager
@@ -42,9 +43,28 @@ def debug_nans(on: bool = True) -> Iterator[None]:
     >>> with fc.debug_nans():
     ...     y = fc.log(fc.asarray(1.))
     """
+    with _watching("nan", on):
+        yield
+
+
+@contextlib.contextmanager
+def debug_infs(on: bool = True) -> Iterator[None]:
+    """Context: FloatingPointError, naming operation and line, as soon as a result has an infinity.
+
+    >>> import functorch_core as fc
+    >>> with fc.debug_infs():
+    ...     y = fc.exp(fc.asarray(1.))
+    """
+    with _watching("inf", on):
+        yield
+
+
+@contextlib.contextmanager
+def _watching(kind: str, on: bool) -> Iterator[None]:
     flush("NaN checks change")
-    saved = settings.debug_nans, settings.tier
-    _switch(on, "immediate" if on else saved[1])
+    saved = settings.watched, settings.tier
+    watched = saved[0] | {kind} if on else saved[0] - {kind}
+    _switch(watched, "immediate" if on else saved[1])
     try:
         yield
         flush("NaN checks change")
@@ -52,16 +72,27 @@ def debug_nans(on: bool = True) -> Iterator[None]:
         _switch(*saved)
 
 
-def _switch(on: bool, tier: str) -> None:
-    settings.debug_nans = bool(on)
+def _switch(watched: frozenset[str], tier: str) -> None:
+    settings.watched, settings.debug_nans = watched, bool(watched)
     set_tier(tier)
 
 
+def found_in(x: np.ndarray) -> int:
+    """How many elements of an array are what is watched for."""
+    if x.dtype not in dt.INEXACT:
+        return 0
+    return sum(int(FOUND[kind](x).sum()) for kind in settings.watched)
+
+
 def has_nan(x: Any) -> bool:
-    """Whether an array or a buffer has a NaN."""
-    if not isinstance(x, np.ndarray):
-        x = xla.to_numpy(x)
-    return x.dtype in dt.INEXACT and bool(np.isnan(x).any())
+    """Whether an array or a buffer has what is watched for: a NaN, an infinity."""
+    return found_in(x if isinstance(x, np.ndarray) else xla.to_numpy(x)) > 0
+
+
+def _what(arrays: Sequence[Any]) -> str:
+    """What is found in arrays."""
+    nan = any(x.dtype in dt.INEXACT and np.isnan(x).any() for x in arrays)
+    return "NaN" if nan and "nan" in settings.watched else "infinity"
 
 
 def check(
@@ -73,7 +104,8 @@ def check(
     """
     if any(map(has_nan, outs)):
         _locate(graph, name, args, line_of(recorded) if recorded else "")
-        raise FloatingPointError(ONLY_COMPILED.format(name=name))
+        found = [x if isinstance(x, np.ndarray) else xla.to_numpy(x) for x in outs]
+        raise FloatingPointError(ONLY_COMPILED.format(name=name, what=_what(found)))
 
 
 def _locate(graph: Graph, name: str, args: Sequence[np.ndarray], place: str) -> None:
@@ -89,16 +121,16 @@ def _message(name: str, node: Node, args: list[Any], outs: list[Any], place: str
     cause = "an operand had one already" if any(map(has_nan, args)) else "its operands had none"
     if not place and node.source:
         place = "{}:{} in {}".format(*node.source)
-    count = sum(int(np.isnan(x).sum()) for x in outs if x.dtype in dt.INEXACT)
     return MADE.format(
         op=node.primitive.name,
         name=name,
         cause=cause,
-        count=count,
+        count=sum(map(found_in, outs)),
+        what=_what(outs),
         place=f", at {place}" if place else "",
         operands=", ".join(str(aval_of(a)) for a in args) or "nothing",
     )
 
 
 if os.environ.get("FUNCTORCH_DEBUG_NANS", "0") not in ("", "0"):
-    _switch(True, "immediate")
+    _switch(frozenset({"nan"}), "immediate")

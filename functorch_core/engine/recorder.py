@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import xla
 from ..core.graph import Graph
 from ..core.primitive import Primitive
 from ..core.trace import INTERNAL, InTrace, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
+from ..xla.buffers import deleted_message
+from ..xla.errors import ExecutionError
 from .modes import settings
 from .stats import count
 from .units import SCALAR_AVALS, Unit, by_id, unit_of_primitive
@@ -55,6 +58,13 @@ class _Hooks:
 
 
 hooks = _Hooks()
+
+
+def refuse_deleted(value: Value) -> None:
+    """ExecutionError for a value whose memory is gone; what else is recorded stays as it is."""
+    data = getattr(value, "data", None)
+    if isinstance(data, xla.Buffer) and data.is_deleted():
+        raise ExecutionError(deleted_message(data))
 
 
 class Recording:
@@ -105,6 +115,8 @@ class Recording:
             other.enter(self, value)
         slot = self.input_slots.get(value)
         if slot is None:
+            if settings.donates:
+                refuse_deleted(value)
             self.inputs.append(value)
             slot = self.input_slots[value] = -len(self.inputs)
         return slot

@@ -56,7 +56,7 @@ def compile_for_mesh(
         out_shardings = [None] * len(slim.outputs)
     platform = mesh.devices.flat[0].platform
     with outside_traces():
-        lowered = lower(slim, platform, None, mesh, in_shardings, out_shardings)
+        lowered = lower(slim, platform, mesh=mesh, in_shardings=in_shardings, out_shardings=out_shardings)
     if lowered.callbacks:
         raise NotImplementedError(f"{graph.name}: a program for several devices cannot call Python back")
     log(f"compile {graph.name} for {mesh.size} devices: {len(graph.nodes)} nodes; {why}")

@@ -2,7 +2,7 @@
 
 from ..array.callbacks import io_callback
 from ..array.compose import missing_name as _missing_name
-from . import checkify
+from . import checkify, serialize_executable
 
 __getattr__ = _missing_name(
     "experimental",
@@ -15,4 +15,4 @@ __getattr__ = _missing_name(
     },
 )
 
-__all__ = ["checkify", "io_callback"]
+__all__ = ["checkify", "io_callback", "serialize_executable"]

@@ -10,7 +10,6 @@ err.throw()
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -150,7 +149,14 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs):
         raise CheckFailed(site.text([np.asarray(wrap(a)) for a in args]))
 
 
-debug_check = functools.wraps(check)(functools.partial(check, debug=True))
+@explaining
+def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs):
+    """check, in functions that are checked; nothing in others.
+
+    >>> from functorch_core.experimental import checkify
+    >>> checkify.debug_check(1 > 2, "never seen here")
+    """
+    check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 @explaining
@@ -168,7 +174,8 @@ def check_error(error: Error):
             raise found
         return
     for number, (site, args) in enumerate(zip(error._sites, error._args), 1):
-        checks.check((wrap(as_value(error._code)) != number)._value, [as_value(a) for a in args], site)
+        unlike = as_value(wrap(as_value(error._code)) != number)
+        checks.check(unlike, [as_value(a) for a in args], site)
 
 
 __all__ = [

@@ -20,7 +20,7 @@ from ..core.graph import Graph, Node, subgraphs
 from ..core.lowering import LowerContext, Operand
 from ..core.primitive import NOT_LINEAR, Primitive
 from ..core.trace import bind, run
-from ..core.types import Batcheds, Dims, Jvps, Tangents, Value
+from ..core.types import Batcheds, Dims, Function, Jvps, Tangents, Value
 from ..primitives import (
     and_,
     argmax,
@@ -178,7 +178,7 @@ def _limits(node: Node, args: Sequence[Value]) -> list[tuple[Value, int, int]]:
     return out
 
 
-AUTOMATIC = {
+AUTOMATIC: dict[str, tuple[str, Function, Function]] = {
     "div": ("division by zero", _division, lambda name: name in ("div", "rem")),
     "index": (
         "out-of-bounds indexing for array of shape {shape}",
@@ -189,7 +189,7 @@ AUTOMATIC = {
 }
 
 
-def _automatic(graph: Graph, node: Node, kinds: frozenset[str]) -> list[tuple[Site, Any]]:
+def _automatic(graph: Graph, node: Node, kinds: frozenset[str]) -> list[tuple[Site, Function]]:
     out = []
     for kind, (message, failed, concerns) in AUTOMATIC.items():
         name = node.primitive.name
@@ -265,7 +265,7 @@ class Checker:
                 outs = bind(node.primitive, *given, **node.params)
                 outs = list(outs) if node.primitive.multiple else [outs]
                 for i, failed in enumerate(self.failures.get(id(node), ())):
-                    bad = failed(node, given, outs)
+                    bad: Value | None = failed(node, given, outs)
                     state = state if bad is None else self._noted(self.number[id(node), i], bad, [], state)
             env.update(zip(node.outputs, outs))
         return [env[s] for s in graph.outputs], state

@@ -17,6 +17,7 @@ from .buffers import (
     dlpack_device,
     from_dlpack,
     is_deleted,
+    live_buffers,
     put,
     putter,
     to_dlpack,

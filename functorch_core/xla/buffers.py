@@ -245,3 +245,9 @@ def _share_host_dlpack(obj: Any) -> Buffer | None:
 def _adopt(buffer: Buffer, aval: Aval, device: Device) -> Buffer:
     """The same buffer, with the aval and sharding that a DLPack import lacks."""
     return buffer._rewrap_with_aval_and_sharding(aval, device._sharding)
+
+
+def live_buffers(platform: str | None = None) -> list[Buffer]:
+    """All buffers in the memory of a platform's devices."""
+    found = _device.devices(platform)[0]._client.live_arrays()
+    return [b for b in found if type(b) is Buffer and not b.is_deleted()]

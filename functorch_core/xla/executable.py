@@ -34,6 +34,7 @@ class Executable:
         "device",
         "from_disk_cache",
         "compile_seconds",
+        "key",
         "run",
         "raw",
         "_execute",
@@ -52,6 +53,7 @@ class Executable:
         device: Device,
         from_disk_cache: bool,
         compile_seconds: float,
+        key: str = "",
     ) -> None:
         self.name: str = name
         self.inputs: tuple[Aval, ...] = inputs
@@ -59,6 +61,7 @@ class Executable:
         self.device: Device = device
         self.from_disk_cache: bool = from_disk_cache
         self.compile_seconds: float = compile_seconds
+        self.key: str = key  # under which it is on disk
         # raw: the two C++ halves of `run`, for a caller that cannot spare the call of a closure
         # (70 ns): execute(buffers).consume_with_handlers(handlers), a RuntimeError passed to fail.
         self.raw = loaded.execute_sharded, binding.result_handlers(outputs, device._sharding)
@@ -211,6 +214,7 @@ def compile(
         device=device,
         from_disk_cache=from_disk_cache,
         compile_seconds=seconds,
+        key=request.key,
     )
 
 
@@ -291,3 +295,46 @@ class _Request:
 
 def _avals(avals: Sequence[Any]) -> tuple[Aval, ...]:
     return tuple(aval_of(tuple(aval.shape), aval.dtype) for aval in avals)
+
+
+# ---- saving --------------------------------------------------------------------------------------
+
+
+_saved: weakref.WeakKeyDictionary[Executable, bytes] = weakref.WeakKeyDictionary()  # what was deserialized
+
+
+def serialize(executable: Executable) -> bytes:
+    """The compiled program as bytes, for this kind of machine and this version of jaxlib.
+
+    One that came from the disk is taken from there: XLA writes it without its machine code.
+    """
+    if executable in _saved:
+        return _saved[executable]
+    if not executable.from_disk_cache:
+        return bytes(executable.device._client.serialize_executable(executable._loaded))
+    blob = disk.load(executable.key)
+    if blob is None:
+        raise ExecutionError(f"{executable} cannot be saved: its entry in the cache on disk is gone; compile it anew")
+    return blob
+
+
+def deserialize(
+    blob: bytes, *, module: str, inputs: Sequence[Any], outputs: Sequence[Any], device: Device, name: str = ""
+) -> Executable:
+    """The program that `serialize` gave; its module says which libraries it calls. CompileError for a foreign one."""
+    request = _Request(module, device, {}, (), name)
+    try:
+        loaded = device._client.deserialize_executable(blob, device._list, request.options, [])
+    except RuntimeError as error:
+        raise compile_error(error, module, name) from None
+    executable = Executable(
+        loaded,
+        name=name,
+        inputs=_avals(inputs),
+        outputs=_avals(outputs),
+        device=device,
+        from_disk_cache=False,
+        compile_seconds=0.0,
+    )
+    _saved[executable] = blob
+    return executable

@@ -62,3 +62,17 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+# ---- portable artifacts --------------------------------------------------------------------------
+
+
+def portable_artifact(text: str) -> bytes:
+    """A StableHLO module as bytes that later versions, and other runtimes, read."""
+    version = hlo.get_version_from_compatibility_requirement(hlo.StablehloCompatibilityRequirement.WEEK_12)
+    return bytes(hlo.serialize_portable_artifact_str(str(parse(text)), version))
+
+
+def module_text(artifact: bytes) -> str:
+    """The text of the module of a portable artifact."""
+    return str(hlo.deserialize_portable_artifact(_shared_context(), artifact))

@@ -21,7 +21,8 @@ MODULES = """jax jax.numpy jax.numpy.linalg jax.numpy.fft jax.lax jax.lax.linalg
     jax.random jax.tree jax.tree_util jax.debug jax.flatten_util jax.dlpack jax.dtypes jax.errors
     jax.scipy.special jax.scipy.linalg jax.scipy.stats jax.scipy.signal jax.scipy.ndimage jax.scipy.optimize
     jax.scipy.interpolate jax.scipy.integrate jax.scipy.cluster.vq jax.scipy.fft jax.scipy.sparse.linalg
-    jax.scipy.spatial.transform jax.experimental.checkify jax.experimental""".split()
+    jax.scipy.spatial.transform jax.custom_batching jax.export jax.profiler jax.experimental.checkify
+    jax.experimental.serialize_executable jax.experimental""".split()
 OURS = {
     "jax": "functorch_core",
     "jax.nn": "functorch_core.jnn",
@@ -33,11 +34,9 @@ ELSEWHERE = {
     "jax": """Ref Shard ad allow_f16_reductions array_garbage_collection_guard auto_pcast empty_ref
         free_ref freeze new_ref jax2tf_associative_scan_reductions host_count host_id host_ids
         make_array_from_process_local_data make_user_context memory pmap process_indices
-        remove_size_one_mesh_axis_from_type reshard set_mesh
-        smap softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
+        remove_size_one_mesh_axis_from_type reshard set_mesh smap softmax_custom_jvp thread_guard transfer_guard
         transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device no_execution
-        no_tracing explain_cache_misses legacy_prng_key enable_custom_prng default_prng_impl debug_key_reuse
-        numpy_dtype_promotion numpy_rank_promotion enable_checks""",
+        no_tracing legacy_prng_key debug_key_reuse enable_checks""",
     "jax.lax": """AccuracyMode DotAlgorithm DotAlgorithmPreset RaggedDotDimensionNumbers Tolerance PrecisionLike pcast
         precv psend ragged_all_to_all ragged_dot_general scaled_dot stage
         rng_uniform""",
@@ -48,6 +47,11 @@ ELSEWHERE = {
         visualize_sharding""",
     "jax.numpy": """float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz int1 int2 int4
         uint1 uint2 uint4""",
+    "jax.export": """DisabledSafetyCheck SymbolicScope is_symbolic_dim symbolic_args_specs symbolic_shape
+        maximum_supported_calling_convention_version minimum_supported_calling_convention_version""",
+    "jax.profiler": "ProfileData ProfileEvent ProfileOptions ProfilePlane register_subprocess",
+    "jax.experimental.serialize_executable": "Sequence",
+    "jax.experimental": "EArray cur_qdd primal_tangent_dtype",
     "jax.errors": "InconclusiveDimensionOperation KeyReuseError",
 }
 

@@ -391,6 +391,9 @@ CASES |= {
 # Primitives that no graph can hold which runs: the tests of what makes them, and how it is called.
 COLLECTIVES = "transforms/test_collectives.py"
 ELSEWHERE = {
+    "check": ("array/test_checkify.py", "checkify.check"),
+    "custom_vmap": ("array/test_custom_batching.py", "custom_vmap"),
+    "io_callback": ("array/test_checkify.py", "io_callback"),
     "psum": (COLLECTIVES, "psum"),
     "pmax": (COLLECTIVES, "pmax"),
     "all_gather": (COLLECTIVES, "all_gather"),

@@ -10,6 +10,7 @@ import pytest
 
 from functorch_core.core.graph import subgraphs
 from functorch_core.core.primitive import registry
+from functorch_core.transforms import checks, custom_batch  # noqa: F401  declared when they are asked for
 from tests.primitives.cases import CASES, CLASSES, ELSEWHERE
 from tests.primitives.check import check, check_lowering, graph_of
 
