@@ -104,7 +104,7 @@ _hide_internal_frames()
 
 
 # What is loaded when it is asked for: namespaces of JAX's, and names of array/environment.
-_LAZY = frozenset("dlpack dtypes errors faces flatten_util jnn lax numpy scipy".split())
+_LAZY = frozenset("dlpack dtypes errors faces flatten_util jnn lax numpy optax scipy".split())
 _ENVIRONMENT = frozenset(
     """Device config copy_to_host_async default_backend default_device device_count devices disable_jit ds
     effects_barrier enable_x64 ensure_compile_time_eval float0 local_device_count local_devices log_compiles make_jaxpr
