@@ -14,7 +14,9 @@ from ..torch.compat.utils.hooks import RemovableHandle
 from ..torch.tape.modes import enable_grad
 from ..torch.tape.modes import state as mode
 from ..torch.tensors import types as _types
+from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor
+from ..torch.views.cells import check_writable
 
 NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 UNORDERED = (
@@ -76,6 +78,9 @@ def _with_hooks(step: Callable) -> Callable:
     @functools.wraps(step)
     def hooked_step(*args, **kwargs):
         self = args[0]
+        if active.births:  # inside of a transform: parameters from outside are not to be written to
+            for p in all_params(self.param_groups):
+                check_writable(p, op="copy")
         if _global_pre_hooks or self._optimizer_step_pre_hooks:
             args, kwargs = _call_pre_hooks(self, step, args, kwargs)
         out = step(*args, **kwargs)

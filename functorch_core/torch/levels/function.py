@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...core import dtypes as dt
+from ...core.trace import open_traces
 from ...core.warn import warn
 from .. import _missing
 from ..tape.anomaly_mode import remember
@@ -404,6 +405,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
             if are_in_transforms(args):
                 return apply_at_levels(cls, args)
+        if open_traces:
+            from .function_traces import apply_in_trace, is_traced
+
+            if is_traced(args):
+                return apply_in_trace(cls, args)
         return run(cls, args)[0]
 
 

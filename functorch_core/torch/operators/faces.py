@@ -19,7 +19,7 @@ from ...array.jit import Followed
 from ...array.tracing import ShapeDtype
 from ...core import tree
 from ...core.aval import aval
-from ...core.trace import Traced, surroundings, trace
+from ...core.trace import Traced, settle, surroundings, trace
 from ...core.trace import state as trace_state
 from ...engine import Value, absent
 from ...ops.op import strong
@@ -141,6 +141,7 @@ class OnTape(Followed):
         if found is None:
             made: dict = {}
             graph, captures = trace(partial(_flat, jitted, treedef, leaves, made), avals, jitted.name)
+            settle(graph)
             found = GraphOp(graph, jitted.name, True), made["tree"], captures
             if key[-1] is not None and not captures:
                 jitted.followed[key] = found
