@@ -70,6 +70,7 @@ def set_to_zero() -> GradientTransformation:
 def apply_updates(params, updates):
     """params + updates, each in the dtype of its parameter.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> optax.apply_updates({"w": fc.asarray([1., 2.])}, {"w": fc.asarray([0.5, -1.])})
     {'w': Array([1.5, 1. ], dtype=float32)}
@@ -91,6 +92,7 @@ def periodic_update(new_tensors, old_tensors, steps, update_period: int):
 def global_norm(updates):
     """The Euclidean norm of all leaves together.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> optax.global_norm({"w": fc.asarray([3.]), "b": fc.asarray([4.])})
     Array(5., dtype=float32)

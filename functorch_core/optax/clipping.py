@@ -15,6 +15,7 @@ def clip(max_delta) -> GradientTransformation:
 def clip_by_global_norm(max_norm) -> GradientTransformation:
     """Updates scaled down, all by one factor, to a norm of max_norm at most.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.clip_by_global_norm(1.)
     >>> tx.update({"w": fc.asarray([3.]), "b": fc.asarray([4.])}, tx.init(None))[0]

@@ -23,6 +23,7 @@ LABELS = "partition: the labels {unknown} have no transformation; there are tran
 def chain(*args: GradientTransformation) -> GradientTransformationExtraArgs:
     """One transformation after the other; the state is a tuple of theirs.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.chain(optax.clip(1.), optax.scale(-0.1))
     >>> params = fc.asarray([1., 2.])
@@ -77,6 +78,7 @@ def masked(inner: GradientTransformation, mask, *, mask_compatible_extra_args: b
 
     `mask` is a tree of bools, or a function from parameters to one.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.masked(optax.scale(10.), {"w": True, "b": False})
     >>> params = {"w": fc.ones(1), "b": fc.ones(1)}
@@ -108,6 +110,7 @@ class PartitionState(NamedTuple):
 def partition(transforms: dict, param_labels, *, mask_compatible_extra_args: bool = False):
     """A transformation for each label; `param_labels` is a tree of labels, or a function from parameters to one.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.partition({"train": optax.sgd(0.1), "freeze": optax.set_to_zero()}, {"w": "train", "b": "freeze"})
     >>> params = {"w": fc.ones(1), "b": fc.ones(1)}

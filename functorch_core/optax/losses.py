@@ -14,6 +14,7 @@ def squared_error(predictions, targets=None):
 def l2_loss(predictions, targets=None):
     """Half the squared error.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> optax.l2_loss(fc.asarray([3.]), fc.asarray([1.]))
     Array([2.], dtype=float32)
@@ -37,6 +38,7 @@ def log_cosh(predictions, targets=None):
 def softmax_cross_entropy(logits, labels, axis=-1, where=None):
     """The cross entropy of distributions `labels` and softmax(logits), along an axis.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> optax.softmax_cross_entropy(fc.zeros(4), fc.asarray([1., 0., 0., 0.]))
     Array(1.3862944, dtype=float32)

@@ -32,11 +32,11 @@ from .transforms import (
 def sgd(learning_rate, momentum=None, nesterov: bool = False, accumulator_dtype=None) -> GradientTransformation:
     """Stochastic gradient descent, with momentum if it is given.
 
-    >>> import functorch_core as fc
+     >>> import functorch_core as fc
     >>> from functorch_core import optax
-    >>> tx = optax.sgd(0.1)
-    >>> tx.update(fc.asarray([1., -2.]), tx.init(fc.ones(2)))[0]
-    Array([-0.1,  0.2], dtype=float32)
+     >>> tx = optax.sgd(0.1)
+     >>> tx.update(fc.asarray([1., -2.]), tx.init(fc.ones(2)))[0]
+     Array([-0.1,  0.2], dtype=float32)
     """
     rate = scale_by_learning_rate(learning_rate)
     return chain(rate) if momentum is None else chain(trace(momentum, nesterov, accumulator_dtype), rate)
@@ -47,14 +47,14 @@ def adam(
 ) -> GradientTransformation:
     """Adam (Kingma and Ba 2015).
 
-    >>> import functorch_core as fc
+     >>> import functorch_core as fc
     >>> from functorch_core import optax
-    >>> params = {"w": fc.asarray([1., 2.])}
-    >>> tx = optax.adam(0.1)
-    >>> state = tx.init(params)
-    >>> updates, state = tx.update({"w": fc.asarray([0.3, -5.])}, state, params)
-    >>> optax.apply_updates(params, updates)
-    {'w': Array([0.9, 2.1], dtype=float32)}
+     >>> params = {"w": fc.asarray([1., 2.])}
+     >>> tx = optax.adam(0.1)
+     >>> state = tx.init(params)
+     >>> updates, state = tx.update({"w": fc.asarray([0.3, -5.])}, state, params)
+     >>> optax.apply_updates(params, updates)
+     {'w': Array([0.9, 2.1], dtype=float32)}
     """
     moments = scale_by_adam(b1, b2, eps, eps_root, mu_dtype, nesterov=nesterov)
     return chain(moments, scale_by_learning_rate(learning_rate))

@@ -59,7 +59,7 @@ class ScaleByRpropState(NamedTuple):
     prev_updates: Any
 
 
-def by_rule(algorithm, state_class: type, names: dict[str, str], fill=None, **hyper) -> GradientTransformation:
+def by_rule(algorithm, state_class: Any, names: dict[str, str], fill=None, **hyper) -> GradientTransformation:
     """The direction in which a rule moves parameters, for a step size of 1, as a transformation.
 
     `names` are the fields of the state for what the rule keeps; `fill` what that starts from, if not from
@@ -103,6 +103,7 @@ def scale_by_adam(
 ) -> GradientTransformation:
     """Updates by Adam's rule; `mu_dtype` is what the gradients' dtype is, here.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.scale_by_adam()
     >>> tx.update(fc.asarray([3., -0.1]), tx.init(fc.ones(2)))[0]

@@ -24,6 +24,7 @@ def constant_schedule(value) -> Schedule:
 def polynomial_schedule(init_value, end_value, power, transition_steps: int, transition_begin: int = 0) -> Schedule:
     """From init_value to end_value by a power of the way that is left.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> [round(float(optax.polynomial_schedule(1., 0., 2, 4)(i)), 4) for i in range(5)]
     [1.0, 0.5625, 0.25, 0.0625, 0.0]
@@ -41,6 +42,7 @@ def polynomial_schedule(init_value, end_value, power, transition_steps: int, tra
 def linear_schedule(init_value, end_value, transition_steps: int, transition_begin: int = 0) -> Schedule:
     """From init_value to end_value in equal steps.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> [float(optax.linear_schedule(1., 0., 4)(i)) for i in range(6)]
     [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
@@ -51,6 +53,7 @@ def linear_schedule(init_value, end_value, transition_steps: int, transition_beg
 def cosine_decay_schedule(init_value, decay_steps: int, alpha: float = 0.0, exponent: float = 1.0) -> Schedule:
     """From init_value to alpha * init_value along half a cosine.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> [round(float(optax.cosine_decay_schedule(1., 4)(i)), 4) for i in range(5)]
     [1.0, 0.8536, 0.5, 0.1464, 0.0]
@@ -71,6 +74,7 @@ def exponential_decay(
 ) -> Schedule:
     """init_value * decay_rate ** (count / transition_steps); in steps of whole powers if `staircase`.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> [float(optax.exponential_decay(1., 2, 0.25)(i)) for i in range(3)]
     [1.0, 0.5, 0.25]
@@ -127,6 +131,7 @@ def piecewise_interpolate_schedule(
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     """One schedule after the other: each counts from its boundary on.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> both = optax.join_schedules([optax.constant_schedule(1.), optax.linear_schedule(1., 0., 2)], [3])
     >>> [float(both(i)) for i in range(2, 6)]
@@ -156,6 +161,7 @@ def warmup_cosine_decay_schedule(
 ) -> Schedule:
     """Linear from init_value to peak_value, then along half a cosine to end_value at step decay_steps.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> [round(float(optax.warmup_cosine_decay_schedule(0., 1., 2, 6)(i)), 4) for i in range(7)]
     [0.0, 0.5, 1.0, 0.8536, 0.5, 0.1464, 0.0]

@@ -69,6 +69,7 @@ class AddDecayedWeightsState(NamedTuple):
 def add_decayed_weights(weight_decay=0.0, mask=None) -> GradientTransformation:
     """updates + weight_decay * params; where the mask is True, if there is one.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.add_decayed_weights(0.1)
     >>> tx.update(fc.asarray([1.]), tx.init(None), fc.asarray([10.]))[0]

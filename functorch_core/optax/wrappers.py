@@ -40,6 +40,7 @@ class MultiSteps:
     `every_k_schedule` is k, or a function of the count of steps taken. should_skip_update_fn(updates,
     step, params) -> (bool, state) leaves gradients out.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.MultiSteps(optax.sgd(1.), 2)
     >>> state = tx.init(fc.zeros(1))
@@ -140,6 +141,7 @@ def inject_hyperparams(
 
     Schedules among its arguments are evaluated at each step. `static_args` name numbers that stay Python's.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.inject_hyperparams(optax.sgd)(learning_rate=0.5)
     >>> state = tx.init(fc.zeros(1))
@@ -210,6 +212,7 @@ class ApplyIfFiniteState(NamedTuple):
 def apply_if_finite(inner: GradientTransformation, max_consecutive_errors: int) -> GradientTransformationExtraArgs:
     """Zeros, and the state as it was, where an update is not finite; more than so many in a row are taken.
 
+    >>> import functorch_core as fc
     >>> from functorch_core import optax
     >>> tx = optax.apply_if_finite(optax.sgd(1.), 3)
     >>> tx.update(fc.asarray([fc.nan]), tx.init(fc.zeros(1)))[0]
