@@ -154,7 +154,7 @@ class Autograd:
     def grad(self, grad: Tensor | None):
         if grad is not None:
             _check_grad(self, grad)
-            if grad._value.__class__ is Traced:  # which would outlive its trace
+            if active.births and grad._value.__class__ is Traced:  # which would outlive its trace
                 active.levels.check_captured(self, "copy")
         self._grad = grad
 
