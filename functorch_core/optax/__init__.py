@@ -44,8 +44,17 @@ from .combining import (
     named_chain,
     partition,
 )
+from .factored import FactoredState, adafactor, scale_by_factored_rms
 from .losses import *
 from .optimizers import *
+from .quasi_newton import (
+    ScaleByBacktrackingLinesearchState,
+    ScaleByLBFGSState,
+    lbfgs,
+    scale_by_backtracking_linesearch,
+    scale_by_lbfgs,
+    value_and_grad_from_state,
+)
 from .rules import (
     ScaleByAdaDeltaState,
     ScaleByAdamState,

@@ -196,6 +196,25 @@ def test_steps_that_are_not_finite_are_not_taken():
     assert int(after.notfinite_count) == 0 and updates.item() == pytest.approx(-0.1, rel=1e-5)
 
 
+def test_lbfgs_by_a_line_search_finds_the_minimum():
+    """Of Rosenbrock's function, at (1, 1), in one compiled loop."""
+    f = lambda x: 100.0 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2  # noqa: E731
+    optimizer = optax.lbfgs()
+
+    def step(carry, _):
+        x, state = carry
+        value, grad = optax.value_and_grad_from_state(f)(x, state=state)
+        updates, state = optimizer.update(grad, state, x, value=value, grad=grad, value_fn=f)
+        return (optax.apply_updates(x, updates), state), value
+
+    start = fc.asarray([-1.2, 1.0])
+    (x, _), values = fc.jit(lambda x, state: fc.scan(step, (x, state), length=60))(start, optimizer.init(start))
+    np.testing.assert_allclose(np.asarray(x), [1.0, 1.0], atol=1e-3)
+    assert bool(fc.all(values[1:] <= values[:-1]))
+    with pytest.raises(TypeError, match="value_fn"):
+        optimizer.update(start, optimizer.init(start), start)
+
+
 def test_noise_has_the_variance_it_is_said_to_have():
     tx = optax.add_noise(eta=4.0, gamma=0.0, key=0)
     updates, state = tx.update(fc.zeros(20000), tx.init(None))

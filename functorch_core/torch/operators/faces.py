@@ -83,10 +83,10 @@ def array_in(tensor: Tensor) -> Array:
         raise OnTape(ON_TAPE.format(shape=tuple(tensor.shape)))
     if _arguments.taken is not None:
         _arguments.taken.add(_memory(tensor))
-    value = tensor._kept()
+    value = tensor._value if tensor._view is None else tensor._kept()
     array = wrap(value)
     if value.__class__ is Value and value.recording is None and value.data.__class__ is Buffer:
-        array._data = value.data
+        array._data = value.data  # where jitted functions look
     return array
 
 
@@ -98,7 +98,7 @@ def _is_followed(tensor: Tensor) -> bool:
 def tensor_around(leaf):
     """A tensor of an array, without a copy; anything else as it is: the tree is no tree of arrays then."""
     if leaf.__class__ is Array:
-        tensor = new_tensor(strong(leaf._value))
+        tensor = new_tensor(value_of(leaf))
         given = _arguments.given
         if given is not None and _is_input(tensor._value):
             given.append((tensor, tensor._version))
@@ -106,6 +106,15 @@ def tensor_around(leaf):
     if leaf.__class__ is ShapeDtype:
         return new_tensor(absent(aval(leaf.shape, leaf.dtype)))
     return leaf
+
+
+def value_of(array: Array):
+    """The value of an array; of a result of a jitted function made of its buffer."""
+    if hasattr(array, "_held"):
+        return strong(array._held)
+    value = array._held = Value()
+    value.aval, value.data, value.recording = array.aval, array._data, None
+    return value
 
 
 def _is_input(value) -> bool:
