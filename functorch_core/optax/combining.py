@@ -68,6 +68,11 @@ class MaskedState(NamedTuple):
     inner_state: Any
 
 
+def _made_for(tree, params):
+    """A tree that was given, or made by a function that was given; a module is a tree that can be called."""
+    return tree(params) if callable(tree) and not fc.tree.is_tree_node(type(tree)) else tree
+
+
 def _left(mask, tree):
     """The tree with what the mask leaves out replaced; a mask may end above the tree's leaves."""
     return fc.tree.map(lambda m, part: part if m else MaskedNode(), mask, tree)
@@ -88,7 +93,7 @@ def masked(inner: GradientTransformation, mask, *, mask_compatible_extra_args: b
     inner = with_extra_args_support(inner)
 
     def update(updates, state, params=None, **extra):
-        wanted = mask(updates) if callable(mask) else mask
+        wanted = _made_for(mask, updates)
         own = None if params is None else _left(wanted, params)
         if mask_compatible_extra_args:
             extra = {name: _left(wanted, x) for name, x in extra.items()}
@@ -97,7 +102,7 @@ def masked(inner: GradientTransformation, mask, *, mask_compatible_extra_args: b
         return merged, MaskedState(inner_state)
 
     return GradientTransformationExtraArgs(
-        lambda params: MaskedState(inner.init(_left(mask(params) if callable(mask) else mask, params))), update
+        lambda params: MaskedState(inner.init(_left(_made_for(mask, params), params))), update
     )
 
 
@@ -119,7 +124,7 @@ def partition(transforms: dict, param_labels, *, mask_compatible_extra_args: boo
     """
 
     def parts(params) -> dict:
-        labels = param_labels(params) if callable(param_labels) else param_labels
+        labels = _made_for(param_labels, params)
         unknown = set(fc.tree.leaves(labels)) - set(transforms)
         if unknown:
             raise ValueError(LABELS.format(unknown=sorted(map(str, unknown)), known=sorted(map(str, transforms))))
@@ -145,7 +150,7 @@ def freeze(mask) -> GradientTransformationExtraArgs:
     """Zeros for the updates where the mask is True."""
 
     def labels(params):
-        return fc.tree.map(lambda m: "freeze" if m else "train", mask(params) if callable(mask) else mask)
+        return fc.tree.map(lambda m: "freeze" if m else "train", _made_for(mask, params))
 
     return partition({"freeze": set_to_zero(), "train": identity()}, labels)
 

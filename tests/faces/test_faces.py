@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 import functorch_core as fc
-from functorch_core import faces, nn, torch
+from functorch_core import faces, nn, optax, torch
 
 real = pytest.importorskip("torch")
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -353,6 +356,28 @@ def test_layers_as_arguments(make, shape):
     found = dict(grads.named_parameters())
     for name, p in theirs.named_parameters():
         np.testing.assert_allclose(found[name].detach().numpy(), p.grad.numpy(), rtol=2e-3, atol=1e-4)
+
+
+def test_modules_of_other_leaves_keep_their_structure():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    mask = fc.tree.map(lambda p: p.ndim > 1, net)
+    assert fc.tree.leaves(mask) == [True, False, True, False]
+    kept = optax.masked(optax.set_to_zero(), mask)
+    updates, _ = kept.update(net, kept.init(net))
+    assert not updates[0].weight.any() and (updates[1].bias == net[1].bias).all()
+    axes = fc.tree.map(lambda p: 0 if p.ndim > 1 else None, dict(net.named_parameters()))
+    assert axes == {"0.weight": 0, "0.bias": None, "1.weight": 0, "1.bias": None}
+
+
+def test_a_jitted_function_keeps_no_parameters():
+    """What it remembers of a module is its structure."""
+    f = fc.jit(lambda net, x: net(x))
+    net = nn.Linear(4, 3)
+    f(net, torch.tensor(X))
+    kept = weakref.ref(net.weight)
+    del net
+    gc.collect()
+    assert kept() is None
 
 
 def test_split_and_merge():
