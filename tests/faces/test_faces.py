@@ -195,6 +195,41 @@ def test_writes_to_what_was_captured_are_refused():
         fc.jit(lambda x: torch.optim.SGD(net.parameters(), 0.1).step())(torch.ones(()))
 
 
+def test_tensors_that_are_closed_over_are_read_as_they_are_now():
+    net, x = nn.Linear(4, 2), torch.tensor(X)
+    f = fc.jit(lambda x: net(x).sum())
+    loop = fc.jit(lambda x: fc.scan(lambda c, row: (c + f(row), None), torch.zeros(()), x)[0])
+    optimizer = torch.optim.SGD(net.parameters(), 0.5)
+    for _ in range(3):
+        wanted = net(x).sum()
+        np.testing.assert_allclose(f(x).item(), wanted.item(), rtol=1e-5)
+        np.testing.assert_allclose(loop(x).item(), wanted.item(), rtol=1e-5)
+        optimizer.zero_grad()
+        wanted.backward()
+        optimizer.step()
+    scale = torch.ones(2)
+    scaled = fc.jit(lambda x: fc.sum(scale) * x)
+    assert scaled(fc.ones(())).item() == 2
+    scale.mul_(3)
+    assert scaled(fc.ones(())).item() == 6
+    traces = []
+    g = fc.jit(lambda x: (traces.append(1), x * net.weight[0])[1])
+    for _ in range(3):
+        g(x)
+    assert len(traces) == 1
+
+
+def test_parameters_that_are_closed_over_get_no_gradient_silently():
+    net = nn.Linear(4, 2)
+    f = fc.jit(lambda x: net(x).sum())
+    x = torch.tensor(X, requires_grad=True)
+    with pytest.raises(TypeError, match="closes over a tensor that requires a gradient"):
+        f(x * 1)
+    net.requires_grad_(False)
+    f(x * 1).backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.tile(net.weight.sum(0).numpy(), (3, 1)), rtol=1e-5)
+
+
 def test_writes_to_arguments_have_to_be_returned():
     x = torch.ones(2)
     with pytest.raises(RuntimeError, match="writes in place to an argument"):
