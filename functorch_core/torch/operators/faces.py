@@ -41,9 +41,9 @@ LOST = """`{name}` writes in place to an argument, a tensor of shape {shape}, an
     Buffers of a module (running statistics): return the module, faces.update(module, returned) keeps them."""
 
 
-CLOSED_OVER = """jit of `{name}`: on a tape or in a transform of torch.func it closes over a tensor that requires a
-    gradient, which would not get one. Pass it as an argument: fc.jit(lambda weight, x: ...)(net.weight * 1, x); or freeze it:
-    net.requires_grad_(False)."""
+CLOSED_OVER = """jit of `{name}`: on a tape or in a transform of torch.func it
+    closes over a tensor that requires a gradient, which would not get one. Pass it as an argument:
+    fc.jit(lambda weight, x: ...)(net.weight * 1, x); or freeze it: net.requires_grad_(False)."""
 
 
 class _Arguments(threading.local):
