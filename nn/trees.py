@@ -7,6 +7,7 @@ gradients. What comes back is a module of its own; `update` writes its numbers i
 from __future__ import annotations
 
 import weakref
+from typing import NamedTuple
 
 from ..core import tree
 from ..torch.operators.faces import array_in, own, tensor_around
@@ -24,26 +25,38 @@ NOT_SHAPED = """{name} is a parameter or buffer without a shape so far.
     Call the module once with an example, then transform functions of it."""
 
 
-class Skeleton:
-    """A module without the numbers in its tensors. Equal for modules of the same classes, names and attributes.
+class Part(NamedTuple):
+    """A module in a skeleton: its class, its attributes, and the paths of the modules right below it."""
 
-    `places` says for each module in it which tensors its parameters and buffers are: one that two have
-    is one leaf. Attributes are compared by their value if they are numbers, strings and the like; functions
-    and other objects are equal to themselves alone.
+    cls: type
+    attributes: dict
+    below: dict
+
+
+class Place(NamedTuple):
+    """Where a tensor is: the module's path, the kind and the name there, the tensor's number; whether it is a
+    parameter, and one that requires a gradient."""
+
+    path: str
+    kind: str
+    name: str
+    number: int
+    is_parameter: bool
+    trained: bool
+
+
+class Skeleton:
+    """A module without its tensors. Equal for modules of the same classes, names and attributes.
+
+    A tensor that stands at several places has one number, and is one leaf. Attributes are compared by their
+    value if they are numbers, strings and the like; functions and other objects are equal to themselves alone.
     """
 
-    __slots__ = ("module", "parts", "places", "key")
+    __slots__ = ("parts", "places", "names", "key")
 
-    def __init__(self, module):
-        self.module = module
-        self.parts = dict(module.named_modules())
-        self.places: list[tuple[str, str, str, int]] = []  # module, kind, name, number of the tensor
-        numbers: dict[int, int] = {}
-        for path, part in self.parts.items():
-            for kind in ("_parameters", "_buffers"):
-                for name, x in part.__dict__[kind].items():
-                    self.places.append((path, kind, name, numbers.setdefault(id(x), len(numbers))))
-        self.key = tuple(self.places), tuple([(path, _attributes(part, numbers)) for path, part in self.parts.items()])
+    def __init__(self, parts: dict[str, Part], places: list[Place], names: list[str], attributes: tuple):
+        self.parts, self.places, self.names = parts, places, names
+        self.key = tuple(places), attributes
 
     def __eq__(self, other):
         return other.__class__ is Skeleton and self.key == other.key
@@ -52,36 +65,51 @@ class Skeleton:
         return hash(self.key[0])
 
     def __repr__(self):
-        return type(self.module).__name__
-
-    def tensors(self) -> dict:
-        """The tensors by the first name that each has; None and what else stands in a tensor's place, too."""
-        found: dict[int, tuple[str, object]] = {}
-        for path, kind, name, number in self.places:
-            x = self.parts[path].__dict__[kind][name]
-            if isinstance(x, (UninitializedParameter, UninitializedBuffer)):
-                raise ValueError(NOT_SHAPED.format(name=f"{path}.{name}".lstrip(".")))
-            found.setdefault(number, (f"{path}.{name}".lstrip("."), x))
-        return dict(found.values())
+        return self.parts[""].cls.__name__
 
     def build(self, tensors):
-        """A module of these tensors, in the order of `tensors`."""
-        tensors = list(tensors)
-        made = {id(part): _without_tensors(part) for part in self.parts.values()}
-        for part in self.parts.values():
-            own = made[id(part)].__dict__
-            own["_modules"] = {name: None if m is None else made[id(m)] for name, m in part._modules.items()}
+        """A module of these tensors, which come in the order of their numbers."""
+        tensors, made = list(tensors), {}
+        for path, part in self.parts.items():
+            made[path] = object.__new__(part.cls)
+            made[path].__dict__.update(part.attributes, _parameters={}, _buffers={})
+        for path, part in self.parts.items():
+            own = {name: None if below is None else made[below] for name, below in part.below.items()}
+            made[path].__dict__["_modules"] = own
         shared: dict[int, object] = {}
-        for path, kind, name, number in self.places:
-            part = self.parts[path]
-            if number not in shared:
-                shared[number] = _as_before(part.__dict__[kind][name], tensors[number])
-            made[id(part)].__dict__[kind][name] = shared[number]
-        return made[id(self.module)]
+        for place in self.places:
+            if place.number not in shared:
+                shared[place.number] = _as_before(place, tensors[place.number])
+            made[place.path].__dict__[place.kind][place.name] = shared[place.number]
+        return made[""]
 
 
-def _attributes(module, numbers: dict[int, int]) -> tuple:
-    return module.__class__, tuple([(k, _comparable(v, numbers)) for k, v in module.__dict__.items() if k not in PARTS])
+def taken_apart(module) -> tuple[Skeleton, list]:
+    """(a module without its tensors, the tensors by their numbers)."""
+    modules = dict(module.named_modules())
+    paths = {id(part): path for path, part in modules.items()}
+    numbers: dict[int, int] = {}
+    parts, places, names, tensors = {}, [], [], []
+    for path, part in modules.items():
+        own = part.__dict__
+        below = {name: None if m is None else paths[id(m)] for name, m in own["_modules"].items()}
+        parts[path] = Part(part.__class__, {k: v for k, v in own.items() if k not in PARTS}, below)
+        for kind in ("_parameters", "_buffers"):
+            for name, x in own[kind].items():
+                full = f"{path}.{name}" if path else name
+                if isinstance(x, (UninitializedParameter, UninitializedBuffer)):
+                    raise ValueError(NOT_SHAPED.format(name=full))
+                number = numbers.setdefault(id(x), len(numbers))
+                if number == len(tensors):
+                    tensors.append(x)
+                    names.append(full)
+                places.append(Place(path, kind, name, number, *_kind_of(x)))
+    attributes = tuple([_attributes(path, part, numbers) for path, part in parts.items()])
+    return Skeleton(parts, places, names, attributes), tensors
+
+
+def _attributes(path: str, part: Part, numbers: dict[int, int]) -> tuple:
+    return path, part.cls, tuple([(k, _comparable(v, numbers)) for k, v in part.attributes.items()])
 
 
 class _Same:
@@ -110,30 +138,49 @@ def _comparable(x, numbers: dict[int, int]):
     return _Same(x)
 
 
-def _without_tensors(module):
-    new = object.__new__(module.__class__)
-    new.__dict__.update(module.__dict__, _parameters={}, _buffers={}, _modules={})
-    return new
+class Leaf:
+    """In a tensor's place, of a module that is no module of tensors but a tree of something else: of bools, say."""
+
+    __slots__ = ("value", "kind")
+
+    def __init__(self, value, kind: tuple[bool, bool]):
+        self.value, self.kind = value, kind
+
+    def __repr__(self):
+        return repr(self.value)
 
 
-def _as_before(old, new):
-    """A tensor in the place of another: a parameter where that was one."""
-    if isinstance(old, Parameter) and isinstance(new, Tensor) and not isinstance(new, Parameter):
-        return Parameter(new, old.requires_grad and (new.is_floating_point() or new.is_complex()))
+def _kind_of(x) -> tuple[bool, bool]:
+    """Whether something is a parameter, and one that requires a gradient."""
+    if x.__class__ is Leaf:
+        return x.kind
+    return isinstance(x, Parameter), isinstance(x, Parameter) and x.requires_grad
+
+
+def _as_before(place: Place, new):
+    """A tensor as it was at its place: a parameter where it was one."""
+    if not isinstance(new, Tensor):
+        return new if new is None and not place.is_parameter else Leaf(new, place[-2:])
+    if place.is_parameter and not isinstance(new, Parameter):
+        return Parameter(new, place.trained and (new.is_floating_point() or new.is_complex()))
     return new
 
 
 # ---- as a node of trees --------------------------------------------------------------------------
 
 
+def _content(x):
+    return array_in(x) if isinstance(x, Tensor) else x.value if x.__class__ is Leaf else x
+
+
 def _leaves(module) -> tuple[list, Skeleton]:
-    skeleton = Skeleton(module)
-    return [array_in(x) if isinstance(x, Tensor) else x for x in skeleton.tensors().values()], skeleton
+    skeleton, tensors = taken_apart(module)
+    return [_content(x) for x in tensors], skeleton
 
 
 def _leaves_with_keys(module) -> tuple[list, Skeleton]:
     leaves, skeleton = _leaves(module)
-    return [(tree.GetAttrKey(name), x) for name, x in zip(skeleton.tensors(), leaves)], skeleton
+    return [(tree.GetAttrKey(name), x) for name, x in zip(skeleton.names, leaves)], skeleton
 
 
 def _rebuilt(skeleton: Skeleton, leaves):
@@ -189,11 +236,11 @@ def split(module) -> tuple[dict, Rest]:
     """
     if not hasattr(module, "named_modules"):
         raise TypeError(NO_MODULE.format(what="split", kind=type(module).__name__))
-    skeleton = Skeleton(module)
+    skeleton, tensors = taken_apart(module)
+    trained = {place.number for place in skeleton.places if place.trained}
     params, others = {}, {}
-    for name, x in skeleton.tensors().items():
-        trained = isinstance(x, Parameter) and x.requires_grad
-        (params if trained else others)[name] = x.detach() if isinstance(x, Tensor) else x
+    for number, (name, x) in enumerate(zip(skeleton.names, tensors)):
+        (params if number in trained else others)[name] = x.detach() if isinstance(x, Tensor) else x
     return params, Rest(skeleton, others)
 
 
@@ -202,11 +249,16 @@ def merge(params: dict, rest: Rest):
 
     It has tensors of its own: what it writes to its buffers is seen in it alone. Return it, or split it again.
     """
-    wanted = [name for name in rest.skeleton.tensors() if name not in rest.tensors]
+    wanted = [name for name in rest.skeleton.names if name not in rest.tensors]
     if sorted(wanted) != sorted(params):
         raise ValueError(OTHER_NAMES.format(what="merge", found=sorted(params), wanted=wanted))
     tensors = {**rest.tensors, **params}
-    return rest.skeleton.build(own(tensor_around(tensors[name])) for name in rest.skeleton.tensors())
+    return rest.skeleton.build(own(tensor_around(tensors[name])) for name in rest.skeleton.names)
+
+
+def _by_name(module) -> dict:
+    skeleton, tensors = taken_apart(module)
+    return dict(zip(skeleton.names, tensors))
 
 
 def update(module, values):
@@ -220,8 +272,7 @@ def update(module, values):
     Parameter containing:
     tensor([0.], requires_grad=True)
     """
-    own = Skeleton(module).tensors()
-    new = values if isinstance(values, dict) else Skeleton(values).tensors()
+    own, new = _by_name(module), values if isinstance(values, dict) else _by_name(values)
     if not new.keys() <= own.keys():
         raise ValueError(OTHER_NAMES.format(what="update", found=sorted(new), wanted=sorted(own)))
     with no_grad():

@@ -1,6 +1,7 @@
 """torch.optim: optimizers, learning rate schedulers, weight averaging.
 
-The algorithms themselves are pure functions: functorch_core.optim.functional.
+The algorithms themselves are pure functions: functorch_core.optim.functional. In optax's shape, of the same rules,
+they are in functorch_core.optax.
 """
 
 import importlib
@@ -46,7 +47,11 @@ __all__ = [
 ]
 
 
+OF_OPTAX = frozenset("apply_updates chain masked multi_transform MultiSteps clip_by_global_norm schedules".split())
+
+
 def __getattr__(name: str):
     if name == "swa_utils":  # it needs torch.nn
         return importlib.import_module(f"{__name__}.swa_utils")
-    raise AttributeError(f"module 'torch.optim' has no attribute {name!r}")
+    advice = ". Gradient transformations with optax's names are in functorch_core.optax" if name in OF_OPTAX else ""
+    raise AttributeError(f"module 'torch.optim' has no attribute {name!r}{advice}")

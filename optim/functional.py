@@ -124,7 +124,7 @@ def _init_adam(param, amsgrad=False):
     return {name: fc.zeros_like(param) for name in names}
 
 
-@algorithm(init=_init_adam, switches=("weight_decay",))
+@algorithm(init=_init_adam, switches=("weight_decay", "eps_root"))
 def adam(
     param,
     grad,
@@ -138,11 +138,14 @@ def adam(
     amsgrad=False,
     decoupled_weight_decay=False,
     maximize=False,
+    eps_root=0.0,
+    nesterov=False,
 ):
     """Adam (Kingma and Ba 2015).
 
     param -= lr * m / (sqrt(v) + eps), with m and v the running averages of gradient and squared
-    gradient, corrected for their start at zero. `amsgrad`: v is the largest so far.
+    gradient, corrected for their start at zero. `amsgrad`: v is the largest so far. `eps_root` is added under
+    the root, and `nesterov` looks a step ahead (Dozat 2016), as in optax.
 
     >>> params = {'w': fc.asarray([1., 2.])}
     >>> state = optim.functional.adam.init(params)
@@ -158,8 +161,14 @@ def adam(
     if amsgrad:
         second = new["max_exp_avg_sq"] = fc.maximum(state["max_exp_avg_sq"], exp_avg_sq)
     correction1, correction2 = (1 - beta**step for beta in betas)
-    root = fc.sqrt(second) / correction2**0.5 + eps
-    return param - (lr / correction1) * (exp_avg / root), new
+    if eps_root:
+        root = fc.sqrt(second / correction2 + eps_root) + eps
+    else:
+        root = fc.sqrt(second) / correction2**0.5 + eps
+    if not nesterov:
+        return param - (lr / correction1) * (exp_avg / root), new
+    ahead = (betas[0] / (1 - betas[0] ** (step + 1))) * exp_avg + ((1 - betas[0]) / correction1) * grad
+    return param - lr * (ahead / root), new
 
 
 @algorithm(init=zeros("exp_avg", "exp_avg_sq"))
@@ -245,9 +254,10 @@ def radam(
     weight_decay=0.0,
     decoupled_weight_decay=False,
     maximize=False,
+    eps_corrected=False,
 ):
     """Adam with a rectified variance: plain momentum while the variance is not known well enough
-    (Liu et al. 2020).
+    (Liu et al. 2020). `eps_corrected`: eps is added to the root of the corrected variance, as in optax.
 
     >>> params = {'w': fc.asarray([1., 2.])}
     >>> state = optim.functional.radam.init(params)
@@ -264,6 +274,7 @@ def radam(
     # Below 5 the rectification is not used; it would be the root of a negative number.
     safe = maximum(length, 5.0)
     rectification = ((safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe)) ** 0.5
+    eps = eps * correction2**0.5 if eps_corrected else eps
     adaptive = rectification * correction2**0.5 / (fc.sqrt(exp_avg_sq) + eps)
     rate = select(length > 5.0, adaptive, fc.ones_like(adaptive), adaptive.dtype)
     new = param - lr * (exp_avg / correction1) * rate
@@ -292,8 +303,10 @@ def adagrad(
     initial_accumulator_value=0.0,
     eps=1e-10,
     maximize=False,
+    eps_in_root=False,
 ):
-    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011).
+    """Step sizes by the root of the sum of squared gradients (Duchi et al. 2011). `eps_in_root`: eps is added
+    under the root, as in optax.
 
     >>> params = {'w': fc.asarray([1., 2.])}
     >>> state = optim.functional.adagrad.init(params)
@@ -305,7 +318,8 @@ def adagrad(
     param, grad = decayed(param, grad, lr, weight_decay)
     total = state["sum"] + grad * grad
     rate = lr / (1 + (step - 1) * lr_decay)
-    return param - rate * (grad / (fc.sqrt(total) + eps)), {"sum": total}
+    root = fc.sqrt(total + eps) if eps_in_root else fc.sqrt(total) + eps
+    return param - rate * (grad / root), {"sum": total}
 
 
 @algorithm(init=zeros("square_avg", "acc_delta"), switches=("weight_decay",))
@@ -345,10 +359,11 @@ def rmsprop(
     momentum=0.0,
     centered=False,
     maximize=False,
+    eps_in_root=False,
 ):
     """Step sizes by the root of the running average of squared gradients (Hinton 2012).
 
-    `centered`: by their variance.
+    `centered`: by their variance. `eps_in_root`: eps is added under the root, as in optax.
 
     >>> params = {'w': fc.asarray([1., 2.])}
     >>> state = optim.functional.rmsprop.init(params)
@@ -363,7 +378,7 @@ def rmsprop(
     if centered:
         new["grad_avg"] = lerp(state["grad_avg"], grad, 1 - alpha)
         spread = square_avg - new["grad_avg"] * new["grad_avg"]
-    update = grad / (fc.sqrt(spread) + eps)
+    update = grad / (fc.sqrt(spread + eps) if eps_in_root else fc.sqrt(spread) + eps)
     if momentum:
         update = new["momentum_buffer"] = momentum * state["momentum_buffer"] + update
     return param - lr * update, new

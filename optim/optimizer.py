@@ -16,6 +16,7 @@ from ..torch.tape.modes import state as mode
 from ..torch.tensors import types as _types
 from ..torch.tensors.active import active
 from ..torch.tensors.base import Tensor
+from ..torch.views.cells import check_writable
 
 NOT_ITERABLE = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got {}"
 UNORDERED = (
@@ -83,6 +84,9 @@ def _with_hooks(step: Callable) -> Callable:
         return run(self, args, kwargs)
 
     def run(self, args, kwargs):
+        if active.births:  # inside of a transform: parameters from outside are not to be written to
+            for p in all_params(self.param_groups):
+                check_writable(p, op="copy")
         if _global_pre_hooks or self._optimizer_step_pre_hooks:
             args, kwargs = _call_pre_hooks(self, step, args, kwargs)
         out = step(*args, **kwargs)

@@ -23,7 +23,7 @@ TOPS = {"functorch_core": "functorch_core", "nn": "functorch_core.nn", "optim": 
 TOPS["data"] = "functorch_core.data"
 LAYERS = ("xla", "core", "primitives", "transforms", "engine", "kernels", "ops", "array", "torch")
 ROOMS = ("tensors", "tape", "views", "levels", "dispatch", "operators", "namespaces", "compat")
-FACADES = ("nn", "optim", "data", "numpy", "lax", "jnn", "scipy", "experimental")
+FACADES = ("nn", "optim", "data", "numpy", "lax", "jnn", "scipy", "experimental", "optax", "faces")
 
 CIRCLE_AT_LOAD, CIRCLE, INSIDE = 8, 60, 120
 LONGEST_FUNCTION, LONGEST_FILE = 60, 600

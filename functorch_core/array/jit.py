@@ -66,6 +66,7 @@ class Signature:
         "single",
         "name",
         "calls",
+        "noted",
     )
 
     def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
@@ -77,6 +78,7 @@ class Signature:
         self.single = self.out_tree == tree.structure(0)
         self.program = self.device = None
         self.calls = 0  # that were not known
+        self.noted: list = []  # tensors it closes over, whose numbers are in the graph: (tensor, its value)
 
     def compile(self, device=None):
         """The program, compiled at the first call."""
@@ -121,6 +123,20 @@ class Signature:
         """Whether the program's result is the function's: one bare Array."""
         program = self.program
         return self.single and program.outputs is None and not program.hoisted
+
+
+def is_stale(noted: Sequence) -> bool:
+    """Whether a tensor has been written to since its value was noted."""
+    return any([tensor._read() is not value for tensor, value in noted])
+
+
+def note(noted: Sequence):
+    """Let the traces that are going on know of tensors that an inner function closes over."""
+    builder = state.builder
+    while builder is not None:
+        if builder.noted is not None:
+            builder.noted.update({id(entry[0]): entry for entry in noted})
+        builder = builder.parent
 
 
 def _device_of(values):
@@ -174,6 +190,8 @@ class Jitted:
     def _call(self, args, kwargs):
         signature, leaves, values, treedef = self.signature(args, kwargs)
         if state.builder is not None:
+            if signature.noted:
+                note(signature.noted)
             outs = self.on_mesh.constrained(
                 signature, values, lambda values: run(signature.graph, [*values, *signature.captures])
             )
@@ -182,7 +200,7 @@ class Jitted:
         if mesh is not None:
             return self.on_mesh.call(signature, mesh, values)
         result = signature(values)
-        if signature.program is not None and settings.direct:
+        if signature.program is not None and settings.direct and not signature.noted:
             self._remember(signature, args, kwargs, leaves, treedef)
         return result
 
@@ -232,7 +250,7 @@ class Jitted:
         values, kinds = arguments(leaves, self.name, shapes)
         key = (static, treedef, tuple(kinds))
         signature = self._signatures.get(key)
-        if signature is None:
+        if signature is None or signature.noted and is_stale(signature.noted):
             signature = self._trace(args, kwargs, treedef, kinds)
             if not signature.captures:  # otherwise it belongs to the enclosing trace alone
                 self._signatures[key] = signature
@@ -264,8 +282,11 @@ class Jitted:
             return self.fun(*full, **dynamic_kwargs, **fixed)
 
         fun.__name__ = self.name
-        traced = trace_function(fun, treedef, kinds)
-        return Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
+        noted: dict = {}
+        traced = trace_function(fun, treedef, kinds, noted=noted)
+        signature = Signature(traced, treedef, kinds, self._donated(args, kwargs), self.name)
+        signature.noted = list(noted.values())
+        return signature
 
     def _donated(self, args, kwargs) -> list[int]:
         """The flat positions of donated arguments."""

@@ -135,11 +135,13 @@ def trace_function(
     has_aux: bool = False,
     keywords: bool = False,
     operands: Sequence | None = None,
+    noted: dict | None = None,
 ) -> TracedFunction:
     """Trace fun(*args), with args of structure `in_tree` (or (args, kwargs), if `keywords`).
 
     `kinds`: an aval for each leaf, or float or int for a Python number (see arguments).
-    `operands`: the values of the arguments, if the graph will be run with them alone.
+    `operands`: the values of the arguments, if the graph will be run with them alone. `noted` is filled
+    with the tensors it has read, see core.trace.Builder.
     """
     name, found = name_of(fun), {}
 
@@ -157,7 +159,7 @@ def trace_function(
 
     avals = [SCALAR_AVALS.get(k, k) for k in kinds]
     how = (leaks.watching, trace) if leaks.checked else (trace,)
-    graph, captures = how[0](*how[1:], flat, avals, name, operands)
+    graph, captures = how[0](*how[1:], flat, avals, name, operands, noted)
     aux = (found["aux_tree"], found["n"]) if has_aux else None
     return TracedFunction(graph, captures, found["tree"], aux)
 

@@ -102,6 +102,10 @@ class Builder:
 
     def __init__(self, name: str = "graph", operands: Sequence[Any] | None = None) -> None:
         self.name, self.open, self.operands = name, False, operands
+        # What the trace has read that may be another when its graph runs, if somebody wants to know, by id:
+        # (the tensor, the value that it had).
+        self.noted: dict[int, tuple[Any, Any]] | None = None
+        self.depth = 0  # what is marked with less was there before; set by what surrounds the trace
         self.values: dict[int, object] = {}  # slot -> value, as far as value_of needed it
         self.parent: Builder | None = None
         self.avals: list[Aval] = []
@@ -386,14 +390,19 @@ surroundings = Surroundings()
 
 
 def trace(
-    fun: Function, in_avals: Sequence[Aval], name: str = "graph", operands: Sequence[Any] | None = None
+    fun: Function,
+    in_avals: Sequence[Aval],
+    name: str = "graph",
+    operands: Sequence[Any] | None = None,
+    noted: dict[int, tuple[Any, Any]] | None = None,
 ) -> tuple[Graph, list[Any]]:
     """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
 
     The graph's inputs are `in_avals` in order, then one for each captured value of an enclosing
-    trace: run it as run(graph, [*args, *captures]). `operands`: see Builder.
+    trace: run it as run(graph, [*args, *captures]). `operands`, `noted`: see Builder.
     """
     builder = Builder(name, operands)
+    builder.noted = noted
     with builder, surroundings.enter():
         outputs = fun(*[builder.input(a) for a in in_avals])
         graph = builder.finish(outputs)

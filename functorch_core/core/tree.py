@@ -186,12 +186,15 @@ _subclassed: list[None] = []  # an entry from a flattening that met a subclass o
 def register_box(cls: type, content: Function, box: Function, subclasses: Sequence[type] = ()) -> None:
     """Register a box: content(x) is its leaf, box(leaf) makes one. Instances of the subclasses count as instances of
     the class, which they come back as."""
+
+    def open_subclass(x: Any) -> Any:
+        _subclassed.append(None)
+        return (content(x),), None
+
     boxes.update((cls, *subclasses))
     register_node(cls, lambda x: ((content(x),), None), lambda _, children: box(children[0]))
     for other in subclasses:
-        register_node(
-            other, lambda x: _subclassed.append(None) or ((content(x),), None), lambda _, children: box(children[0])
-        )
+        register_node(other, open_subclass, lambda _, children: box(children[0]))
 
 
 def content(box: Any) -> Any:

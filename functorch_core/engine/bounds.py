@@ -47,7 +47,7 @@ def check(
     If it fails when a value is read, what depends on it cannot be read, then or later: what is
     computed after this call from the indices, or from what they were computed from, `watched`; and
     what was computed from them before, the `results`."""
-    if not index.aval.size or is_absent(index) or index.__class__ is Traced:  # in a trace they are clipped
+    if not index.aval.size or is_absent(index) or isinstance(index, Traced):  # in a trace they are clipped
         return
     lowest = -size if negative else 0
     found: tuple[float, float] | None = extent_of(index, ignore)
@@ -68,7 +68,7 @@ def check(
 
 def check_nonzero(value: Value, failure: Callable[[int], Exception], what: str) -> None:
     """Raise failure(0), now or when a value is read, if an integer is zero; see `check`."""
-    if not value.aval.size or is_absent(value) or value.__class__ is Traced:
+    if not value.aval.size or is_absent(value) or isinstance(value, Traced):
         return
     found = extent_of(value)
     if found is None:

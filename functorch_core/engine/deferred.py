@@ -256,7 +256,7 @@ def guarded(new: Value, old: Value, whole: Value | None = None) -> Value:
     has called before fails. Of a view, `whole` is what it is a part of. (Ask `pending` first: usually
     there is none.)"""
     chain = _open_chain()
-    if chain is None or new is old or new.__class__ is Traced or is_absent(old) or _is_newer(whole or old, chain):
+    if chain is None or new is old or isinstance(new, Traced) or is_absent(old) or _is_newer(whole or old, chain):
         return new
     return keep(record(_guard(old.aval), (chain.state, new, old)))
 

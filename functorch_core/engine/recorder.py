@@ -409,8 +409,13 @@ def _in_trace(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], c
 
 
 def _traceable(x: Any) -> Any:
-    """An operand as a trace takes it: a Python number as it is packed."""
-    return np.asarray(x, SCALAR_AVALS[x.__class__].dtype) if x.__class__ in SCALAR_AVALS else now(x)
+    """An operand as a trace takes it: a Python number as it is packed, a recorded value computed."""
+    if x.__class__ in SCALAR_AVALS:
+        return np.asarray(x, SCALAR_AVALS[x.__class__].dtype)
+    x = now(x)
+    if x.__class__ is Value and x.recording.__class__ is Recording:
+        x.recording.flush("a trace closes over a value")
+    return x
 
 
 def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:

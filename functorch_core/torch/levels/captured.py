@@ -6,6 +6,10 @@ is on no tape, the mark that new tensors get while a transform computes (`active
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ...core.trace import state as trace_state
+from ...engine import Value
 from ..tensors.active import declared
 from ..tensors.base import Tensor
 from .levels import Batched, stack
@@ -32,6 +36,21 @@ def check_captured(tensor: Tensor, op: str):
     born = tensor._born if alias is None else alias.cell.born
     if born < frame.depth and not (alias is None and _is_new(tensor, frame)):
         raise RuntimeError(CAPTURED.format(op=op in declared and declared[op].in_place or f"{op.lstrip('_')}_"))
+
+
+def note_captured(operands: Sequence):
+    """Let the traces that want to know hear of tensors among the operands that were there before them: their numbers
+    go into the graph, and are others when somebody has written to them."""
+    builder = trace_state.builder
+    while builder is not None:
+        if builder.noted is not None:
+            for x in operands:
+                if isinstance(x, Tensor) and x._level is None:
+                    value = x._read()
+                    born = x._born if x._view is None else x._view.cell.born
+                    if value.__class__ is Value and born < builder.depth:
+                        builder.noted[id(x)] = x, value
+        builder = builder.parent
 
 
 def birth(tensor: Tensor) -> int:

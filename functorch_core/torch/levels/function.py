@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core import dtypes as dt
 from ...core.aval import aval
+from ...core.trace import open_traces
 from ...core.warn import warn
 from .. import _missing
 from ..tape.anomaly_mode import remember
@@ -411,6 +412,11 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             if are_in_transforms(args):
                 return apply_at_levels(cls, args)
             require_setup(cls)
+        if open_traces:
+            from .function_traces import apply_in_trace, is_traced
+
+            if is_traced(args):
+                return apply_in_trace(cls, args)
         return run(cls, args)[0]
 
 

@@ -15,17 +15,18 @@ import threading
 from functools import partial
 
 from ...array.array import Array, as_value, wrap
-from ...array.jit import Followed
+from ...array.jit import Followed, is_stale
 from ...array.tracing import ShapeDtype
 from ...core import tree
 from ...core.aval import aval
-from ...core.trace import Traced, surroundings, trace
+from ...core.trace import Traced, settle, surroundings, trace
 from ...core.trace import state as trace_state
 from ...engine import Value, absent
 from ...ops.op import strong
 from ...xla import Buffer
 from ..dispatch.parameter import Parameter
 from ..dispatch.slots import logical_aval
+from ..levels.captured import note_captured
 from ..levels.levels import enter
 from ..tape.apply import GraphOp, apply
 from ..tape.modes import state
@@ -38,6 +39,11 @@ LOST = """`{name}` writes in place to an argument, a tensor of shape {shape}, an
     function writes to is its own: the caller's tensor stays as it is, and the new numbers would be lost.
     wrong: x.mul_(2); return loss      right: x = x * 2 (or x.clone().mul_(2)), or return loss, x
     Buffers of a module (running statistics): return the module, faces.update(module, returned) keeps them."""
+
+
+CLOSED_OVER = """jit of `{name}`: on a tape or in a transform of torch.func it
+    closes over a tensor that requires a gradient, which would not get one. Pass it as an argument:
+    fc.jit(lambda weight, x: ...)(net.weight * 1, x); or freeze it: net.requires_grad_(False)."""
 
 
 class _Arguments(threading.local):
@@ -57,7 +63,7 @@ class _Surroundings:
 
     def __enter__(self):
         self.level = enter("grad", guards=True)
-        self.level.__enter__()
+        trace_state.builder.depth = self.level.__enter__().depth
         self.taping, state.enabled = state.enabled, False
         self.arguments = _arguments.given, _arguments.taken
         _arguments.given, _arguments.taken = [], set()
@@ -83,10 +89,11 @@ def array_in(tensor: Tensor) -> Array:
         raise OnTape(ON_TAPE.format(shape=tuple(tensor.shape)))
     if _arguments.taken is not None:
         _arguments.taken.add(_memory(tensor))
-    value = tensor._kept()
+        note_captured((tensor,))
+    value = tensor._value if tensor._view is None else tensor._kept()
     array = wrap(value)
     if value.__class__ is Value and value.recording is None and value.data.__class__ is Buffer:
-        array._data = value.data
+        array._data = value.data  # where jitted functions look
     return array
 
 
@@ -98,7 +105,7 @@ def _is_followed(tensor: Tensor) -> bool:
 def tensor_around(leaf):
     """A tensor of an array, without a copy; anything else as it is: the tree is no tree of arrays then."""
     if leaf.__class__ is Array:
-        tensor = new_tensor(strong(leaf._value))
+        tensor = new_tensor(value_of(leaf))
         given = _arguments.given
         if given is not None and _is_input(tensor._value):
             given.append((tensor, tensor._version))
@@ -106,6 +113,15 @@ def tensor_around(leaf):
     if leaf.__class__ is ShapeDtype:
         return new_tensor(absent(aval(leaf.shape, leaf.dtype)))
     return leaf
+
+
+def value_of(array: Array):
+    """The value of an array; of a result of a jitted function made of its buffer."""
+    if hasattr(array, "_held"):
+        return strong(array._held)
+    value = array._held = Value()
+    value.aval, value.data, value.recording = array.aval, array._data, None
+    return value
 
 
 def _is_input(value) -> bool:
@@ -138,13 +154,18 @@ class OnTape(Followed):
         others = [x for x in leaves if not isinstance(x, Tensor)]
         key = treedef, avals, tuple([(x.__class__, x) for x in others]) if all(map(_is_static, others)) else None
         found = jitted.followed.get(key) if key[-1] is not None else None
-        if found is None:
+        if found is None or is_stale(found[-1]):
             made: dict = {}
-            graph, captures = trace(partial(_flat, jitted, treedef, leaves, made), avals, jitted.name)
-            found = GraphOp(graph, jitted.name, True), made["tree"], captures
+            noted: dict = {}
+            body = partial(_flat, jitted, treedef, leaves, made)
+            graph, captures = trace(body, avals, jitted.name, noted=noted)
+            settle(graph)
+            if any(x._ge is not None for x, _ in noted.values()):
+                raise TypeError(CLOSED_OVER.format(name=jitted.name)) from None
+            found = GraphOp(graph, jitted.name, True), made["tree"], captures, list(noted.values())
             if key[-1] is not None and not captures:
                 jitted.followed[key] = found
-        op, out_tree, captures = found
+        op, out_tree, captures, _ = found
         return out_tree.unflatten(apply(op, [*tensors, *map(new_tensor, captures)]))
 
 

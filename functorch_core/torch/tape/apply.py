@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from ...core import dtypes as dt
 from ...core.graph import Graph, cse, dce
+from ...core.trace import open_traces
 from ...engine import Unit, Value, record
 from ...engine.recorder import record_pair
 from ..tensors.active import active, declared
@@ -445,6 +446,8 @@ def apply(op: GraphOp, operands: Sequence):
                     active.levels.refresh(x)
                 if x._level is not None:
                     return active.levels.apply(op, operands)
+        if open_traces:
+            active.levels.note_captured(operands)
     values, mask, permuted = [], [], False
     for x in operands:
         if not isinstance(x, Tensor):

@@ -58,8 +58,8 @@ def is_meta(tensor: Tensor) -> bool:
 
 
 def is_readable(tensor: Tensor) -> bool:
-    """Whether the elements can be looked at: not inside func transforms, nor on the meta device."""
-    return tensor._level is None and not is_absent(tensor._value)
+    """Whether the elements can be looked at: not inside transforms, nor on the meta device."""
+    return tensor._level is None and tensor._value.__class__ is Value and not is_absent(tensor._value)
 
 
 def class_name(tensor: Tensor) -> str:

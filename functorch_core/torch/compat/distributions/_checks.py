@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .... import torch
-from ....engine import aside, check_bounds, is_absent
+from ....engine import aside, check_bounds
 from ...dispatch.bounds import at_bottom
+from ...tape.meta import is_readable
 from ...tensors.base import Tensor, new_tensor
 from ...views.cells import look
 
@@ -26,7 +27,7 @@ def require(constraint, value, what: str, failure: Callable[[Tensor], Exception]
                 _check(constraint, known(), value, what, failure)
         elif value._level is not None or value.requires_grad:
             _check_later(constraint.check(value), value, what, failure)
-        elif not is_absent(value._read()):
+        elif is_readable(value):
             _check(constraint, value, value, what, failure)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ....core import dtypes as dt
+from ....core.trace import Traced
 from ....core.warn import warn
 from ...levels import levels as _levels
 from ...tape.accumulate import AccumulateGrad, own_copy
 from ...tape.backward import backward as _backward
 from ...tape.modes import state
 from ...tape.node import Handle
+from ...tensors.active import active
 from ...tensors.base import Tensor
 from ...tensors.explain import explain
 from ...tensors.types import scalar_name
@@ -152,6 +154,8 @@ class Autograd:
     def grad(self, grad: Tensor | None):
         if grad is not None:
             _check_grad(self, grad)
+            if active.births and grad._value.__class__ is Traced:  # which would outlive its trace
+                active.levels.check_captured(self, "copy")
         self._grad = grad
 
     @grad.deleter

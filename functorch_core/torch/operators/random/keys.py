@@ -20,7 +20,6 @@ from ....core.trace import open_traces
 from ....core.trace import state as trace_state
 from ....ops.op import strong
 from ....transforms.custom import stop_gradient
-from ...tape.meta import drawn_on_meta
 from ...tensors.base import Tensor, new_tensor
 from .generator import Mt19937Generator
 from .seeds import drawing
@@ -79,7 +78,8 @@ def drawn(draw, shape: Sequence[int], parameters: Sequence[Tensor]) -> Tensor | 
         return None
     spare, drawing.bits = drawing.bits, Mt19937Generator()
     try:
-        dtype = drawn_on_meta(draw, shape, parameters)._value.aval.dtype
+        ones = [np.ones(x._value.aval.shape, x._value.aval.dtype) for x in parameters]
+        dtype = np.asarray(draw(tuple(shape), *ones)).dtype  # to know the dtype
     finally:
         drawing.bits = spare
     key = fc_random.fold_in(key, _given.count)

@@ -1,0 +1,322 @@
+"""Transformations of single updates: scales, decay, noise, averages, and rules that torch.optim does not have."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import functorch_core as fc
+
+from .base import (
+    EmptyState,
+    GradientTransformation,
+    evaluated,
+    global_norm,
+    like,
+    no_count,
+    required,
+    safe_increment,
+    squared,
+    stateless,
+    stateless_with_tree_map,
+)
+from .combining import masked
+from .rules import ScaleByAdamState
+
+
+class ScaleByScheduleState(NamedTuple):
+    """The count of steps."""
+
+    count: Any
+
+
+def scale(step_size) -> GradientTransformation:
+    """step_size * updates."""
+    return stateless(lambda updates, params: fc.tree.map(lambda g: like(step_size, g) * g, updates))
+
+
+def scale_by_schedule(step_size_fn) -> GradientTransformation:
+    """step_size_fn(count) * updates."""
+
+    def update(updates, state, params=None):
+        size = step_size_fn(state.count)
+        updates = fc.tree.map(lambda g: like(size, g) * g, updates)
+        return updates, ScaleByScheduleState(safe_increment(state.count))
+
+    return GradientTransformation(lambda params: ScaleByScheduleState(no_count()), update)
+
+
+def scale_by_learning_rate(learning_rate=None, *, flip_sign: bool = True) -> GradientTransformation:
+    """-learning_rate * updates; the rate is a number, an array, or a schedule."""
+    if learning_rate is None:
+        return scale(-1.0 if flip_sign else 1.0)
+    sign = -1 if flip_sign else 1
+    if callable(learning_rate):
+        return scale_by_schedule(lambda count: sign * learning_rate(count))
+    return scale(sign * learning_rate)
+
+
+def scale_by_sign() -> GradientTransformation:
+    """The signs of updates."""
+    return stateless_with_tree_map(lambda g, p: fc.sign(g))
+
+
+class AddDecayedWeightsState(NamedTuple):
+    """The count of steps, of a decay by schedule."""
+
+    count: Any
+
+
+def add_decayed_weights(weight_decay=0.0, mask=None) -> GradientTransformation:
+    """updates + weight_decay * params; where the mask is True, if there is one.
+
+    >>> import functorch_core as fc
+    >>> from functorch_core import optax
+    >>> tx = optax.add_decayed_weights(0.1)
+    >>> tx.update(fc.asarray([1.]), tx.init(None), fc.asarray([10.]))[0]
+    Array([2.], dtype=float32)
+    """
+    scheduled = callable(weight_decay)
+
+    def update(updates, state, params=None):
+        decay = evaluated(weight_decay, state.count if scheduled else None)
+        params = required(params, "add_decayed_weights")
+        updates = fc.tree.map(lambda g, p: g + like(decay, p) * p, updates, params)
+        return updates, AddDecayedWeightsState(safe_increment(state.count)) if scheduled else state
+
+    tx = GradientTransformation(
+        lambda params: AddDecayedWeightsState(no_count()) if scheduled else EmptyState(), update
+    )
+    return tx if mask is None else masked(tx, mask)
+
+
+class AddNoiseState(NamedTuple):
+    """The count of steps, and the key of the next noise."""
+
+    count: Any
+    rng_key: Any
+
+
+def add_noise(eta, gamma, key=None, *, seed=None) -> GradientTransformation:
+    """updates + normal noise of variance eta / (1 + count)**gamma; `key` is of fc.random, or an int."""
+    key = seed if key is None else key
+    key = fc.random.key(key) if isinstance(key, int) else key
+
+    def update(updates, state, params=None):
+        count = safe_increment(state.count)
+        leaves, structure = fc.tree.flatten(updates)
+        following, *keys = fc.random.split(state.rng_key, len(leaves) + 1)
+        deviation = fc.sqrt(eta / count.astype(fc.float32) ** gamma)
+        noisy = [g + like(deviation, g) * fc.random.normal(k, g.shape, g.dtype) for g, k in zip(leaves, keys)]
+        return structure.unflatten(noisy), AddNoiseState(count, following)
+
+    return GradientTransformation(lambda params: AddNoiseState(no_count(), key), update)
+
+
+class EmaState(NamedTuple):
+    """The count of steps, and the average."""
+
+    count: Any
+    ema: Any
+
+
+def ema(decay, debias: bool = True, accumulator_dtype=None) -> GradientTransformation:
+    """The running average of updates; with `debias` corrected for its start at zero."""
+
+    def start(g):
+        return fc.zeros_like(g, dtype=accumulator_dtype)
+
+    def update(updates, state, params=None):
+        average = fc.tree.map(lambda g, m: ((1 - decay) * g + decay * m).astype(m.dtype), updates, state.ema)
+        count = safe_increment(state.count)
+        shown = _corrected(average, decay, count) if debias else average
+        return shown, EmaState(count, average)
+
+    return GradientTransformation(lambda params: EmaState(no_count(), fc.tree.map(start, params)), update)
+
+
+def _average(updates, moments, decay, order: int = 1):
+    """decay * moments + (1 - decay) * updates ** order."""
+    power = {1: lambda g: g, 2: squared}[order]
+    return fc.tree.map(lambda g, m: (1 - decay) * power(g) + decay * m, updates, moments)
+
+
+def _corrected(moments, decay, count):
+    """Averages that started at zero, as if they had not."""
+    correction = 1 - fc.asarray(decay, dtype=fc.float32) ** count.astype(fc.float32)
+    return fc.tree.map(lambda m: m / like(correction, m), moments)
+
+
+def _ratio(mu, nu, eps, eps_root=0.0):
+    return fc.tree.map(lambda m, v: m / (fc.sqrt(v + eps_root) + eps), mu, nu)
+
+
+def _zeros(params):
+    return fc.tree.map(fc.zeros_like, params)
+
+
+class ScaleByAmsgradState(NamedTuple):
+    """As Adam's, and the largest average of squares so far."""
+
+    count: Any
+    mu: Any
+    nu: Any
+    nu_max: Any
+
+
+def scale_by_amsgrad(b1=0.9, b2=0.999, eps=1e-8, eps_root=0.0, mu_dtype=None) -> GradientTransformation:
+    """Updates by AMSGrad: Adam by the largest corrected average of squares so far."""
+
+    def update(updates, state, params=None):
+        mu, nu = _average(updates, state.mu, b1), _average(updates, state.nu, b2, 2)
+        count = safe_increment(state.count)
+        largest = fc.tree.map(fc.maximum, state.nu_max, _corrected(nu, b2, count))
+        return _ratio(_corrected(mu, b1, count), largest, eps, eps_root), ScaleByAmsgradState(count, mu, nu, largest)
+
+    return GradientTransformation(
+        lambda params: ScaleByAmsgradState(no_count(), _zeros(params), _zeros(params), _zeros(params)), update
+    )
+
+
+def scale_by_belief(b1=0.9, b2=0.999, eps=1e-16, eps_root=1e-16, *, nesterov: bool = False) -> GradientTransformation:
+    """Updates by AdaBelief: by the deviation of gradients from their average (Zhuang et al. 2020)."""
+    if nesterov:
+        raise NotImplementedError("scale_by_belief: nesterov=True is not there")
+
+    def update(updates, state, params=None):
+        mu = _average(updates, state.mu, b1)
+        deviation = fc.tree.map(lambda g, m: g - m, updates, mu)
+        nu = fc.tree.map(lambda v: v + eps_root, _average(deviation, state.nu, b2, 2))
+        count = safe_increment(state.count)
+        found = _ratio(_corrected(mu, b1, count), _corrected(nu, b2, count), eps)
+        return found, ScaleByAdamState(count, mu, nu)
+
+    return GradientTransformation(lambda params: ScaleByAdamState(no_count(), _zeros(params), _zeros(params)), update)
+
+
+def scale_by_yogi(b1=0.9, b2=0.999, eps=1e-3, eps_root=0.0, initial_accumulator_value=1e-6) -> GradientTransformation:
+    """Updates by Yogi: the average of squares moves by the sign of what it misses (Zaheer et al. 2018)."""
+
+    def start(params):
+        return fc.tree.map(lambda p: fc.full_like(p, initial_accumulator_value), params)
+
+    def update(updates, state, params=None):
+        mu = _average(updates, state.mu, b1)
+        nu = fc.tree.map(lambda g, v: v - (1 - b2) * fc.sign(v - squared(g)) * squared(g), updates, state.nu)
+        count = safe_increment(state.count)
+        found = _ratio(_corrected(mu, b1, count), _corrected(nu, b2, count), eps, eps_root)
+        return found, ScaleByAdamState(count, mu, nu)
+
+    return GradientTransformation(lambda params: ScaleByAdamState(no_count(), start(params), start(params)), update)
+
+
+class ScaleByLionState(NamedTuple):
+    """The count of steps, and the momentum."""
+
+    count: Any
+    mu: Any
+
+
+def scale_by_lion(b1=0.9, b2=0.99, mu_dtype=None) -> GradientTransformation:
+    """Updates by Lion: the sign of an average (Chen et al. 2023)."""
+
+    def update(updates, state, params=None):
+        found = fc.tree.map(lambda g, m: fc.sign((1 - b1) * g + b1 * m), updates, state.mu)
+        return found, ScaleByLionState(safe_increment(state.count), _average(updates, state.mu, b2))
+
+    return GradientTransformation(lambda params: ScaleByLionState(no_count(), _zeros(params)), update)
+
+
+# ---- by the sizes of parameters and updates ------------------------------------------------------
+
+
+def _norm(x):
+    return fc.sqrt(fc.sum(squared(x)))
+
+
+def scale_by_trust_ratio(min_norm=0.0, trust_coefficient=1.0, eps=0.0) -> GradientTransformation:
+    """Each leaf by the ratio of the norm of its parameter to that of its update (You et al. 2017)."""
+
+    def scaled(g, p):
+        size, step = fc.maximum(_norm(p), min_norm), fc.maximum(_norm(g), min_norm)
+        none = (size == 0) | (step == 0)
+        return g * fc.where(none, fc.ones_like(size), trust_coefficient * size / fc.where(none, 1.0, step + eps))
+
+    return _by_params("scale_by_trust_ratio", scaled)
+
+
+def _by_params(name: str, function) -> GradientTransformation:
+    return stateless(lambda updates, params: fc.tree.map(function, updates, required(params, name)))
+
+
+def scale_by_param_block_norm(min_scale=1e-3) -> GradientTransformation:
+    """Each leaf by the norm of its parameter."""
+    return _by_params("scale_by_param_block_norm", lambda g, p: g * fc.maximum(_norm(p), min_scale))
+
+
+def scale_by_param_block_rms(min_scale=1e-3) -> GradientTransformation:
+    """Each leaf by the root of the mean square of its parameter."""
+    return _by_params("scale_by_param_block_rms", lambda g, p: g * fc.maximum(fc.sqrt(fc.mean(squared(p))), min_scale))
+
+
+def normalize_by_update_norm(scale_factor=1.0, eps=1e-6) -> GradientTransformation:
+    """scale_factor * updates / (their norm, all together, + eps)."""
+
+    def normalized(updates, params):
+        factor = scale_factor / (global_norm(updates) + eps)
+        return fc.tree.map(lambda g: g * like(factor, g), updates)
+
+    return stateless(normalized)
+
+
+def centralize() -> GradientTransformation:
+    """Updates minus their mean over all axes but the first, of leaves of two dimensions or more."""
+
+    def centered(g, p):
+        return g - fc.mean(g, axis=tuple(range(1, g.ndim)), keepdims=True) if g.ndim > 1 else g
+
+    return stateless_with_tree_map(centered)
+
+
+# ---- where updates are not to be taken -----------------------------------------------------------
+
+
+class ZeroNansState(NamedTuple):
+    """Which leaves had a NaN in the last step."""
+
+    found_nan: Any
+
+
+def zero_nans() -> GradientTransformation:
+    """Zeros for NaN."""
+
+    def update(updates, state, params=None):
+        found = fc.tree.map(lambda g: fc.any(fc.isnan(g)), updates)
+        return fc.tree.map(lambda g: fc.where(fc.isnan(g), fc.zeros_like(g), g), updates), ZeroNansState(found)
+
+    none = lambda p: fc.zeros((), dtype=fc.bool)  # noqa: E731 (a leaf of the state)
+    return GradientTransformation(lambda params: ZeroNansState(fc.tree.map(none, params)), update)
+
+
+def keep_params_nonnegative() -> GradientTransformation:
+    """Updates that do not take parameters below zero."""
+    return _by_params("keep_params_nonnegative", lambda g, p: fc.where(p + g < 0, -p, g))
+
+
+class ApplyEvery(NamedTuple):
+    """The count within the period, and the sum so far."""
+
+    count: Any
+    grad_acc: Any
+
+
+def apply_every(k: int = 1) -> GradientTransformation:
+    """The sum of k updates at every k-th step, zeros at the others."""
+
+    def update(updates, state, params=None):
+        place = state.count % k
+        total = fc.tree.map(lambda g, a: g + fc.where(place != 0, a, fc.zeros_like(a)), updates, state.grad_acc)
+        due = place == k - 1
+        found = fc.tree.map(lambda a: fc.where(due, a, fc.zeros_like(a)), total)
+        return found, ApplyEvery((state.count + 1) % k, total)
+
+    return GradientTransformation(lambda params: ApplyEvery(no_count(), _zeros(params)), update)
