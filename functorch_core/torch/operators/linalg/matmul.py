@@ -540,7 +540,7 @@ def einsum(*args):
     >>> torch.einsum("ij,j->i", torch.ones(2, 3), torch.ones(3))
     tensor([3., 3.])
     """
-    if len(args) < 2 or not args[1] and isinstance(args[1], (list, tuple)):
+    if len(args) < 2 or isinstance(args[1], (list, tuple)) and not args[1]:
         raise ValueError(NO_OPERANDS)
     equation, operands = _from_sublists(args) if not isinstance(args[0], str) else (args[0], list(args[1:]))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
