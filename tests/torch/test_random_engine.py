@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from functorch_core.torch.operators import random as engine
+from functorch_core.torch.operators.random import box_muller, fused_normals
 
 torch = pytest.importorskip("torch")
 
@@ -267,6 +268,22 @@ def test_normal_from_arrays_broadcasts(pair):
         engine.normal_from_arrays(pair.ours, mean, std),
         torch.normal(to_torch(mean), to_torch(std), generator=pair.theirs),
     )
+
+
+def test_normals_in_large_numbers(pair, monkeypatch):
+    """What a compiled program makes: the same numbers, and the same state after them."""
+    monkeypatch.setattr(fused_normals, "_made", fused_normals.WORTH)
+    for n in (1 << 14, (1 << 14) + 5, (1 << 17) + 16):
+        for dtype in (np.dtype("f4"), ml_dtypes.bfloat16, np.dtype("c8")):
+            theirs = pair.empty(n, np.dtype(dtype)).normal_(0.5, 2.0, generator=pair.theirs)
+            pair.check(engine.normal(pair.ours, n, dtype, 0.5, 2.0), theirs)
+    assert fused_normals.program(1 << 20) is not None
+
+
+def test_normals_in_large_numbers_to_the_last_bit():
+    u = (np.random.default_rng(1).integers(0, 1 << 24, 1 << 16) * 2.0**-24).astype(np.float32).reshape(-1, 2, 8)
+    wanted = np.stack(box_muller.box_muller_float32(1 - u[:, 0], u[:, 1]), 1)
+    np.testing.assert_array_equal(fused_normals._compiled()(u), wanted.reshape(-1))
 
 
 @pytest.mark.parametrize("std", [-1.0, math.nan])

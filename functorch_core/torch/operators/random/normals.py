@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from . import fused_normals
 from .arithmetic import COMPLEX_TYPES, FLOAT_TYPES, affine, cast, libm, numel, opmath, require_dtype
 from .box_muller import box_muller_float32
 from .generator import Mt19937Generator
@@ -95,9 +96,11 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     compute = opmath(dtype)
     out = np.empty(n, dtype)
     whole = n - n % 16
-    for start in range(0, whole, _BLOCK):
-        stop = min(start + _BLOCK, whole)
-        out[start:stop] = cast(_normal_blocks(gen, stop - start, compute, mean, std), dtype)
+    fused = fused_normals.program(whole) if compute == np.float32 else None
+    block = fused_normals.BLOCK if fused else _BLOCK
+    for start in range(0, whole, block):
+        stop = min(start + block, whole)
+        out[start:stop] = cast(_normal_blocks(gen, stop - start, compute, mean, std, fused), dtype)
     if n % 16:
         if dtype == compute:
             gen.random32((n % 16) * compute.itemsize // 4)  # drawn, then overwritten below
@@ -105,9 +108,11 @@ def _real_normal(gen, n: int, dtype: np.dtype, mean: float, std: float, serial: 
     return out
 
 
-def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float) -> np.ndarray:
+def _normal_blocks(gen, n: int, dtype: np.dtype, mean: float, std: float, fused=None) -> np.ndarray:
     """Blocks of 16: 8 radii from the first 8 uniforms, 8 angles from the others."""
     uniforms = gen.uniform_float32(n) if dtype == np.float32 else gen.uniform_float64(n)
+    if fused is not None:
+        return affine(fused(uniforms), std, mean)
     uniforms = uniforms.reshape(-1, 2, 8)
     transform = box_muller_float32 if dtype == np.float32 else _box_muller_float64
     values = np.empty_like(uniforms)

@@ -1,0 +1,112 @@
+"""Normals in large numbers: `box_muller_float32` as one compiled program, to the last bit.
+
+NumPy takes 23 ns a number for its many passes in float64, this 1. XLA:CPU contracts a product and a sum to a fused
+multiply-add, as PyTorch's kernel is compiled, so that the polynomials are simply written down. Where a sum has two
+products, or a product for its addend, which is fused would be the compiler's choice: such a product is rounded
+through float64, across which nothing is contracted. Whether all that holds on this machine is tried when the program is
+made; if not, or in a forked process, NumPy goes on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from .... import xla
+from ....core import dtypes as dt
+from ....core.aval import aval
+from ....core.lowering import lower
+from ....core.trace import outside_traces, trace_closed
+from ....engine.compiling import compile_lowered
+from ..values import full_like, p
+from . import box_muller as constants
+
+BLOCK = 1 << 16  # numbers that the program makes
+WORTH = 1 << 22  # so many numbers were made by NumPy before it pays to compile: 0.1 s lost, 0.3 s to compile
+_made = 0
+
+
+def program(count: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What makes normals of BLOCK uniforms, or of fewer; None if NumPy is to make these `count`."""
+    global _made
+    _made += count
+    if _made < WORTH or count < BLOCK // 4 or xla.in_forked_child():
+        return None
+    return _compiled()
+
+
+@functools.cache
+def _compiled() -> Callable[[np.ndarray], np.ndarray] | None:
+    """The compiled function of BLOCK uniforms, or None if it does not make NumPy's numbers."""
+    device = xla.devices("cpu")[0]
+    with outside_traces():
+        graph = trace_closed(lambda u: [_normals(u)], [aval((BLOCK,), dt.float32)], "normals")
+        lowered = lower(graph, "cpu")
+    executable = compile_lowered(lowered, device, lowered.features | {"hot"})
+
+    def run(uniforms: np.ndarray) -> np.ndarray:
+        block = np.zeros(BLOCK, np.float32)
+        block[: uniforms.size] = uniforms.reshape(-1)
+        return xla.to_numpy(executable.run([xla.put(block, device, owned=True)])[0])[: uniforms.size]
+
+    sample = (np.random.default_rng(0).integers(0, 1 << 24, BLOCK) * 2.0**-24).astype(np.float32)
+    u = sample.reshape(-1, 2, 8)
+    wanted = np.stack(constants.box_muller_float32(1 - u[:, 0], u[:, 1]), 1)
+    return run if np.array_equal(run(sample), wanted.reshape(-1)) else None
+
+
+def _normals(uniforms):
+    rows = p.reshape(uniforms, shape=(BLOCK // 16, 2, 8))
+    first, second = (p.squeeze(p.slice_in_dim(rows, start=i, limit=i + 1, dimension=1), dims=(1,)) for i in range(2))
+    radius = p.sqrt(p.mul(_log(p.sub(1.0, first)), -2.0))
+    sine, cosine = _sine_cosine(_rounded_product(second, constants._TWO_PI))
+    pair = [p.expand_dims(p.mul(radius, v), dims=(1,)) for v in (cosine, sine)]
+    return p.reshape(p.concatenate(*pair, dimension=1), shape=(BLOCK,))
+
+
+def _rounded_product(x, number: float):
+    """x * number, rounded before it is added to anything."""
+    return p.convert(p.mul(p.convert(x, dtype=dt.float64), number), dtype=dt.float32)
+
+
+def _horner(coefficients, x):
+    out = full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        out = p.add(p.mul(out, x), c)
+    return out
+
+
+def _log(x):
+    bits = p.bitcast(x, dtype=dt.int32)
+    exponent = p.sub(p.shift_right_logical(bits, full_like(bits, 23)), 126)
+    mantissa = p.bitcast(p.or_(p.and_(bits, full_like(bits, 0x7FFFFF)), full_like(bits, 0x3F000000)), dtype=dt.float32)
+    small = p.lt(mantissa, full_like(mantissa, constants._SQRT_HALF))
+    e = p.sub(p.convert(exponent, dtype=dt.float32), p.convert(small, dtype=dt.float32))
+    m = p.sub(p.select(small, p.add(mantissa, mantissa), mantissa), 1.0)
+    square = p.mul(m, m)
+    tail = p.mul(_horner(constants._LOG, m), m)
+    tail = p.add(p.mul(tail, square), _rounded_product(e, constants._LN2_LOW))
+    tail = p.sub(tail, p.mul(square, 0.5))
+    return p.add(p.mul(e, constants._LN2_HIGH), p.add(m, tail))
+
+
+def _sine_cosine(x):
+    octant = p.convert(p.mul(x, constants._FOUR_OVER_PI), dtype=dt.int32)
+    octant = p.and_(p.add(octant, 1), full_like(octant, ~1))
+    number, reduced = p.convert(octant, dtype=dt.float32), x
+    for part in constants._QUARTER_PI_PARTS:
+        reduced = p.add(p.mul(number, part), reduced)
+    square = p.mul(reduced, reduced)
+    cosine = p.mul(p.mul(_horner(constants._COS, square), square), square)
+    cosine = p.add(p.sub(cosine, _rounded_product(square, 0.5)), 1.0)
+    sine = p.add(p.mul(p.mul(_horner(constants._SIN, square), square), reduced), reduced)
+
+    def has(value, bit: int):
+        return p.ne(p.and_(value, full_like(octant, bit)), full_like(octant, 0))
+
+    swapped = has(octant, 2)
+    sine, cosine = p.select(swapped, cosine, sine), p.select(swapped, sine, cosine)
+    sine = p.select(has(octant, 4), p.neg(sine), sine)
+    return sine, p.select(has(p.add(octant, 2), 4), p.neg(cosine), cosine)
