@@ -42,7 +42,7 @@ MAX_PLANS = 1024  # least recently used plans, with their programs, are forgotte
 MAX_PROGRAM_OPS = 1 << 15  # the same for programs, by recorded ops: XLA keeps about 20 KB for one
 DONATE_BYTES = 1 << 16  # smaller inputs are not worth a key of their own
 DIRECT = 0.4  # compiled at once if programs for its ops would cost this much of its price
-FAMILIAR = 4  # from this sighting on, what NumPy computes is one function
+FAMILIAR = 4  # from this sighting on, what NumPy computes is one function (0.1 ms an op to make: long ones later)
 SOON, MAX_SOON = 40, 6  # what would be compiled within 40 sightings is at the sixth: in a loop's first ten steps
 
 
@@ -204,7 +204,7 @@ def _compute(recording: Recording, live: tuple[int, ...], why: str, tier: str) -
 def _run_units(plan: Plan, recording: Recording, live: tuple[int, ...], device: Device) -> None:
     if plan.schedule is None:
         plan.schedule = schedule_of(recording, live, "cheapest", device)
-    elif plan.sightings >= FAMILIAR and plan.schedule.is_function:
+    elif plan.sightings >= max(FAMILIAR, 2 * plan.ops) and plan.schedule.is_function:
         plan.on_host = Reference(graph_of(*_snapshot(recording), live, packed=False))
     run_schedule(plan.schedule, recording)
 
