@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.graph import Graph
+from ..core.outside import InTrace
 from ..core.primitive import Primitive
-from ..core.trace import INTERNAL, InTrace, Traced, constant_p, leaked, set_engine
+from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
 from .modes import settings
