@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from .aval import Aval, HasAval, aval_of
+from .aval import Aval, aval_of
 from .complex32 import by_complex64
-from .dtypes import INEXACT
 from .errors import CONCRETE_MESSAGE, LEAK_MESSAGE, NOT_LINEAR_MESSAGE, ConcretizationError, LeakError
 from .graph import Graph, Literal, Node
+from .outside import AskedByEngine, Noting, surroundings
 from .primitive import NOT_LINEAR, Linear, Primitive, Traits
 from .reference import conform, reference_of
 from .types import ArrayLike, Function
@@ -42,43 +42,10 @@ state = _State()  # .builder: the innermost trace of this thread; .scope: the na
 open_traces: set[Builder] = set()
 
 
-class InTrace(Exception):
-    """A traced value was to be an operand of a call that is recorded: that belongs into the trace."""
-
-
-class OfTrace:
-    """In the place of the recording that values of the engine have (see engine.value), for a traced one."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Traced) -> None:
-        self.value = value
-
-    def enter(self, into: Any, value: Traced) -> NoReturn:
-        """InTrace."""
-        raise InTrace
-
-    def flush(self, why: str = "", tier: str | None = None) -> None:
-        """ConcretizationError, unless the elements are known all the same; see Traced.data."""
-        _ = self.value.data
-
-
-class Traced(HasAval):
-    """A value of a graph being built: an aval and a slot, no data.
-
-    What the engine asks of its values it may ask of these, too: a tensor holds either.
-    """
+class Traced(AskedByEngine):
+    """A value of a graph being built: an aval and a slot, no data."""
 
     __slots__ = ("aval", "builder", "slot")
-    recording = property(OfTrace)
-
-    @property
-    def data(self) -> Any:
-        """The elements where an eager derivative knows them, of integers and booleans, which have no derivative."""
-        known = None if self.aval.dtype in INEXACT else self.builder.value_of(self)
-        if known is None:
-            raise ConcretizationError(CONCRETE_MESSAGE.format(what="reading its elements", value=self))
-        return np.asarray(known)
 
     def __init__(self, aval: Aval, builder: Builder, slot: int) -> None:
         self.aval, self.builder, self.slot = aval, builder, slot
@@ -93,7 +60,7 @@ class Traced(HasAval):
         raise ConcretizationError(CONCRETE_MESSAGE.format(what="bool (an `if`, `while`, `and`)", value=self))
 
 
-class Builder:
+class Builder(Noting):
     """A graph under construction. Values of enclosing traces become captured inputs.
 
     `operands` are the values of the inputs where the graph is traced for them alone (an eager
@@ -102,10 +69,6 @@ class Builder:
 
     def __init__(self, name: str = "graph", operands: Sequence[Any] | None = None) -> None:
         self.name, self.open, self.operands = name, False, operands
-        # What the trace has read that may be another when its graph runs, if somebody wants to know, by id:
-        # (the tensor, the value that it had).
-        self.noted: dict[int, tuple[Any, Any]] | None = None
-        self.depth = 0  # what is marked with less was there before; set by what surrounds the trace
         self.values: dict[int, object] = {}  # slot -> value, as far as value_of needed it
         self.parent: Builder | None = None
         self.avals: list[Aval] = []
@@ -377,24 +340,11 @@ def evaluate_node(primitive: Primitive, arrays: Sequence[np.ndarray], params: di
     return conform(out, expected)
 
 
-class Surroundings:
-    """What a function runs in while it is traced: set by the PyTorch face, where that is loaded."""
-
-    enter: Function = contextlib.nullcontext
-
-
-surroundings = Surroundings()
-
-
 # ---- tracing a function ----------------------------------------------------------------------------
 
 
 def trace(
-    fun: Function,
-    in_avals: Sequence[Aval],
-    name: str = "graph",
-    operands: Sequence[Any] | None = None,
-    noted: dict[int, tuple[Any, Any]] | None = None,
+    fun: Function, in_avals: Sequence[Aval], name: str = "graph", operands: Any = None, noted: Any = None
 ) -> tuple[Graph, list[Any]]:
     """Trace fun(*traced) -> sequence of values. The graph, and the values it captured.
 
@@ -402,8 +352,7 @@ def trace(
     trace: run it as run(graph, [*args, *captures]). `operands`, `noted`: see Builder.
     """
     builder = Builder(name, operands)
-    builder.noted = noted
-    with builder, surroundings.enter():
+    with builder.noting(noted), surroundings.enter():
         outputs = fun(*[builder.input(a) for a in in_avals])
         graph = builder.finish(outputs)
     return graph, list(builder.captures)

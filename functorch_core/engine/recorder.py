@@ -16,8 +16,9 @@ import numpy as np
 
 from .. import xla
 from ..core.graph import Graph
+from ..core.outside import InTrace
 from ..core.primitive import Primitive
-from ..core.trace import INTERNAL, InTrace, Traced, constant_p, leaked, set_engine
+from ..core.trace import INTERNAL, Traced, constant_p, leaked, set_engine
 from ..core.trace import state as trace_state
 from ..core.types import ArrayLike, Function
 from ..xla.buffers import deleted_message

@@ -19,7 +19,8 @@ from ...array.jit import Followed, is_stale
 from ...array.tracing import ShapeDtype
 from ...core import tree
 from ...core.aval import aval
-from ...core.trace import Traced, settle, surroundings, trace
+from ...core.outside import surroundings
+from ...core.trace import Traced, settle, trace
 from ...core.trace import state as trace_state
 from ...engine import Value, absent
 from ...ops.op import strong
