@@ -171,7 +171,7 @@ def test_worker_that_exits():
 def test_worker_killed_from_outside():
     iterator = iter(data.DataLoader(Of(lambda i: time.sleep(0.05) or i, 500), num_workers=2))
     next(iterator)
-    os.kill(iterator._workers[0].process.pid, signal.SIGKILL)
+    os.kill(iterator._workers[0].pid, signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         for _ in iterator:
             pass
@@ -217,7 +217,7 @@ INTERRUPTED = """
         loader = data.DataLoader(Slow(), num_workers=2, persistent_workers={persistent})
         iterator = iter(loader)
         next(iterator)
-        print(*[w.process.pid for w in iterator._workers], flush=True)
+        print(*[w.pid for w in iterator._workers], flush=True)
         for _ in iterator:
             pass
 """
