@@ -83,7 +83,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
 
     def __init__(self, loader):
         super().__init__(loader)
-        self._owner, self._shutdown, self._workers = os.getpid(), False, []
+        self._owner, self._shutdown, self._crew = os.getpid(), False, []
         self._prefetch_factor, self._in_order = loader.prefetch_factor, loader.in_order
         if self._prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
@@ -92,7 +92,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         engine.flush("a DataLoader starts its workers")  # they would compute it again, each
         try:
             for i in range(self._num_workers):
-                self._workers.append(self._start(context, job.for_worker(i)))
+                self._crew.append(self._start(context, job.for_worker(i)))
         except BaseException:
             self._shutdown_workers()
             raise
@@ -101,7 +101,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
     def _start(self, context, job: Job) -> Worker:
         mine, its = context.Pipe(duplex=True)
         if context.get_start_method() == "fork":
-            args = job, its, [mine, *(w.channel for w in self._workers)]
+            args = job, its, [mine, *(w.channel for w in self._crew)]
         else:
             args = dumps(job), its
         process = context.Process(target=run, args=args, daemon=True)
@@ -121,21 +121,26 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         self._send_idx = self._rcvd_idx = self._outstanding = 0
         self._given: dict[int, Worker] = {}  # number -> who has the task
         self._arrived: dict[int, tuple] = {}  # number -> (kind, content)
-        self._cycle = itertools.cycle(self._workers)
+        self._cycle = itertools.cycle(self._crew)
         if not first_iter:
             self._resume_workers()
-        for worker in self._workers:
+        for worker in self._crew:
             worker.active, worker.tasks, worker.in_flight = True, 0, 0
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index(send=False)
-        for worker in self._workers:
+        for worker in self._crew:
             worker.send_backlog()
 
+    @property
+    def _workers(self) -> list:
+        """The processes, by PyTorch's name."""
+        return [worker.process for worker in self._crew]
+
     def _resume_workers(self):
-        for worker in self._workers:
+        for worker in self._crew:
             worker.backlog.clear()
             worker.channel.send((RESUME, self._shared_seed))
-        missing = len(self._workers)
+        missing = len(self._crew)
         while missing:
             _, (_, kind, _) = self._receive()
             missing -= kind == RESUMED  # anything else is of the pass before
@@ -161,7 +166,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
             worker.send_backlog()
 
     def _fair_share(self) -> int:
-        return self._prefetch_factor * self._num_workers // sum(w.active for w in self._workers)
+        return self._prefetch_factor * self._num_workers // sum(w.active for w in self._crew)
 
     def _next_data(self):
         while True:
@@ -215,7 +220,7 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         """The next message of any worker, and whose it is."""
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
-            waiting = {w.channel.connection: w for w in self._workers if self._is_open(w)}
+            waiting = {w.channel.connection: w for w in self._crew if self._is_open(w)}
             ends = {w.process.sentinel: w for w in waiting.values()}
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             ready = multiprocessing.connection.wait([*waiting, *ends], left)
@@ -252,19 +257,19 @@ class _MultiProcessingDataLoaderIter(BaseIterator):
         if self._shutdown or self._owner != os.getpid():
             return
         self._shutdown = True
-        for worker in self._workers:
+        for worker in self._crew:
             worker.channel.close()
         deadline = time.monotonic() + GRACE
-        for worker in self._workers:
+        for worker in self._crew:
             worker.process.join(max(deadline - time.monotonic(), 0))
         for end in ("terminate", "kill"):
-            for worker in self._workers:
+            for worker in self._crew:
                 if worker.process.is_alive():
                     getattr(worker.process, end)()
                     worker.process.join(GRACE)
 
     def __del__(self):
-        if getattr(self, "_workers", None):
+        if getattr(self, "_crew", None):
             self._shutdown_workers()
 
 

@@ -164,6 +164,11 @@ def numpy_seed(base_seed: int, worker_id: int) -> np.ndarray:
     return np.random.SeedSequence(entropy).generate_state(4)
 
 
+def _generate_state(base_seed: int, worker_id: int) -> tuple:
+    """The same as Python numbers, by PyTorch's name."""
+    return tuple(numpy_seed(base_seed, worker_id).tolist())
+
+
 class _Worker:
     def __init__(self, job: Job, channel: Channel, parent: int):
         self.job, self.channel, self.parent = job, channel, parent

@@ -15,6 +15,7 @@ import time
 import numpy as np
 import pytest
 from functorch_core.data._utils.transport import Channel
+from functorch_core.data._utils.worker import _generate_state as ours_by_name
 from functorch_core.data._utils.worker import numpy_seed
 
 from functorch_core import data, engine, torch
@@ -170,7 +171,7 @@ def test_worker_that_exits():
 def test_worker_killed_from_outside():
     iterator = iter(data.DataLoader(Of(lambda i: time.sleep(0.05) or i, 500), num_workers=2))
     next(iterator)
-    os.kill(iterator._workers[0].process.pid, signal.SIGKILL)
+    os.kill(iterator._workers[0].pid, signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
         for _ in iterator:
             pass
@@ -216,7 +217,7 @@ INTERRUPTED = """
         loader = data.DataLoader(Slow(), num_workers=2, persistent_workers={persistent})
         iterator = iter(loader)
         next(iterator)
-        print(*[w.process.pid for w in iterator._workers], flush=True)
+        print(*[w.pid for w in iterator._workers], flush=True)
         for _ in iterator:
             pass
 """
@@ -432,3 +433,15 @@ def test_channel_with_tensors(dtype, shape):
     assert isinstance(parameter, torch.nn.Parameter) and leaf.requires_grad
     a.close()
     b.close()
+
+
+def test_workers_by_the_names_that_pytorch_has():
+    iterator = iter(data.DataLoader(Of(lambda i: i), num_workers=2))
+    next(iterator)
+    processes = iterator._workers
+    assert [w.is_alive() for w in processes] == [True, True]
+    del iterator
+    for worker in processes:
+        worker.join(20)
+    assert [w.exitcode for w in processes] == [0, 0]
+    assert list(ours_by_name(2**40 + 12345, 3)) == numpy_seed(2**40 + 12345, 3).tolist()

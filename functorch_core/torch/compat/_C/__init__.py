@@ -35,7 +35,7 @@ _TensorMeta = type(TensorBase)
 
 class _Functions(type):
     def __getattr__(cls, name: str):
-        return named(name)
+        return getattr(TensorBase, name) if name.startswith("__") else named(name)
 
 
 class _VariableFunctionsClass(metaclass=_Functions):

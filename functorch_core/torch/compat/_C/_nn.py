@@ -2,7 +2,11 @@
 
 from ....nn import functional
 from ....nn.modules._names import parse_to as _parse_to
+from ..._missing import getter as _getter
+
+_missing_or_error = _getter(__name__)
 
 
 def __getattr__(name: str):
-    return getattr(functional, "logsigmoid" if name == "log_sigmoid" else name)
+    found = getattr(functional, "logsigmoid" if name == "log_sigmoid" else name, None)
+    return _missing_or_error(name) if found is None else found

@@ -109,7 +109,8 @@ class Event:
 
 def _chosen(kind: str | None, device, what: str) -> _types.device:
     """The device a stream or event is for; RuntimeError if the machine has none."""
-    chosen = _types.device(device if device is not None else kind or "cuda")
+    anywhere = "cuda" if devices("cuda") else "cpu"
+    chosen = _types.device(device if device is not None else kind or anywhere)
     if chosen.type != "cpu" and not devices(chosen.type):
         raise RuntimeError(f"Tried to instantiate dummy base class {what}")
     return _types.device(chosen.type, chosen.index or 0)

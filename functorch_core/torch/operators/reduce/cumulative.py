@@ -40,9 +40,7 @@ SUMMED = dt.ALL - {dt.bool_}
 
 @torch_op(
     inplace=True,
-    out=Out(
-        EXACT, kernel=("cumsum_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True
-    ),
+    out=Out(EXACT, kernel=("cumsum_out_cpu", SUMMED), decides=SUMMED, single=True, whole=True),
     autocast={"cuda": "full"},
 )
 def cumsum(input: Tensor, dim, *, dtype=None, out=None):
@@ -56,9 +54,7 @@ def cumsum(input: Tensor, dim, *, dtype=None, out=None):
 
 @torch_op(
     inplace=True,
-    out=Out(
-        EXACT, kernel=("cumprod_out_cpu", dt.ALL - {dt.bool_}), decides=dt.ALL - {dt.bool_}, single=True, whole=True
-    ),
+    out=Out(EXACT, kernel=("cumprod_out_cpu", SUMMED), decides=SUMMED, single=True, whole=True),
     autocast={"cuda": "full"},
 )
 def cumprod(input: Tensor, dim, *, dtype=None, out=None):
