@@ -21,7 +21,7 @@ model = Policy()
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-2)
 for episode in range(30):
     state, log_probs, values = torch.zeros(4), [], []
-    for step in range(10 + episode * 97 % 391):
+    for _ in range(10 + episode * 97 % 391):
         probabilities, value = model(state)
         distribution = torch.distributions.Categorical(probabilities)
         action = distribution.sample()
