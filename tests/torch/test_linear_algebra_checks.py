@@ -51,6 +51,7 @@ def test_product_of_bytes():
     "call",
     [
         lambda t: t.chain_matmul(),
+        lambda t: t.chain_matmul(t.ones(1), t.ones(1)),
         lambda t: t.einsum("", []),
         lambda t: t.einsum(""),
         lambda t: t.baddbmm(t.ones(1, 2, 2, dtype=t.float64), t.ones(1, 2, 2), t.ones(1, 2, 2)),

@@ -59,3 +59,10 @@ def test_the_hash_of_a_tensor_is_its_id():
     for t in (torch, reference):
         x = t.ones(1)
         assert hash(x) == id(x) and {x, "sum"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numpy_comparisons_of_tensors_are_bytes():
+    for t in (torch, reference):
+        found = np.greater(t.tensor([1.0, 2.0]), np.array([1.5, 1.5]))
+        assert found.dtype is t.uint8 and found.tolist() == [0, 1], t.__name__

@@ -50,7 +50,8 @@ class Operations:
         return self.__itruediv__(other)
 
     def __array_wrap__(self, array, context=None, return_scalar=False) -> Tensor:
-        return from_numpy(np.asarray(array))
+        array = np.asarray(array)  # NumPy's comparisons of tensors are bytes, as PyTorch's
+        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
     def where(self, condition, other) -> Tensor:
         """self where the condition holds, other elsewhere."""

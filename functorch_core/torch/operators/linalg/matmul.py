@@ -661,6 +661,9 @@ def chain_matmul(*matrices, out=None):
     warn_once(OLD_CHAIN)
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for x in matrices:
+        if x.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead.")
     result = _chain(list(matrices)) if len(matrices) > 1 else matrices[0]
     return write_out("chain_matmul", out, result)
 

@@ -167,14 +167,14 @@ def norm(input, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 OLD_NORM = "torch.{name} is deprecated: call torch.linalg.matrix_norm(A, ord={ord!r})"
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cuda": "full"})
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     """linalg.matrix_norm(input, "nuc") under its old name."""
     warn_once(OLD_NORM.format(name="nuclear_norm", ord="nuc"))
     return matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 
-@composite(method=False)
+@composite(method=False, autocast={"cuda": "full"})
 def frobenius_norm(input, dim=(), keepdim=False, *, out=None):
     """linalg.vector_norm(input) under its old name; over all dimensions if none is given."""
     warn_once(OLD_NORM.format(name="frobenius_norm", ord="fro"))
