@@ -26,9 +26,9 @@ _CHOICES = (
     # Compile time 0.5; exp 0.84, erf 0.74, sqrt 0.61, cbrt 0.39, cumsum 0.38; MLP step 1.09.
     (None, {EMITTERS: False}),
     # ---- by who asked
-    # Programs of fc.jit are compiled once and run often. 36 research programs (tests/benchmarks/functional): the
-    # gradient of a field of rays 7.3 ms without emitters, 2.1 with; Hamiltonian chains 41, 3.1; evolution 45, 19; none
-    # slower by more than 3 %. They take 1.0 to 1.6 of the compile time, 0.5 where bits are drawn.
+    # Programs of fc.jit are compiled once and run often. Of 40 research programs (tests/benchmarks/functional) a
+    # field of rays takes 7.3 ms without emitters, 2.1 with; Hamiltonian chains 41, 3.1; evolution 45, 19; a particle
+    # filter 2.1, 2.9. They take 1.0 to 1.7 of the compile time, 0.5 where bits are drawn.
     ("jit", {EMITTERS: True}),
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
