@@ -28,9 +28,9 @@ _CHOICES = (
     # exp 0.149 for 0.305, tanh 0.132 for 0.257, sigmoid and its gradient 0.195 for 0.382; compile time as before.
     (None, {EMITTERS: False, WIDTH: 512}),
     # ---- by who asked
-    # Programs of fc.jit are compiled once and run often. 36 research programs (tests/benchmarks/functional): the
-    # gradient of a field of rays 7.3 ms without emitters, 2.1 with; Hamiltonian chains 41, 3.1; evolution 45, 19; none
-    # slower by more than 3 %. They take 1.0 to 1.6 of the compile time, 0.5 where bits are drawn.
+    # Programs of fc.jit are compiled once and run often. Of 40 research programs (tests/benchmarks/functional) a
+    # field of rays takes 7.3 ms without emitters, 2.1 with; Hamiltonian chains 41, 3.1; evolution 45, 19; a particle
+    # filter 2.1, 2.9. They take 1.0 to 1.7 of the compile time, 0.5 where bits are drawn.
     ("jit", {EMITTERS: True}),
     # ---- by content
     # A scatter-add of rows takes 2.46 without fusion emitters, and twice the compile time.
