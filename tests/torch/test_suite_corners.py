@@ -168,3 +168,13 @@ def test_nothing_is_joined_along_any_dimension():
         return t.cat([t.ones(0), t.ones(0)], dim=1), out.requires_grad
 
     agree(program)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "int64", "uint8"])
+def test_random_numbers_up_to_the_largest(dtype):
+    def program(t):
+        x = t.zeros(6, dtype=getattr(t, dtype))
+        t.manual_seed(3)
+        return [x.random_(5, None).clone(), x.random_(9).clone(), x.random_(2, 7).clone(), x.random_(to=4).clone()]
+
+    agree(program)

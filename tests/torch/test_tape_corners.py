@@ -176,3 +176,18 @@ def test_views_keep_their_history_when_their_data_is_written():
         return kept, x.detach(), t.autograd.gradcheck(lambda v: t.nn.functional.pdist(v, 1.5), (inner,))
 
     agree(program)
+
+
+def test_hooks_that_return_too_few():
+    def program(t):
+        def hook(given, *more):
+            return given[:-1]
+
+        y = t.ones(1, requires_grad=True).sin()
+        with y.grad_fn.register_hook(hook):
+            first = failing(y.sum().backward)
+        y = t.ones(1, requires_grad=True).sin()
+        y.grad_fn.register_prehook(hook)
+        return first, failing(y.sum().backward)
+
+    agree(program)

@@ -160,7 +160,7 @@ def _pre_hooks(extras, grads: list) -> list:
     for hook in list(extras.pre_hooks.values()):
         changed = hook(tuple(grads))
         if changed is not None:
-            grads = list(changed) if isinstance(changed, tuple) else [changed]
+            grads = [*_counted(hook, changed, len(grads))]
     return grads
 
 
@@ -168,8 +168,19 @@ def _post_hooks(extras, grads: list, outs):
     for hook in list(extras.hooks.values()):
         changed = hook(tuple(outs), tuple(grads))
         if changed is not None:
-            outs = changed if isinstance(changed, tuple) else (changed,)
+            outs = _counted(hook, changed, len(outs))
     return outs
+
+
+def _counted(hook, changed, n: int) -> tuple:
+    """What a hook of a node returned, as n gradients."""
+    changed = changed if isinstance(changed, tuple) else (changed,)
+    if len(changed) != n:
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(
+            f"hook '{name}' has returned an incorrect number of values (got {len(changed)}, but expected {n})"
+        )
+    return changed
 
 
 def _tensor_hooks(extras, grads: list):

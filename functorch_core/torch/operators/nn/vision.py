@@ -497,7 +497,7 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
             "input "
             f"has {_lower(input)} and grid has {_lower(grid)}"
         )
-    if a.ndim in (4, 5) and a.ndim != g.ndim or a.ndim not in (3, 4, 5):
+    if a.ndim not in (3, 4, 5):
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of "
             f"dimensions, but got input with sizes {list(a.shape)} and grid with "

@@ -418,12 +418,15 @@ def _warn_of_gaps(dtype: np.dtype, low, to):
             warn(GAPS.format(what=what, digits=digits, kind=kind))
 
 
+_NOT_GIVEN = object()
+
+
 @composite(function=False)
-def random_(self, from_=None, to=None, *, generator=None, **kwargs):
-    """Overwrite with integers: of the dtype's range, of [0, to), or of [from, to)."""
+def random_(self, from_=None, to=_NOT_GIVEN, *, generator=None, **kwargs):
+    """Overwrite with integers: of the dtype's range, of [0, to), of [from, to), with to=None of [from, the largest]."""
     low = kwargs.get("from", from_)
-    if low is not None and to is None and "to" not in kwargs and "from" not in kwargs:
-        low, to = 0, low
+    if to is _NOT_GIVEN:
+        low, to = (low, None) if low is None or "from" in kwargs else (0, low)
     d = self._aval.dtype
     _warn_of_gaps(d, low, to)
     if low is None and to is None:
