@@ -216,7 +216,10 @@ def t(key, df, shape=None, dtype=None):
 def _beta(key, a, b, /, *, shape, dtype):
     """By logarithms: both gamma numbers may underflow."""
     a, b = parameters_of("beta", key, shape, dtype, a, b)
-    x, y = (_loggamma.fun(k, v, shape=shape, dtype=dtype) for k, v in zip(subkeys(key), (a, b)))
+    n = math.prod(shape)
+    keys = p.concatenate(*[split_keys(k, n) for k in subkeys(key)], dimension=0)  # one loop: XLA hung on two
+    both = _loggamma_flat(keys, p.concatenate(*[p.reshape(v, shape=(n,)) for v in (a, b)], dimension=0))
+    x, y = (p.reshape(p.slice_in_dim(both, start=i, limit=i + n, dimension=0), shape=shape) for i in (0, n))
     most = p.max(x, y)
     x, y = (p.exp(p.sub(v, most)) for v in (x, y))
     return p.div(x, p.add(x, y))
