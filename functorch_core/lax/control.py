@@ -30,6 +30,7 @@ from functorch_core import (
 )
 
 from .. import xla
+from ..array.linear import linear_call
 from ..core.explain import explaining
 
 
@@ -137,22 +138,56 @@ def custom_linear_solve(matvec, b, solve, transpose_solve=None, symmetric=False,
     if transpose_solve is not None:
         backwards, seen_back = fc.closure_convert(lambda ct: _back(transpose_solve, matvec, values, ct, has_aux), b)
 
-    @fc.custom_vjp
+    inner = _solver(matvec, (lambda b, *seen: forwards(b, *seen)[0]) if has_aux else forwards, backwards, symmetric)
+
+    @fc.custom_jvp
     def solved(values, seen, seen_back, b):
         return forwards(b, *seen)
 
-    def forward(values, seen, seen_back, b):
-        out = solved(values, seen, seen_back, b)
-        return out, (values, seen_back, out[0] if has_aux else out)
+    @solved.defjvp
+    def _(primals, tangents):
+        out = solved(*primals)
+        change = _change(matvec, inner, primals, tangents, out[0] if has_aux else out)
+        return out, (change, fc.tree.map(fc.zeros_like, out[1])) if has_aux else change
 
-    def backward(residuals, ct):
-        values, seen_back, x = residuals
-        back = backwards(ct[0] if has_aux else ct, *seen_back)
-        _, by_values = fc.vjp(lambda *vs: matvec(x, *vs), *values)
-        return [fc.negative(v) for v in by_values(back)], None, None, back
-
-    solved.defvjp(forward, backward)
     return solved(list(values), list(seen), list(seen_back), b)
+
+
+def _change(matvec, solved, primals, tangents, x):
+    """How a solution changes: A dx = db - dA x."""
+    values, seen, seen_back, _ = primals
+    off = tangents[3]
+    if values:
+        _, moved = fc.jvp(lambda *vs: matvec(x, *vs), tuple(values), tuple(tangents[0]))
+        off = fc.tree.map(fc.subtract, off, moved)
+    return solved(values, seen, seen_back, off)
+
+
+def _solver(matvec, there, back, symmetric: bool, transposed=None):
+    """The solution as a linear function of b, with a transpose that is a solver, too."""
+
+    def matvec_of_transpose(ct, *values):
+        return fc.linear_transpose(lambda v: matvec(v, *values), ct)(ct)[0]
+
+    if transposed is None:
+        turned = matvec if symmetric else matvec_of_transpose
+        transposed = _solver(turned, back, there, symmetric, lambda values, seen, seen_back, b: there(b, *seen_back))
+
+    @fc.custom_jvp
+    def solved(values, seen, seen_back, b):
+        return linear_call(
+            lambda rest, b: there(b, *rest[1]),
+            lambda rest, ct: transposed(rest[0], rest[2], rest[1], ct),
+            (values, seen, seen_back),
+            b,
+        )
+
+    @solved.defjvp
+    def _(primals, tangents):
+        x = solved(*primals)
+        return x, _change(matvec, solved, primals, tangents, x)
+
+    return solved
 
 
 def _no_transpose(ct):

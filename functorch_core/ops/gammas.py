@@ -177,7 +177,11 @@ def chisquare(key, df, shape=None, dtype=None):
 def _f(key, dfnum, dfden, /, *, shape, dtype):
     dfnum, dfden = parameters_of("f", key, shape, dtype, dfnum, dfden)
     below, above = subkeys(key)
-    x, y = (p.div(_chisquare.fun(k, df, shape=shape, dtype=dtype), df) for k, df in ((above, dfnum), (below, dfden)))
+    n = math.prod(shape)
+    keys = p.concatenate(*[split_keys(k, n) for k in (above, below)], dimension=0)  # one loop, as in beta
+    half = p.concatenate(*[p.mul(p.reshape(df, shape=(n,)), 0.5) for df in (dfnum, dfden)], dimension=0)
+    both = p.div(p.exp(_loggamma_flat(keys, half)), half)
+    x, y = (p.reshape(p.slice_in_dim(both, start=i, limit=i + n, dimension=0), shape=shape) for i in (0, n))
     return p.div(x, y)
 
 
@@ -216,7 +220,10 @@ def t(key, df, shape=None, dtype=None):
 def _beta(key, a, b, /, *, shape, dtype):
     """By logarithms: both gamma numbers may underflow."""
     a, b = parameters_of("beta", key, shape, dtype, a, b)
-    x, y = (_loggamma.fun(k, v, shape=shape, dtype=dtype) for k, v in zip(subkeys(key), (a, b)))
+    n = math.prod(shape)
+    keys = p.concatenate(*[split_keys(k, n) for k in subkeys(key)], dimension=0)  # one loop: XLA hung on two
+    both = _loggamma_flat(keys, p.concatenate(*[p.reshape(v, shape=(n,)) for v in (a, b)], dimension=0))
+    x, y = (p.reshape(p.slice_in_dim(both, start=i, limit=i + n, dimension=0), shape=shape) for i in (0, n))
     most = p.max(x, y)
     x, y = (p.exp(p.sub(v, most)) for v in (x, y))
     return p.div(x, p.add(x, y))

@@ -130,6 +130,7 @@ TRANSFORMS = {
     "checkpoint_name",
     "cond",
     "debug_nans",
+    "debug_infs",
     "device_get",
     "eval_shape",
     "fori_loop",
