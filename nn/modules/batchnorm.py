@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import torch
 from ...torch import ones, tensor, zeros
 from ...torch.tape.modes import no_grad
 from ...torch.tensors.types import int64
@@ -200,7 +201,8 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation whose statistics are those of all processes; here of the one process."""
+    """Batch normalisation whose statistics are those of all processes. Training it in several processes raises
+    NotImplementedError; in one it is BatchNorm."""
 
     def __init__(
         self,
@@ -221,6 +223,15 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if (
+            self.training
+            and torch.distributed.is_initialized()
+            and torch.distributed.get_world_size(self.process_group) > 1
+        ):
+            raise NotImplementedError(
+                "torch.nn.SyncBatchNorm of several processes is not implemented by functorch-core; BatchNorm takes each "
+                "process's own statistics"
+            )
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
