@@ -229,8 +229,8 @@ class SyncBatchNorm(_BatchNorm):
             and torch.distributed.get_world_size(self.process_group) > 1
         ):
             raise NotImplementedError(
-                "torch.nn.SyncBatchNorm of several processes is not implemented by functorch-core; BatchNorm takes each "
-                "process's own statistics"
+                "torch.nn.SyncBatchNorm of several processes is not implemented by functorch-core; BatchNorm takes "
+                "each process's own statistics"
             )
         if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
