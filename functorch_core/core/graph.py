@@ -8,6 +8,7 @@ graph(a: float32[3], b: float32[3]):
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -77,12 +78,12 @@ class Graph:
     @property
     def in_avals(self) -> tuple[Aval, ...]:
         """The avals of the inputs."""
-        return tuple(self.avals[s] for s in self.inputs)
+        return tuple(map(self.avals.__getitem__, self.inputs))
 
     @property
     def out_avals(self) -> tuple[Aval, ...]:
         """The avals of the outputs."""
-        return tuple(self.avals[s] for s in self.outputs)
+        return tuple(map(self.avals.__getitem__, self.outputs))
 
     def __repr__(self) -> str:
         return "\n".join(_lines(self, ""))
@@ -146,7 +147,7 @@ def _graphs_in(value: Any) -> tuple[Graph, ...]:
 
 def subgraphs(node: Node) -> tuple[Graph, ...]:
     """The graphs among a node's parameters."""
-    return tuple(g for value in node.params.values() for g in _graphs_in(value))
+    return tuple(itertools.chain.from_iterable(map(_graphs_in, node.params.values())))
 
 
 def _slots_in_order(graph: Graph) -> Iterable[int]:
@@ -203,15 +204,19 @@ def dce(graph: Graph, keep: Sequence[bool] | None = None) -> Graph:
 
 def has_effect(node: Node) -> bool:
     """Whether a node, or one inside its graphs, must run though nobody uses its result."""
-    return node.primitive.effect or any(has_effect(n) for g in subgraphs(node) for n in g.nodes)
+    return node.primitive.effect or any(map(graph_has_effect, subgraphs(node)))
+
+
+def graph_has_effect(graph: Graph) -> bool:
+    """Whether the graph must run though nobody uses its outputs."""
+    return any(map(has_effect, graph.nodes))
 
 
 def used_inputs(graph: Graph) -> tuple[bool, ...]:
     """Which inputs some output or effect depends on."""
-    used = set(dce(graph).outputs)
-    for node in dce(graph).nodes:
-        used.update(node.inputs)
-    return tuple(s in used for s in graph.inputs)
+    slim = dce(graph)
+    used = set(slim.outputs).union(*[node.inputs for node in slim.nodes])
+    return tuple(map(used.__contains__, graph.inputs))
 
 
 def cse(graph: Graph) -> Graph:
@@ -220,7 +225,7 @@ def cse(graph: Graph) -> Graph:
     seen: dict[tuple[Any, ...], tuple[int, ...]] = {}
     nodes = []
     for node in graph.nodes:
-        inputs = tuple(replaced.get(s, s) for s in node.inputs)
+        inputs = tuple(map(replaced.get, node.inputs, node.inputs))
         key = None if has_effect(node) else node_key(node, inputs)
         if key is not None and key in seen:
             replaced.update(zip(node.outputs, seen[key]))
@@ -228,7 +233,7 @@ def cse(graph: Graph) -> Graph:
         if key is not None:
             seen[key] = node.outputs
         nodes.append(Node(node.primitive, inputs, node.outputs, node.params, node.source))
-    outputs = [replaced.get(s, s) for s in graph.outputs]
+    outputs = list(map(replaced.get, graph.outputs, graph.outputs))
     return Graph(graph.name, graph.inputs, nodes, outputs, graph.avals)
 
 

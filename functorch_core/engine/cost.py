@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.graph import Graph, Node, subgraphs
-from ..core.graph import has_effect as node_has_effect
 
 # One NumPy call, or a view; elements a microsecond for elementwise work.
 NUMPY_CALL, NUMPY_VIEW = 1.2, 0.4
@@ -69,8 +68,3 @@ def of_graph(graph: Graph) -> Cost:
         compile_ += _compilation(graph, node) + sum(c.compile for c in inner)
         nodes += 1 + sum(c.nodes for c in inner)
     return Cost(reference, fused, compile_, nodes)
-
-
-def has_effect(graph: Graph) -> bool:
-    """Whether the graph must run though nobody uses its outputs."""
-    return any(node_has_effect(n) for n in graph.nodes)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.aval import Aval, aval
-from ..core.graph import Graph, cse, dce
+from ..core.graph import Graph, cse, dce, graph_has_effect
 from ..core.primitive import Primitive
 from ..core.reference import Reference, reference_of
 from ..core.trace import Builder
@@ -52,7 +52,7 @@ class Unit:
         self.graph, self.name, self.multiple = graph, name, multiple
         self.n_inputs, self.out_avals = len(graph.inputs), graph.out_avals
         self.out_aval: Any = self.out_avals[0] if self.out_avals else None  # asked of units of one result
-        self.effect = cost.has_effect(graph)
+        self.effect = graph_has_effect(graph)
         self._cost: cost.Cost | None = None
         self._program: Program | None = None
         self._reference: Reference | None = None

@@ -93,7 +93,7 @@ def check_dtype(name: str, a: Aval, allowed: Collection[np.dtype], what: str) ->
 
 def same_avals(name: str, avals: tuple[Aval, ...]) -> None:
     """TypeError unless all operands of an elementwise primitive agree in shape and dtype."""
-    if any(a is not avals[0] for a in avals):
+    if avals.count(avals[0]) < len(avals):
         raise TypeError(
             f"{name} (primitive) takes operands of one shape and dtype, got "
             + ", ".join(map(str, avals))

@@ -103,12 +103,14 @@ def _operator(op: TorchOp, reflected: bool) -> Callable:
         return lambda self: op(self) if active.overrides is None else getattr(Tensor, op.name)(self)
     if not isinstance(op, TorchOp) or reflected:
         return _slow_operator(op, reflected)
-    slow, known = _slow_operator(op, False), op.known
+    slow, known, call = _slow_operator(op, False), op.known, op.call
 
     def operator(self, other):
         # The hot path: operands that were seen before, of which nothing but the avals matters.
         if self._level is not None or active.overrides is not None or active.autocast is not None:
-            return slow(self, other)
+            # Inside of a transform two tensors need no more looking at than an op does.
+            plain = active.overrides is None and other.__class__ in PLAIN
+            return call((self, other), {}) if plain else slow(self, other)
         x = self._value if self._view is None else self._view.read_unless_permuted(self)
         cls = other.__class__
         if cls in PLAIN:

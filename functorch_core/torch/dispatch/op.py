@@ -200,8 +200,14 @@ class TorchOp:
         for slot, x in zip(self.slots, args):
             cls = x.__class__
             if cls in PLAIN:
-                if slot is None or slot is NUMBER or x._level is not None:
+                if slot is None or slot is NUMBER:
                     return None
+                if x._level is not None:  # `apply` asks the level for its value
+                    operands.append(x)
+                    values.append(None)
+                    mask.append(False)
+                    key.append(x._level.aval)
+                    continue
                 view, value = x._view, x._value
                 if view is not None:
                     if view.seen != view.cell.version:

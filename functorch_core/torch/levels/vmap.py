@@ -127,10 +127,10 @@ class Vmap:
                 )
             )
         dims = [self._dim(x, d) for x, d in zip(flat, dims)]
-        sizes = [x.shape[d] for x, d in zip(flat, dims) if d is not None]
+        sizes = [x._aval.shape[d] for x, d in zip(flat, dims) if d is not None]
         if not sizes:
             raise ValueError("vmap: Expected at least one Tensor to vmap over")
-        if any(n != sizes[0] for n in sizes):
+        if sizes.count(sizes[0]) < len(sizes):
             raise ValueError(SIZES.format(sizes))
         return sizes[0], dims, flat, spec
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...core import dtypes as dt
 from ...core.warn import warn, warn_once
 from ..tensors.active import active, overridable
 from ..tensors.base import Tensor, from_array
@@ -197,16 +198,18 @@ def ones_like(tensor: Tensor) -> Tensor:
     if tensor._level is not None:
         return active.levels.ones_like(tensor)
     a = tensor._read().aval
-    return meta_tensor(a.shape, a.dtype) if is_meta(tensor) else from_array(np.ones(a.shape, a.dtype))
+    on_meta = active.meets_meta and is_meta(tensor)
+    return meta_tensor(a.shape, a.dtype) if on_meta else from_array(np.ones(a.shape, a.dtype))
 
 
 def _root_grad(i: int, y, g):
     if not isinstance(y, Tensor):
         return _grad_of_edge(i, y, g)
     if g is None:
-        if y.numel() != 1:
+        a = y._aval
+        if a.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if not y.is_floating_point():
+        if a.dtype not in dt.FLOATING:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
         return ones_like(y)
     if not isinstance(g, Tensor):
