@@ -96,7 +96,9 @@ from .core.dtypes import (
 from .core.dtypes import bool_ as bool
 from .engine import debug_infs, debug_nans
 from .tracebacks import install as _hide_internal_frames
-from .transforms import linear_map as _  # declares its primitive, as those below do theirs
+from .transforms import checks as _checks  # declares its primitive, as those below do theirs
+from .transforms import custom_batch as _custom_batch
+from .transforms import linear_map as _
 from .xla import NamedSharding
 
 e, inf, nan, newaxis, pi = 2.718281828459045, float("inf"), float("nan"), None, 3.141592653589793

@@ -111,8 +111,9 @@ def device_get(x):
 
 @explaining
 def device_put(x, device=None, *, src=None, donate=False, may_alias=None):
-    """x, a pytree, as Arrays on a device (the default device), or divided over several as a NamedSharding says
-    (one for all leaves, or a prefix of their tree).
+    """x, a pytree, as Arrays on a device (the default device), or divided over several.
+
+    `device` is a device, a NamedSharding, or a prefix of the tree of them.
 
     `may_alias` is JAX's leave to share memory, which immutable arrays need not be given.
 

@@ -13,7 +13,7 @@ checked = False
 
 def _dead() -> list[Traced]:
     """The values of traces that have ended."""
-    return [x for x in gc.get_objects() if x.__class__ is Traced and not x.builder.open]
+    return [x for x in gc.get_objects() if type(x) is Traced and not x.builder.open]
 
 
 def watching(trace: Callable, *args):

@@ -353,14 +353,19 @@ def trace(
     """
     builder = Builder(name, operands)
     with builder.noting(noted), surroundings.enter():
-        outputs = fun(*[builder.input(a) for a in in_avals])
-        graph = builder.finish(outputs)
+        return _finished(fun, in_avals, builder)
+
+
+def _finished(fun: Function, in_avals: Sequence[Aval], builder: Builder) -> tuple[Graph, list[Any]]:
+    graph = builder.finish(fun(*[builder.input(a) for a in in_avals]))
     return graph, list(builder.captures)
 
 
 def trace_closed(fun: Function, in_avals: Sequence[Aval], name: str = "graph") -> Graph:
-    """Trace a function that must not capture traced values (a rule, a lowering)."""
-    graph, captures = trace(fun, in_avals, name)
+    """Trace a function of the library's that must not capture traced values (a rule, a lowering)."""
+    builder = Builder(name)
+    with builder.noting(None):
+        graph, captures = _finished(fun, in_avals, builder)
     if captures:
         raise LeakError(
             f"`{name}` closes over {captures[0]}, a value of an enclosing trace.\n"

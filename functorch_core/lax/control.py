@@ -171,7 +171,7 @@ def _solver(matvec, there, back, symmetric: bool, transposed=None):
 
     if transposed is None:
         turned = matvec if symmetric else matvec_of_transpose
-        transposed = _solver(turned, back, there, symmetric, lambda values, seen, seen_back, b: there(b, *seen_back))
+        transposed = _solver(turned, back, there, symmetric, lambda values, seen, seen_back, b: there(b, *seen))
 
     @fc.custom_jvp
     def solved(values, seen, seen_back, b):

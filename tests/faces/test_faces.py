@@ -296,12 +296,13 @@ def test_draws_by_a_key_are_the_same_in_every_tier(name):
         with faces.random_numbers(key):
             return DRAWS[name](x)
 
-    first, second = fc.random.split(fc.random.key(0))
+    keys = fc.random.split(fc.random.key(0))
+    first, second = keys
     x = torch.tensor(X[:2, :3])
     eager, compiled, other = drawn(first, x), fc.jit(drawn)(first, x), fc.jit(drawn)(second, x)
     np.testing.assert_allclose(eager.numpy(), compiled.numpy(), rtol=1e-5)
     assert not (compiled == other).all()
-    rows = fc.vmap(drawn, (0, None))(fc.stack([first, second]), x)
+    rows = fc.vmap(drawn, (0, None))(keys, x)
     np.testing.assert_allclose(rows[0].numpy(), eager.numpy(), rtol=1e-5)
 
 

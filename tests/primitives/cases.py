@@ -398,6 +398,9 @@ ELSEWHERE = {
     "pmax": (COLLECTIVES, "pmax"),
     "all_gather": (COLLECTIVES, "all_gather"),
     "axis_index": (COLLECTIVES, "axis_index"),
+    "all_to_all": ("array/test_collectives.py", "all_to_all"),
+    "ppermute": ("array/test_collectives.py", "ppermute"),
+    "sharding_constraint": ("array/four_devices.py", "with_sharding_constraint"),
     "custom_call": ("transforms/test_callback.py", "custom_call"),
     "custom_lin": ("transforms/test_custom.py", "custom_vjp"),
 }

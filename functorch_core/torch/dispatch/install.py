@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...array.array import Array
 from ...engine.recorder import record, record_pair
 from ...engine.units import SCALAR_AVALS
 from ...ops.signature import LITERALS, fits
@@ -15,7 +16,7 @@ from ..tape.modes import state as modes
 from ..tensors.active import active
 from ..tensors.base import Tensor, add_members
 from .inplace import inplace
-from .op import PLAIN, TorchOp, named_apart, of_one, registry
+from .op import PLAIN, TorchOp, as_tensor, named_apart, of_one, registry
 from .overrides import activate
 from .view_op import ViewOp
 
@@ -160,7 +161,7 @@ def _slow_operator(op, reflected: bool) -> Callable:
             )
         if not isinstance(other, classes):
             if not hasattr(other, "__torch_function__"):
-                return _with_another(op, self, other)
+                return _with_another(op, self, other, reflected)
             activate()
         asked = active.overrides
         if asked is not None:
@@ -173,10 +174,13 @@ def _slow_operator(op, reflected: bool) -> Callable:
     return operator
 
 
-def _with_another(op, x: Tensor, other):
-    """What an operator gives with what is neither a tensor nor a number: what the op says of arrays, else the other
-    operand decides. So `x + array` is NumPy's, and comes back as a tensor (`__array_wrap__`), but to `array + x` NumPy
-    says no, as x has the higher `__array_priority__`: that is an error."""
+def _with_another(op, x: Tensor, other, reflected: bool):
+    """What an operator gives with what is neither a tensor nor a number. An array of the functional face is taken for a
+    tensor. Of others it is what the op says of NumPy's arrays, else the other operand decides. So `x + array` is
+    NumPy's, and comes back as a tensor (`__array_wrap__`), but to `array + x` NumPy says no, as x has the higher
+    `__array_priority__`: that is an error."""
+    if other.__class__ is Array:
+        return op(as_tensor(other), x) if reflected else op(x, as_tensor(other))
     with_array = op.traits.with_array
     return NotImplemented if with_array is None or not isinstance(other, np.ndarray) else with_array(x, other)
 
@@ -184,9 +188,12 @@ def _with_another(op, x: Tensor, other):
 def _inplace_operator(op: TorchOp) -> Callable:
     def operator(self, other):
         if not isinstance(other, (Tensor, *NUMBERS)):
-            if not hasattr(other, "__torch_function__"):
+            if other.__class__ is Array:
+                other = as_tensor(other)
+            elif not hasattr(other, "__torch_function__"):
                 return NotImplemented
-            activate()
+            else:
+                activate()
         if active.overrides is not None:
             return getattr(Tensor, f"{op.name}_")(self, other)
         return inplace(op, self, (other,), {})

@@ -407,16 +407,19 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         elif kwargs:
             raise TypeError("apply() takes no keyword arguments")
         if state.transforms or any([getattr(x, "_level", None) is not None for x in args]):
-            from .function_levels import apply_at_levels, are_in_transforms, require_setup
+            from .function_levels import apply_at_levels, are_in_transforms
 
             if are_in_transforms(args):
                 return apply_at_levels(cls, args)
-            require_setup(cls)
         if open_traces:
             from .function_traces import apply_in_trace, is_traced
 
             if is_traced(args):
                 return apply_in_trace(cls, args)
+        if state.transforms:
+            from .function_levels import require_setup
+
+            require_setup(cls)
         return run(cls, args)[0]
 
 

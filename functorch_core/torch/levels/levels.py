@@ -65,6 +65,7 @@ class Frame:
 
 class _Stack(threading.local):
     frames: tuple[Frame, ...] = ()
+    for_good = False  # whether there has been a transform whose tensors may still be around; of all threads
 
 
 _depths = itertools.count(1)
@@ -72,13 +73,18 @@ stack = _Stack()
 
 
 class enter:
-    """Context: a new level; gives its frame. `guards`: what is captured must not be written to."""
+    """Context: a new level; gives its frame. `guards`: what is captured must not be written to. `passing`: no tensor
+    will have the level, so that ops need not ask for levels afterwards."""
 
-    def __init__(self, kind: str, size: int | None = None, randomness: str = "error", guards: bool = False):
-        self.args, self.guards = (kind, size, randomness), guards
+    def __init__(
+        self, kind: str, size: int | None = None, randomness: str = "error", guards: bool = False, passing: bool = False
+    ):
+        self.args, self.guards, self.passing = (kind, size, randomness), guards, passing
 
     def __enter__(self) -> Frame:
-        active.levels = sys.modules[__package__]
+        if not self.passing:
+            stack.__class__.for_good = True
+        self.before, active.levels = active.levels, sys.modules[__package__]
         self.frame = Frame(*self.args)
         if self.guards:
             self.frame.first_node = _begin(self.frame.depth)
@@ -92,6 +98,8 @@ class enter:
         state.transforms -= 1
         if self.guards:
             _end(self.frame.depth)
+        if self.before is None and not (stack.for_good or _guarding):
+            active.levels = None
 
 
 _guarding: list[int] = []  # the depths of the levels that guard what is captured, in all threads

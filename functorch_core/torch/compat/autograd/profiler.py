@@ -15,6 +15,11 @@ from .profiler_util import EventList
 NO_DEVICE = "CUDA is not available, disabling CUDA profiling"
 
 
+def active_profile():
+    """What collects the events of the profile that is being taken; None where none is."""
+    return active.observer
+
+
 class profile:
     """Context: collect the operators that this thread calls, the nodes of backward passes, and the ranges of
     `record_function`: how often, how long, with `record_shapes` of which shapes, with `profile_memory` how many bytes

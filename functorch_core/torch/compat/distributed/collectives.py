@@ -21,6 +21,7 @@ from .stores import seconds_of
 KINDS = {ReduceOp.SUM: "sum", ReduceOp.AVG: "sum", ReduceOp.PRODUCT: "prod", ReduceOp.MIN: "min", ReduceOp.MAX: "max"}
 BITWISE = {ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or, ReduceOp.BXOR: np.bitwise_xor}
 ONE_SIZE = "{name}: rank {rank} has {found} where the others have {wanted}; all tensors must have one size and dtype"
+LONG = {"src": "source", "dst": "destination"}
 NOBODY = "Invalid {what} rank: {what} rank should not be the same as the rank of the current process."
 LATE = "{name}: nothing came from rank {rank} within {seconds:g} s; it may have ended, or not sent"
 LISTED = "{name}: {what} has {found} tensors, the group has {wanted} processes"
@@ -101,11 +102,12 @@ def _root(g: ProcessGroup, given: int | None, in_group: int | None, what: str) -
     """The rank in the group of the process that is meant."""
     if given is not None and in_group is not None:
         raise ValueError(f"Can't specify both group_{what} and {what}")
-    if in_group is not None:
-        return in_group
-    if given is None:
-        return 0
-    return given if g is default() else get_group_rank(g, given)
+    place = given or 0 if in_group is None else in_group
+    if in_group is None and given is not None and g is not default():
+        place = get_group_rank(g, given)
+    if not 0 <= place < g.size():
+        raise ValueError(f"Invalid {LONG[what]} rank: {place} is not one of the group's ranks, 0 to {g.size() - 1}")
+    return place
 
 
 # ---- reductions ----------------------------------------------------------------------------------

@@ -486,6 +486,12 @@ _lenses: dict = {}  # by shape and key: the lens at the numbers it was made for
 
 def _lens_at(shape: tuple[int, ...], index) -> Lens | None:
     """The lens of x[index] for an index without tensors, None for others."""
+    found = _lens_or_parts(shape, index)
+    return found if found.__class__ is Lens else None
+
+
+def _lens_or_parts(shape: tuple[int, ...], index) -> Lens | Parsed:
+    """The lens of x[index] for an index without tensors, what others say."""
     if index.__class__ is int:
         return _row_lens(shape, index)
     plain, ints = _at_sight(index, shape) if shape else (None, ())  # of no dimensions s[:] and s[:,] have other errors
@@ -494,7 +500,7 @@ def _lens_at(shape: tuple[int, ...], index) -> Lens | None:
         return Lens(found.kind, found.params, ints) if ints else found
     parsed = parse(shape, index)
     if parsed.tensors:
-        return None
+        return parsed
     lens = parsed.lens
     if plain is not None and ints in ((), lens.ints):
         if len(_lenses) >= MOST:
@@ -529,10 +535,9 @@ def _getitem(self, index):
             part = cut(self, index, _lens_at)
             if part is not None:
                 return part
-        lens = _lens_at(current_aval(self).shape, index)
-        if lens is not None:
-            return make_view(self, lens)
-        parsed = parse(current_aval(self).shape, index)
+        parsed = _lens_or_parts(current_aval(self).shape, index)
+        if parsed.__class__ is Lens:
+            return make_view(self, parsed)
         box = self if parsed.trivial(current_aval(self).shape) else make_view(self, parsed.lens)
         dims, indices = integer_indices(parsed.tensors)
         check_indices(box, dims, indices, "x[...]")
@@ -556,9 +561,8 @@ def setitem(self, index, value):
         if index is False:
             return
         shape, tensors, whole = current_aval(self).shape, (), False
-        lens = _lens_at(shape, index)
-        if lens is None:
-            parsed = parse(shape, index)
+        lens = parsed = _lens_or_parts(shape, index)
+        if lens.__class__ is not Lens:
             lens, tensors, whole = parsed.lens, parsed.tensors, parsed.trivial(shape)
         new = _value(self, value)
         if state.enabled and self._level is None and self._ge is not None and self.is_leaf:

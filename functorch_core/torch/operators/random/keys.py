@@ -15,6 +15,7 @@ import numpy as np
 from ....array import random as fc_random
 from ....array.array import Array, wrap
 from ....array.custom import pure_callback
+from ....array.keys import key_data
 from ....array.tracing import ShapeDtype
 from ....core.trace import open_traces
 from ....core.trace import state as trace_state
@@ -82,7 +83,7 @@ def drawn(draw, shape: Sequence[int], parameters: Sequence[Tensor]) -> Tensor | 
         dtype = np.asarray(draw(tuple(shape), *ones)).dtype  # to know the dtype
     finally:
         drawing.bits = spare
-    key = fc_random.fold_in(key, _given.count)
+    key = key_data(fc_random.fold_in(key, _given.count))
     _given.count += 1
     operands = [wrap(stop_gradient(x._read())) for x in parameters]
     spec = ShapeDtype(tuple(shape), dtype)
