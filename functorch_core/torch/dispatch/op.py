@@ -190,7 +190,7 @@ class TorchOp:
         return is_pointwise(self._trace(self.bind(args, kwargs)))
 
     def _at_sight(self, args, kwargs) -> tuple[tuple, list, list, list, bool] | None:
-        """Of the arguments: a key, the operands among them, the values of these, which are on the tape, whether some may
+        """Of the arguments: a key, the operands among them, the values of these, which are on the tape, if some may
         lie in memory in another order. None unless all are tensors, numbers or simple static ones. (1.5 us less.)"""
         if len(args) > self.n_positional:
             return None
