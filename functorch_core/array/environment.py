@@ -15,6 +15,7 @@ from ..core import tree
 from ..core.explain import explaining
 from ..core.trace import state
 from ..engine.modes import settings
+from ..engine.value import from_buffer, from_sharded
 from ..ops.keys import check_impl
 from ..xla.device import Device
 from . import keys, leaks
@@ -438,7 +439,8 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     >>> any(y.shape == (3,) for y in fc.live_arrays())
     True
     """
-    return [wrap(engine.from_buffer(b)) for b in xla.live_buffers(_platform(platform))]
+    buffers = xla.live_buffers(_platform(platform))
+    return [wrap(from_buffer(b) if xla.sharding_of(b) is None else from_sharded(b)) for b in buffers]
 
 
 @explaining

@@ -122,6 +122,12 @@ def test_made_of_parts(mesh):
         fc.make_array_from_single_device_arrays(X.shape, sharding, [fc.ones((4, 2))])
 
 
+def test_live_arrays_are_whole(mesh):
+    x = fc.device_put(X, NamedSharding(mesh, P("x", "y")))
+    found = [y for y in fc.live_arrays() if y.shape == X.shape and y.sharding == x.sharding]
+    assert found and all((np.asarray(y) == X).all() for y in found)
+
+
 # ---- computing -----------------------------------------------------------------------------------
 
 
