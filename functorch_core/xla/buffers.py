@@ -248,6 +248,6 @@ def _adopt(buffer: Buffer, aval: Aval, device: Device) -> Buffer:
 
 
 def live_buffers(platform: str | None = None) -> list[Buffer]:
-    """All buffers in the memory of a platform's devices; of one on several devices not the parts, which have no aval."""
+    """All buffers in the memory of a platform's devices; of one on several not its parts, which have no aval."""
     found = _device.devices(platform)[0]._client.live_arrays()
     return [b for b in found if type(b) is Buffer and b.aval is not None and not b.is_deleted()]
