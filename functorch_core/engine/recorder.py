@@ -295,14 +295,8 @@ def record(unit: Unit, operands: Sequence[ArrayLike], inner: int = 1) -> Any:
             result = Value()
             result.aval, result.recording, result.slot = unit.out_aval, recording, len(values)
             values.append(result)
-    except NoData:
-        return _without_data(recording, unit, operands, call)
-    except InMemory:
-        return _from_memory(recording, unit, operands, call)
-    except OnMesh:
-        return _on_mesh(recording, unit, operands, call)
-    except InTrace:
-        return _in_trace(recording, unit, operands, call)
+    except UNRECORDED as why:
+        return _elsewhere(why, recording, unit, operands, call)
     except BaseException:  # Ctrl-C, or an operand that could not be computed
         recording.forget_unfinished_call()
         raise
@@ -332,14 +326,8 @@ def record_pair(unit: Unit, x: Value, y: Value) -> Value:
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
-    except NoData:
-        return _without_data(recording, unit, (x, y))
-    except InMemory:
-        return _from_memory(recording, unit, (x, y))
-    except OnMesh:
-        return _on_mesh(recording, unit, (x, y))
-    except InTrace:
-        return _in_trace(recording, unit, (x, y))
+    except UNRECORDED as why:
+        return _elsewhere(why, recording, unit, (x, y))
     except BaseException:
         recording.forget_unfinished_call()
         raise
@@ -365,20 +353,16 @@ def record_one(unit: Unit, x: Value) -> Value:
         value = Value()
         value.aval, value.recording, value.slot = unit.out_aval, recording, len(values)
         values.append(value)
-    except NoData:
-        return _without_data(recording, unit, (x,))
-    except InMemory:
-        return _from_memory(recording, unit, (x,))
+    except UNRECORDED as why:
+        return _elsewhere(why, recording, unit, (x,))
     except BaseException:
         recording.forget_unfinished_call()
         raise
     return value if len(values) < recording.limit else _full(recording, unit, (x,), value)
 
 
-def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
-    """The results of a call that turned out to have operands without data: they have none either,
-    and the call is not recorded. Its Python numbers, packed in the order of the call, go again."""
-    _forget_numbers(recording, call)
+def _without_data(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
+    """Of operands without data: the results have none either."""
     if unit.effect:
         raise NoData(f"{unit.name}: not possible of tensors without data")
     if hooks.without_data is not None:
@@ -386,22 +370,19 @@ def _without_data(recording: Recording, unit: Unit, operands: Sequence[ArrayLike
     return list(map(absent, unit.out_avals)) if unit.multiple else absent(unit.out_aval)
 
 
-def _from_memory(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
-    """The results of a call of which an operand lies in memory that others write to."""
-    _forget_numbers(recording, call)
+def _from_memory(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
+    """Of operands that lie in memory that others write to."""
     result = hooks.from_memory(unit, operands)
     return record(unit, list(map(now, operands))) if result is None else result
 
 
-def _on_mesh(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
-    """The results of a call of which an operand lies on several devices."""
-    _forget_numbers(recording, call)
+def _on_mesh(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
+    """Of operands that lie on several devices."""
     return hooks.on_mesh(unit, operands)
 
 
-def _in_trace(recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()) -> Any:
-    """The results of a call of which an operand is traced: they are traced, too, and the call is not recorded."""
-    _forget_numbers(recording, call)
+def _in_trace(unit: Unit, operands: Sequence[ArrayLike]) -> Any:
+    """Of traced operands: the results are traced, too."""
     builder = trace_state.builder
     if builder is None:
         raise leaked(next(x for x in operands if x.__class__ is Traced))
@@ -419,10 +400,25 @@ def _traceable(x: Any) -> Any:
     return x
 
 
-def _forget_numbers(recording: Recording, call: Sequence[int]) -> None:
+# What an operand raises that is not recorded -> what gives the results instead.
+_ELSEWHERE: dict[type[Exception], Function] = {
+    NoData: _without_data,
+    InMemory: _from_memory,
+    OnMesh: _on_mesh,
+    InTrace: _in_trace,
+}
+UNRECORDED = tuple(_ELSEWHERE)
+
+
+def _elsewhere(
+    why: Exception, recording: Recording, unit: Unit, operands: Sequence[ArrayLike], call: Sequence[int] = ()
+) -> Any:
+    """The results of a call that turned out to be none for a recording. Its Python numbers, packed in the order of
+    the call, go again."""
     for code in call[1:]:
         if code <= SCALAR:
             (recording.floats if code == SCALAR else recording.ints).pop()
+    return _ELSEWHERE[why.__class__](unit, operands)
 
 
 class _Internal(dict[str, bool]):

@@ -88,6 +88,11 @@ class MeshSharding(_jax.GSPMDSharding):  # type: ignore[misc]
     named: Any
 
     @property
+    def _device(self) -> Any:
+        """The first: what a buffer is asked for its platform by."""
+        return self.handles[0]
+
+    @property
     def is_fully_replicated(self) -> bool:
         return self._hlo_sharding.is_replicated()
 

@@ -155,6 +155,22 @@ def test_operations_stay_on_the_mesh(mesh):
     assert repr(x) == repr(fc.asarray(X))
 
 
+def test_tensors_hold_them(mesh):
+    """Seen calls too, which the recorder takes by ways of their own: one operand, two, several."""
+    from functorch_core import torch
+
+    for _ in range(3):
+        t = torch.as_tensor(fc.device_put(X, NamedSharding(mesh, P("x", "y"))))
+        for found, wanted in [
+            (t.view(32), X.ravel()),
+            (t.tanh(), np.tanh(X)),
+            (t + t, 2 * X),
+            (t[1:3], X[1:3]),
+            (torch.cat([t, t]), np.concatenate([X, X])),
+        ]:
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6)
+
+
 def test_arrays_on_other_devices_say_so(mesh):
     x = fc.device_put(X, NamedSharding(mesh, P("x")))
     half = fc.make_mesh((2,), ("x",), devices=fc.devices()[2:])
