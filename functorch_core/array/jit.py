@@ -23,7 +23,7 @@ from ..engine.nans import check as check_nans
 from ..engine.units import SCALAR_AVALS
 from .array import Array, _new, array_of, wrap
 from .calls import MAX_KNOWN, MISSED, failed, known_call
-from .sharding import OnMesh
+from .sharding import OnMesh, meshes_in
 from .tracing import ShapeDtype, arguments, name_of, refuse, resolve_arguments, shown_tree, trace_function
 
 Buffer = xla.Buffer
@@ -67,6 +67,7 @@ class Signature:
         "name",
         "calls",
         "noted",
+        "mesh",
     )
 
     def __init__(self, traced, in_tree: tree.PyTreeDef, kinds: Sequence, donate: Sequence[int], name: str):
@@ -75,6 +76,7 @@ class Signature:
         self.graph, self.captures = cse(dce(traced.graph)), traced.captures
         self.out_tree, self.donate, self.name = traced.out_tree, tuple(donate), name
         self.out_avals = self.graph.out_avals
+        self.mesh = meshes_in(self.graph)  # that its constraints name
         self.single = self.out_tree == tree.structure(0)
         self.program = self.device = None
         self.calls = 0  # that were not known

@@ -237,7 +237,7 @@ class OnMesh:
 
     def mesh_for(self, signature, values: Sequence) -> Mesh | None:
         """The mesh that a call of these values is a program for; None for a call on one device."""
-        return self.mesh or mesh_of(values) or meshes_in(signature.graph)
+        return self.mesh or mesh_of(values) or signature.mesh
 
     def wanted(self, shardings, treedef, n_captures: int = 0) -> list:
         """A NamedSharding or None for each leaf."""
@@ -271,6 +271,8 @@ class OnMesh:
 
     def constrained(self, signature, values: Sequence, run: Callable):
         """The results inside another trace: the shardings are constraints there."""
+        if not self.given:
+            return run(values)
         positional, _ = signature.in_tree.children()
         wanted = self.wanted(self.in_shardings, positional) + [None] * (len(values) - positional.num_leaves)
         outs = run([v if s is None else sharding_constraint(v, sharding=s) for v, s in zip(values, wanted)])
