@@ -15,8 +15,9 @@ from functorch_core import torch
 
 # Writes checkpoints over and over; says when the first is there.
 WRITER = """
-import sys
+import signal, sys
 from functorch_core import torch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
 path, big = sys.argv[1], torch.ones(4_000_000)
 torch.save({"step": 0, "w": big}, path)
 print("saved", flush=True)
