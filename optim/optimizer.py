@@ -8,8 +8,10 @@ import itertools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ..core.warn import warn
-from ..engine import flush
+from ..engine import flush, from_numpy, to_numpy
 from ..torch.compat.utils.hooks import RemovableHandle
 from ..torch.tape.modes import enable_grad
 from ..torch.tape.modes import state as mode
@@ -110,6 +112,24 @@ def _call_pre_hooks(self, step, args, kwargs):
     return args, kwargs
 
 
+def _make(parameters: Iterable):
+    """Compute the parameters, each an array of its own, so that the first step is the program of those that follow.
+
+    What makes them would be a part of it, and copies of a module (`TransformerEncoder`'s layers) have the
+    arrays of the original until they are written to: fewer inputs, of which fewer can be given up.
+    """
+    flush("the parameters are made")
+    seen = set()
+    for p in parameters:
+        view, value = p._view, p._value
+        whole = view is None or (view.chain == () and view.cell.value is value)
+        if whole and value in seen and value.recording is None:
+            p._value = from_numpy(np.array(to_numpy(value)))
+            if view is not None:
+                view.cell.value = p._value
+        seen.add(value)
+
+
 # ---- the class -----------------------------------------------------------------------------------
 
 
@@ -135,7 +155,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
-        flush("the parameters are made")  # no part of the first step, which so recurs
+        _make(p for group in self.param_groups for p in group["params"])
 
     def __getstate__(self) -> dict:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}

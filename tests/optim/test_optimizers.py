@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from functorch_core.nn import Parameter
 
-from functorch_core import engine, optim, torch
+from functorch_core import engine, nn, optim, torch
 from tests.nn.both import agree
 
 reference = pytest.importorskip("torch")
@@ -207,6 +207,27 @@ def test_a_step_is_one_recorded_op():
     finally:
         engine.recorder.Recording.flush = original
     assert recorded == ["adam"]
+
+
+def test_copies_of_a_layer_make_the_first_step_no_other_program():
+    """copy.deepcopy shares arrays until somebody writes; a step of them would have fewer inputs."""
+    layer = nn.Linear(40, 40)
+    layers = [layer, *(copy.deepcopy(layer) for _ in range(3))]
+    params = [p for m in layers for p in m.parameters()]
+    values = [p.tolist() for p in params]
+    optimizer = optim.AdamW(params, lr=0.1)
+    assert [p.tolist() for p in params] == values
+    with engine.forced_tier("fused"):
+        before = engine.stats()["plans"]
+        for _ in range(3):
+            optimizer.zero_grad()
+            x = torch.ones(2, 40)
+            for m in layers:
+                x = m(x)
+            x.square().sum().backward()
+            optimizer.step()
+        engine.flush()
+        assert engine.stats()["plans"] == before + 1
 
 
 def test_a_schedule_compiles_nothing():
