@@ -364,6 +364,8 @@ def test_embedding():
         ("alpha_dropout", (4, 5)),
         ("dropout3d", (2, 3, 2, 2, 2)),
         ("feature_alpha_dropout", (4, 3, 5)),
+        ("dropout", (300, 301)),  # a mask of many elements is kept as booleans
+        ("alpha_dropout", (300, 301)),
     ],
 )
 def test_dropout_draws_the_same_masks(name, shape):
@@ -382,6 +384,28 @@ def test_dropout_draws_the_same_masks(name, shape):
 def test_attention(options):
     q, k, v = array(2, 4, 5, 8), array(2, 4, 6, 8, seed=1), array(2, 4, 6, 3, seed=2)
     agree(lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, **options), q, k, v, scale=20)
+
+
+@pytest.mark.parametrize("n", [5, 160])  # weights: few, and more than 65,536
+def test_attention_with_dropout(n):
+    q, k, v = array(2, 4, n, 8), array(2, 4, n, 8, seed=1), array(2, 4, n, 3, seed=2)
+
+    def attend(F, q, k, v):
+        (torch if F is torch.nn.functional else reference).manual_seed(3)
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.3)
+
+    agree(attend, q, k, v, scale=100)
+
+
+def test_recurrent_dropout_of_many_elements():
+    outs = []
+    for module in (torch, reference):
+        module.manual_seed(3)
+        lstm = module.nn.LSTM(4, 32, 2, dropout=0.4)
+        x = module.ones(7, 300, 4, requires_grad=True)
+        lstm(x)[0].sum().backward()
+        outs.append(x.grad)
+    np.testing.assert_allclose(outs[0].numpy(), outs[1].numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_attention_masks_and_groups():

@@ -27,6 +27,8 @@ from ..random.seeds import bits_of
 from ..shape.data import finish
 from ..values import name_of, scalar
 
+MANY = 1 << 16  # elements
+
 # ---- random draws --------------------------------------------------------------------------------
 
 
@@ -40,7 +42,8 @@ def drawn(kind: str, input, *args, shape=None, generator=None):
 
 
 def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
-    """Where elements stay, as a tensor of ones and zeros in the input's dtype.
+    """Where elements stay, as a tensor of ones and zeros: in the input's dtype, or of many elements as booleans,
+    a fourth of the memory (PyTorch's is of the input's dtype).
 
     `order`: the dimensions, outermost first, in which the elements are drawn.
     """
@@ -51,7 +54,8 @@ def dropout_mask(shape, input, p_drop: float, order: list[int] | None = None):
         else:
             mask = _random.dropout_mask(bits_of(None), tuple(shape[d] for d in order), p_drop)
             mask = mask.transpose(np.argsort(order))
-        return mask.astype(input._aval.dtype, order="C")
+        dtype = np.dtype(bool) if mask.size > MANY else input._aval.dtype
+        return mask.astype(dtype, order="C", copy=False)
 
     return sampled(draw, shape, device=input.device)
 
@@ -74,6 +78,7 @@ def memory_order(tensor) -> list[int] | None:
 @torch_op(node="Mul0(input, -)", in_place="mul_.Tensor")
 def _masked_scale(input: Tensor, mask: Tensor, divisor: Number):
     """input * (mask / divisor), the mask broadcast."""
+    mask = like(mask, input)
     scaled = p.div(mask, scalar(mask, divisor))
     return p.mul(input, expanded(scaled, aval_of(input).shape))
 
@@ -82,6 +87,7 @@ def _masked_scale(input: Tensor, mask: Tensor, divisor: Number):
 def _alpha_masked(input: Tensor, mask: Tensor, slope: Number, below: Number):
     """a * where(mask, input, saturation) + b, with a and b that keep mean and variance."""
     shape = aval_of(input).shape
+    mask = like(mask, input)
     a = scalar(mask, slope)
     dropped = p.mul(p.sub(mask, full_like(mask, 1)), p.mul(a, full_like(a, ALPHA)))
     shift = p.add(dropped, scalar(mask, below))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ....kernels.values import like
 from ....transforms.scan import scan
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Tensors
@@ -126,7 +127,8 @@ def _run_layers(x, states: list, params: list, masks: list, active, mode, bidire
             lasts.append(last)
         x = outputs[0] if directions == 1 else p.concatenate(*outputs, dimension=2)
         if masks and layer < n_layers - 1:
-            scaled = p.div(masks[layer], full_like(masks[layer], keep))
+            mask = like(masks[layer], x)
+            scaled = p.div(mask, full_like(mask, keep))
             x = p.mul(x, scaled)
     stacked = [p.concatenate(*[p.expand_dims(h, dims=(0,)) for h in kind], dimension=0) for kind in zip(*lasts)]
     return x, stacked
