@@ -91,6 +91,8 @@ torch.ones(2, dtype=float, requires_grad=True)
 torch.full((2, 2), 3)
 torch.full((2,), 3.5)
 torch.full((2,), True)
+torch.full((1100, 1100), 2.5)[5:7, 3:5]
+torch.full((1100, 1100), -3, dtype=torch.bfloat16, requires_grad=True).detach()[5:7, 3:5]
 torch.full((2,), 3, dtype=torch.float16)
 torch.full((2,), 1j)
 torch.zeros_like(torch.ones(2, dtype=torch.int8))

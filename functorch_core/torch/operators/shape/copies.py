@@ -36,7 +36,7 @@ from ...views.cells import (
 from ...views.memory_order import channels_last_strides, is_channels_last, with_strides
 from ...views.overlap import refuse_partial
 from .creation import like_strides
-from .data import LegacyType, array_of, finish, finish_later, legacy_type_named, overflow_of, unspecified
+from .data import LegacyType, array_of, check_range, finish, finish_later, legacy_type_named, overflow_of, unspecified
 from .data import tensor as tensor_of
 from .storage import Storage, UntypedStorage
 from .views import ints_of
@@ -315,6 +315,7 @@ def fill_number(value, dtype: np.dtype):
             return array_of(value, dtype).item()
         except RuntimeError:
             raise RuntimeError(overflow_of(dtype)) from None
+    check_range(value, dtype)
     return value
 
 

@@ -22,11 +22,22 @@ from ...tensors.promotion import broadcast, cast, promote_dtypes, scalar_dtype
 from ...tensors.types import scalar_name
 from ...views.cells import contiguous_strides, layout_of
 from ...views.memory_order import channels_last_strides, dense_strides, with_strides
-from .data import array_of, cast_array, data_dtype, finish_later, legacy, overflow_of, require_grad, tensor, unspecified
+from .data import (
+    array_of,
+    cast_array,
+    check_range,
+    data_dtype,
+    finish_later,
+    legacy,
+    overflow_of,
+    require_grad,
+    tensor,
+    unspecified,
+)
 
 # Above this many elements a factory makes a host array at once: a recorded one would be compiled
 # on its own where the recording is cold, and as an argument it costs a program nothing.
-RECORD_LIMIT = 1 << 16
+RECORD_LIMIT, MUCH = 1 << 16, 1 << 20  # elements
 
 MISCOUNTED = (
     "The number of elements in the out tensor of shape {shape} is {n} which does not match the computed number of "
@@ -105,7 +116,10 @@ def filled(shape: tuple, fill, dtype: np.dtype, device=None, requires_grad: bool
         made = _constant.compute([shape, fill, dtype])
     else:
         check_size(shape, dtype.itemsize)
-        made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
+        if where.type == "cpu" and dtype in dt.FLOATING and fill and math.prod(shape) > MUCH:
+            made = _repeated(fill_value(fill, dtype).item(), tuple(shape), dtype)
+        else:
+            made = finish_later(lambda: np.full(shape, fill_value(fill, dtype), dtype), shape, dtype, where)
     return require_grad(made) if requires_grad else made
 
 
@@ -123,6 +137,7 @@ def fill_value(fill, dtype: np.dtype):
         fill = fill.item()
     if isinstance(fill, complex) and dtype not in dt.COMPLEX and fill.imag:
         raise RuntimeError(overflow_of(dtype))
+    check_range(fill, dtype)
     try:
         return array_of(fill, dtype)
     except RuntimeError:  # which names the dtype as torch.tensor's does
@@ -131,8 +146,14 @@ def fill_value(fill, dtype: np.dtype):
 
 @torch_op
 def _constant(shape, fill, dtype):
-    """One repeated number."""
+    """One repeated number, zero or one."""
     return p.full(shape, fill, dtype)
+
+
+@torch_op
+def _repeated(fill: Number, shape, dtype):
+    """One repeated number, many times: it is mostly what `where` takes, and need not be in memory for that."""
+    return p.broadcast_in_dim(cast(fill, dtype), shape=shape, dims=())
 
 
 # ---- filled --------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ C_NAMES = {
     "int16": "int16_t",
     "int32": "int",
     "int64": "int64_t",
-    "float16": "at::Half",
+    "float16": "c10::Half",
     "bfloat16": "c10::BFloat16",
     "float32": "float",
     "float64": "double",
@@ -167,6 +167,12 @@ C_NAMES = {
 def overflow_of(dtype: np.dtype) -> str:
     """What is said of a number that the dtype does not have."""
     return f"value cannot be converted to type {C_NAMES.get(dtype.name, dtype.name)} without overflow"
+
+
+def check_range(number, dtype: np.dtype):
+    """RuntimeError for a finite real number above the largest of a floating dtype."""
+    if number.__class__ is not complex and dtype in dt.FLOATING and float(dt.finfo(dtype).max) < abs(number) < math.inf:
+        raise RuntimeError(overflow_of(dtype))
 
 
 SLOW = (
