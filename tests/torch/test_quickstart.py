@@ -14,7 +14,8 @@ LOSSES = re.compile(r"epoch +(\d+): (training loss \S+, test loss \S+, accuracy 
 
 
 def run(launcher: list[str], folder) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # Passive: PyTorch's threads wait spinning for each other, without end where others have the cores.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
     done = subprocess.run(
         [sys.executable, *launcher, str(SCRIPT), "--out", str(folder)],
         capture_output=True,
