@@ -9,7 +9,7 @@ from ...core.warn import warn
 from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
-from ..tensors.base import Tensor
+from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, layout_of
@@ -52,10 +52,18 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         check_writable(tensor, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
-        return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)), checked=True)
+        operand = _apart(tensor) if state.saved_hooks and tensor._level is None else tensor
+        return assign(tensor, fitted(tensor, op(operand, *args, **kwargs)), checked=True)
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def _apart(tensor: Tensor) -> Tensor:
+    """The tensor as it is now: saved by the op that overwrites it, it is given to the user's hooks."""
+    copy = new_tensor(tensor._kept(), tensor._ge)
+    copy.__class__ = type(tensor)
+    return copy
 
 
 def check_memory(op, written: Tensor | Sequence, args: tuple, kwargs: dict, in_place: bool = False):
