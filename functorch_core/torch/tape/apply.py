@@ -21,7 +21,7 @@ from ..tensors.base import Tensor, new_tensor
 from .anomaly_mode import remember
 from .meta import class_name
 from .modes import state
-from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
+from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence, shown_edges
 from .node_chains import edges_of_chain, parsed
 from .node_names import NoGradient, backward_name
 from .saved import SavedTensor, pack_node
@@ -228,7 +228,7 @@ class OpNode(Node):
             edges = self._chain(call)
         elif call is not None:
             edges = [None if i is None else edges[i] for i in call.edges]
-        return tuple([(None, 0) if e is None else e for e in edges])
+        return shown_edges(edges)
 
     def _chain(self, call) -> list:
         """The edges to the further nodes that PyTorch has; see `_node_chains`."""

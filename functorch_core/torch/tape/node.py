@@ -218,6 +218,7 @@ class Node:
     """
 
     __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
+    followed = True  # whether a gradient that arrives goes anywhere: see `accumulate.Unfollowed`
 
     def __init__(self, edges, n_outputs: int = 1):
         self.edges, self.n_outputs = edges, n_outputs
@@ -248,7 +249,7 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """((node, index), ...) of the inputs; (None, 0) where none is needed."""
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        return shown_edges(self.edges)
 
     def output_aval(self, index: int):
         """The aval of an output; None where the node does not know it."""
@@ -300,6 +301,11 @@ class Node:
     @property
     def _sequence_nr(self) -> int:
         return self.sequence
+
+
+def shown_edges(edges: Sequence) -> tuple:
+    """Edges as next_functions has them: (None, 0) where no gradient goes."""
+    return tuple([(None, 0) if e is None or not e[0].followed else e for e in edges])
 
 
 class InputMetadata:

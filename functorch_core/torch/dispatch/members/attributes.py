@@ -214,7 +214,8 @@ class Attributes:
         return self._view.base if self._view is not None else None
 
     def _is_view(self) -> bool:
-        return self._view is not None and self._view.base is not None
+        alias = self._view
+        return alias is not None and (alias.base is not None or bool(alias.chain) and not getattr(alias, "cut", False))
 
 
 _numbers = [1 << 32]

@@ -6,7 +6,7 @@ from ....core import dtypes as dt
 from ....core.trace import Traced
 from ....core.warn import warn
 from ...levels import levels as _levels
-from ...tape.accumulate import AccumulateGrad, own_copy
+from ...tape.accumulate import AccumulateGrad, Unfollowed, own_copy
 from ...tape.backward import backward as _backward
 from ...tape.modes import state
 from ...tape.node import Handle
@@ -91,7 +91,7 @@ class Autograd:
             raise RuntimeError(IN_TRANSFORM)
         if not value:
             self._ge = None
-        elif self._ge is None:
+        elif self._ge is None or not self._ge[0].followed:
             if self._is_inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -132,6 +132,13 @@ class Autograd:
         if self._view is not None:
             self._read()
         return self._ge
+
+    def _own_edge(self) -> tuple:
+        """The edge to the tape, which no other tensor has."""
+        edge = self._edge()
+        if not edge[0].followed:
+            edge = self._ge = Unfollowed(), 0
+        return edge
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
@@ -196,7 +203,7 @@ class Autograd:
         """Call hook(grad) when the gradient by this tensor is known; it may return another."""
         if not self.requires_grad:
             raise RuntimeError(NO_HOOK)
-        node, index = self._edge()
+        node, index = self._own_edge()
         return Handle(node.hooks_of_output(index), hook)
 
     def register_post_accumulate_grad_hook(self, hook) -> Handle:
@@ -205,7 +212,7 @@ class Autograd:
             raise RuntimeError(NO_HOOK)
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        node = self._ge[0]
+        node = self._own_edge()[0]
         node.post_hooks = {} if node.post_hooks is None else node.post_hooks
         return Handle(node.post_hooks, hook)
 

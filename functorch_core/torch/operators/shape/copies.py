@@ -456,7 +456,7 @@ def is_set_to(self, tensor):
 @composite(aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
     """Another size for the same memory, which grows (by zeros) where it is too small."""
-    if self.requires_grad:
+    if self.requires_grad and not (self._is_inference and state.inference):
         raise RuntimeError("cannot resize variables that require grad")
     check_writable(self, overlapping=True, op="resize")
     shape = ints_of("resize_", sizes, "size", kwargs.get("size"))
