@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import warnings
 
 import pytest
 
@@ -13,6 +14,15 @@ from .test_silent import outcome, reference, same
 pytestmark = pytest.mark.filterwarnings("ignore")  # they are recorded, and compared
 TEXT = (pathlib.Path(__file__).parent / "tape_programs.txt").read_text()
 PARTS = dict(re.findall(r"^# ---- (.*)\n((?:(?!# ----).*\n?)*)", TEXT, re.M))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forward_mode():
+    """PyTorch compiles decompositions when forward mode is first entered, and warns that this is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with reference.autograd.forward_ad.dual_level():
+            reference.autograd.forward_ad.make_dual(reference.ones(1), reference.ones(1))
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -9,6 +9,7 @@ from ...core.warn import warn
 from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
+from ..tensors.active import active
 from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
@@ -23,6 +24,7 @@ NO_HISTORY = (
     "{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
 )
+NO_TANGENT = "Trying to use forward AD with {name}_out that does not support it because it is an out= function"
 RESIZED = (
     "An output with one or more elements was resized since it had shape {old}, which does not "
     "match the required output shape {new}. This behavior is deprecated, and in a future "
@@ -104,6 +106,8 @@ def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> 
     place of this one among several results."""
     if not isinstance(out, Tensor):
         check_outs(name, out, result)
+    if active.levels is not None and any(active.levels.is_dual(x) for x in (out, result)):
+        raise NotImplementedError(NO_TANGENT.format(name=name))
     if state.enabled and (out.requires_grad or result.requires_grad and not taken.recorded):
         raise RuntimeError(NO_HISTORY.format(name=name))
     if is_meta(result) != is_meta(out):

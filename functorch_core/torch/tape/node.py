@@ -53,6 +53,7 @@ class Taped:
         "_backward",
         "_units",
         "_routes",
+        "_reached",
         "ops",
     )
 
@@ -81,6 +82,7 @@ class Taped:
         )
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
+        self._reached: dict[tuple, tuple[bool, ...]] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
         plain = self.all_in and self.out_mask == (True,) and not (kept or self.saved_inputs or self.saved_outputs)
         self.through = len(mask) if plain and self.route((True,)) is not None else 0
@@ -105,10 +107,27 @@ class Taped:
         self._routes[given] = found = None if None in found else found
         return found
 
+    def without_absent(self, given: tuple[bool, ...], grads: list) -> list:
+        """The gradients, None for those that no given cotangent reaches."""
+        found = self._reached.get(given)
+        if found is None:
+            graph = self.backward(given)[0]
+            found = self._reached[given] = reached(graph, graph.inputs[len(graph.inputs) - sum(given) :])
+        return grads if all(found) else [g if r else None for g, r in zip(grads, found)]
+
     @property
     def second_order(self) -> Graph:
         """inputs, cotangents -> gradients, everything in between computed again."""
         return second_order(self.graph, self.mask)
+
+
+def reached(graph: Graph, inputs: Sequence[int]) -> tuple[bool, ...]:
+    """Which outputs of a graph depend on some of these inputs."""
+    known = set(inputs)
+    for node in graph.nodes:
+        if not known.isdisjoint(node.inputs):
+            known.update(node.outputs)
+    return tuple([s in known for s in graph.outputs])
 
 
 def _recomputing(graph: Graph, v) -> tuple[tuple[int, ...], Graph]:

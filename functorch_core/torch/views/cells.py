@@ -49,7 +49,6 @@ IN_INFERENCE = (
     "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
     "to be tracked)."
 )
-UNFOLLOWED_VIEWS = (IN_NO_GRAD, IN_INFERENCE)  # what is said of views that were made where the tape was off
 LEAF_INPLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_INPLACE = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 INFERENCE_INPLACE = (
@@ -165,7 +164,7 @@ class Alias:
     """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
     through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
     writing to it while the tape is on, of a view that autograd could not follow, made when the cell had the version
-    `since`. `cut`, where it is set: whether the tensor is no view of another, but a detached one."""
+    `since`; `note` that of writing what is on the tape to it. `cut`, where it is set: whether the tensor is no view of another, but a detached one."""
 
     __slots__ = (
         "cell",
@@ -181,6 +180,7 @@ class Alias:
         "earlier",
         "since",
         "cut",
+        "note",
     )
 
     def __init__(
@@ -235,10 +235,23 @@ class Alias:
     def _check_followed(self):
         """RuntimeError if there is no telling what the history is: of a view that was made while the tape was off,
         whose memory has been written to since."""
-        if self.refuses in UNFOLLOWED_VIEWS and self.cell.version != self.since:
+        since = getattr(self, "since", None)
+        if since is not None and self.cell.version != since:
             raise RuntimeError(
                 self.refuses.replace(" and is being", " and its base or another view of its base has been")
             )
+
+    def of_function(self, refused: str):
+        """Note that a custom function returned this view: its history is that function's."""
+        self.base, self.skip, self.refuses, self.since = None, 0, refused, self.cell.version
+
+    def check_history(self):
+        """RuntimeError where the base would not learn of the history that is written to its view."""
+        note = getattr(self, "note", None)
+        if note is None and self.base is None and self.chain and not getattr(self, "cut", False):
+            note = IN_NO_GRAD
+        if note is not None:
+            raise RuntimeError(note)
 
     def layout(self) -> tuple[tuple, tuple, int]:
         """(shape, strides, offset) in elements of the storage."""
@@ -596,6 +609,8 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         _take_edge(tensor, new)
         return tensor
     tensor._read()
+    if new._ge is not None and alias.base is None and state.enabled:
+        alias.check_history()
     _write_through(tensor, alias, new, value)
     return tensor
 
@@ -674,7 +689,7 @@ def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = F
         if tensor._ge is not None and tensor.is_leaf:
             raise RuntimeError(LEAF_INPLACE)
         base = tensor._view.base if tensor._view is not None else None
-        if base is not None and base._view is not None and base._view.refuses in UNFOLLOWED_VIEWS:
+        if base is not None and base._view is not None and getattr(base._view, "since", None) is not None:
             raise RuntimeError(_of_a_view(tensor, base._view.refuses))
         if base is not None and base._ge is not None and base.is_leaf:
             raise RuntimeError(LEAF_VIEW_INPLACE)
@@ -684,6 +699,8 @@ def _of_a_view(tensor: Tensor, refused: str) -> str:
     """The error of writing to a view of a view that may not be written to."""
     node = type(tensor._ge[0]).__name__ if tensor._ge is not None else "View"
     name = re.sub("Backward[0-9]*$", "", node)
+    if refused.startswith("Output"):
+        return re.sub(r"^Output \d+ of \w+", f"Output 0 of {name}", refused)
     return f"Output 0 of {name} is {refused.replace('A view was', 'a view of a view which was', 1)}"
 
 

@@ -16,18 +16,7 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import (
-    KINDS,
-    ONE_NODE,
-    Alias,
-    Lens,
-    based_on,
-    contiguous_strides,
-    getter,
-    is_dense,
-    mark_inference,
-    share,
-)
+from .cells import KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, mark_inference, share
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps

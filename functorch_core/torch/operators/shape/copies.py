@@ -13,6 +13,7 @@ from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
 from ...tape.meta import NO_COPY, is_meta
+from ...tape.accumulate import AccumulateGrad
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
@@ -440,6 +441,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             size, stride if stride is not None else contiguous_strides(size), storage_offset
         )
     see(self, whole)
+    if self._ge is not None and self.is_leaf:
+        self._ge = AccumulateGrad(self), 0  # gradients of what it was do not arrive here
     return self
 
 
