@@ -164,7 +164,8 @@ class Alias:
     """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
     through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
     writing to it while the tape is on, of a view that autograd could not follow, made when the cell had the version
-    `since`; `note` that of writing what is on the tape to it. `cut`, where it is set: whether the tensor is no view of another, but a detached one."""
+    `since`; `note` that of writing what is on the tape to it. `cut`, where it is set: whether the tensor is no view of
+    another, but a detached one."""
 
     __slots__ = (
         "cell",

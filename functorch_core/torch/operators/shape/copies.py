@@ -12,8 +12,8 @@ from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
-from ...tape.meta import NO_COPY, is_meta
 from ...tape.accumulate import AccumulateGrad
+from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
 from ...tensors.active import active
