@@ -316,7 +316,7 @@ class OpNode(Node):
         return NOT_SAVED
 
     def _held(self, k: int):
-        """The tensor that is saved item k, if an operand is saved as it is; of a result, if it is there, another one."""
+        """The tensor that is saved item k, if an operand is saved as it is; for a result another of its memory."""
         n = len(self.taped.saved_inputs)
         if k >= n:
             results = [x() for x, _ in self.versions if x.__class__ is weakref.ref]
