@@ -22,6 +22,7 @@ from ...tape.modes import (
     is_inference_mode_enabled,
     state,
 )
+from ...tape.passes import _current_autograd_node, _current_graph_task_execution_order, _will_engine_execute_node
 from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
