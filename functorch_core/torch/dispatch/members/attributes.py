@@ -198,7 +198,7 @@ class Attributes:
         have a number that is no address.
         """
         cell = share(self).cell
-        if is_meta(self):
+        if is_meta(self) or not self._aval.size:
             return 0
         start = _number_of(cell) if self._level is not None or not self.is_cpu else address_of(cell)
         return start + self.storage_offset() * self.element_size() if start else 0
