@@ -317,9 +317,12 @@ class Node:
         """Hooks of output 0, as old code registers them."""
         self.hooks_of_output(0).update(tensor_hooks)
 
-    @property
     def _sequence_nr(self) -> int:
         return self.sequence
+
+    def _set_sequence_nr(self, number: int):
+        """Let a pass come by the node as if it had been made at another time: greater numbers first."""
+        self.sequence = number
 
 
 def shown_edges(edges: Sequence) -> tuple:

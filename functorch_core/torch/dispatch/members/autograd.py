@@ -66,6 +66,7 @@ DETACHED_VIEW = (
     "the Optimizer.zero_grad() function in torch/optim/optimizer.py as the "
     "solution."
 )
+OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
 
 
@@ -101,6 +102,10 @@ class Autograd:
             if self._view is not None and self._view.base is not None:
                 self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
             self._ge = AccumulateGrad(self), 0
+
+    @requires_grad.deleter
+    def requires_grad(self):
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set requires_grad; returns the tensor."""
@@ -243,17 +248,24 @@ class Autograd:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if new.is_meta != self.is_meta:
-            raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` "
-                "have incompatible tensor type."
-            )
+            raise RuntimeError(OTHER_KIND)
+        if new.is_sparse != self.is_sparse:
+            raise RuntimeError(OTHER_KIND)
+        if self.requires_grad and new._aval.dtype not in dt.INEXACT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         version = self._version
         see(self, new)
         self._view.earlier = version - self._version
 
+    @data.deleter
+    def data(self):
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
 
 def _check_grad(tensor: Tensor, grad):
     """TypeError or RuntimeError for what cannot be the tensor's gradient."""
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
     if not isinstance(grad, Tensor):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
     if grad.shape != tensor.shape:
