@@ -196,9 +196,11 @@ def test_scaler_state_and_errors():
     assert other.get_scale() == 4 and other.get_growth_interval() == 2000
     with pytest.raises(RuntimeError, match="empty"):
         other.load_state_dict({})
-    with pytest.raises(AssertionError, match="inf checks"):
+    with pytest.raises(AssertionError, match="Attempted update but _scale is None"):
         scaler.update()
     assert scaler.scale([torch.ones(1)])[0].item() == 4
+    with pytest.raises(AssertionError, match="inf checks"):
+        scaler.update()
     with pytest.raises(ValueError):
         scaler.scale(3)
     half = torch.nn.Parameter(torch.ones(1, dtype=torch.float16))

@@ -7,6 +7,7 @@ import pytest
 from functorch_core import torch as ours
 
 from ..tracker import without_tracker
+from .agree import agree
 
 reference = pytest.importorskip("torch")
 
@@ -162,3 +163,26 @@ def test_gradcheck(name):
 def test_fast_mode_tells_the_numbers():
     wanted, found = (said(library, PROGRAMS["wrong, fast"])[1] for library in (reference, ours))
     assert found.split("difference (slow mode)")[0] == wanted.split("difference (slow mode)")[0]
+
+
+def test_forward_mode_asks_for_no_gradient():
+    def program(torch):
+        seen = []
+
+        class Copies(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, y):
+                if torch.autograd.forward_ad._current_level >= 0:
+                    seen.append((x.requires_grad, y.requires_grad))
+                return x.clone(), y.clone()
+
+            @staticmethod
+            def jvp(ctx, x, y):
+                return x, y
+
+        inputs = [torch.rand(2, dtype=torch.float64, requires_grad=r) for r in (True, False)]
+        settings = {"check_forward_ad": True, "check_backward_ad": False, "check_batched_forward_grad": True}
+        torch.autograd.gradcheck(Copies.apply, inputs, check_undefined_grad=False, **settings)
+        return sorted(set(map(str, seen)))
+
+    agree(program)

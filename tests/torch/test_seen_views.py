@@ -192,7 +192,8 @@ def test_modes():
     x = array(torch)
     thrice(CALLS["view"], torch, x)
     with torch.inference_mode():
-        assert thrice(CALLS["view"], torch, x)[2].is_inference()
+        assert not thrice(CALLS["view"], torch, x)[2].is_inference()  # views are what they are views of
+        assert thrice(CALLS["view"], torch, x * 2)[2].is_inference()
     with engine.at_once("a test"):
         found = thrice(CALLS["of a view"], torch, x)[2].tolist()
     assert found == CALLS["of a view"](array(reference)).tolist()

@@ -29,6 +29,7 @@ __all__ = """are_deterministic_algorithms_enabled compiled_with_cxx11_abi get_de
 class _Settings:
     threads: int | None = None
     interop_threads: int | None = None
+    warn_only = False
     deterministic = 0  # 0 off, 1 warn, 2 error
     fills_uninitialized = True
     matmul_precision = "highest"
@@ -76,7 +77,13 @@ def set_num_interop_threads(n: int):
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
     """Accepted: XLA's programs for the CPU are deterministic."""
+    for name, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument {name} must be bool, not {type(value).__name__}"
+            )
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
+    settings.warn_only = warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -86,7 +93,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether it was called with warn_only."""
-    return settings.deterministic == 1
+    return settings.warn_only
 
 
 def get_deterministic_debug_mode() -> int:
@@ -102,7 +109,7 @@ def set_deterministic_debug_mode(debug_mode):
         raise RuntimeError(
             f"invalid value of debug_mode, expected 0, 1, 2, `default`, `warn`, `error`, but got {debug_mode}"
         )
-    settings.deterministic = found
+    settings.deterministic, settings.warn_only = found, found == 1
     active.marks_uninitialized = found > 0 and settings.fills_uninitialized
 
 
@@ -114,7 +121,7 @@ def get_fill_uninitialized_memory() -> bool:
 def set_fill_uninitialized_memory(mode: bool):
     """Set whether they are: floating ones with NaN, integers with the largest, bools with True."""
     settings.fills_uninitialized = bool(mode)
-    set_deterministic_debug_mode(settings.deterministic)
+    active.marks_uninitialized = settings.deterministic > 0 and settings.fills_uninitialized
 
 
 def get_float32_matmul_precision() -> str:

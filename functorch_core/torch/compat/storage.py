@@ -2,12 +2,19 @@
 
 import io as _io
 
+from ..operators.shape.storage import STORAGE_NAMES as _STORAGE_NAMES
 from ..operators.shape.storage import TypedStorage, UntypedStorage, _LegacyStorage
 from ..operators.shape.storage import legacy_storages as _legacy_storages
+from ..tensors.types import by_name as _by_name
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
 globals().update(_legacy_storages)
+
+
+def _dtype_to_storage_type_map() -> dict:
+    """dtype -> the name of the old class of its storages."""
+    return {_by_name[dtype]: name for dtype, name in _STORAGE_NAMES.items()}
 
 
 def _load_from_bytes(b):

@@ -9,7 +9,8 @@ from ...core.warn import warn
 from ..tape.meta import is_meta
 from ..tape.modes import state
 from ..tensors import types as _types
-from ..tensors.base import Tensor
+from ..tensors.active import active
+from ..tensors.base import Tensor, new_tensor
 from ..tensors.explain import MISTAKES, explain
 from ..tensors.types import scalar_name
 from ..views.cells import assign, check_overlap, check_writable, layout_of
@@ -23,6 +24,7 @@ NO_HISTORY = (
     "{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
     "requires grad."
 )
+NO_TANGENT = "Trying to use forward AD with {name}_out that does not support it because it is an out= function"
 RESIZED = (
     "An output with one or more elements was resized since it had shape {old}, which does not "
     "match the required output shape {new}. This behavior is deprecated, and in a future "
@@ -52,10 +54,18 @@ def inplace(op, tensor: Tensor, args, kwargs) -> Tensor:
         check_writable(tensor, op=op.name)
         if tensor._view is not None or op.apart:
             check_memory(op, tensor, (tensor, *args), kwargs, True)
-        return assign(tensor, fitted(tensor, op(tensor, *args, **kwargs)), checked=True)
+        operand = _apart(tensor) if state.saved_hooks and tensor._level is None else tensor
+        return assign(tensor, fitted(tensor, op(operand, *args, **kwargs)), checked=True)
     except MISTAKES as error:
         explain(error)
         raise
+
+
+def _apart(tensor: Tensor) -> Tensor:
+    """The tensor as it is now: saved by the op that overwrites it, it is given to the user's hooks."""
+    copy = new_tensor(tensor._kept(), tensor._ge)
+    copy.__class__ = type(tensor)
+    return copy
 
 
 def check_memory(op, written: Tensor | Sequence, args: tuple, kwargs: dict, in_place: bool = False):
@@ -96,6 +106,8 @@ def write(name: str, out: Tensor, result: Tensor, taken: Out, part: int = 0) -> 
     place of this one among several results."""
     if not isinstance(out, Tensor):
         check_outs(name, out, result)
+    if active.levels is not None and any(active.levels.is_dual(x) for x in (out, result)):
+        raise NotImplementedError(NO_TANGENT.format(name=name))
     if state.enabled and (out.requires_grad or result.requires_grad and not taken.recorded):
         raise RuntimeError(NO_HISTORY.format(name=name))
     if is_meta(result) != is_meta(out):

@@ -112,7 +112,7 @@ def unpack_dual(tensor, *, level: int | None = None) -> UnpackedDualTensor:
     found = at_depth(tensor, depth)
     if found is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(found.primal, found.tangent)
+    return UnpackedDualTensor(found.primal.view_as(found.primal), found.tangent)
 
 
 def describe(level) -> str:

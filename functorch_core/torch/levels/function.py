@@ -23,6 +23,7 @@ from ..tape.modes import grad_mode, state
 from ..tape.node import Node, Packed
 from ..tape.saved import SavedTensor, pack
 from ..tensors.base import from_array, new_tensor
+from ..views.cells import IN_NO_GRAD, OF_SEVERAL, assign
 from .levels import Taped, peel, wrap
 
 NO_BACKWARD = (
@@ -44,6 +45,41 @@ BAD_SHAPE = (
     "Function {name} returned an invalid gradient at index {i} - got {found} but expected "
     "shape compatible with {wanted}"
 )
+
+
+IN_FUNCTION = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
+    "to handle view+inplace would override the custom backward associated with the custom Function, leading to "
+    "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+)
+VIEW = f"Output {{i}} of {{name}} is a view and is being modified inplace. {IN_FUNCTION}"
+NOT_DIFFERENTIABLE = (
+    "Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a "
+    "differentiable Tensor.You should return None at that position instead."
+)
+TANGENTS = "Function's jvp returned an invalid number of forward gradients (expected {n} but got {found})"
+DIRTY_LOST = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+    "inplace must all be outputs of the Function."
+)
+DIRTY_VIEW = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+    "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
+    "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
+    "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
+    "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
+DIRTY_STRANGER = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
+)
+DIRTY_TANGENT = (
+    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
+    "input inplace, then the jvp function must modify the corresponding gradient inplace."
+)
+HOOKS_OF_NONE = "Calling register_hooks on a saved tensor with value None is forbidden"
+NO_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+OTHER_VIEW = "A custom Function is returning a view but the jvp is not returning a view of {what} grad input."
 
 
 __getattr__ = _missing.getter(__name__)
@@ -99,6 +135,7 @@ class BackwardCFunction(Node, FunctionCtx):
     dirty_tensors: Sequence = ()
     non_differentiable: Sequence = ()
     materialize_grads = True
+    _materialize_non_diff_grads = True
     needs_input_grad: tuple = ()
     _saved: list | None = None  # set when forward is done
     _in_jvp = False
@@ -123,7 +160,11 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(FREED)
         return tuple([saved if saved is None else saved.unpack() for saved in self._saved])
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple:
+        """The saved tensors, under their former name."""
+        warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning)
+        return self.saved_tensors
 
     @property
     def _raw_saved_tensors(self) -> tuple:
@@ -185,6 +226,8 @@ class BackwardCFunction(Node, FunctionCtx):
     def _materialized(self, i: int, grad):
         if grad is not None or not self.materialize_grads or i >= len(self._outputs):
             return grad
+        if not self._materialize_non_diff_grads and not self._taped[i]:
+            return None
         return self._outputs[i] and self._outputs[i].zeros()
 
     def _checked(self, found: tuple) -> tuple:
@@ -307,6 +350,8 @@ class Saved:
 
 def _kept(i: int, node: BackwardCFunction):
     """Saved tensor i, without history; None if it has been freed."""
+    if node._saved is not None and node._saved[i] is None:
+        raise RuntimeError(HOOKS_OF_NONE)
     kept = None if node._saved is None else node._saved[i].kept
     return kept.detach() if hasattr(kept, "_edge") else kept
 
@@ -471,15 +516,19 @@ def set_inputs(ctx: BackwardCFunction, args: Sequence, edges: Sequence) -> list:
 def finish(ctx: BackwardCFunction, args: Sequence, output, recording: bool):
     """Give the outputs their history, and the node what it saves."""
     outputs = output if isinstance(output, tuple) else (output,)
+    if ctx.dirty_tensors:
+        _check_dirty(ctx.dirty_tensors, args, outputs, recording)
     if not recording:
         for x in ctx.dirty_tensors or ():
             _bump(x)
         ctx.to_save = ctx.to_save if ctx.saved_for_forward else ()
-        return output
+        made = tuple([_without_history(ctx, y, args) for y in outputs])
+        return made if isinstance(output, tuple) else made[0]
     if state.anomaly:
         remember(ctx)
     ctx.n_outputs = max(len(outputs), 1)
-    made = tuple([_with_history(ctx, i, y, args) for i, y in enumerate(outputs)])
+    refused = VIEW if len(outputs) == 1 else OF_SEVERAL
+    made = tuple([_with_history(ctx, i, y, args, refused) for i, y in enumerate(outputs)])
     ctx._outputs = tuple([Like(y) if hasattr(y, "_edge") else None for y in made])
     ctx._taped = tuple([x is not None and y._ge is not None and y._ge[0] is ctx for x, y in zip(ctx._outputs, made)])
     swapped = {id(old): new for old, new in zip(outputs, made) if not any(old is x for x in args)}
@@ -488,23 +537,57 @@ def finish(ctx: BackwardCFunction, args: Sequence, output, recording: bool):
     return made if isinstance(output, tuple) else made[0]
 
 
-def _with_history(ctx, i: int, y, args: Sequence):
+def _check_dirty(dirty: Sequence, args: Sequence, outputs: Sequence, recording: bool):
+    """RuntimeError for an input that forward has written to and does not return, or returns with others though it is
+    a view; a warning for what is no input."""
+    if not all(any(x is y for y in outputs) for x in dirty):
+        raise RuntimeError(DIRTY_LOST)
+    for x in dirty:
+        if not any(x is y for y in args):
+            if recording:
+                warn(DIRTY_STRANGER)
+        elif recording and len(outputs) > 1 and x._view is not None and x._view.base is not None:
+            raise RuntimeError(DIRTY_VIEW)
+
+
+def _without_history(ctx, y, args: Sequence):
+    """An output of a call that is not recorded: an input that is returned as it is becomes a view."""
+    if not hasattr(y, "_edge") or any(y is x for x in ctx.dirty_tensors or ()):
+        return y
+    if any(y is x for x in args):
+        y = _same_memory(y)
+    if y._view is not None and y._is_view():
+        y._view.note = f"{IN_NO_GRAD.partition('.')[0]}. {IN_FUNCTION}"
+    return y
+
+
+def _same_memory(x):
+    """x.view_as(x), without history."""
+    with grad_mode(False):
+        return x.view_as(x)
+
+
+def _with_history(ctx, i: int, y, args: Sequence, refused: str):
     if not hasattr(y, "_edge"):
         return y
     if any(y is x for x in ctx.dirty_tensors or ()):
         return _rebased(ctx, i, y)
     if y._read().aval.dtype not in dt.INEXACT or any(y is x for x in ctx.non_differentiable or ()):
         return y if not any(y is x for x in args) else y.detach()
-    if any(y is x for x in args) or y._view is not None:
-        y = new_tensor(y._kept())
+    if any(y is x for x in args):
+        y = _same_memory(y)
     y._ge = (ctx, i)
+    if y._view is not None and y._is_view():
+        y._view.of_function(refused.format(i=i, name=ctx._forward_cls.__name__))
     return y
 
 
 def _rebased(ctx, i: int, y):
-    """An input that forward has written to: its history is now this node."""
+    """An input that forward has written to: its history is now this node, and so is that of what it is a part of."""
     if y._ge is not None and y.is_leaf:
         raise RuntimeError(LEAF_DIRTY)
+    if y._view is not None and y._view.base is not None:
+        return assign(y, new_tensor(y._kept(), (ctx, i)), checked=True)
     _bump(y)
     y._ge = (ctx, i)
     return y

@@ -10,9 +10,20 @@ from collections.abc import Sequence
 
 from ..tape.modes import state
 from . import levels as _levels
-from .forward_ad import is_dual_level
-from .function import Function, Like, VmapInfo, run, set_inputs
-from .levels import Batched, Taped, at_depth, batched_at, enter, peel, stack, wrap
+from .forward_ad import SIZES, is_dual_level
+from .function import (
+    DIRTY_TANGENT,
+    NO_VIEW,
+    NOT_DIFFERENTIABLE,
+    OTHER_VIEW,
+    TANGENTS,
+    Function,
+    Like,
+    VmapInfo,
+    run,
+    set_inputs,
+)
+from .levels import Batched, Dual, Taped, at_depth, batched_at, become, enter, peel, stack, wrap
 
 NO_SETUP = (
     "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
@@ -108,18 +119,53 @@ def _dual(cls: type, args, inner, level):
             raise RuntimeError(NO_SETUP)
         output, ctx = run(cls, inner)
     tangents = [_tangent(ctx, x, y, level.depth) for x, y in zip(args, inner)]
+    given = [(x, y, t, t._version) for x, y, t in zip(args, inner, tangents) if x is not y]
     dots = ctx.apply_jvp(*tangents)
     outputs = output if isinstance(output, tuple) else (output,)
     dots = dots if isinstance(dots, tuple) else (dots,)
     if len(dots) != len(outputs):
-        raise RuntimeError(f"Function {cls.__name__} returned {len(dots)} tangents, expected {len(outputs)}")
-    made = tuple(
-        [
-            y if t is None or not _is_differentiable(ctx, y) else _levels.wrap(_levels.Dual(level.depth, y, t))
-            for y, t in zip(outputs, dots)
-        ]
-    )
+        raise RuntimeError(TANGENTS.format(n=len(outputs), found=len(dots)))
+    made = tuple([_with_tangent(ctx, i, y, t, given) for i, (y, t) in enumerate(zip(outputs, dots))])
     return made if isinstance(output, tuple) else made[0]
+
+
+def _with_tangent(ctx, i: int, y, tangent, given: Sequence):
+    """Output i with the tangent that the user's jvp gives it; `given` are the dual inputs: (dual, primal, tangent and
+    its version)."""
+    if not hasattr(y, "_edge"):
+        return y
+    if tangent is not None and not hasattr(tangent, "_edge"):
+        raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {i}.")
+    if not _is_differentiable(ctx, y):
+        if tangent is not None:
+            raise RuntimeError(NOT_DIFFERENTIABLE.format(i=i))
+        return y
+    for x, primal, its, version in given:
+        if y is primal and any(y is z for z in ctx.dirty_tensors or ()):
+            if tangent is not its or tangent._version == version:
+                raise RuntimeError(DIRTY_TANGENT)
+            return become(x, Dual(x._level.depth, y, tangent))
+    if tangent is None:
+        return y
+    if tangent.shape != y.shape:
+        raise RuntimeError(SIZES.format(primal=list(y.shape), tangent=list(tangent.shape)))
+    for x, primal, its, _ in given:
+        if y is primal or _is_part(y, primal):
+            _check_is_part(tangent, its, its._is_view() or x._is_view())
+    return wrap(Dual(given[0][0]._level.depth, y, tangent))
+
+
+def _is_part(x, whole) -> bool:
+    """Whether two tensors, other than by detach, have one memory."""
+    return x._view is not None and whole._view is not None and x._view.cell is whole._view.cell
+
+
+def _check_is_part(tangent, of, in_base: bool):
+    """RuntimeError unless the tangent of a view is one of the tangent of what it is a view of."""
+    if not tangent._is_view():
+        raise RuntimeError(NO_VIEW)
+    if not _is_part(tangent, of):
+        raise RuntimeError(OTHER_VIEW.format(what="the same base as the given" if in_base else "the given"))
 
 
 def _is_forward_ad(level) -> bool:

@@ -141,6 +141,10 @@ class Batched:
         a = self.inner._aval
         return a.with_shape(a.shape[: self.dim] + a.shape[self.dim + 1 :])
 
+    def version(self, own: int) -> int:
+        """The version of a wrapper."""
+        return own
+
     @property
     def below(self) -> Tensor:
         """The tensor one level down."""
@@ -164,6 +168,10 @@ class Dual:
         """The aval of the primal."""
         return self.primal._aval
 
+    def version(self, own: int) -> int:
+        """The version of a wrapper: that of the primal, whose memory it is."""
+        return self.primal._version
+
     @property
     def below(self) -> Tensor:
         """The tensor one level down."""
@@ -184,6 +192,10 @@ class Taped:
         """The aval of the tensor."""
         return self.inner._aval
 
+    def version(self, own: int) -> int:
+        """The version of a wrapper."""
+        return own
+
     @property
     def below(self) -> Tensor:
         """The tensor one level down."""
@@ -198,6 +210,13 @@ def wrap(level, edge=None) -> Tensor:
         tensor._ge = edge
     elif level.__class__ is Dual:
         tensor._ge = level.primal._ge
+    return tensor
+
+
+def become(tensor: Tensor, level, edge=None) -> Tensor:
+    """Let a wrapper stand for another content."""
+    new = wrap(level, edge)
+    tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
     return tensor
 
 
@@ -220,6 +239,11 @@ def at_depth(x, depth: int):
         if level is not None and level.depth == depth:
             return level
     return None
+
+
+def is_dual(x: Tensor) -> bool:
+    """Whether x has a tangent at the innermost of its levels."""
+    return isinstance(x._level, Dual)
 
 
 def refresh(x: Tensor):

@@ -195,6 +195,8 @@ def _replace(tensor: Tensor, new: Tensor):
         theirs = at_depth(new, level.depth)
         _views.assign(level.primal, new if theirs is None else theirs.primal, captured=True)
         tangent = zeros_like(level.tangent) if theirs is None else theirs.tangent
+        if tangent._level is None and level.tangent._level is None:
+            tangent = _views.assign(level.tangent, tangent, captured=True)
         new = wrap(Dual(level.depth, level.primal, tangent))
     tensor._level, tensor._value, tensor._ge = new._level, new._value, new._ge
 

@@ -101,6 +101,25 @@ def _swapped():
     raise RuntimeError(SWAPPED)
 
 
+class Unfollowed(AccumulateGrad):
+    """The sink of a view that was made where the tape is off of a tensor that is on it: PyTorch says that it
+    requires a gradient, and gives it none."""
+
+    __slots__ = ()
+    followed = False
+
+    def __init__(self):
+        Node.__init__(self, ())
+        self.leaf, self.post_hooks = _nothing, None
+
+
+def _nothing():
+    """What a weak reference to nothing gives."""
+
+
+UNFOLLOWED = (Unfollowed(), 0)
+
+
 def accumulate_into(leaf, grad, create_graph: bool):
     """leaf.grad += grad: in place if nobody differentiates it, a new tensor otherwise."""
     old = leaf._grad

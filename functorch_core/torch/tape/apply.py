@@ -21,7 +21,7 @@ from ..tensors.base import Tensor, new_tensor
 from .anomaly_mode import remember
 from .meta import class_name
 from .modes import state
-from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence
+from .node import Node, Packed, Taped, _with_zeros, conjugate, sequence, shown_edges
 from .node_chains import edges_of_chain, parsed
 from .node_names import NoGradient, backward_name
 from .saved import SavedTensor, pack_node
@@ -172,6 +172,8 @@ class OpNode(Node):
                 if use:
                     values.append(g._value if g._view is None else g._read())
             found = [new_tensor(v) for v in record(taped.backward(given)[1], values)]
+        if False in given:
+            found = taped.without_absent(given, found)
         if taped.all_in:
             return found
         outs = iter(found)
@@ -228,7 +230,7 @@ class OpNode(Node):
             edges = self._chain(call)
         elif call is not None:
             edges = [None if i is None else edges[i] for i in call.edges]
-        return tuple([(None, 0) if e is None else e for e in edges])
+        return shown_edges(edges)
 
     def _chain(self, call) -> list:
         """The edges to the further nodes that PyTorch has; see `_node_chains`."""
@@ -306,17 +308,24 @@ class OpNode(Node):
         k = self._place_of_saved(name)
         if k is not None:
             self._check_versions()
-            held = self._operand(k)
+            held = self._held(k)
             return self._saved_tensor(k, self.saved[k], True) if held is None else held
         if own in call.places:  # saved if the gradients of all operands were wanted
             how = self.op.taped((True,) * len(self.op.graph.inputs))
             return None if call.places[own] in how.saved_inputs else NOT_SAVED
         return NOT_SAVED
 
-    def _operand(self, k: int):
-        """The tensor that is saved item k, if an operand is saved as it is."""
-        if k >= len(self.taped.saved_inputs):
-            return None
+    def _held(self, k: int):
+        """The tensor that is saved item k, if an operand is saved as it is; for a result another of its memory."""
+        n = len(self.taped.saved_inputs)
+        if k >= n:
+            results = [x() for x, _ in self.versions if x.__class__ is weakref.ref]
+            result = results[k - n] if k - n < len(results) else None
+            if result is None or result._level is not None or result._read() is not self.saved[k]:
+                return None
+            shown = result.detach()
+            shown._ge = (self, self.taped.saved_outputs[k - n])
+            return shown
         value, edge = self.saved[k], self.edges[self.taped.saved_inputs[k]]
         for tensor, _ in self.versions:
             if tensor.__class__ is not weakref.ref and tensor._read() is value and tensor._ge is edge:

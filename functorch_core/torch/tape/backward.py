@@ -11,7 +11,7 @@ from ...core.warn import warn, warn_once
 from ..tensors.active import active, overridable
 from ..tensors.base import Tensor, from_array
 from ..tensors.explain import MISTAKES, explain
-from .accumulate import AccumulateGrad
+from .accumulate import AccumulateGrad, Unfollowed
 from .meta import is_meta, meta_tensor
 from .modes import grad_mode, state
 from .passes import Pass
@@ -241,7 +241,7 @@ def edge_of(x):
 def edge_of_root(y, index: int):
     """The edge a pass starts from; RuntimeError without one."""
     edge = edge_of(y)
-    if edge is None:
+    if edge is None or not edge[0].followed:
         raise RuntimeError(NO_GRAD.format(index=index))
     return edge
 
@@ -249,6 +249,8 @@ def edge_of_root(y, index: int):
 def edge_of_input(x):
     """The edge a gradient is wanted at; RuntimeError without one."""
     edge = _edge_wanted(x)
+    if edge is not None and not edge[0].followed:
+        return Unfollowed(), 0  # which no other has
     if edge is None:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge

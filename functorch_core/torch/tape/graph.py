@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -145,23 +146,93 @@ class _AnyHook:
 # ---- saved tensors that change -------------------------------------------------------------------
 
 
+MUTATIONS_NESTED = "allow_mutation_on_saved_tensors contexts cannot be nested"
+MUTATIONS_OVER = (
+    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+    "in which the graph was originally recorded."
+)
+
+
+class _Kept:
+    """A saved tensor as it was: its value never changes, whatever is written to the tensor."""
+
+    __slots__ = ("original", "version", "value", "__weakref__")
+
+    def __init__(self, tensor, version: int | None):
+        self.original, self.version = weakref.ref(tensor), version
+        self.value = new_tensor(tensor._kept()) if tensor._level is None else tensor
+
+    def is_of(self, tensor) -> bool:
+        """Whether it is this tensor that was saved."""
+        return self.original() is tensor
+
+    def is_overwritten(self) -> bool:
+        """Whether the tensor has been written to since."""
+        tensor = self.original()
+        return tensor is not None and self.version is not None and tensor._version != self.version
+
+
 class _AllowMutation:
-    """What allow_mutation_on_saved_tensors yields."""
+    """What allow_mutation_on_saved_tensors yields: which tensors are saved, and of which of them only that is left."""
+
+    def __init__(self):
+        self.tid_to_weakhandle = weakref.WeakValueDictionary()  # by tensor and version: one saved twice is kept once
+
+    @property
+    def cloned(self) -> dict:
+        """What is saved of tensors that have been written to since."""
+        return {kept: kept.value for kept in list(self.tid_to_weakhandle.values()) if kept.is_overwritten()}
+
+    def keep(self, tensor) -> _Kept:
+        """The pack hook."""
+        version = None if tensor._is_inference else tensor._version
+        kept = self.tid_to_weakhandle.get((id(tensor), version))
+        if kept is None or not kept.is_of(tensor):
+            kept = self.tid_to_weakhandle[id(tensor), version] = _Kept(tensor, version)
+        return kept
+
+    def give(self, kept: _Kept):
+        """The unpack hook; AssertionError once the context is over."""
+        if mutation.allowed is not self:
+            raise AssertionError(MUTATIONS_OVER)
+        return kept.value
 
     def clear(self):
-        """Forget copies; there are none."""
+        """Forget what is saved."""
+        self.tid_to_weakhandle.clear()
+
+
+class _Mutation(threading.local):
+    allowed: _AllowMutation | None = None  # the context that is entered
+
+
+mutation = _Mutation()
 
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Context: tensors saved for backward may be written to. Saved values never change here, so
-    only the check is switched off."""
+    """Context: tensors saved for backward may be written to, and the backward pass, inside of it, goes by what they
+    were. Values never change here, so that nothing is copied.
 
-    def pack(tensor):
-        return new_tensor(tensor._kept()) if tensor._level is None else tensor
-
-    with saved_tensors_hooks(pack, lambda tensor: tensor):
-        yield _AllowMutation()
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+    ...     y = x.clone()
+    ...     z = (y * y).sum()
+    ...     _ = y.zero_()
+    ...     z.backward()
+    >>> x.grad
+    tensor([2., 2.])
+    """
+    if mutation.allowed is not None:
+        raise RuntimeError(MUTATIONS_NESTED)
+    context = _AllowMutation()
+    with saved_tensors_hooks(context.keep, context.give):
+        mutation.allowed = context
+        try:
+            yield context
+        finally:
+            mutation.allowed = None
+            context.clear()
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):

@@ -53,6 +53,7 @@ class Taped:
         "_backward",
         "_units",
         "_routes",
+        "_reached",
         "ops",
     )
 
@@ -81,6 +82,7 @@ class Taped:
         )
         self._units: dict[tuple, tuple[Graph, Unit]] = {}
         self._routes: dict[tuple, tuple | None] = {}
+        self._reached: dict[tuple, tuple[bool, ...]] = {}
         self.ops: dict = {}  # what `_apply` and `_levels` derive from this, as ops
         plain = self.all_in and self.out_mask == (True,) and not (kept or self.saved_inputs or self.saved_outputs)
         self.through = len(mask) if plain and self.route((True,)) is not None else 0
@@ -105,10 +107,27 @@ class Taped:
         self._routes[given] = found = None if None in found else found
         return found
 
+    def without_absent(self, given: tuple[bool, ...], grads: list) -> list:
+        """The gradients, None for those that no given cotangent reaches."""
+        found = self._reached.get(given)
+        if found is None:
+            graph = self.backward(given)[0]
+            found = self._reached[given] = reached(graph, graph.inputs[len(graph.inputs) - sum(given) :])
+        return grads if all(found) else [g if r else None for g, r in zip(grads, found)]
+
     @property
     def second_order(self) -> Graph:
         """inputs, cotangents -> gradients, everything in between computed again."""
         return second_order(self.graph, self.mask)
+
+
+def reached(graph: Graph, inputs: Sequence[int]) -> tuple[bool, ...]:
+    """Which outputs of a graph depend on some of these inputs."""
+    known = set(inputs)
+    for node in graph.nodes:
+        if not known.isdisjoint(node.inputs):
+            known.update(node.outputs)
+    return tuple([s in known for s in graph.outputs])
 
 
 def _recomputing(graph: Graph, v) -> tuple[tuple[int, ...], Graph]:
@@ -218,6 +237,7 @@ class Node:
     """
 
     __slots__ = ("edges", "n_outputs", "sequence", "extras", "__weakref__")
+    followed = True  # whether a gradient that arrives goes anywhere: see `accumulate.Unfollowed`
 
     def __init__(self, edges, n_outputs: int = 1):
         self.edges, self.n_outputs = edges, n_outputs
@@ -248,7 +268,7 @@ class Node:
     @property
     def next_functions(self) -> tuple:
         """((node, index), ...) of the inputs; (None, 0) where none is needed."""
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        return shown_edges(self.edges)
 
     def output_aval(self, index: int):
         """The aval of an output; None where the node does not know it."""
@@ -297,9 +317,17 @@ class Node:
         """Hooks of output 0, as old code registers them."""
         self.hooks_of_output(0).update(tensor_hooks)
 
-    @property
     def _sequence_nr(self) -> int:
         return self.sequence
+
+    def _set_sequence_nr(self, number: int):
+        """Let a pass come by the node as if it had been made at another time: greater numbers first."""
+        self.sequence = number
+
+
+def shown_edges(edges: Sequence) -> tuple:
+    """Edges as next_functions has them: (None, 0) where no gradient goes."""
+    return tuple([(None, 0) if e is None or not e[0].followed else e for e in edges])
 
 
 class InputMetadata:

@@ -42,7 +42,7 @@ class Pass:
         self.captured: dict[tuple[Node, int], object] = {}
         self.wanted, self.accumulate = wanted, accumulate
         self.anomaly, self.examined = state.anomaly, state.anomaly or active.observer is not None
-        self.useful = self.visited = self.roots = None
+        self.useful = self.visited = self.roots = self.node = None
         self.callbacks: list[Callable] = []
         self.id = next(_ids)
 
@@ -102,7 +102,7 @@ class Pass:
     def visit(self, node: Node):
         """Compute one node; its input gradients, or None if they are not needed."""
         grads = self.pending.pop(node)
-        extras = node.extras
+        self.node, extras = node, node.extras
         if extras is not None:
             _tensor_hooks(extras, grads)
             for index, tensor in list(extras.retained.items()):
@@ -112,7 +112,11 @@ class Pass:
         if extras is not None:
             grads = _pre_hooks(extras, grads)
         outs = self._examined(node, grads) if self.examined else node.apply(grads, self.create_graph)
-        return outs if extras is None else _post_hooks(extras, grads, outs)
+        if extras is None:
+            if node.extras is None:
+                return outs
+            extras, grads = node.extras, ()  # hooks that came meanwhile, from an unpack hook
+        return _post_hooks(extras, grads, outs)
 
     def _capture(self, node: Node, grads: list) -> bool:
         """Keep what is wanted of a node's gradients; whether the node itself must be computed."""
@@ -142,6 +146,54 @@ class Pass:
                 explain(node)
             raise
         return outs
+
+
+def _will_engine_execute_node(node) -> bool:
+    """Whether the pass that runs computes a node, as torch._C tells it."""
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    running = _running.current
+    if running is None:
+        raise RuntimeError(OUTSIDE.format(name="_get_should_execute_nodes"))
+    if running.wanted is not None and not running.accumulate and isinstance(node, AccumulateGrad):
+        raise RuntimeError(LEAF_IN_GRAD)
+    return running.will_visit(node)
+
+
+def _current_graph_task_execution_order() -> list[Node]:
+    """The nodes of the pass that runs, in the order in which they are computed."""
+    running = _running.current
+    if running is None:
+        raise RuntimeError(OUTSIDE.format(name="_current_graph_task_execution_order"))
+    if state.multithreading:
+        raise RuntimeError(MULTITHREADED)
+    counts, order = dependencies(running.roots, running.useful), []
+    ready = [(-n.sequence, n) for n in running.roots if n not in counts]
+    heapq.heapify(ready)
+    while ready:
+        order.append(heapq.heappop(ready)[1])
+        for child, _ in filter(None, order[-1].edges):
+            if child in counts:
+                counts[child] -= 1
+                if not counts[child]:
+                    heapq.heappush(ready, (-child.sequence, child))
+    return order
+
+
+def _current_autograd_node() -> Node | None:
+    """The node that is being computed."""
+    return None if _running.current is None else _running.current.node
+
+
+OUTSIDE = "{name} should only be called during the backward pass"
+LEAF_IN_GRAD = (
+    "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+    "currently not supported."
+)
+MULTITHREADED = (
+    "get_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, "
+    "e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     torch.autograd.grad(...)\n"
+)
 
 
 def queue_callback(callback):

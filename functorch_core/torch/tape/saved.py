@@ -63,8 +63,10 @@ class SavedTensor:
             raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
         self._node, self._get, self._put = node, get, put
 
-    def register_hooks(self, pack_hook, unpack_hook):
+    def register_hooks(self, pack_hook=None, unpack_hook=None):
         """Give the tensor to pack_hook now, and what that returns to unpack_hook when it is needed."""
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise TypeError("register_hooks(): incompatible function arguments: two functions are expected")
         saved = self._get(self._node)
         if saved is None:
             raise RuntimeError(HOOKS_TOO_LATE)

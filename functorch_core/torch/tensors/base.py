@@ -133,7 +133,8 @@ class Tensor(_Instance):
         if self._is_inference:
             raise RuntimeError("Inference tensors do not track version counter.")
         if self._view is None:
-            return self._own_version
+            level = self._level
+            return self._own_version if level is None else level.version(self._own_version)
         return self._view.cell.version - self._view.cell.unseen + self._view.earlier
 
 

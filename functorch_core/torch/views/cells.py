@@ -8,6 +8,7 @@ to one puts the new part into the cell's value. Both are ops, so the tape sees t
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from ...core.trace import evaluate, trace_closed
 from ...engine import Value, absent, guarded, keep, pending, undo_later
 from ...engine.at_once import host_array, value_of
 from ...engine.recorder import computes_at_once
+from ..tape.accumulate import UNFOLLOWED
 from ..tape.apply import GraphOp, apply, apply_to
 from ..tape.meta import is_off_tape_on_meta, on_device_of
 from ..tape.modes import state
@@ -37,6 +39,13 @@ IN_NO_GRAD = (
     "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
     "your code by moving both the view and the inplace either both inside the no_grad block "
+    "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
+    "to be tracked)."
+)
+IN_INFERENCE = (
+    "A view was created in inference mode and is being modified inplace in normal mode. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
+    "your code by moving both the view and the inplace either both inside the inference_mode block "
     "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
     "to be tracked)."
 )
@@ -154,7 +163,9 @@ class Cell:
 class Alias:
     """How one tensor sees a cell. `base` is the tensor whose history a write changes, too; it looks
     through the first `skip` lenses itself (it was detached from a view). `refuses` is the error of
-    writing to it while the tape is on, of a view that autograd could not follow."""
+    writing to it while the tape is on, of a view that autograd could not follow, made when the cell had the version
+    `since`; `note` that of writing what is on the tape to it. `cut`, where it is set: whether the tensor is no view of
+    another, but a detached one."""
 
     __slots__ = (
         "cell",
@@ -168,6 +179,9 @@ class Alias:
         "refuses",
         "written",
         "earlier",
+        "since",
+        "cut",
+        "note",
     )
 
     def __init__(
@@ -208,9 +222,37 @@ class Alias:
 
     def settle(self, tensor: Tensor):
         """Let the tensor have the history that PyTorch gives it: that of a part of its base."""
+        if self.refuses is not None:
+            self._check_followed()
         if self.written and tensor._level is None and tensor._ge is not None:
             self.written, self.seen = False, -1
         self.read(tensor)
+
+    def leave_tape(self, tensor: Tensor):
+        """Note that `tensor` shows, while the tape is off, what is on it."""
+        tensor._ge, self.since = UNFOLLOWED, self.cell.version
+        self.refuses = IN_INFERENCE if state.inference else IN_NO_GRAD
+
+    def _check_followed(self):
+        """RuntimeError if there is no telling what the history is: of a view that was made while the tape was off,
+        whose memory has been written to since."""
+        since = getattr(self, "since", None)
+        if since is not None and self.cell.version != since:
+            raise RuntimeError(
+                self.refuses.replace(" and is being", " and its base or another view of its base has been")
+            )
+
+    def of_function(self, refused: str):
+        """Note that a custom function returned this view: its history is that function's."""
+        self.base, self.skip, self.refuses, self.since = None, 0, refused, self.cell.version
+
+    def check_history(self):
+        """RuntimeError where the base would not learn of the history that is written to its view."""
+        note = getattr(self, "note", None)
+        if note is None and self.base is None and self.chain and not getattr(self, "cut", False):
+            note = IN_NO_GRAD
+        if note is not None:
+            raise RuntimeError(note)
 
     def layout(self) -> tuple[tuple, tuple, int]:
         """(shape, strides, offset) in elements of the storage."""
@@ -399,8 +441,18 @@ def make_view(tensor: Tensor, lens: Lens) -> Tensor:
     if array is not None:
         view.contiguous = array.flags.c_contiguous and alias.is_contiguous()
     if tensor._ge is not None and not state.enabled:
-        view.refuses = IN_NO_GRAD
+        view.leave_tape(out)
+    if active.marks_inference:
+        mark_inference(tensor, out)
     return out
+
+
+def mark_inference(tensor: Tensor, view: Tensor):
+    """Views of inference tensors are such, and never on the tape; those of others are none."""
+    view._is_inference = tensor._is_inference
+    if tensor._is_inference:
+        view._ge, view._view.refuses = None, None
+        view._view.base, view._view.cut = None, not state.inference
 
 
 def show(tensor: Tensor, lens: Lens, out: Tensor) -> Tensor:
@@ -440,7 +492,7 @@ ONE_NODE = 64
 
 def make_views(tensor: Tensor, lenses) -> list[Tensor]:
     """Views of a tensor that one call returns; on the tape they are outputs of one node."""
-    taped = tensor._ge is not None and state.enabled and tensor._level is None
+    taped = tensor._ge is not None and state.enabled and tensor._level is None and not tensor._is_inference
     if not taped or not 1 < len(lenses) <= ONE_NODE:
         return [make_view(tensor, lens) for lens in lenses]
     op = getters(tuple([lens.static for lens in lenses]), current_aval(tensor))
@@ -469,7 +521,7 @@ def getters(lenses: tuple, a: Aval) -> GraphOp:
 def is_one_of_several(views, name: str) -> tuple[Tensor, ...]:
     """Views that one call of the op `name` returns: autograd does not follow writes to them."""
     for i, view in enumerate(views):
-        if view._ge is not None:
+        if view._ge is not None and view._view.refuses is None:
             view._view.refuses = OF_SEVERAL.format(i=i, name=name)
     return tuple(views)
 
@@ -487,6 +539,9 @@ def make_alias(tensor: Tensor) -> Tensor:
     alias = share(tensor)
     out = new_tensor(value)
     out._view = Alias(alias.cell, alias.chain, None)
+    out._view.cut = True
+    if active.marks_inference:
+        out._is_inference = tensor._is_inference
     return out
 
 
@@ -555,6 +610,8 @@ def assign(tensor: Tensor, new: Tensor, captured: bool = False, checked: bool = 
         _take_edge(tensor, new)
         return tensor
     tensor._read()
+    if new._ge is not None and alias.base is None and state.enabled:
+        alias.check_history()
     _write_through(tensor, alias, new, value)
     return tensor
 
@@ -633,8 +690,19 @@ def check_writable(tensor: Tensor, overlapping: bool = False, captured: bool = F
         if tensor._ge is not None and tensor.is_leaf:
             raise RuntimeError(LEAF_INPLACE)
         base = tensor._view.base if tensor._view is not None else None
+        if base is not None and base._view is not None and getattr(base._view, "since", None) is not None:
+            raise RuntimeError(_of_a_view(tensor, base._view.refuses))
         if base is not None and base._ge is not None and base.is_leaf:
             raise RuntimeError(LEAF_VIEW_INPLACE)
+
+
+def _of_a_view(tensor: Tensor, refused: str) -> str:
+    """The error of writing to a view of a view that may not be written to."""
+    node = type(tensor._ge[0]).__name__ if tensor._ge is not None else "View"
+    name = re.sub("Backward[0-9]*$", "", node)
+    if refused.startswith("Output"):
+        return re.sub(r"^Output \d+ of \w+", f"Output 0 of {name}", refused)
+    return f"Output 0 of {name} is {refused.replace('A view was', 'a view of a view which was', 1)}"
 
 
 # ---- strides -------------------------------------------------------------------------------------------

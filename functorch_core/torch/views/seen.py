@@ -16,7 +16,7 @@ from ..tape.modes import state
 from ..tape.node import Taped, sequence
 from ..tensors.active import active
 from ..tensors.base import Tensor
-from .cells import IN_NO_GRAD, KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, share
+from .cells import KINDS, ONE_NODE, Alias, Lens, based_on, contiguous_strides, getter, is_dense, mark_inference, share
 
 _new, _new_tuple = object.__new__, tuple.__new__
 MOST = 4096  # calls that an op keeps
@@ -87,7 +87,7 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
     made, enabled, edge = _new(Tensor), state.enabled, tensor._ge
     if enabled and edge is not None:
         how = known.how or known.taped()
-        if how is None or state.watched:
+        if how is None or state.watched or active.marks_inference:
             return None
         made._value = record(how.forward, (value, *ints), 3) if ints else record_one(how.forward, value)
         node = _new(known.op.node_class)  # what OpNode(...) does: 0.3 us less
@@ -97,8 +97,6 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         made._ge = node, 0
     else:
         made._value = record(known.unit, (value, *ints), 3) if ints else record_one(known.unit, value)
-        if active.marks_inference and state.inference:
-            made._is_inference = True
     view = made._view = _new(Alias)
     view.cell, view.seen, view.untracked = cell, cell.version, alias.untracked
     chain = alias.chain
@@ -111,8 +109,11 @@ def see_again(known: Seen, tensor: Tensor, ints: tuple = ()) -> Tensor | None:
         view.base, view.skip = alias.base, alias.skip
     view.permuted = True if known.permuting else alias.permuted
     view.contiguous = known.contiguous if alias.contiguous else None
-    view.refuses = None if edge is None or enabled else IN_NO_GRAD
-    view.written, view.earlier = False, 0
+    view.refuses, view.written, view.earlier = None, False, 0
+    if edge is not None and not enabled:
+        view.leave_tape(made)
+    if active.marks_inference:
+        mark_inference(tensor, made)
     return made
 
 

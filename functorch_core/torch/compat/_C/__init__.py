@@ -4,6 +4,7 @@ import enum as _enum
 import importlib as _importlib
 import weakref as _weakref
 
+from ....core.warn import warn as _warn_with
 from ..._missing import getter as _getter
 from ...dispatch.overrides import (
     DisableTorchFunction,
@@ -13,6 +14,8 @@ from ...dispatch.overrides import (
 )
 from ...dispatch.overrides import state as override_state
 from ...operators.random.seeds import Generator, default_generator
+from ...operators.shape.copies import addresses as _addresses
+from ...operators.shape.copies import is_lazy_clone as _is_lazy_clone
 from ...operators.shape.joining import common_shape
 from ...operators.shape.storage import TypedStorage as StorageBase
 from ...tape.modes import (
@@ -22,6 +25,7 @@ from ...tape.modes import (
     is_inference_mode_enabled,
     state,
 )
+from ...tape.passes import _current_autograd_node, _current_graph_task_execution_order, _will_engine_execute_node
 from ...tape.passes import current_id as _current_graph_task_id
 from ...tensors.base import Tensor as TensorBase
 from ...tensors.types import Size, device, dtype, finfo, get_default_device, iinfo, layout, memory_format, named
@@ -48,6 +52,31 @@ _VariableFunctions = _VariableFunctionsClass
 __getattr__ = _getter(
     __name__, ("_autograd", "_distributed_c10d", "_fft", "_functions", "_functorch", "_linalg", "_nn", "_special")
 )
+
+
+def _is_cow_tensor(tensor) -> bool:
+    """Whether a tensor will be copied when it is written to."""
+    return _is_lazy_clone(tensor)
+
+
+def _storage_address(tensor) -> int:
+    """A number of a tensor's storage."""
+    return _addresses(tensor)[0]
+
+
+def _data_address(tensor) -> int:
+    """A number of the value that a storage has."""
+    return _addresses(tensor)[1]
+
+
+def _warn():
+    """Give a UserWarning, to try how they come."""
+    _warn_with("Test message for TORCH_WARN")
+
+
+def _warn_deprecation():
+    """Give a DeprecationWarning, to try how they come."""
+    _warn_with("Test message for TORCH_WARN_DEPRECATION", DeprecationWarning)
 
 
 def _infer_size(a: Size, b: Size) -> Size:

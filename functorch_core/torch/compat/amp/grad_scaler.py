@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+import inspect
 from collections import defaultdict
 
 from ....core.warn import warn
-from ... import isfinite
-from ...tape.modes import no_grad
+from ... import float16, float32, full, int32, sparse_coo_tensor
+from ...operators.pointwise.foreach import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
 from ...tensors.base import Tensor
 from ..devices.cuda import is_available
 
@@ -25,8 +26,15 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-def _fresh() -> dict:
-    return {"stage": OptState.READY, "found_inf": None}
+TAKES_SCALER = (
+    "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near future "
+    "GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and let the optimizer "
+    "use them directly."
+)
+
+
+def _refresh_per_optimizer_state() -> dict:
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -57,10 +65,12 @@ class GradScaler:
             if not is_available():
                 warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
                 self._enabled = False
-        self._scale, self._growth_tracker = float(init_scale), 0
+        self._init_scale, self._init_growth_tracker = float(init_scale), 0
+        self._scale: Tensor | None = None  # made by the first scale()
+        self._growth_tracker: Tensor | None = None
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
-        self._states: dict[int, dict] = defaultdict(_fresh)
+        self._per_optimizer_states: dict[int, dict] = defaultdict(_refresh_per_optimizer_state)
 
     # ---- a training step
 
@@ -69,76 +79,143 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._scale
+            if self._scale is None:
+                self._lazy_init_scale_growth_tracker(outputs.device)
+            return outputs * self._scale.to(outputs.device)
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(self.scale(x) for x in outputs)
         if hasattr(outputs, "__iter__"):
             return (self.scale(x) for x in outputs)
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
+    def _lazy_init_scale_growth_tracker(self, device):
+        self._scale = full((), self._init_scale, dtype=float32, device=device)
+        self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
+
+    def _check_scale_growth_tracker(self, name: str) -> tuple[Tensor, Tensor]:
+        """The scale and the number of steps without overflow; AssertionError before the first scale()."""
+        if self._scale is None:
+            raise AssertionError(
+                f"Attempted {name} but _scale is None.  This may indicate your script did not use scaler.scale(loss or "
+                "outputs) earlier in the iteration."
+            )
+        return self._scale, self._growth_tracker
+
     def unscale_(self, optimizer):
         """Divide the gradients of an optimizer's parameters by the scale, to clip them, say."""
         if not self._enabled:
             return
-        state = self._states[id(optimizer)]
+        scale, _ = self._check_scale_growth_tracker("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
             raise RuntimeError(ALREADY["unscaled"])
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError(ALREADY["stepped"])
-        state["found_inf"] = self._unscale(optimizer, allow_fp16=False)
+        inverse, found = scale.double().reciprocal().float(), full((), 0.0, device=scale.device)
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found, False)
         state["stage"] = OptState.UNSCALED
 
-    def _unscale(self, optimizer, allow_fp16: bool) -> bool:
-        """Divide; whether a gradient was infinite or nan."""
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if not allow_fp16 and any(g.dtype.name == "float16" for g in grads):
-            raise ValueError("Attempting to unscale FP16 gradients.")
-        with no_grad():
-            for g in grads:
-                g.mul_(1.0 / self._scale)
-            checks = [isfinite(g).all() for g in grads]
-        return not all(bool(check) for check in checks)
+    def _unscale_grads_(self, optimizer, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool) -> dict:
+        """Multiply gradients by inv_scale: device -> 1 if a gradient was infinite or nan, else 0."""
+        grads: dict = {}
+        sparse = []
+        for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
+            grad = p.grad
+            if not allow_fp16 and grad.dtype is float16:
+                raise ValueError("Attempting to unscale FP16 gradients.")
+            if grad.is_sparse:
+                if grad.dtype is float16:  # equal places are added up: the sum may overflow
+                    p.grad = grad = grad.coalesce()
+                whole, grad = grad, grad._values()
+                sparse.append((whole, grad))
+            grads.setdefault(grad.device, []).append(grad)
+        found = {device: found_inf.to(device) for device in grads}
+        for device, those in grads.items():
+            _amp_foreach_non_finite_check_and_unscale_(those, found[device], inv_scale.to(device))
+        for whole, values in sparse:
+            whole.copy_(sparse_coo_tensor(whole._indices(), values, whole.shape, is_coalesced=whole.is_coalesced()))
+        return found
 
     def step(self, optimizer, *args, **kwargs):
-        """optimizer.step(), unless a gradient overflowed; what it returns, None if skipped."""
+        """optimizer.step(), unless a gradient overflowed; what it returns, None if skipped.
+
+        An optimizer with `_step_supports_amp_scaling` is given the scale and looks for itself.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        state = self._states[id(optimizer)]
+        self._check_scale_growth_tracker("step")
+        state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if state["stage"] is OptState.READY:
-            self.unscale_(optimizer)
-        result = None if state["found_inf"] else optimizer.step(*args, **kwargs)
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_of_scaling(optimizer, state, args, kwargs)
+        else:
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            if not state["found_inf_per_device"]:
+                raise AssertionError("No inf checks were recorded for this optimizer.")
+            result = None if _any_of(state) else optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
+
+    def _step_of_scaling(self, optimizer, state: dict, args, kwargs):
+        """A step of an optimizer that takes the scale into account."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warn(TAKES_SCALER, FutureWarning)
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        unscaled = state["stage"] is OptState.UNSCALED
+        if not unscaled:
+            self._check_inf_per_device(optimizer)
+        found = [x.to(self._scale.device) for x in state["found_inf_per_device"].values()]
+        optimizer.grad_scale = None if unscaled else self._scale
+        optimizer.found_inf = sum(found)
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
+
+    def _check_inf_per_device(self, optimizer) -> dict:
+        """Device -> whether a gradient is infinite or nan, of an optimizer that unscales by itself."""
+        scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
+        one, found = full((), 1.0, device=scale.device), full((), 0.0, device=scale.device)
+        state = self._per_optimizer_states[id(optimizer)]
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, found, True)
+        return state["found_inf_per_device"]
+
+    def _found_inf_per_device(self, optimizer) -> dict:
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
     def update(self, new_scale=None):
         """Lower the scale after an overflow, raise it after growth_interval steps without one."""
         if not self._enabled:
             return
-        found = [s["found_inf"] for s in self._states.values() if s["found_inf"] is not None]
+        scale, tracker = self._check_scale_growth_tracker("update")
         if new_scale is not None:
-            self._scale = float(new_scale)
-        elif not found:
-            raise AssertionError("No inf checks were recorded prior to update.")
-        elif any(found):
-            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
+            scale.fill_(new_scale)
         else:
-            self._grow()
-        self._states.clear()
-
-    def _grow(self):
-        self._growth_tracker += 1
-        if self._growth_tracker == self._growth_interval:
-            self._scale, self._growth_tracker = self._scale * self._growth_factor, 0
+            found = [
+                x.to(scale.device)
+                for s in self._per_optimizer_states.values()
+                for x in s["found_inf_per_device"].values()
+            ]
+            if not found:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            settings = self._growth_factor, self._backoff_factor, self._growth_interval
+            _amp_update_scale_(scale, tracker, sum(found), *settings)
+        self._per_optimizer_states.clear()
 
     # ---- settings
 
     def get_scale(self) -> float:
         """The scale, 1.0 if disabled."""
-        return self._scale if self._enabled else 1.0
+        if not self._enabled:
+            return 1.0
+        return self._init_scale if self._scale is None else self._scale.item()
+
+    def _get_growth_tracker(self) -> int:
+        return self._init_growth_tracker if self._growth_tracker is None else self._growth_tracker.item()
 
     def get_growth_factor(self) -> float:
         """The factor of growth."""
@@ -173,11 +250,11 @@ class GradScaler:
         if not self._enabled:
             return {}
         return {
-            "scale": self._scale,
+            "scale": self.get_scale(),
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict):
@@ -188,8 +265,16 @@ class GradScaler:
             raise RuntimeError(
                 "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
-        self._scale = float(state_dict["scale"])
+        self._init_scale = float(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = int(state_dict["_growth_tracker"])
+        self._init_growth_tracker = int(state_dict["_growth_tracker"])
+        if self._scale is not None:
+            self._scale.fill_(self._init_scale)
+            self._growth_tracker.fill_(self._init_growth_tracker)
+
+
+def _any_of(state: dict) -> bool:
+    """Whether a gradient of an optimizer overflowed."""
+    return any([x.item() for x in state["found_inf_per_device"].values()])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import weakref
 from collections.abc import Callable, Sequence
 
 from ....core.warn import warn
 from ... import get_rng_state, set_rng_state
+from ...dispatch.autocast import autocast, get_autocast_dtype, is_autocast_cache_enabled, is_autocast_enabled
+from ...dispatch.overrides import TorchFunctionMode
 from ...levels.function import Function
 from ...tape.backward import backward
 from ...tape.modes import enable_grad, grad_mode, is_grad_enabled
 from ...tape.passes import current_pass
 from ...tape.saved import saved_tensors_hooks
-from ...tensors.active import active
+from ..library.ops import OpOverload, OpOverloadPacket
 
 NO_GRAD_INPUT = "None of the inputs have requires_grad=True. Gradients will be None"
 USE_REENTRANT = (
@@ -32,6 +35,16 @@ DIFFERENT = (
     "torch.utils.checkpoint: A different number of tensors was saved during the original "
     "forward and recomputation.\nNumber of tensors saved during forward: {forward}\n"
     "Number of tensors saved during recomputation: {again}.{hint}"
+)
+MORE = (
+    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass.\n"
+)
+LOGGED = (
+    "Detected non-determinism while running activation checkpointing\n\nYou are seeing this error because you passed "
+    "`debug=True` to checkpoint and tensors to be saved during the original forward and differ between those saved "
+    "during recomputation. This can happen if different operators were ran in the original forward and in the "
+    "recomputation.\n\nOperations executed during the original forward:\n\n{forward}\n\n"
+    "Operations executed during recomputation:\n\n{again}\n"
 )
 METADATA = (
     "torch.utils.checkpoint: Recomputed values for the following tensors have different "
@@ -74,7 +87,10 @@ def checkpoint(
         warn(USE_REENTRANT)
         use_reentrant = True
     if not use_reentrant:
-        return _saving_nothing(function, args, kwargs, preserve_rng_state, context_fn, determinism_check, early_stop)
+        debug = debug if _settings["debug"] is None else _settings["debug"]
+        return _saving_nothing(
+            function, args, kwargs, preserve_rng_state, context_fn, determinism_check, early_stop, debug
+        )
     if context_fn is not noop_context_fn or debug:
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if kwargs:
@@ -169,10 +185,10 @@ class CheckpointFunction(Function):
 class _Note:
     """A saved tensor that is not kept: number `index` of its checkpoint."""
 
-    __slots__ = ("index", "value", "unpacked", "__weakref__")
+    __slots__ = ("index",)
 
     def __init__(self, index: int):
-        self.index, self.value, self.unpacked = index, None, False
+        self.index = index
 
 
 class _Stop(Exception):
@@ -180,98 +196,146 @@ class _Stop(Exception):
 
 
 class Region:
-    """One call of checkpoint: how to run it again, and notes of what it would have saved."""
+    """One call of checkpoint: how to run it again, and notes of what it would have saved.
+
+    What is computed again lasts for one backward pass, each of them taken once.
+    """
 
     def __init__(self, run: Callable, early_stop: bool, check: str):
         self.run, self.early_stop, self.check = run, early_stop, check
-        self.notes: list[_Note] = []
-        self.avals: list = []
+        self.saved: list[dict] = []  # shape, dtype and device of what forward saved
+        self.again: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # pass -> index -> tensor
 
-    def pack(self, tensor):
+    def pack(self, tensor) -> _Note:
         """Save a note instead of the tensor."""
-        note = _Note(len(self.notes))
-        self.notes.append(note)
-        self.avals.append(tensor._aval)
-        return note
+        self.saved.append(_described(tensor))
+        return _Note(len(self.saved) - 1)
 
     def unpack(self, note: _Note):
         """The tensor of a note; the first one asked for computes all."""
-        if note.value is None:
-            if note.unpacked and not _retained():
-                raise CheckpointError(UNPACK_TWICE)
-            self.compute()
-        value, note.unpacked = note.value, True
-        if not _retained():
-            note.value = None
-        return value
+        running = current_pass()
+        if running is None:
+            return self.compute()[note.index]
+        found = self.again.get(running)
+        if found is None:
+            found = self.again[running] = self.compute()
+        if note.index not in found:
+            raise CheckpointError(UNPACK_TWICE)
+        return found.pop(note.index)
 
-    def compute(self):
-        """Run again, and fill in the notes in the order they were made."""
-        again = 0
+    def compute(self) -> dict:
+        """Run again: what is saved then, in the order of the first run."""
+        found: dict = {}
 
         def pack(tensor):
-            nonlocal again
-            tensor = tensor.detach()
-            if again < len(self.notes):
-                self._fill(again, tensor)
-            again += 1
-            if self.early_stop and again == len(self.notes):
+            tensor = tensor.detach() if tensor.requires_grad else tensor
+            if len(found) < len(self.saved):
+                found[len(found)] = tensor
+            elif not self.early_stop:
+                raise CheckpointError(MORE)
+            if self.early_stop and len(found) == len(self.saved):
                 raise _Stop
             return tensor
 
         with saved_tensors_hooks(pack, lambda tensor: tensor), grad_mode(True), contextlib.suppress(_Stop):
             self.run()
-        if again < len(self.notes) or (again > len(self.notes) and not self.early_stop):
-            raise CheckpointError(DIFFERENT.format(forward=len(self.notes), again=again, hint=""))
+        if len(found) < len(self.saved):
+            raise CheckpointError(DIFFERENT.format(forward=len(self.saved), again=len(found), hint=""))
+        if self.check == "default":
+            self._compare(found)
+        return found
 
-    def _fill(self, i: int, tensor):
-        if self.check == "default" and tensor._aval is not self.avals[i]:
-            raise CheckpointError(
-                METADATA.format(
-                    details=(
-                        f"tensor at position {i}:\nsaved metadata: {self.avals[i]}\nrecomputed metadata: {tensor._aval}"
-                    )
-                )
-            )
-        self.notes[i].value = tensor
-
-
-def _retained() -> bool:
-    running = current_pass()
-    return running is not None and running.retain_graph
+    def _compare(self, found: dict):
+        """CheckpointError if something else is saved than in forward."""
+        pairs = [(i, now, _described(found[i])) for i, now in enumerate(self.saved)]
+        details = [
+            f"tensor at position {i}:\nsaved metadata: {then}\nrecomputed metadata: {now}\n"
+            for i, then, now in pairs
+            if then != now
+        ]
+        if details:
+            raise CheckpointError(METADATA.format(details="".join(details)))
 
 
-def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: str, early_stop: bool):
+def _described(tensor) -> dict:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+def _saving_nothing(function, args, kwargs, preserve: bool, context_fn, check: str, early_stop: bool, debug: bool):
     if check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'] but got {check}")
-    forward_context, again_context = context_fn()
+    if debug:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        forward_context, again_context = _Log(), _Log()
+    else:
+        forward_context, again_context = context_fn()
     if not is_grad_enabled():
         with forward_context:
             return function(*args, **kwargs)
     randomness = Randomness(preserve)
     casts = _autocast_again()
-    stop = _settings["early_stop"] and early_stop
 
     def run_again():
         with randomness.again(), casts(), again_context:
             function(*args, **kwargs)
 
-    region = Region(run_again, stop, check)
-    with saved_tensors_hooks(region.pack, region.unpack), forward_context:
+    region = Region(run_again, _settings["early_stop"] and early_stop, check)
+    unpack = _explained(region.unpack, forward_context, again_context) if debug else region.unpack
+    with saved_tensors_hooks(region.pack, unpack), forward_context:
         return function(*args, **kwargs)
+
+
+class _Log(TorchFunctionMode):
+    """Context: notes the functions that are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines: list[str] = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        text = ", ".join(_named(x) for x in args)
+        self.lines.append(f"{_named(made)} = {getattr(func, '__name__', func)}({text})")
+        return made
+
+
+def _named(x) -> str:
+    return f"{x.dtype}{list(x.shape)}".removeprefix("torch.") if hasattr(x, "_edge") else repr(x)
+
+
+def _explained(unpack: Callable, forward: _Log, again: _Log) -> Callable:
+    """The unpack hook, whose error has the functions that forward and the recomputation called."""
+
+    def explained(note):
+        try:
+            return unpack(note)
+        except CheckpointError as error:
+            first, second = ("\n".join(log.lines) for log in (forward, again))
+            raise CheckpointError(LOGGED.format(forward=first, again=second)) from error
+
+    return explained
 
 
 def _autocast_again():
     """A maker of contexts in which autocast is as it is now."""
-    now = active.autocast
+    now = [
+        {
+            "device_type": device,
+            "dtype": get_autocast_dtype(device),
+            "enabled": is_autocast_enabled(device),
+            "cache_enabled": is_autocast_cache_enabled(),
+        }
+        for device in ("cuda", "cpu")
+    ]
 
     @contextlib.contextmanager
     def again():
-        before, active.autocast = active.autocast, now
-        try:
+        with contextlib.ExitStack() as stack:
+            for settings in now:
+                if settings["enabled"] or is_autocast_enabled(settings["device_type"]):
+                    stack.enter_context(autocast(**settings))
             yield
-        finally:
-            active.autocast = before
 
     return again
 
@@ -308,7 +372,7 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool |
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None):
-    """Context: accepted for compatibility; errors of checkpoints say what they can anyway."""
+    """Context: whether errors of checkpoints have the functions that were called, whatever their `debug` says."""
     before, _settings["debug"] = _settings["debug"], enabled
     try:
         yield
@@ -349,7 +413,19 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
     gives the same results."""
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    for op in policy_fn_or_list if isinstance(policy_fn_or_list, list) else ():
+        if not isinstance(op, OpOverload):
+            raise ValueError(
+                NO_OVERLOAD.format(op=op, type=type(op), more=PACKET if isinstance(op, OpOverloadPacket) else "")
+            )
     return noop_context_fn()
+
+
+NO_OVERLOAD = "Expected op in `op_list` to be an OpOverload but got: {op} of type {type}. {more}"
+PACKET = (
+    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change "
+    "it to `torch.ops.aten.mm.default`."
+)
 
 
 class DefaultDeviceType:

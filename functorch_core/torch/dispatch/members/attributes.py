@@ -198,7 +198,7 @@ class Attributes:
         have a number that is no address.
         """
         cell = share(self).cell
-        if is_meta(self):
+        if is_meta(self) or not self._aval.size:
             return 0
         start = _number_of(cell) if self._level is not None or not self.is_cpu else address_of(cell)
         return start + self.storage_offset() * self.element_size() if start else 0
@@ -214,7 +214,8 @@ class Attributes:
         return self._view.base if self._view is not None else None
 
     def _is_view(self) -> bool:
-        return self._view is not None and self._view.base is not None
+        alias = self._view
+        return alias is not None and (alias.base is not None or bool(alias.chain) and not getattr(alias, "cut", False))
 
 
 _numbers = [1 << 32]

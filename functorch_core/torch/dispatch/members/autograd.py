@@ -6,7 +6,7 @@ from ....core import dtypes as dt
 from ....core.trace import Traced
 from ....core.warn import warn
 from ...levels import levels as _levels
-from ...tape.accumulate import AccumulateGrad, own_copy
+from ...tape.accumulate import AccumulateGrad, Unfollowed, own_copy
 from ...tape.backward import backward as _backward
 from ...tape.modes import state
 from ...tape.node import Handle
@@ -66,6 +66,7 @@ DETACHED_VIEW = (
     "the Optimizer.zero_grad() function in torch/optim/optimizer.py as the "
     "solution."
 )
+OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 NO_HOOK = "cannot register a hook on a tensor that doesn't require gradient"
 
 
@@ -91,7 +92,7 @@ class Autograd:
             raise RuntimeError(IN_TRANSFORM)
         if not value:
             self._ge = None
-        elif self._ge is None:
+        elif self._ge is None or not self._ge[0].followed:
             if self._is_inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -101,6 +102,10 @@ class Autograd:
             if self._view is not None and self._view.base is not None:
                 self._view.base, self._view.skip = None, 0  # a leaf's history is its own, not its base's
             self._ge = AccumulateGrad(self), 0
+
+    @requires_grad.deleter
+    def requires_grad(self):
+        raise RuntimeError("requires_grad must be a bool")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set requires_grad; returns the tensor."""
@@ -132,6 +137,13 @@ class Autograd:
         if self._view is not None:
             self._read()
         return self._ge
+
+    def _own_edge(self) -> tuple:
+        """The edge to the tape, which no other tensor has."""
+        edge = self._edge()
+        if not edge[0].followed:
+            edge = self._ge = Unfollowed(), 0
+        return edge
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
@@ -196,7 +208,7 @@ class Autograd:
         """Call hook(grad) when the gradient by this tensor is known; it may return another."""
         if not self.requires_grad:
             raise RuntimeError(NO_HOOK)
-        node, index = self._edge()
+        node, index = self._own_edge()
         return Handle(node.hooks_of_output(index), hook)
 
     def register_post_accumulate_grad_hook(self, hook) -> Handle:
@@ -205,7 +217,7 @@ class Autograd:
             raise RuntimeError(NO_HOOK)
         if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-        node = self._ge[0]
+        node = self._own_edge()[0]
         node.post_hooks = {} if node.post_hooks is None else node.post_hooks
         return Handle(node.post_hooks, hook)
 
@@ -236,17 +248,24 @@ class Autograd:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if new.is_meta != self.is_meta:
-            raise RuntimeError(
-                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` "
-                "have incompatible tensor type."
-            )
+            raise RuntimeError(OTHER_KIND)
+        if new.is_sparse != self.is_sparse:
+            raise RuntimeError(OTHER_KIND)
+        if self.requires_grad and new._aval.dtype not in dt.INEXACT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         version = self._version
         see(self, new)
         self._view.earlier = version - self._version
 
+    @data.deleter
+    def data(self):
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
 
 def _check_grad(tensor: Tensor, grad):
     """TypeError or RuntimeError for what cannot be the tensor's gradient."""
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
     if not isinstance(grad, Tensor):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(grad).__name__}")
     if grad.shape != tensor.shape:

@@ -27,7 +27,7 @@ class Copying:
         new.__class__ = type(self)
         new._strides = self._strides
         if self._view is not None:
-            new._view = Alias(_copied_cell(self._view.cell, memo), self._view.chain, None)
+            new._view = Alias(copied_cell(self._view.cell, memo), self._view.chain, None)
         new.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()})
         if self._is_inference:
             new._is_inference = True
@@ -42,7 +42,7 @@ class Copying:
         return named("serialization.reduce_tensor")(self)
 
 
-def _copied_cell(cell: Cell, memo: dict) -> Cell:
+def copied_cell(cell: Cell, memo: dict) -> Cell:
     """The copy of a storage: one, however many of its tensors are copied."""
     if id(cell) not in memo:
         memo[id(cell)] = Cell(settle(cell.value), 0, cell.strides)

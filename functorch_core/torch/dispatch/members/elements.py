@@ -130,19 +130,25 @@ class Elements:
 
     # ---- text
 
+    def _name_of_history(self) -> str | None:
+        try:
+            node = self.grad_fn if self._ge is not None else None
+        except RuntimeError:  # of a view whose memory has been written to where the tape was off
+            return "Invalid"
+        return None if node is None else type(node).__name__
+
     def __repr__(self, *, tensor_contents=None) -> str:
         if self._level is not None:
             return _levels.describe(self)
         if self._read().__class__ is Traced:
             return f"tensor({self._value})"
-        node = self.grad_fn if self._ge is not None else None
         place = self.device
         return _printing.format_tensor(
             None if is_meta(self) else _concrete(self, "repr"),
             dtype_name=repr(self.dtype),
             default_dtype_name=repr(_types.defaults.dtype),
             requires_grad=self.requires_grad,
-            grad_fn_name=None if node is None else type(node).__name__,
+            grad_fn_name=self._name_of_history(),
             device=None if place.type == "cpu" else str(place),
             is_parameter=isinstance(self, Parameter),
             size=self.shape,

@@ -230,9 +230,9 @@ class Check:
         """Compare forward mode; by complex inputs part by part."""
         places = [i for i in self.wanted if self.inputs[i].is_complex()]
         for part in ("imag", "real") if places else (None,):
-            function, inputs = self.func, self.inputs
+            function, inputs = self.func, self.without_history
             if part is not None:
-                function, inputs = jacobians.part_of_inputs(self.func, self.inputs, places, part)
+                function, inputs = jacobians.part_of_inputs(self.func, inputs, places, part)
             mode = Mode(function, inputs, self.wanted, inexact, places, part, True)
             if self.settings.fast:
                 self._compare_fast(mode, inexact(function(*inputs)))
@@ -241,6 +241,11 @@ class Check:
             for j, parts in enumerate(analytical):
                 for i, a in enumerate(parts):
                     self._equal(a, numerical[j][i], mode, i, j)
+
+    @property
+    def without_history(self) -> tuple:
+        """The inputs as forward mode has them: no gradient of them is asked for."""
+        return tuple([x.detach() if isinstance(x, Tensor) and not x.is_sparse else x for x in self.inputs])
 
     def batched_forward(self):
         """GradcheckError if forward mode under vmap fails or gives other tangents."""
@@ -254,8 +259,9 @@ class Check:
 
     def _pushed_tensors(self, i: int, tangent: Tensor) -> list[Tensor]:
         with jacobians.dual_level():
-            dual = jacobians.make_dual(self.inputs[i].detach(), tangent)
-            found = inexact(self.func(*self.inputs[:i], dual, *self.inputs[i + 1 :]))
+            inputs = self.without_history
+            dual = jacobians.make_dual(inputs[i], tangent)
+            found = inexact(self.func(*inputs[:i], dual, *inputs[i + 1 :]))
             found = [jacobians.unpack_dual(y) for y in found]
             return [y.primal * 0 if y.tangent is None else y.tangent for y in found]
 

@@ -13,7 +13,7 @@ from ...dispatch.inplace import fitted
 from ...dispatch.op import composite, registry
 from ...dispatch.slots import aval_of_tensor
 from ...tape.apply import GraphOp, apply
-from ...tape.modes import state
+from ...tape.modes import grad_mode, state
 from ...tensors import types as _types
 from ...tensors.active import active
 from ...tensors.base import Tensor
@@ -250,3 +250,30 @@ def _declare(name: str, body: Callable):
 
 for _name, _body in BODIES.items():
     _declare(_name, _body)
+
+
+# ---- scaled gradients ----------------------------------------------------------------------------
+
+
+@composite(method=False)
+def _amp_foreach_non_finite_check_and_unscale_(self, found_inf, inv_scale):
+    """Multiply tensors by inv_scale, and set found_inf to 1 if an element is infinite or nan."""
+    with grad_mode(False):
+        finite = [Tensor.isfinite(x).all() for x in self]
+        for x in self:
+            x.mul_(inv_scale.to(x.dtype))
+        for fine in finite:
+            found_inf.masked_fill_(~fine, 1.0)
+
+
+@composite(method=False)
+def _amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
+    """Lower a scale if found_inf is not 0; raise it after growth_interval calls in which it was."""
+    with grad_mode(False):
+        overflowed = (found_inf != 0).reshape(self.shape)
+        count = (growth_tracker + 1).masked_fill(overflowed.reshape(growth_tracker.shape), 0)
+        grows = (count == growth_interval).reshape(self.shape)
+        raised = (self * scale_growth_factor).where(grows & (self * scale_growth_factor).isfinite(), self)
+        self.copy_((self * scale_backoff_factor).where(overflowed, raised))
+        growth_tracker.copy_(count.masked_fill(grows.reshape(count.shape), 0))
+    return self

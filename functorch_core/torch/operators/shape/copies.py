@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ....core.warn import warn
 from ...dispatch.devices import place, resolve, same
 from ...dispatch.op import composite, torch_op
 from ...dispatch.slots import MaybeTensor, Operand, is_number, python_number
+from ...tape.accumulate import AccumulateGrad
 from ...tape.meta import NO_COPY, is_meta
 from ...tape.modes import state
 from ...tensors import types as _types
@@ -429,6 +431,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         source = finish(np.zeros(0, self._aval.dtype), self.device)
     if not isinstance(source, (Tensor, Storage)):
         raise TypeError(f"set_() received an invalid combination of arguments - got ({source.__class__.__name__})")
+    if hasattr(source, "check_dtype"):
+        source.check_dtype(self.dtype)
     whole = source if isinstance(source, Tensor) else source._tensor(self._aval.dtype)
     if whole._aval.dtype != self._aval.dtype:
         raise RuntimeError(
@@ -441,7 +445,38 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
             size, stride if stride is not None else contiguous_strides(size), storage_offset
         )
     see(self, whole)
+    if self._ge is not None and self.is_leaf:
+        self._ge = AccumulateGrad(self), 0  # gradients of what it was do not arrive here
     return self
+
+
+# ---- clones that share a value until one of them is written to -----------------------------------
+
+_shared_values: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> the value it has in common
+
+
+@composite
+def _lazy_clone(input):
+    """A clone, which takes no memory until it or the tensor is written to."""
+    out = input.clone()
+    if out._level is None:
+        out._value = input._kept()
+        for x in (input, out):
+            cell = share(x).cell
+            _shared_values[cell] = weakref.ref(cell.value)
+    return out
+
+
+def is_lazy_clone(tensor: Tensor) -> bool:
+    """Whether a tensor has its value in common with a lazy clone, of which neither has been written to."""
+    cell = share(tensor).cell
+    return cell in _shared_values and _shared_values[cell]() is cell.value
+
+
+def addresses(tensor: Tensor) -> tuple[int, int]:
+    """What tells storages apart, and their values."""
+    cell = share(tensor).cell
+    return id(cell), id(cell.value)
 
 
 @composite(function=False)
@@ -457,7 +492,7 @@ def is_set_to(self, tensor):
 @composite(aliases=())
 def resize_(self, *sizes, memory_format=None, **kwargs):
     """Another size for the same memory, which grows (by zeros) where it is too small."""
-    if self.requires_grad:
+    if self.requires_grad and not (self._is_inference and state.inference):
         raise RuntimeError("cannot resize variables that require grad")
     check_writable(self, overlapping=True, op="resize")
     shape = ints_of("resize_", sizes, "size", kwargs.get("size"))

@@ -413,18 +413,18 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if data.__class__ is float and dtype is None:
         array = np.array(data, _types.defaults.dtype.numpy) if abs(data) < 3e38 else (array_of(data, None))
     else:
-        data = _arraylike(data)
+        data = _arraylike(data, dtype)
         array = array_of(data, data_dtype(dtype))
     return finish(array, device, requires_grad, strides_of(data))
 
 
-def _arraylike(data):
+def _arraylike(data, dtype=None):
     """Objects that are arrays to NumPy, not sequences (masked arrays, pandas, other libraries)."""
     if isinstance(data, (list, tuple, np.ndarray, np.generic, str, bytes, dict, *PYTHON)):
         return data
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
-    return data
+    return data.as_array(dtype) if hasattr(data, "as_array") else data  # a storage
 
 
 @composite(method=False, without_data=NO_COPY)
@@ -438,7 +438,7 @@ def as_tensor(data, dtype=None, device=None):
         found = _in_its_memory(data, dtype, device)
         if found is not None:
             return found
-    data = _arraylike(data)
+    data = _arraylike(data, dtype)
     return finish(array_of(data, data_dtype(dtype)), device, False, strides_of(data))
 
 
@@ -484,7 +484,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     requires_grad = bool(requires_grad)
     if copy is False:
         raise ValueError(_no_alias(obj, dtype))
-    data = _arraylike(obj)
+    data = _arraylike(obj, dtype)
     if data is obj and not isinstance(obj, np.ndarray) and hasattr(obj, "__dlpack__"):
         data = np.from_dlpack(obj)
     if isinstance(data, BUFFERS):

@@ -160,7 +160,7 @@ def _copies(views) -> tuple[Tensor, ...]:
     """New views that autograd does not know to be views: writes to them go unseen by it."""
     for x in views:
         if x._level is None:
-            x._view.base, x._view.refuses = None, None
+            x._view.base, x._view.refuses, x._view.cut = None, None, True
     return tuple(views)
 
 

@@ -7,6 +7,8 @@ import weakref
 import numpy as np
 
 from ....core.aval import aval
+from ....engine import absent
+from ...dispatch.members.copying import copied_cell
 from ...dispatch.op import composite
 from ...tape.modes import no_grad
 from ...tensors import types as _types
@@ -15,6 +17,8 @@ from ...views.cells import Alias, Cell, Lens, contiguous_strides, look, share
 from ...views.files import UNABLE, File
 from ...views.shared import cell_in, file_of, is_in_file
 
+ONLY_CPU = "{name}: only available on CPU"
+NO_DATA = "Cannot copy out of meta tensor; no data!"
 SIZE_IS_FIXED = (
     "{name}: a storage keeps its size here, because tensors that share it could not "
     "follow; resize the tensor instead, or make a new storage"
@@ -42,6 +46,9 @@ class Storage:
     def device(self) -> _types.device:
         """Where the storage is."""
         return new_tensor(self._cell.value).device
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -77,6 +84,12 @@ class Storage:
 
     def _array(self) -> np.ndarray:
         return np.ascontiguousarray(self._tensor()._array())
+
+    def as_array(self, dtype: _types.dtype | None) -> np.ndarray:
+        """The elements as torch.tensor(storage) takes them: as those of a dtype, int64 if none is told."""
+        wanted = np.dtype(np.int64) if dtype is None else dtype.numpy
+        data = self._array().reshape(-1).view(np.uint8)
+        return data[: data.size // wanted.itemsize * wanted.itemsize].view(wanted)
 
     # ---- elements
 
@@ -115,6 +128,8 @@ class Storage:
 
     def copy_(self, source, non_blocking=None):
         """Take the elements of another storage."""
+        if source.device.type == "meta" and self.device.type != "meta":
+            raise NotImplementedError(NO_DATA)
         _write(self._elements(), source._elements())
         return self
 
@@ -129,10 +144,9 @@ class Storage:
         return self.clone()
 
     def __deepcopy__(self, memo):
-        found = memo.get(id(self._cell))
-        if found is None:
-            found = memo[id(self._cell)] = self.clone()
-        return found
+        made = type(self)(cell=copied_cell(self._cell, memo))
+        made.__dict__.update({name: value for name, value in self.__dict__.items() if name != "_cell"})
+        return made
 
     # ---- places
 
@@ -163,9 +177,32 @@ class Storage:
 
     def share_memory_(self):
         """Move to memory that other processes share."""
+        if self.device.type == "meta":
+            raise RuntimeError(ONLY_CPU.format(name="_share_fd_"))
         if not self.is_cuda:
             file_of(self._cell)
         return self
+
+    def _share_fd_cpu_(self):
+        """Not there: processes find the memory that they share by a file's name."""
+        self._refuse("_share_fd_")
+
+    def _share_filename_cpu_(self):
+        """Not there: share_memory_() gives the memory a file with a name."""
+        self._refuse("_share_filename_")
+
+    def _refuse(self, name: str):
+        if self.device.type != "cpu":
+            raise RuntimeError(ONLY_CPU.format(name=name))
+        raise NotImplementedError(f"{type(self).__name__}.{name}cpu_ is not there; share_memory_() is")
+
+    def _write_file(self, file, is_real_file: bool, save_size: bool, element_size: int):
+        """Write the elements to a file, after their number if `save_size`."""
+        if self.device.type == "meta":
+            raise NotImplementedError(NO_DATA)
+        if save_size:
+            file.write(np.int64(self.nbytes() // element_size).tobytes())
+        file.write(self._array().tobytes())
 
     @property
     def filename(self) -> str | None:
@@ -185,8 +222,12 @@ class Storage:
         return False
 
     def resize_(self, size: int):
-        """Not possible: storages do not change their size here."""
-        if size != len(self):
+        """Only possible without data, on the meta device: storages do not change their size here."""
+        if self.device.type == "meta":
+            before = self._cell.value.aval
+            self._cell.shape = (size * self.element_size() // before.dtype.itemsize,)
+            self._cell.value = absent(before.with_shape(self._cell.shape))
+        elif size != len(self):
             raise NotImplementedError(SIZE_IS_FIXED.format(name=f"{type(self).__name__}.resize_"))
         return self
 
@@ -365,6 +406,19 @@ class TypedStorage(Storage):
 
     def _elements(self) -> Tensor:
         return self._tensor(self.dtype.numpy)
+
+    def as_array(self, dtype: _types.dtype | None) -> np.ndarray:
+        """The elements; RuntimeError for those of another dtype."""
+        self.check_dtype(dtype)
+        return self._elements()._array()
+
+    def check_dtype(self, dtype: _types.dtype | None):
+        """RuntimeError unless the elements are of a dtype."""
+        if dtype not in (None, self.dtype):
+            raise RuntimeError(
+                f"Expected a Storage of type {_types.scalar_name(dtype.numpy)} or an UntypedStorage, but got "
+                f"{_types.scalar_name(self.dtype.numpy)}"
+            )
 
     def _wrap(self, tensor: Tensor):
         return TypedStorage(cell=_cell_of(tensor), dtype=self.dtype)
