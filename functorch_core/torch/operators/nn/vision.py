@@ -529,7 +529,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode, padding_mode, 
         )
     if 0 in a.shape[2:]:
         raise RuntimeError(
-            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(a.shape)}"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+            f"{list(a.shape)} with dimension {a.shape.index(0, 2)} being empty"
         )
     if a.ndim != g.ndim:
         raise RuntimeError(
