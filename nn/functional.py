@@ -135,3 +135,9 @@ from ..torch.operators.nn.vision import (
 
 _threshold = threshold  # what PyTorch's pickles call it
 _name_ops()
+
+
+def __getattr__(name: str):
+    if name == "grad":  # torch.nn.grad, which is written with these functions
+        return import_module("..grad", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
