@@ -204,8 +204,10 @@ def test_bools_are_no_dimensions_and_arrays_no_tensors():
 def test_tolerances_may_be_tensors():
     def program(t):
         near = t.isclose(t.ones(3), t.tensor([1.0, 1.1, 1.5]), t.tensor(0.2), t.tensor(0.0))
-        return near, t.allclose(t.ones(3), t.ones(3) * 1.1, rtol=t.tensor(0.2)), failing(
-            t.isclose, near, near, t.tensor(-1.0)
+        return (
+            near,
+            t.allclose(t.ones(3), t.ones(3) * 1.1, rtol=t.tensor(0.2)),
+            failing(t.isclose, near, near, t.tensor(-1.0)),
         )
 
     agree(program)

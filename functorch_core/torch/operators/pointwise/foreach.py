@@ -156,8 +156,7 @@ def _norm(x, ord=2, dtype=None):
         raise TypeError("_foreach_norm takes an order that is written into the graph")
     if x.aval.dtype not in dt.INEXACT:
         raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. "
-            f"Got {scalar_name(x.aval.dtype)}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(x.aval.dtype)}"
         )
     x = p.convert(x, dtype=_types.numpy_dtype(dtype, x.aval.dtype))
     out = vector_norm_of(x, axes_of(x, None), float(ord))
